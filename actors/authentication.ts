@@ -1,0 +1,395 @@
+// Who may come in: the one place that decides, for every protocol (specification, Authentication; api-semantics 2).
+//
+// A stranger learns nothing: a name nobody has costs and counts like any other, and whether an account is disabled, its
+// scope is closed or it has a second factor is said only to who knows the password. Passwords are hashed on threads; one
+// that was verified a moment ago costs a read and no write that anybody waits for. Order: how often may be tried,
+// application passwords, the temporary and the main password, then what the account allows.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
+import { needsRehash } from '#lib/secret/form.ts'
+import { normalizeUsername } from '#mail/address.ts'
+import type { Pwned } from '#net/pwned.ts'
+import type { Pools } from '#pool'
+import type { Cache } from '#store/cache.ts'
+import { type Asp, selectAsps } from '#store/credentials.ts'
+import { resolveLogin } from '#store/directory.ts'
+import { Recent } from '#store/recent.ts'
+import { findUser, type TemporaryPassword, type User } from '#store/users.ts'
+import type { Command } from './actor.ts'
+import type { Attempts, Subject } from './attempts.ts'
+import type { AuthEvent, AuthLog } from './auth-log.ts'
+import type { EventName, Events } from './events.ts'
+import type { ActorSystem } from './system.ts'
+import { rehashPassword } from './user/account.ts'
+import { type Factor, factorsOf, judgePassword } from './user/credential.ts'
+
+export const scopes = ['master', ...aspScopes] as const
+export type Scope = (typeof scopes)[number]
+
+export interface LoginAttempt {
+  /** A username or an address. */
+  readonly username: string
+  readonly password: string
+  readonly scope: Scope
+  /** For the log: `IMAP`, `API` or what a caller of the API says. */
+  readonly protocol: string
+  readonly session?: string | undefined
+  /** Address of the client; empty or absent where it is not known. */
+  readonly ip?: string | undefined
+  readonly appId?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Entered {
+  /** Id of the account. */
+  readonly user: string
+  readonly account: User
+  readonly source: 'master' | 'temporary' | 'asp'
+  /** Second factors that are on; always none for an application password. */
+  readonly factors: readonly Factor[]
+  readonly requirePasswordChange: boolean
+  readonly passwordPwned: boolean
+}
+
+export interface AuthenticationDeps {
+  readonly system: ActorSystem
+  readonly cache: Cache
+  readonly passwords: Pools['passwords']
+  readonly attempts: Attempts
+  readonly authLog: AuthLog
+  readonly pwned: Pwned
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Commits so far. */
+  readonly commits: () => number
+  /** Whether somebody subscribes to an event. */
+  readonly wanted: (name: EventName) => boolean
+}
+
+type Source = Entered['source']
+type Result = 'success' | 'fail' | 'ratelimited' | 'error'
+
+const services: ReadonlySet<string> = new Set(['API', 'IMAP', 'POP3', 'SMTP'])
+
+export class Authentication {
+  readonly #deps: AuthenticationDeps
+  /** Labels are looked up once. */
+  readonly #counters = new Map<string, { inc(): void }>()
+  /** Name -> account, nearly always the ones of a moment ago. */
+  readonly #users: Recent<User | undefined>
+
+  constructor(deps: AuthenticationDeps) {
+    this.#deps = deps
+    this.#users = new Recent(deps.commits)
+  }
+
+  /**
+   * Decides about one attempt.
+   *
+   * @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, TempPasswordNotYetValid, Overloaded, TimedOut
+   */
+  async authenticate(attempt: LoginAttempt): Promise<Entered> {
+    try {
+      const entered = await this.#decide(attempt)
+      this.#count(attempt, 'success')
+      return entered
+    } catch (error) {
+      this.#count(attempt, resultOf(error))
+      throw error
+    }
+  }
+
+  /**
+   * Whom a name means, for callers that ask for the password later.
+   *
+   * @param asker tells callers apart that give no address
+   * @throws Fault AuthFailed for unknown, disabled and suspended accounts alike, InvalidAuthScope, RateLimitedError
+   */
+  async lookup(attempt: { username: string; scope: Scope; ip?: string | undefined }, asker: string): Promise<User> {
+    const question = await this.#deps.attempts.asked(attempt.ip ?? '', asker)
+    const user = await this.#find(attempt.username)
+    if (user === undefined || user.disabled || user.suspended) {
+      question.missed()
+      throw new Fault('AuthFailed')
+    }
+    if (user.options.disabledScopes?.includes(attempt.scope)) throw new Fault('InvalidAuthScope')
+    return user
+  }
+
+  /** Whether this is the main password of an account that is known to be the caller's. @throws Fault AuthFail, RateLimitedError */
+  async confirm(user: User, password: string, ip: string | undefined, signal?: AbortSignal): Promise<void> {
+    const { attempts, passwords } = this.#deps
+    const attempt = await attempts.begin('password', { account: user.id, ip: ip ?? '' })
+    try {
+      const same = await passwords.verify(password, user.password, { signal, lane: user.id })
+      if (!same) attempt.failed()
+      else attempt.succeeded()
+      if (!same) throw new Fault('AuthFail')
+    } finally {
+      attempt.withdrawn()
+    }
+  }
+
+  async #decide(attempt: LoginAttempt): Promise<Entered> {
+    const user = await this.#find(attempt.username)
+    const account = user?.id ?? `name:${normalizeUsername(attempt.username)}`
+    const subject: Subject = { account, ip: attempt.ip ?? '' }
+    try {
+      const asp = attempt.scope === 'master' ? undefined : await this.#asp(attempt, user, subject)
+      if (asp?.found !== undefined && aspOpens(asp.found.scopes, attempt.scope) && user !== undefined) {
+        return await this.#admit(attempt, user, subject, 'asp', asp.found)
+      }
+      const right = await this.#password(attempt, user, subject)
+      if (right !== undefined && user !== undefined) {
+        if (right === 'master' && needsRehash(user.password)) await this.#rehash(user, attempt.password)
+        const source = right === 'recalled' ? 'master' : right
+        return await this.#admit(attempt, user, subject, source)
+      }
+      const known = asp?.found
+      if (user !== undefined) {
+        const which = known === undefined ? {} : { source: 'asp', asp: known.id, aname: known.description }
+        await this.#note(user, attempt, 'fail', which as Partial<AuthEvent>)
+      }
+      if (known !== undefined) throw new Fault('InvalidAuthScope')
+      throw asp?.refusal ?? new Fault('AuthFailed')
+    } catch (error) {
+      if (user !== undefined && error instanceof Fault && error.code === 'RateLimitedError') {
+        await this.#note(user, attempt, 'ratelimited')
+      }
+      this.#tell('authentication.failed', user, attempt, error)
+      throw error
+    }
+  }
+
+  #find(username: string): Promise<User | undefined> {
+    return this.#users.get(username, () => this.#read(username))
+  }
+
+  async #read(username: string): Promise<User | undefined> {
+    const { read } = this.#deps.system
+    const id = await resolveLogin(read, username)
+    const user = id === undefined ? undefined : await findUser(read, id)
+    return user?.deleted === null ? user : undefined
+  }
+
+  /** The application password that was presented, whatever its scopes; a refusal to look is kept for later. */
+  async #asp(
+    { password, signal }: LoginAttempt,
+    user: User | undefined,
+    subject: Subject,
+  ): Promise<{ found?: Asp | undefined; refusal?: unknown } | undefined> {
+    const text = normalAsp(password)
+    if (text === undefined) return undefined
+    const { passwords, attempts, system } = this.#deps
+    const candidates = user === undefined ? [] : await selectAsps(system.read, user.num, aspSelector(text), now())
+    let recalled: Asp | undefined
+    attempts.recalled('asp', subject, () => {
+      recalled = candidates.find(({ hash }) => passwords.recalls(text, hash))
+      return recalled !== undefined
+    })
+    if (recalled !== undefined) return { found: recalled }
+    let attempt: Awaited<ReturnType<Attempts['begin']>>
+    try {
+      attempt = await attempts.begin('asp', subject)
+    } catch (refusal) {
+      return { refusal }
+    }
+    try {
+      const options = { signal, lane: subject.account }
+      // At least one is hashed, so that the time does not tell how many there are.
+      for (const hash of candidates.length === 0 ? [null] : candidates.map(asp => asp.hash)) {
+        if (!(await passwords.verify(text, hash, options))) continue
+        attempt.succeeded()
+        return { found: candidates.find(asp => asp.hash === hash) }
+      }
+      attempt.failed()
+      return {}
+    } finally {
+      attempt.withdrawn()
+    }
+  }
+
+  /** Which password was presented, if it is one; `recalled` is the main one once more. @throws Fault RateLimitedError */
+  async #password(
+    { password, signal }: LoginAttempt,
+    user: User | undefined,
+    subject: Subject,
+  ): Promise<'master' | 'temporary' | 'recalled' | undefined> {
+    const { passwords, attempts } = this.#deps
+    const main = user === undefined || user.password === '' ? null : user.password
+    const temporary = currentTemporary(user?.temporary ?? null)
+    const is = (hash: string | undefined | null) => hash != null && passwords.recalls(password, hash)
+    if (attempts.recalled('password', subject, () => is(main))) return 'recalled'
+    if (temporary !== null && attempts.recalled('password', subject, () => is(temporary.hash))) return 'temporary'
+    const attempt = await attempts.begin('password', subject)
+    try {
+      const options = { signal, lane: subject.account }
+      // Beside each other, so that the time does not tell that there is a temporary one.
+      const [isMain, isTemporary] = await Promise.all([
+        this.#verify(password, main, options),
+        temporary !== null && this.#verify(password, temporary.hash, options),
+      ])
+      if (!isMain && !isTemporary) {
+        attempt.failed()
+        return undefined
+      }
+      attempt.succeeded()
+      return isMain ? 'master' : 'temporary'
+    } finally {
+      attempt.withdrawn()
+    }
+  }
+
+  /** A stored hash of a form nobody can verify is like a wrong password to a stranger; the log says more. */
+  async #verify(password: string, hash: string | null, options: { signal?: AbortSignal | undefined; lane: string }) {
+    try {
+      return await this.#deps.passwords.verify(password, hash, options)
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'HashError') throw error
+      this.#deps.log.warn({ account: options.lane }, 'the stored hash of an account is of no known form')
+      return false
+    }
+  }
+
+  /** The password is right: what is left is what the account allows. */
+  async #admit(attempt: LoginAttempt, user: User, subject: Subject, source: Source, asp?: Asp): Promise<Entered> {
+    const { attempts, authLog } = this.#deps
+    const { scope } = attempt
+    const factors = source === 'asp' ? [] : factorsOf(user)
+    const more: Partial<AuthEvent> = {
+      source,
+      ...(asp === undefined
+        ? {}
+        : { asp: asp.id, aname: asp.description, ...(asp.ttl > 0 ? { temporary: true } : {}) }),
+      ...(factors.length === 0 ? {} : { require2fa: factors.join(',') }),
+    }
+    const refuse = async (result: 'fail' | 'disabled' | 'suspended', code: Fault): Promise<never> => {
+      await this.#note(user, attempt, result, more)
+      throw code
+    }
+    if (user.disabled) return refuse('disabled', new Fault('AuthFailed'))
+    if (user.suspended) return refuse('suspended', new Fault('AuthFailed'))
+    if (source === 'temporary' && now() < (user.temporary?.validAfter ?? 0)) {
+      return refuse('fail', new Fault('TempPasswordNotYetValid'))
+    }
+    const closed = scope !== 'master' && (source === 'temporary' || factors.length > 0)
+    if (closed || user.options.disabledScopes?.includes(scope)) return refuse('fail', new Fault('InvalidAuthScope'))
+    const pwned = source === 'master' ? await this.#judge(user, attempt.password) : 'fine'
+    if (pwned === 'refuse') return refuse('fail', new Fault('AuthFailed'))
+    attempts.entered(subject)
+    const event = await this.#note(user, attempt, 'success', more)
+    authLog.entered(user.num)
+    if (asp !== undefined) {
+      const at = now()
+      const expires = asp.ttl > 0 ? at + asp.ttl : null
+      authLog.used({ asp: asp.id, user: user.num, at, event, ip: attempt.ip ?? '', expires })
+    }
+    this.#tell('authentication.succeeded', user, attempt)
+    const mustChange = user.options.requirePasswordChange === true && source === 'master'
+    return {
+      ...{ user: user.id, account: user, source, factors },
+      requirePasswordChange: source === 'temporary' || mustChange,
+      passwordPwned: pwned === 'tell',
+    }
+  }
+
+  /** Replaces a weaker stored form of the password that was just verified. A login does not fail by it. */
+  async #rehash(user: User, password: string): Promise<void> {
+    const { passwords, system, log } = this.#deps
+    try {
+      const to = await passwords.hash(password, { lane: user.id })
+      await system.door(user.id).run(rehashPassword, { from: user.password, to })
+    } catch (error) {
+      log.warn({ error, user: user.id }, 'a password could not be stored in the standard form')
+    }
+  }
+
+  /** What breaches say of the password (api-semantics 2.5); asks at most every two weeks. */
+  async #judge(user: User, password: string): Promise<'fine' | 'tell' | 'refuse'> {
+    const { pwned, cache, system, log } = this.#deps
+    if (!pwned.enabled) return 'fine'
+    const { passwordPwned = false, lastPwnedCheck = 0 } = user.options
+    let known = passwordPwned
+    if (now() - lastPwnedCheck > limits.credential.pwnedMs) {
+      const unanswered = cache.look('pwned', user.id) !== undefined
+      const result = unanswered ? undefined : await pwned.lookup(password)
+      if (result === undefined || 'unanswered' in result) {
+        if (result !== undefined) cache.keep('pwned', user.id, 1, limits.credential.pwnedRetryMs)
+        if (pwned.mode === 'hardfail') return 'refuse'
+      } else {
+        known = result.known
+        const judged = { hash: user.password, pwned: known }
+        await system
+          .door(user.id)
+          .run(judgePassword, judged)
+          .catch(error => log.warn({ error, user: user.id }, 'the result of a breach check could not be stored'))
+      }
+    }
+    if (!known) return 'fine'
+    return pwned.mode === 'softfail' ? 'tell' : 'refuse'
+  }
+
+  #note(user: User, attempt: LoginAttempt, result: AuthEvent['result'], more: Partial<AuthEvent> = {}) {
+    const { protocol, session: sess, ip, scope: requiredScope, appId } = attempt
+    const event = { action: 'authentication', result, protocol, sess, ip, requiredScope, appId, ...more }
+    return this.#deps.authLog.add(user.num, event)
+  }
+
+  /** An event for those who subscribe; nobody waits for it. */
+  #tell(
+    name: 'authentication.succeeded' | 'authentication.failed',
+    user: User | undefined,
+    { scope, protocol, ip = '' }: LoginAttempt,
+    error?: unknown,
+  ): void {
+    const { wanted, system, log } = this.#deps
+    if (!wanted(name) || user === undefined) return
+    const about = { user: user.id, scope, protocol, ip }
+    const result = error instanceof Fault ? error.code : 'InternalError'
+    const body = name === 'authentication.failed' ? { ...about, result } : about
+    system
+      .door(user.id)
+      .run(announce, { name, body } as Announcement)
+      .catch(cause => log.warn({ error: cause }, 'an event could not be written'))
+  }
+
+  #count({ protocol, scope }: LoginAttempt, result: Result): void {
+    const service = services.has(protocol) ? protocol : 'other'
+    const name = `${service} ${scope} ${result}`
+    let counter = this.#counters.get(name)
+    if (counter === undefined) {
+      counter = this.#deps.metrics.authAttempts.labels(service, scope, result)
+      this.#counters.set(name, counter)
+    }
+    counter.inc()
+  }
+}
+
+type Announcement = { [Name in EventName]: { name: Name; body: Events[Name] } }[
+  | 'authentication.succeeded'
+  | 'authentication.failed']
+
+/** Writes down that somebody logged in, or tried to. */
+const announce: Command<unknown, Announcement, void> = {
+  name: 'authentication.announce',
+  background: true,
+  run(turn, { name, body }) {
+    turn.emit(name, body)
+  },
+}
+
+/** The temporary password while it lasts. */
+function currentTemporary(temporary: TemporaryPassword | null): TemporaryPassword | null {
+  return temporary !== null && now() < temporary.expires ? temporary : null
+}
+
+function resultOf(error: unknown): Result {
+  if (!(error instanceof Fault)) return 'error'
+  if (error.code === 'RateLimitedError') return 'ratelimited'
+  return error.status >= 500 ? 'error' : 'fail'
+}

@@ -1,0 +1,318 @@
+// Where incoming mail is dropped: from a recipient's address to an account, from received bytes to a stored message.
+//
+// A recipient is looked up before the bytes arrive, so that a stranger hears of a wrong address at RCPT. What is stored is
+// what was received with two header lines on top, `Delivered-To` and `Return-Path`, and nothing else changed. Rules of the
+// account are decided before its turn; what they queue is one unit with the message. A delivery resolves only when every
+// recipient's fate is on disk or refused. Addresses that only forward, and senders we rewrote, are recipients, too.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { type Mailbox, normalizeAddress } from '#mail/address.ts'
+import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
+import type { Bodies, Received } from '#store/blobs.ts'
+import { type Address, resolveAddress } from '#store/directory.ts'
+import { queueId } from '#store/outbound.ts'
+import type { Reads } from '#store/reads.ts'
+import { traceInsert } from '#store/rule-writes.ts'
+import type { Trace } from '#store/rules.ts'
+import type { Sequence } from '#store/sequence.ts'
+import type { Settings } from '#store/settings.ts'
+import { findUser, readUsage, type User } from '#store/users.ts'
+import type { DirectoryCommand } from './directory.ts'
+import { sealDelivery } from './encryption.ts'
+import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
+import { type Outgoing, type Queued, queue } from './outgoing.ts'
+import { prepare } from './prepare.ts'
+import { learned, type Register } from './register.ts'
+import type { Arriving, Decision, Rules } from './rules.ts'
+import { arriveReceived, arriveStored } from './stored.ts'
+import type { ActorSystem } from './system.ts'
+import { type Append, type Appended, appendMessage } from './user/append.ts'
+import { requireUser, type UserCommand, type UserTurn } from './user/user.ts'
+
+export interface DropRecipient {
+  /** As the envelope gave it. */
+  readonly address: string
+  /** Id of the account; empty where the address belongs to none. */
+  readonly user: string
+  /** The account as it was a moment ago; looked up where absent. */
+  readonly account?: User | undefined
+  /** The address only forwards. */
+  readonly forward?: Address | undefined
+  /** The address stands for a sender we rewrote: where the message goes on to. */
+  readonly bounceTo?: string | undefined
+}
+
+export interface DropEnvelope {
+  /** Envelope sender; empty for a null sender. */
+  readonly from: string
+  readonly recipients: readonly DropRecipient[]
+  readonly source: 'lmtp' | 'smtp' | 'submission'
+  /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
+  readonly score?: number
+}
+
+/** `stored` is null where rules or a forwarding address took the message without storing it. */
+export type DropResult = { readonly stored: Appended | null } | { readonly refused: unknown }
+
+/** A queued message that is delivered here. */
+export interface StoredMessage {
+  readonly body: number
+  readonly prefix: string
+}
+
+/** Gives a message from its first byte. */
+type Bytes = () => AsyncIterable<Buffer>
+
+export interface DropOptions {
+  readonly system: ActorSystem
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly bodies: Bodies
+  readonly reads: Reads
+  readonly rules: Rules
+  readonly keys: ForwardKeys
+  readonly throttle: Throttle
+  readonly register: Register
+}
+
+const senders = new WeakMap<Arriving, readonly Mailbox[]>()
+
+/** Who wrote a message; nobody where a program did, or where it went to many. Worked out once for all recipients. */
+function sendersOf(message: Arriving): readonly Mailbox[] {
+  let found = senders.get(message)
+  if (found === undefined) {
+    found = learned(message.header, null)
+    senders.set(message, found)
+  }
+  return found
+}
+
+export class Drop {
+  readonly #options: DropOptions
+
+  constructor(options: DropOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
+   *
+   * @throws Fault UserNotFound, UserDisabled, OverQuotaError, DeliveryRateExceeded
+   */
+  async recipient(address: string): Promise<DropRecipient> {
+    const { system, settings, keys } = this.#options
+    const { read } = system
+    if (isRewritten(address, keys.srs.domain)) {
+      const bounceTo = originalSender(address, keys.srs, now())
+      if (bounceTo === undefined) throw new Fault('UserNotFound')
+      return { address, user: '', bounceTo }
+    }
+    const found = await resolveAddress(read, address, true)
+    if (found === undefined) throw new Fault('UserNotFound')
+    if (found.user === null) {
+      if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
+      return { address, user: '', forward: found }
+    }
+    const account = await findUser(read, found.user)
+    if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
+    if (account.disabled) throw new Fault('UserDisabled')
+    this.#refuseStorm(account)
+    const { storage } = await readUsage(read, account.num)
+    if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
+    return { address, user: account.id, account }
+  }
+
+  /** An account that has a number of its own takes no more messages in an hour. */
+  #refuseStorm({ id, options }: User): void {
+    const max = options.limits?.receivedMax ?? 0
+    if (max > 0 && this.#options.throttle.counted('received', id).used >= max) throw new Fault('DeliveryRateExceeded')
+  }
+
+  /** Counts what an account got, and notes whom it heard from. */
+  #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
+    if (account === undefined || stored === null || stored.duplicate) return
+    this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
+    if (!junk) this.#options.register.note(account.num, sendersOf(message), now())
+  }
+
+  /** Stores a message for each recipient; one result for each, in order. */
+  async deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+    const prepared = await prepare(received, this.#options.sequence)
+    const { from, score = 0 } = envelope
+    const message = arriveReceived(prepared, received, { from, score })
+    return this.#toAll(message, envelope, () => received.stream())
+  }
+
+  /** The same for a message whose body is stored and held by a row of the queue. */
+  async deliverStored(stored: StoredMessage, envelope: DropEnvelope): Promise<DropResult[]> {
+    const { system, bodies } = this.#options
+    const { from, score = 0 } = envelope
+    const message = await arriveStored(system.read, bodies, { ...stored, from, score })
+    return this.#toAll(message, envelope, () => bodies.open(stored.body).stream())
+  }
+
+  async #toAll(message: Arriving, envelope: DropEnvelope, bytes: Bytes): Promise<DropResult[]> {
+    const { source } = envelope
+    const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
+    return settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
+  }
+
+  async #toOne(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+    if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
+    if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
+    const { account } = recipient
+    if (account !== undefined && !this.#options.rules.has(account)) {
+      const stored = await this.#store(account, plainAppend(message, recipient, source), bytes)
+      this.#note(message, account, stored, false)
+      return stored
+    }
+    return this.#byRules(message, recipient, source, bytes)
+  }
+
+  /** Stores a message for an account, encrypted where the account wants it. */
+  async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
+    const { system, bodies, reads, sequence } = this.#options
+    const door = system.door(account.id)
+    if (!account.options.pubKey) return door.run(appendMessage, append)
+    const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append.to, bytes)
+    if (sealed === null) return door.run(appendMessage, append)
+    try {
+      return await door.run(appendMessage, { ...append, prepared: sealed.prepared })
+    } finally {
+      await sealed.discard()
+    }
+  }
+
+  async #byRules(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+    const { rules, system } = this.#options
+    const { user, address } = recipient
+    const door = system.door(user)
+    const append = plainAppend(message, recipient, source)
+    const account = recipient.account ?? (await findUser(system.read, user))
+    if (account === undefined) return door.run(appendMessage, append)
+    if (!rules.has(account)) {
+      const stored = await this.#store(account, append, bytes)
+      this.#note(message, account, stored, false)
+      return stored
+    }
+    const decision = await rules.decide(account, address, message)
+    let taken = false
+    const also = (turn: UserTurn, appended: Appended | null) => {
+      taken = true
+      carryOut(turn, decision, message, appended)
+    }
+    try {
+      if (decision.drop) {
+        await door.run(dropMessage, { also: turn => also(turn, null) })
+        return null
+      }
+      const { to, flags, forward } = decision
+      const forwardTargets = forward?.targets.map(({ kind: type, value }) => ({ type, value })) ?? []
+      const meta = { ...append.meta, ...(forwardTargets.length > 0 && { forwardTargets }) }
+      const prefix = append.prefix + decision.lines
+      const stored = await this.#store(account, { ...append, to, flags, meta, prefix, also }, bytes)
+      const isJunk = typeof to === 'object' && 'specialUse' in to && to.specialUse === '\\Junk'
+      this.#note(message, account, stored, isJunk)
+      return stored
+    } catch (error) {
+      taken = false
+      throw error
+    } finally {
+      if (!taken) decision.undo()
+      await decision.discard()
+    }
+  }
+
+  /** An address that belongs to no account: nothing is stored, all its targets are queued. */
+  async #forward(message: Arriving, { address }: DropRecipient, found: Address): Promise<null> {
+    const { keys, throttle, settings, system } = this.#options
+    const { header, prepared, prefix, from } = message
+    const { targets = [], forwards = 0 } = found.forward ?? {}
+    const allowed = forwards || settings.get('const:max:forwards')
+    const own = new Set([found.key, normalizeAddress(address).key])
+    const request = { owner: found.id, user: null, address, from, header, prepared, prefix, targets, allowed, own }
+    const plan = planForward(request, keys, throttle)
+    // Nothing is kept of it, so what cannot go on must not be taken.
+    if (plan.reason === 'daily-limit')
+      throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
+    if (plan.outgoing.length === 0) throw new Fault('ForwardLoop')
+    await system.directory.run(queueAll, plan.outgoing)
+    return null
+  }
+
+  /** What came back to a sender we rewrote goes on to the sender there was. */
+  async #bounce(message: Arriving, to: string): Promise<null> {
+    const { keys, system } = this.#options
+    const { prepared, prefix, from } = message
+    const targets = [{ kind: 'mail' as const, value: to }]
+    const sender = from === '' ? '' : rewriteSender(from, keys.srs, now())
+    const options = { messageId: prepared.messageId }
+    const outgoing: Outgoing = { user: null, from: sender, targets, prepared, prefix, origin: 'forward', options }
+    await system.directory.run(queueAll, [outgoing])
+    return null
+  }
+}
+
+function plainAppend({ prepared, prefix, from }: Arriving, { address }: DropRecipient, source: string): Append {
+  return {
+    prepared,
+    to: 'INBOX',
+    prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${prefix}`,
+    flags: 0,
+    keywords: [],
+    meta: { from, rcpt: address, source },
+    once: true,
+    limited: true,
+  }
+}
+
+/** Takes a message that its owner's rules do not want to be stored. */
+const dropMessage: UserCommand<{ also: (turn: UserTurn) => void }, void> = {
+  name: 'message.drop',
+  pipelined: true,
+  run(turn, { also }) {
+    requireUser(turn)
+    also(turn)
+  },
+}
+
+/** Queues messages that belong to no account. */
+const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
+  name: 'outgoing.queue',
+  run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
+}
+
+/** Queues what was decided and keeps the decision for those who ask. */
+function carryOut(turn: UserTurn, decision: Decision, message: Arriving, appended: Appended | null): void {
+  const queued = decision.outgoing.map(outgoing => ({ origin: outgoing.origin, ...queue(turn, outgoing) }))
+  const idOf = (origin: string) => queued.find(one => one.origin === origin)?.num
+  const { forward, autoreply, ...rest } = decision.trace
+  const named = (part: { queueId: string | null } | undefined, num: number | undefined) =>
+    part === undefined ? undefined : { ...part, queueId: num === undefined ? null : queueId(num) }
+  const mailbox = appended === null ? undefined : turn.state.mailboxes.get(appended.mailboxNumber)
+  const trace: Trace = {
+    ...rest,
+    stored: mailbox?.path ?? null,
+    ...(forward !== undefined && { forward: named(forward, idOf('forward')) as NonNullable<Trace['forward']> }),
+    ...(autoreply !== undefined && {
+      autoreply: named(autoreply, idOf('autoreply')) as NonNullable<Trace['autoreply']>,
+    }),
+  }
+  const body = JSON.stringify(trace)
+  turn.write(
+    traceInsert,
+    {
+      user: turn.state.num,
+      num: turn.sequence.next('trace'),
+      at: turn.now,
+      message: appended?.num ?? null,
+      mailbox: appended?.mailboxNumber ?? null,
+      uid: appended?.uid ?? null,
+      reference: message.prepared.hash,
+      body,
+    },
+    body.length + 80,
+  )
+}

@@ -1,0 +1,84 @@
+// Encryption at rest: what is stored for an account that asks for it is encrypted to its public key first.
+//
+// The account's own flag or the folder's suffices. Drafts never are, nor what is encrypted already. A key that cannot be
+// used encrypts nothing: mail is stored as it came rather than refused.
+
+import { isEncrypted } from '#mail/outline.ts'
+import type { Bodies, Received } from '#store/blobs.ts'
+import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import type { Reader } from '#store/reader.ts'
+import type { Reads } from '#store/reads.ts'
+import type { Sequence } from '#store/sequence.ts'
+import type { User } from '#store/users.ts'
+import { prepare } from './prepare.ts'
+import type { Append, Prepared } from './user/append.ts'
+
+export interface EncryptionDeps {
+  readonly bodies: Bodies
+  readonly reads: Reads
+}
+
+/** Whether messages that are stored in a folder of this account are to be encrypted. */
+export function wantsEncryption(user: User, mailbox: { readonly encrypt: boolean } | undefined): boolean {
+  const { pubKey, encryptMessages } = user.options
+  return pubKey !== undefined && pubKey !== '' && (encryptMessages === true || mailbox?.encrypt === true)
+}
+
+/**
+ * The message as it is to be stored: another `Received`, which the caller discards like the first, or the same one
+ * where it is encrypted already or cannot be.
+ */
+export async function encrypted({ bodies, reads }: EncryptionDeps, user: User, received: Received): Promise<Received> {
+  if (isEncrypted(received.root)) return received
+  const chunks: Buffer[] = []
+  for await (const chunk of received.stream()) chunks.push(chunk)
+  const message = Buffer.concat(chunks)
+  const sealed = await reads.encrypt({ message, key: user.options.pubKey ?? '' }, { lane: user.id })
+  if (sealed === null) return received
+  return bodies.receive(Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength))
+}
+
+/** An incoming message on its way into a folder of an account, as it is to be stored. */
+export interface Sealed {
+  readonly prepared: Prepared
+  /** To be called when the unit that stores it has settled. */
+  discard(): Promise<void>
+}
+
+/**
+ * The same for a message that is delivered: null where it is stored as it came.
+ *
+ * @param bytes gives the message from its first byte
+ */
+export async function sealDelivery(
+  deps: EncryptionDeps & { readonly read: Reader; readonly sequence: Sequence },
+  user: User,
+  to: Append['to'],
+  bytes: () => AsyncIterable<Buffer>,
+): Promise<Sealed | null> {
+  if (!user.options.pubKey) return null
+  const mailboxes = user.options.encryptMessages === true ? [] : await listMailboxes(deps.read, user.num)
+  if (
+    !wantsEncryption(
+      user,
+      mailboxes.find(mailbox => isTarget(mailbox, to)),
+    )
+  )
+    return null
+  const intake = deps.bodies.intake()
+  for await (const chunk of bytes()) await intake.write(chunk)
+  const received = await intake.finish()
+  const stored = await encrypted(deps, user, received)
+  const discard = async () => {
+    await received.discard()
+    if (stored !== received) await stored.discard()
+  }
+  if (stored !== received) return { prepared: await prepare(stored, deps.sequence), discard }
+  await discard()
+  return null
+}
+
+function isTarget({ id, path, specialUse }: Mailbox, to: Append['to']): boolean {
+  if (to === 'INBOX') return path === 'INBOX'
+  return 'id' in to ? id === to.id : specialUse === to.specialUse
+}

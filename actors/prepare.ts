@@ -1,0 +1,91 @@
+// From received bytes to what an append needs: everything that is worked out about a message once, before any turn.
+//
+// Bytes are looked at in chunks, and a large message lets the loop go between two of them.
+
+import { createHash } from 'node:crypto'
+import { limits } from '#lib/limits.ts'
+import { hashBody } from '#mail/decode.ts'
+import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/outline.ts'
+import { intro, readText } from '#mail/text.ts'
+import type { Received } from '#store/blobs.ts'
+import type { StoredDetail, StoredSummary } from '#store/outlines.ts'
+import type { Sequence } from '#store/sequence.ts'
+import type { Prepared } from './user/append.ts'
+
+/** Ids a message refers to that are looked up for its thread, nearest first. */
+const refersMax = 30
+
+/** Works out a received message. The body gets its number here; it is stored by the first append that carries it. */
+export async function prepare(received: Received, sequence: Sequence): Promise<Prepared> {
+  const outlined = outline(received.root)
+  const { messageId } = outlined.summary
+  const dateText = received.root.header.raw('date') ?? ''
+  for (const attachment of outlined.attachments) await hashAttachment(received, attachment)
+  const body = sequence.next('body')
+  const { row, weight } = received.bodyRow(body)
+  return {
+    body,
+    row,
+    weight,
+    size: received.size,
+    outline: {
+      envelope: outlined.envelope,
+      bodystructure: outlined.bodyStructure,
+      summary: JSON.stringify(await summaryOf(received, outlined, dateText)),
+      detail: JSON.stringify(detailOf(outlined)),
+    },
+    attachments: hasAttachments(outlined),
+    messageId,
+    date: dateText,
+    hash: messageId === '' ? 0 : referenceHash(messageId),
+    refers: refersOf(outlined.summary),
+  }
+}
+
+/** Hashes of the ids a message refers to, nearest first. */
+export function refersOf({ messageId, inReplyTo, references }: Summary): number[] {
+  const ids = [...new Set([inReplyTo, ...references.toReversed()])].filter(id => id !== '' && id !== messageId)
+  return ids.slice(0, refersMax).map(referenceHash)
+}
+
+/** A Message-ID as a number of 48 bits, for finding threads. Collisions join two threads, nothing worse. */
+export function referenceHash(messageId: string): number {
+  return createHash('sha1').update(messageId).digest().readUIntBE(0, 6) + 1
+}
+
+async function summaryOf(received: Received, outlined: Outline, dateText: string): Promise<StoredSummary> {
+  const attachments = outlined.attachments.map(({ info }) => info)
+  const content = await readText(outlined.texts, readFrom(received), limits.mime.introBytesMax)
+  return { ...outlined.summary, dateText, intro: intro(content.text), attachments }
+}
+
+function detailOf({ size, headerSize, body, attachments, texts, index }: Outline): StoredDetail {
+  const places = attachments.map(({ info, part, headerStart, start, end }) => ({
+    id: info.id,
+    part,
+    headerStart,
+    start,
+    end,
+  }))
+  return { size, headerSize, body, attachments: places, texts, index }
+}
+
+/**
+ * Fills in the two hashes of an attachment: of the encoded bytes, and of the content (wire-details 7). The content's is
+ * known already where the store keeps it decoded.
+ */
+async function hashAttachment(received: Received, { start, end, info }: Attachment): Promise<void> {
+  const content = received.contentHash(start)
+  if (content === null) {
+    Object.assign(info, await hashBody(readFrom(received), start, end, info.transferEncoding))
+    return
+  }
+  const encoded = createHash('sha256')
+  for await (const chunk of received.stream(start, end)) encoded.update(chunk)
+  info.hash = encoded.digest('hex')
+  info.fileContentHash = Buffer.from(content).toString('base64')
+}
+
+function readFrom(received: Received): (start: number, end: number) => Buffer {
+  return (start, end) => received.read(start, end)
+}

@@ -1,0 +1,226 @@
+// Commands on the account itself: creating it with its first address and folders, changing it, its addresses.
+//
+// Who may have a username or an address is a constraint of the schema across all accounts; a command that breaks it is
+// refused as a whole. Each change is one unit with its event. Hashes come in ready made: nothing here may compute one,
+// since the turn holds the account.
+
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { type Address, encodeAddress, findAddress, listAddresses } from '#store/directory.ts'
+import { encodeMailbox, lastRemovedValidity, type Mailbox } from '#store/mailboxes.ts'
+import { encodeUser, type User } from '#store/users.ts'
+import {
+  addressDelete,
+  addressInsert,
+  addressUpdate,
+  mailboxInsert,
+  passwordReplace,
+  userInsert,
+  userUpdate,
+} from '#store/writes.ts'
+import { type Append, appendMessage } from './append.ts'
+import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
+
+export interface NewUser {
+  /** Everything of the account but what the actor gives out. */
+  readonly user: Omit<User, 'num' | 'id' | 'created' | 'deleted' | 'authVersion'>
+  /** First address, or null for none. */
+  readonly address: Pick<Address, 'key' | 'address' | 'domain' | 'tags'> | null
+  /** Default folders in order of creation. */
+  readonly mailboxes: readonly { path: string; specialUse: string | null; retention: number }[]
+  /** Messages it finds in its INBOX. */
+  readonly welcome?: readonly Append[]
+}
+
+/** Makes the account of this actor. */
+export const createUser: UserCommand<NewUser, { id: string }> = {
+  name: 'user.create',
+  async run(turn, input) {
+    const { state } = turn
+    if (state.user !== undefined) throw new Fault('UserExistsError')
+    const base = { num: state.num, id: state.id, created: turn.now, deleted: null, authVersion: 1 }
+    const user: User = { ...input.user, ...base }
+    turn.write(userInsert, encodeUser(user))
+    if (input.address !== null) turn.write(addressInsert, encodeAddress(newAddress(turn, input.address)))
+    for (const folder of input.mailboxes) {
+      const mailbox = newMailbox(turn, folder.path, folder.specialUse)
+      mailbox.retention = folder.retention
+      turn.write(mailboxInsert, encodeMailbox(mailbox))
+      state.mailboxes.set(mailbox.num, mailbox)
+    }
+    state.user = user
+    const { id, username, name, address } = user
+    turn.emit('user.created', { user: id, username, ...(name === '' ? {} : { name }), address })
+    for (const target of user.options.targets ?? []) turn.emit('forward.added', { user: id, type: 'user', target })
+    for (const message of input.welcome ?? []) await appendMessage.run(turn, message)
+    return { id }
+  },
+}
+
+export interface UserChange {
+  /** Applies the change to a copy of the account; returns false when nothing was to change. */
+  readonly change: (user: User) => boolean
+}
+
+/** Changes fields of the account. A new password also ends every token and is an event. */
+export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean }> = {
+  name: 'user.update',
+  run(turn, input) {
+    const before = requireUser(turn)
+    const user = structuredClone(before)
+    if (!input.change(user)) return { user: before, tokensEnded: false }
+    const passwordChanged = user.password !== before.password
+    if (passwordChanged || (user.suspended && !before.suspended) || (user.disabled && !before.disabled)) {
+      user.authVersion = before.authVersion + 1
+    }
+    turn.state.user = user
+    turn.write(userUpdate, encodeUser(user))
+    if (passwordChanged) turn.emit('user.password.changed', { user: user.id })
+    const known = new Set(before.options.targets)
+    for (const target of user.options.targets ?? []) {
+      if (!known.has(target)) turn.emit('forward.added', { user: user.id, type: 'user', target })
+    }
+    if (user.authVersion !== before.authVersion) turn.notify({ kind: 'logout', reason: endOf(user) })
+    return { user, tokensEnded: user.authVersion !== before.authVersion }
+  },
+}
+
+/** Why tokens and sessions of an account ended. */
+function endOf(user: User): string {
+  if (user.disabled) return 'The account was disabled'
+  return user.suspended ? 'The account was suspended' : 'The password was changed'
+}
+
+/** Ends the account's sessions; tokens stay (api-semantics 10.6). */
+export const logoutUser: UserCommand<{ reason: string }, void> = {
+  name: 'user.logout',
+  run(turn, { reason }) {
+    requireUser(turn)
+    turn.notify({ kind: 'logout', reason })
+  },
+}
+
+/** Stores a better hash of the same password; does nothing when the password was changed meanwhile. */
+export const rehashPassword: UserCommand<{ from: string; to: string }, void> = {
+  name: 'user.rehash',
+  run(turn, { from, to }) {
+    const user = requireUser(turn)
+    if (user.password !== from) return
+    turn.write(passwordReplace, { num: user.num, from, to })
+    user.password = to
+  },
+}
+
+export interface AddressInput extends Pick<Address, 'key' | 'address' | 'domain' | 'tags' | 'name'> {
+  readonly main: boolean
+  readonly metaData: unknown
+  readonly internalData: unknown
+}
+
+/** Adds an address; the first one of an account becomes its main one. */
+export const createAddress: UserCommand<AddressInput, { id: string }> = {
+  name: 'address.create',
+  run(turn, input) {
+    const user = requireUser(turn)
+    const address = newAddress(turn, input)
+    const isWildcard = address.key.includes('*')
+    if (input.main && isWildcard) throw new Fault('WildcardNotPermitted')
+    turn.write(addressInsert, encodeAddress(address))
+    if (input.main || (user.address === '' && !isWildcard)) {
+      user.address = address.address
+      turn.write(userUpdate, encodeUser(user))
+    }
+    turn.emit('address.user.created', { user: user.id, address: address.id, value: address.address })
+    return { id: address.id }
+  },
+}
+
+export interface AddressChange {
+  readonly id: string
+  readonly change: (address: Address) => void
+  readonly main: boolean
+}
+
+/** Changes an address of the account; renaming the main one, or making one main, changes the account too. */
+export const updateAddress: UserCommand<AddressChange, void> = {
+  name: 'address.update',
+  async run(turn, input) {
+    const user = requireUser(turn)
+    const address = await findAddress(turn.read, input.id)
+    if (address?.user !== user.id) throw new Fault('AddressNotFound')
+    const wasMain = address.address === user.address
+    const before = address.key
+    input.change(address)
+    if (address.key !== before && before.includes('*')) throw new Fault('ChangeNotAllowed')
+    if (input.main && address.key.includes('*')) throw new Fault('WildcardNotPermitted')
+    turn.write(addressUpdate, encodeAddress(address))
+    if ((wasMain || input.main) && user.address !== address.address) {
+      user.address = address.address
+      turn.write(userUpdate, encodeUser(user))
+    }
+  },
+}
+
+/** Takes an address away; never the main one. */
+export const deleteAddress: UserCommand<{ id: string }, void> = {
+  name: 'address.delete',
+  async run(turn, { id }) {
+    const user = requireUser(turn)
+    const address = (await listAddresses(turn.read, user.id)).find(one => one.id === id)
+    if (address === undefined) throw new Fault('AddressNotFound')
+    if (address.address === user.address) {
+      throw new Fault('NotPermitted', { text: 'The main address of an account cannot be deleted' })
+    }
+    turn.write(addressDelete, { id })
+    turn.emit('address.user.deleted', { user: user.id, address: id, value: address.address })
+  },
+}
+
+/** Rises with time and is never given twice in an account: a name made anew is another folder (RFC 9051 2.3.1.1). */
+function nextUidValidity(turn: UserTurn): number {
+  let last = lastRemovedValidity(turn.read, turn.state.num)
+  for (const { uidValidity } of turn.state.mailboxes.values()) last = Math.max(last, uidValidity)
+  return Math.max(Math.floor(turn.now / 1000), last + 1)
+}
+
+/** A folder of this account that is not stored yet. */
+export function newMailbox(turn: UserTurn, path: string, specialUse: string | null): Mailbox {
+  return {
+    num: turn.sequence.next('mailbox'),
+    id: newId(),
+    user: turn.state.num,
+    path,
+    specialUse,
+    uidValidity: nextUidValidity(turn),
+    subscribed: true,
+    hidden: false,
+    encrypt: false,
+    retention: 0,
+    keywords: [],
+    created: turn.now,
+    uidNext: 1,
+    modseq: nextModseq(turn),
+    total: 0,
+    unseen: 0,
+    size: 0,
+  }
+}
+
+function newAddress(
+  turn: UserTurn,
+  input: Pick<Address, 'key' | 'address' | 'domain' | 'tags'> & Partial<Address>,
+): Address {
+  return {
+    id: newId(),
+    key: input.key,
+    address: input.address,
+    domain: input.domain,
+    user: turn.state.id,
+    name: input.name ?? '',
+    tags: input.tags,
+    metaData: input.metaData,
+    internalData: input.internalData,
+    forward: null,
+    created: turn.now,
+  }
+}

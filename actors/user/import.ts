@@ -1,0 +1,220 @@
+// Taking an exported account in, row by row in one unit. What is there already stays as it is; a row that is not of the
+// form it should have counts as failed and hinders no other.
+//
+// The form of every row is looked at before the first write.
+
+import { Fault } from '#lib/fault.ts'
+import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address.ts'
+import { checkPath } from '#mail/path.ts'
+import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
+import { listCredentials } from '#store/credentials.ts'
+import { encodeAddress, findAddressByKey } from '#store/directory.ts'
+import { encodeMailbox } from '#store/mailboxes.ts'
+import { autoreplyPut, filterInsert } from '#store/rule-writes.ts'
+import { type AccountEntry, hasEntry } from '#store/transfer.ts'
+import { registerInsert } from '#store/transfer-writes.ts'
+import { encodeUser, findUserByKey, type TemporaryPassword, type User, type UserOptions } from '#store/users.ts'
+import { addressInsert, mailboxInsert, userInsert, userUpdate } from '#store/writes.ts'
+import { newMailbox } from './account.ts'
+import { mailboxAt, requireUser, type UserCommand, type UserTurn } from './user.ts'
+
+export type ImportCounts = Record<'imported' | 'existing' | 'failed', number>
+
+type Row = Readonly<Record<string, unknown>>
+
+/** Takes the rows of one account in. */
+export const importAccount: UserCommand<{ entries: readonly AccountEntry[] }, ImportCounts> = {
+  name: 'user.import',
+  async run(turn, { entries }) {
+    const counts = { imported: 0, existing: 0, failed: 0 }
+    // The form of every row is looked at before the first write, which must not be followed by a fault.
+    const known = new Set<string>()
+    for (const { part, entry } of entries) {
+      const name = `${part} ${String(entry.id)}`
+      if (known.has(name)) {
+        counts.existing += 1
+        continue
+      }
+      known.add(name)
+      counts[await takeRow(turn, part, entry)] += 1
+    }
+    const { user } = turn.state
+    if (user !== undefined && counts.imported > 0) await finish(turn, user, entries)
+    return counts
+  },
+}
+
+async function takeRow(turn: UserTurn, part: AccountEntry['part'], row: Row): Promise<keyof ImportCounts> {
+  try {
+    if (part === 'user') return await takeUser(turn, row)
+    if (turn.state.user === undefined) return 'failed'
+    requireUser(turn)
+    if (hasEntry(turn.read, part, text(row.id))) return 'existing'
+    return await takers[part](turn, row)
+  } catch (error) {
+    if (error instanceof Malformed || error instanceof Fault || error instanceof SyntaxError) return 'failed'
+    throw error
+  }
+}
+
+async function takeUser(turn: UserTurn, row: Row): Promise<keyof ImportCounts> {
+  const { state } = turn
+  if (state.user !== undefined) return 'existing'
+  const username = text(row.username)
+  const key = normalizeUsername(username)
+  if (key === '') throw new Malformed()
+  if ((await findUserByKey(turn.read, key)) !== undefined) return 'existing'
+  const user: User = {
+    ...{ num: state.num, id: state.id, username, key, deleted: null },
+    name: text(row.name),
+    address: text(row.address),
+    password: text(row.password),
+    temporary: row.temporary === null ? null : temporaryOf(text(row.temporary)),
+    authVersion: whole(row.authVersion),
+    disabled: truth(row.disabled),
+    suspended: truth(row.suspended),
+    activated: truth(row.activated),
+    quota: whole(row.quota),
+    tags: texts(row.tags),
+    options: object(row.options) as UserOptions,
+    created: whole(row.created),
+  }
+  turn.write(userInsert, encodeUser(user), 1000)
+  state.user = user
+  return 'imported'
+}
+
+type Taker = (turn: UserTurn, row: Row) => keyof ImportCounts | Promise<keyof ImportCounts>
+
+const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
+  async address(turn, row) {
+    const given = text(row.address)
+    if (!given.includes('*') && !isAddress(given)) throw new Malformed()
+    const { key, address, domain } = normalizeAddress(given)
+    if ((await findAddressByKey(turn.read, key)) !== undefined) return 'existing'
+    const base = { id: text(row.id), key, address, domain, user: turn.state.id, name: text(row.name) }
+    const tags = texts(row.tags)
+    const more = { metaData: anything(row.meta), internalData: anything(row.internal), forward: null }
+    turn.write(addressInsert, encodeAddress({ ...base, tags, ...more, created: whole(row.created) }))
+    return 'imported'
+  },
+  asp(turn, row) {
+    turn.write(aspInsert, {
+      ...{ id: text(row.id), user: turn.state.num, selector: text(row.selector), hash: text(row.hash) },
+      ...{ description: text(row.description), scopes: JSON.stringify(texts(row.scopes)), ttl: whole(row.ttl) },
+      ...{ expires: row.expires === null ? null : whole(row.expires), created: whole(row.created) },
+    })
+    return 'imported'
+  },
+  credential(turn, row) {
+    turn.write(credentialInsert, {
+      ...{ id: text(row.id), user: turn.state.num, rawId: text(row.rawId), publicKey: text(row.publicKey) },
+      ...{ counter: whole(row.counter), description: text(row.description), attachment: text(row.attachment) },
+      created: whole(row.created),
+    })
+    return 'imported'
+  },
+  register(turn, row) {
+    const key = normalizeAddress(text(row.address)).key
+    const there = turn.read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', turn.state.num, key)
+    if (there !== undefined) return 'existing'
+    turn.write(registerInsert, {
+      ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
+      ...{ used: whole(row.used), disabled: truth(row.disabled) ? 1 : 0 },
+    })
+    return 'imported'
+  },
+  autoreply(turn, row) {
+    if (turn.read.one('SELECT 1 FROM autoreply WHERE user = ?', turn.state.num) !== undefined) return 'existing'
+    const moment = (value: unknown) => (value === null ? null : whole(value))
+    const { num: user } = turn.state
+    turn.write(autoreplyPut, {
+      ...{ user, id: text(row.id), status: truth(row.status) ? 1 : 0, name: text(row.name) },
+      ...{ subject: text(row.subject), text: text(row.text), html: text(row.html) },
+      ...{ starts: moment(row.starts), ends: moment(row.ends), created: whole(row.created) },
+    })
+    return 'imported'
+  },
+  filter(turn, row) {
+    turn.write(filterInsert, {
+      ...{ num: turn.sequence.next('filter'), id: text(row.id), user: turn.state.num },
+      ...{ name: row.name === null ? null : text(row.name), disabled: truth(row.disabled) ? 1 : 0 },
+      ...{ query: JSON.stringify(object(row.query)), action: JSON.stringify(object(row.action)) },
+      ...{ meta: row.meta === null ? null : JSON.stringify(object(row.meta)), offences: null },
+      created: whole(row.created),
+    })
+    return 'imported'
+  },
+  mailbox(turn, row) {
+    const path = checkPath(text(row.path))
+    if (mailboxAt(turn.state, { path }) !== undefined) return 'existing'
+    const specialUse = row.specialUse === null ? null : text(row.specialUse)
+    const taken = specialUse !== null && mailboxAt(turn.state, { specialUse }) !== undefined
+    const retention = whole(row.retention)
+    const mailbox = { ...newMailbox(turn, path, taken ? null : specialUse), id: text(row.id), retention }
+    mailbox.subscribed = truth(row.subscribed)
+    mailbox.hidden = truth(row.hidden)
+    mailbox.encrypt = truth(row.encrypt)
+    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    turn.state.mailboxes.set(mailbox.num, mailbox)
+    return 'imported'
+  },
+}
+
+/** What an account must have whatever the file lacked: INBOX, a main address that is its own, factors that are there. */
+async function finish(turn: UserTurn, user: User, entries: readonly AccountEntry[]): Promise<void> {
+  if (mailboxAt(turn.state, { path: 'INBOX' }) === undefined) {
+    const mailbox = newMailbox(turn, 'INBOX', null)
+    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    turn.state.mailboxes.set(mailbox.num, mailbox)
+  }
+  const main = user.address === '' ? undefined : await findAddressByKey(turn.read, normalizeAddress(user.address).key)
+  const brought = entries.some(({ part, entry }) => part === 'address' && entry.address === user.address)
+  if (main?.user !== user.id && !(brought && main === undefined)) user.address = ''
+  const credentials = entries.some(({ part }) => part === 'credential')
+  const factors = user.options.enabled2fa
+  if (factors !== undefined && !credentials && (await listCredentials(turn.read, user.num)).length === 0) {
+    user.options.enabled2fa = factors.filter(name => name === 'totp' || name === 'custom')
+  }
+  // Whoever keeps compiled filters of the account compiles them anew.
+  user.options.rules = (user.options.rules ?? 0) + 1
+  turn.write(userUpdate, encodeUser(user), 1000)
+}
+
+class Malformed extends Error {}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new Malformed()
+  return value
+}
+
+function whole(value: unknown): number {
+  const number = Number(value)
+  if ((typeof value !== 'number' && typeof value !== 'bigint') || !Number.isSafeInteger(number)) throw new Malformed()
+  return number
+}
+
+function truth(value: unknown): boolean {
+  return value === true || value === 1
+}
+
+function object(value: unknown): Record<string, unknown> {
+  const read: unknown = JSON.parse(text(value))
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw new Malformed()
+  return read as Record<string, unknown>
+}
+
+function texts(value: unknown): string[] {
+  const read: unknown = JSON.parse(text(value))
+  if (!Array.isArray(read)) throw new Malformed()
+  return read.map(text)
+}
+
+function anything(value: unknown): unknown {
+  return value === null ? undefined : JSON.parse(text(value))
+}
+
+function temporaryOf(value: string): TemporaryPassword {
+  const { hash, validAfter, expires } = object(value)
+  return { hash: text(hash), validAfter: whole(validAfter), expires: whole(expires) }
+}

@@ -1,0 +1,145 @@
+// Commands on folders: create, rename with everything below, change, delete.
+//
+// Folders above one need not exist; a new path takes the folders below along in the same unit. INBOX and folders of
+// special use are never deleted. Names were normalised before the turn (mail/path.ts): nothing here may take one as a
+// client wrote it.
+
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { pathProblem } from '#mail/path.ts'
+import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
+import { taskInsert } from '#store/task-writes.ts'
+import { mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/writes.ts'
+import { newMailbox } from './account.ts'
+import { expungeAll } from './message.ts'
+import { dropFiltersTo } from './rules.ts'
+import { mailboxAt, nextModseq, requireMailbox, requireUser, type UserCommand, type UserTurn } from './user.ts'
+
+export interface NewMailbox {
+  /** Normalised (mail/path.ts). */
+  readonly path: string
+  readonly hidden: boolean
+  readonly retention: number
+  readonly encrypt: boolean
+  readonly subscribed: boolean
+  readonly specialUse?: string | null
+}
+
+/** Makes one folder; folders above it need not exist. */
+export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailbox }> = {
+  name: 'mailbox.create',
+  run(turn, input) {
+    const user = requireUser(turn)
+    const { state } = turn
+    if (mailboxAt(state, { path: input.path }) !== undefined) throw new Fault('MailboxExistsError')
+    if (state.mailboxes.size >= turn.settings.get('const:max:mailboxes')) {
+      throw new Fault('DisallowedMailboxMethod', { text: 'Mailbox creation failed with code DisallowedMailboxMethod' })
+    }
+    if (input.specialUse && mailboxAt(state, { specialUse: input.specialUse }) !== undefined) {
+      throw new Fault('MailboxExistsError')
+    }
+    const mailbox = newMailbox(turn, input.path, input.specialUse ?? null)
+    const { hidden, retention, encrypt, subscribed } = input
+    Object.assign(mailbox, { hidden, retention, encrypt, subscribed })
+    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    state.mailboxes.set(mailbox.num, mailbox)
+    turn.emit('mailbox.created', { user: user.id, mailbox: mailbox.id, path: mailbox.path })
+    told(turn, mailbox, 'created')
+    return { id: mailbox.id, mailbox }
+  },
+}
+
+export interface MailboxChange {
+  readonly id: string
+  readonly path?: string | undefined
+  readonly retention?: number | undefined
+  readonly subscribed?: boolean | undefined
+  readonly hidden?: boolean | undefined
+  readonly encrypt?: boolean | undefined
+}
+
+/** Changes a folder; a new path moves the folders below it along. */
+export const updateMailbox: UserCommand<MailboxChange, void> = {
+  name: 'mailbox.update',
+  run(turn, input) {
+    requireUser(turn)
+    const mailbox = requireMailbox(turn, input.id)
+    if (input.path !== undefined && input.path !== mailbox.path) rename(turn, mailbox, input.path)
+    const { retention, subscribed, hidden, encrypt } = input
+    if (retention === undefined && subscribed === undefined && hidden === undefined && encrypt === undefined) return
+    if (retention !== undefined) restamp(turn, mailbox, retention)
+    if (subscribed !== undefined) mailbox.subscribed = subscribed
+    if (hidden !== undefined) mailbox.hidden = hidden
+    if (encrypt !== undefined) mailbox.encrypt = encrypt
+    mailbox.modseq = nextModseq(turn)
+    turn.write(mailboxUpdate, encodeMailbox(mailbox))
+    told(turn, mailbox, 'changed')
+  },
+}
+
+/** Deletes a folder with its messages. INBOX and folders of special use stay. */
+export const deleteMailbox: UserCommand<{ id: string }, void> = {
+  name: 'mailbox.delete',
+  async run(turn, { id }) {
+    const user = requireUser(turn)
+    const mailbox = requireMailbox(turn, id)
+    if (!isDeletable(mailbox)) {
+      throw new Fault('DisallowedMailboxMethod', { text: 'Mailbox deletion failed with code DisallowedMailboxMethod' })
+    }
+    await expungeAll(turn, mailbox)
+    await dropFiltersTo(turn, id)
+    const { num, path, uidValidity } = mailbox
+    turn.state.mailboxes.delete(num)
+    const modseq = nextModseq(turn)
+    turn.write(mailboxDelete, { num, id, user: turn.state.num, path, uidValidity, modseq, at: turn.now })
+    turn.emit('mailbox.deleted', { user: user.id, mailbox: id, path })
+    turn.notify({ kind: 'mailbox', what: 'deleted', mailbox: num, id, path, modseq })
+  },
+}
+
+/** INBOX, folders of special use and hidden ones stay. */
+export function isDeletable({ path, specialUse, hidden }: Mailbox): boolean {
+  return path !== 'INBOX' && specialUse === null && !hidden
+}
+
+/** Kind of the task that dates the messages of a folder anew. */
+export const retentionTask = 'mailbox.retention'
+
+/** What is there already is dated anew in the background, and not at once for thousands of messages. */
+function restamp(turn: UserTurn, mailbox: Mailbox, retention: number): void {
+  mailbox.retention = retention
+  const input = JSON.stringify({ mailbox: mailbox.id })
+  const task = { id: newId(), kind: retentionTask, user: turn.state.id, due: turn.now, input, created: turn.now }
+  if (mailbox.total > 0) turn.write(taskInsert, task)
+}
+
+function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
+  const refused = new Fault('DisallowedMailboxMethod', {
+    text: 'Mailbox update failed with code DisallowedMailboxMethod',
+  })
+  if (mailbox.path === 'INBOX' || mailbox.hidden || path.startsWith(`${mailbox.path}/`)) throw refused
+  const { state } = turn
+  const below = [...state.mailboxes.values()].filter(one => one.path.startsWith(`${mailbox.path}/`))
+  const moves = [mailbox, ...below].map(one => ({ one, to: path + one.path.slice(mailbox.path.length) }))
+  const moving = new Set(moves.map(move => move.one))
+  for (const { to } of moves) {
+    if (pathProblem(to) !== undefined) throw refused
+    const there = mailboxAt(state, { path: to })
+    if (there !== undefined && !moving.has(there)) {
+      throw new Fault('MailboxExistsError', { text: 'Mailbox update failed with code MailboxExistsError' })
+    }
+  }
+  for (const { one, to } of moves) {
+    const previous = one.path
+    one.path = to
+    one.modseq = nextModseq(turn)
+    turn.write(mailboxUpdate, encodeMailbox(one))
+    turn.emit('mailbox.renamed', { user: state.id, mailbox: one.id, previous, current: to })
+    told(turn, one, 'renamed')
+  }
+}
+
+function told(turn: UserTurn, mailbox: Mailbox, what: 'created' | 'renamed' | 'changed'): void {
+  const { num, id, path, modseq } = mailbox
+  turn.notify({ kind: 'mailbox', what, mailbox: num, id, path, modseq })
+}

@@ -1,0 +1,21 @@
+// Retention of a folder: its messages are dated anew in the background, by the setting the folder has at that moment, so
+// that of two changes the newer one wins.
+
+import { limits } from '#lib/limits.ts'
+import { uidSlice } from '#store/retention.ts'
+import { messageRestamp } from '#store/retention-writes.ts'
+import type { UserCommand } from './user.ts'
+
+/** Dates some messages of a folder from a uid on; answers the uid to go on with, or null when all are done. */
+export const restampMessages: UserCommand<{ mailbox: string; from: number }, { next: number | null }> = {
+  name: 'mailbox.restamp',
+  background: true,
+  async run(turn, { mailbox: id, from }) {
+    const mailbox = [...turn.state.mailboxes.values()].find(one => one.id === id)
+    if (mailbox === undefined) return { next: null }
+    const { to, n } = await uidSlice(turn.read, mailbox.num, from, limits.expiry.batchMessages)
+    if (n === 0) return { next: null }
+    turn.write(messageRestamp, { mailbox: mailbox.num, from, to, retention: mailbox.retention })
+    return { next: to + 1 }
+  },
+}

@@ -1,0 +1,61 @@
+// Copying and moving messages with regard to encryption at rest: what comes into a folder that asks for it is encrypted
+// on the way, unless it is a draft or encrypted already.
+//
+// Where nothing is to be encrypted this is the plain command. Encrypted forms are made before the turn; a message that
+// went meanwhile leaves its form unused. So many at once are refused that memory stays bounded.
+
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { flag } from '#mail/flags.ts'
+import type { Received } from '#store/blobs.ts'
+import { findMailbox } from '#store/mailboxes.ts'
+import { plainBodies } from '#store/messages.ts'
+import type { Sequence } from '#store/sequence.ts'
+import { findUser } from '#store/users.ts'
+import { type EncryptionDeps, encrypted, wantsEncryption } from '../encryption.ts'
+import { prepare } from '../prepare.ts'
+import type { UserDoor } from '../system.ts'
+import type { Prepared } from './append.ts'
+import type { copyMessages, moveMessages, Transfer, Transferred } from './message.ts'
+
+/**
+ * Runs `copyMessages` or `moveMessages`.
+ *
+ * @throws Fault as they do, and TooManyMessages for more than limits.actor.encryptedMax to be encrypted at once
+ */
+export async function transferMessages(
+  deps: EncryptionDeps & { readonly sequence: Sequence },
+  door: UserDoor,
+  command: typeof copyMessages | typeof moveMessages,
+  transfer: Transfer,
+  signal?: AbortSignal,
+): Promise<Transferred> {
+  const user = await findUser(door.read, door.id)
+  if (user === undefined || !user.options.pubKey) return door.run(command, transfer, signal)
+  const [source, target] = [
+    await findMailbox(door.read, user.num, transfer.from),
+    await findMailbox(door.read, user.num, transfer.to),
+  ]
+  if (source === undefined || !wantsEncryption(user, target)) return door.run(command, transfer, signal)
+  const plain = transfer.uids.flatMap(([from, to]) => {
+    return plainBodies(door.read, source.num, from, to, flag.draft, limits.actor.encryptedMax + 1)
+  })
+  if (plain.length > limits.actor.encryptedMax) throw new Fault('TooManyMessages')
+  const kept: Received[] = []
+  try {
+    const sealed = new Map<number, Prepared>()
+    for (const { uid, body } of plain) {
+      const intake = deps.bodies.intake()
+      for await (const chunk of deps.bodies.open(body).stream()) await intake.write(chunk)
+      const received = await intake.finish()
+      kept.push(received)
+      const stored = await encrypted(deps, user, received)
+      if (stored === received) continue
+      kept.push(stored)
+      sealed.set(uid, await prepare(stored, deps.sequence))
+    }
+    return await door.run(command, { ...transfer, sealed }, signal)
+  } finally {
+    for (const received of kept) await received.discard()
+  }
+}

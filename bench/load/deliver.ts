@@ -1,0 +1,82 @@
+// Delivers messages over LMTP or SMTP on many connections, each carrying one message after another.
+//
+// Commands are pipelined as far as RFC 2920 lets them: MAIL, RCPT and DATA in one write. An operation is one message,
+// from that write to the last answer after its body.
+
+import type { DeliverJob, LoadResult } from './job.ts'
+import { Tally } from './job.ts'
+import { type LineClient, openLines } from './line.ts'
+import { fixedMessages, mixedMessages, onTheWire, stamp } from './messages.ts'
+
+export function deliver(job: DeliverJob): Promise<LoadResult> {
+  const messages = messageSource(job)
+  const tally = new Tally(job)
+  return tally.run(ended => open(job, tally, messages, ended))
+}
+
+/** What comes next: the body with its end, or undefined when the mixture is used up. */
+type MessageSource = () => Buffer | undefined
+
+function messageSource(job: DeliverJob): MessageSource {
+  if (job.size === 'mixed') {
+    const messages = mixedMessages(job.count ?? 0, job.seed)
+    return () => {
+      const { value, done } = messages.next()
+      return done === true ? undefined : onTheWire(value)
+    }
+  }
+  const pool = fixedMessages(job.size, 200, job.seed)
+  const run = Math.floor(performance.timeOrigin).toString(36)
+  let index = 0
+  return () => {
+    const message = pool[index++ % pool.length]
+    return message === undefined ? undefined : onTheWire(stamp(message, run))
+  }
+}
+
+type Stage = 'greeting' | 'hello' | 'mail' | 'recipient' | 'data' | 'body'
+
+function open(job: DeliverJob, tally: Tally, messages: MessageSource, ended: () => void): void {
+  let stage: Stage = 'greeting'
+  let since = 0
+  let body: Buffer | undefined
+
+  const next = (client: LineClient): void => {
+    const number = tally.next()
+    body = number === undefined ? undefined : messages()
+    if (number === undefined || body === undefined) {
+      client.end()
+      return
+    }
+    const recipient = job.recipients[number % job.recipients.length]
+    since = performance.now()
+    stage = 'mail'
+    client.send(`MAIL FROM:<sender@remote.test>\r\nRCPT TO:<${recipient}>\r\nDATA\r\n`)
+  }
+
+  const onLine = (line: string, client: LineClient): void => {
+    if (line.charCodeAt(3) === 0x2d) return
+    const good = line.startsWith(stage === 'greeting' ? '220' : stage === 'data' ? '354' : '250')
+    if (!good) {
+      tally.failed(`${stage}: ${line}`)
+      client.end()
+    } else if (stage === 'greeting') {
+      stage = 'hello'
+      client.send(job.protocol === 'lmtp' ? 'LHLO bench.test\r\n' : 'EHLO bench.test\r\n')
+    } else if (stage === 'hello') next(client)
+    else if (stage === 'mail') stage = 'recipient'
+    else if (stage === 'recipient') stage = 'data'
+    else if (stage === 'data') {
+      stage = 'body'
+      client.sendBytes(body ?? Buffer.alloc(0))
+    } else {
+      tally.done(since, (body?.length ?? 0) - 3)
+      next(client)
+    }
+  }
+
+  openLines(job, onLine, error => {
+    if (error !== undefined) tally.failed(error.message)
+    ended()
+  })
+}

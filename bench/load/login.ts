@@ -1,0 +1,54 @@
+// Logs in over IMAP or POP3: an operation is the whole of connecting, logging in and logging out.
+//
+// Each of the connections opens the next one when its own has ended, so `connections` are open at any time.
+
+import type { LoadResult, LoginJob } from './job.ts'
+import { Tally } from './job.ts'
+import { openLines } from './line.ts'
+
+export function login(job: LoginJob): Promise<LoadResult> {
+  const tally = new Tally(job)
+  return tally.run(ended => again(job, tally, ended))
+}
+
+function again(job: LoginJob, tally: Tally, ended: () => void): void {
+  const number = tally.next()
+  const user = number === undefined ? undefined : job.users[number % job.users.length]
+  if (user === undefined) {
+    ended()
+    return
+  }
+  const since = performance.now()
+  const steps = job.protocol === 'imap' ? imapSteps(user.name, user.password) : pop3Steps(user.name, user.password)
+  let step = 0
+  let problem: string | undefined
+  openLines(
+    job,
+    (line, client) => {
+      if (problem !== undefined || !isAnswer(job.protocol, step, line)) return
+      if (!/^(\* OK|a\d OK|\+OK)/.test(line)) problem = line
+      const command = steps[step]
+      if (problem !== undefined || command === undefined) client.end()
+      else client.send(command)
+      step += 1
+    },
+    error => {
+      if (problem === undefined && error === undefined && step > steps.length) tally.done(since, 0)
+      else tally.failed(problem ?? error?.message ?? 'closed early')
+      again(job, tally, ended)
+    },
+  )
+}
+
+/** Untagged lines after the greeting are no answers. */
+function isAnswer(protocol: LoginJob['protocol'], step: number, line: string): boolean {
+  return protocol === 'pop3' || step === 0 || !line.startsWith('* ')
+}
+
+function imapSteps(name: string, password: string): string[] {
+  return [`a1 LOGIN "${name}" "${password}"\r\n`, 'a2 LOGOUT\r\n']
+}
+
+function pop3Steps(name: string, password: string): string[] {
+  return [`USER ${name}\r\n`, `PASS ${password}\r\n`, 'QUIT\r\n']
+}

@@ -1,0 +1,62 @@
+// `npm run bench -- [section...] [--quick] [--peers]`: figures as ratios against bounds of the same run.
+//
+// Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it
+// installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
+// folder on the disk to measure (default: the system's folder for temporary files).
+
+import { parseArgs } from 'node:util'
+import { filtersSection } from './filters.ts'
+import { listingSection } from './listing.ts'
+import { outboundSection } from './outbound.ts'
+import { fullPlan, type Plan, quickPlan } from './plan.ts'
+import { formatRows, isMet, type Row } from './row.ts'
+import { searchSection } from './search.ts'
+import { deliverySection } from './section/delivery.ts'
+import { diskSection } from './section/disk.ts'
+import { httpSection } from './section/http.ts'
+import { imapSection } from './section/imap.ts'
+import { loginSection } from './section/login.ts'
+import { startSection } from './section/start.ts'
+import { webhooksSection } from './section/webhooks.ts'
+import { updatesSection } from './updates.ts'
+
+const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
+  start: startSection,
+  http: httpSection,
+  login: loginSection,
+  imap: imapSection,
+  delivery: deliverySection,
+  disk: diskSection,
+  webhooks: webhooksSection,
+  updates: updatesSection,
+  filters: filtersSection,
+  outbound: outboundSection,
+  listing: listingSection,
+  search: searchSection,
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false }, peers: { type: 'boolean', default: false } },
+})
+const names = positionals.length === 0 ? Object.keys(sections) : positionals
+const unknown = names.filter(name => !Object.hasOwn(sections, name))
+if (unknown.length > 0) {
+  process.stderr.write(`no section is called ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}\n`)
+  process.exit(2)
+}
+
+const plan = { ...(values.quick ? quickPlan : fullPlan), peers: values.peers }
+const rows: Row[] = []
+let broken = false
+for (const name of names) {
+  process.stderr.write(`${name} ...\n`)
+  try {
+    rows.push(...((await sections[name]?.(plan)) ?? []))
+  } catch (error) {
+    broken = true
+    process.stderr.write(`${name} could not be measured: ${error instanceof Error ? error.stack : error}\n`)
+  }
+}
+process.stdout.write(`${formatRows(rows)}\n`)
+process.exit(broken || rows.some(row => isMet(row) === false) ? 1 : 0)

@@ -1,0 +1,19 @@
+// What a run is asked for: how long each measure takes, how much is sent, whether peers are measured too.
+//
+// `--quick` shows whether everything works; its figures are not for writing down.
+
+export interface Plan {
+  /** Milliseconds of each measure. */
+  readonly ms: number
+  /** Messages of the realistic mixture. */
+  readonly mixed: number
+  /** Milliseconds a service is left alone before its idle memory is read. */
+  readonly idleMs: number
+  /** Users that log in once each while nobody knows their passwords yet. */
+  readonly coldLogins: number
+  /** Whether other mail servers are installed, started and measured beside. */
+  readonly peers: boolean
+}
+
+export const fullPlan: Plan = { ms: 6000, mixed: 10_000, idleMs: 15_000, coldLogins: 500, peers: false }
+export const quickPlan: Plan = { ms: 1000, mixed: 500, idleMs: 5000, coldLogins: 100, peers: false }

@@ -1,0 +1,165 @@
+// Deliveries over LMTP, durable: against one commit for each message (the service itself so started, and bare SQLite),
+// and against Dovecot where it is asked for.
+//
+// Every measure runs on the same users, the same messages and the same generator. A message counts when its answer
+// has come, which is after it is on disk. The mailboxes exist before the clock starts.
+
+import { oneCommitEach, syncedAppends } from '../bound.ts'
+import { cpuSeconds, loadNote, runLoad } from '../child.ts'
+import type { LoadResult } from '../load/job.ts'
+import type { Target } from '../load/line.ts'
+import { type Dovecot, withDovecot } from '../peer/dovecot.ts'
+import type { Plan } from '../plan.ts'
+import type { LoopDelay } from '../probe.ts'
+import type { Row } from '../row.ts'
+import { makeFolder, makeUsers, removeFolder, type Service, startService } from '../service.ts'
+
+interface Load {
+  readonly size: number
+  readonly connections: number
+  /** Times Dovecot's rate that is wanted. */
+  readonly timesPeer: number
+}
+
+const loads: readonly Load[] = [
+  { size: 2048, connections: 16, timesPeer: 3 },
+  { size: 2048, connections: 64, timesPeer: 3 },
+  { size: 51_200, connections: 16, timesPeer: 2 },
+]
+const users = 100
+const rounds = 3
+const timesOneCommit = 8
+const loopDelayMs = 20
+
+export function deliverySection(plan: Plan): Promise<Row[]> {
+  const run = (dovecot?: Dovecot) =>
+    withService(true, single => withService(false, service => compare(plan, { service, single, dovecot })))
+  return plan.peers ? withDovecot(users, run) : run()
+}
+
+/** Somebody who takes deliveries: where, and for whom. */
+interface Receiver {
+  readonly service: Service
+  readonly lmtp: Target
+  readonly addresses: readonly string[]
+}
+
+interface Contenders {
+  readonly service: Receiver
+  /** The service with a transaction for each message. */
+  readonly single: Receiver
+  readonly dovecot: Dovecot | undefined
+}
+
+async function compare(plan: Plan, contenders: Contenders): Promise<Row[]> {
+  const { service, single, dovecot } = contenders
+  for (const receiver of [service, single, dovecot]) {
+    if (receiver !== undefined) await runLoad(job(receiver, 2048, 1, { count: users }))
+  }
+  const rows: Row[] = []
+  for (const load of loads) rows.push(...(await compareLoad(plan, load, contenders)))
+  const appends = syncedAppends(service.service.dataDir, 2048, 16, plan.ms / 2)
+  return [...rows, { what: 'disk: 2 KB appends, 16 to a sync', figure: appends, unit: '/s' }]
+}
+
+/** Everybody in turn, several rounds, so that a busy minute of the machine meets them all; the medians count. */
+async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }: Contenders): Promise<Row[]> {
+  const own: LoadResult[] = []
+  const singles: LoadResult[] = []
+  const peers: LoadResult[] = []
+  const bare: number[] = []
+  let cpu = 0
+  let late: LoopDelay = { p50: 0, p99: 0, worst: 0 }
+  const run = (receiver: { lmtp: Target; addresses: readonly string[] }) =>
+    runLoad(job(receiver, load.size, load.connections, { ms: plan.ms / 2 }))
+  for (let round = 0; round < rounds; round++) {
+    if (dovecot !== undefined) peers.push(await run(dovecot))
+    singles.push(await run(single))
+    bare.push(oneCommitEach(service.service.dataDir, load.size, plan.ms / 4))
+    await service.service.loopDelay()
+    const before = cpuSeconds(service.service.pid)
+    own.push(await run(service))
+    cpu += cpuSeconds(service.service.pid) - before
+    const delay = await service.service.loopDelay()
+    if (delay.p99 > late.p99) late = delay
+  }
+  const done = own.reduce((sum, result) => sum + result.done, 0)
+  return [
+    ...rateRows(load, median(own), {
+      single: median(singles).rate,
+      bare: bare.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0,
+      peer: peers.length === 0 ? undefined : median(peers),
+      cpuMs: (cpu * 1000) / Math.max(1, done),
+    }),
+    {
+      what: '  loop delay p99, worst round',
+      figure: late.p99,
+      unit: 'ms',
+      wanted: { most: loopDelayMs },
+      note: `p50 ${late.p50.toFixed(1)} ms, worst ${late.worst.toFixed(1)} ms`,
+    },
+  ]
+}
+
+interface Bounds {
+  /** The service itself with a transaction for each message. */
+  readonly single: number
+  /** Bare SQLite with a transaction for each message. */
+  readonly bare: number
+  readonly peer: LoadResult | undefined
+  /** Milliseconds of processor time for each message. */
+  readonly cpuMs: number
+}
+
+function rateRows(load: Load, own: LoadResult, { single, bare, peer, cpuMs }: Bounds): Row[] {
+  const size = `${Math.round(load.size / 1024)} KB`
+  const base = { what: `LMTP ${size}, ${load.connections} connections`, figure: own.rate, unit: '/s' }
+  const note = `${loadNote(own)}; ${cpuMs.toFixed(2)} ms CPU each`
+  const wanted = load.size === 2048 ? { wanted: { least: timesOneCommit } } : {}
+  const rows: Row[] = [
+    { ...base, bound: { name: 'itself, one commit each', value: single }, ...wanted, note },
+    { ...base, bound: { name: 'bare SQLite, one commit each', value: bare } },
+  ]
+  if (peer !== undefined) {
+    const bound = { name: 'Dovecot', value: peer.rate }
+    rows.push({ ...base, bound, wanted: { least: load.timesPeer }, note: `Dovecot ${loadNote(peer)}` })
+  }
+  return rows
+}
+
+function median(results: readonly LoadResult[]): LoadResult {
+  const middle = results.toSorted((a, b) => a.rate - b.rate)[Math.floor(results.length / 2)]
+  if (middle === undefined) throw new Error('nothing was measured')
+  return middle
+}
+
+async function withService<Result>(single: boolean, task: (receiver: Receiver) => Promise<Result>): Promise<Result> {
+  const folder = makeFolder()
+  try {
+    const service = await startService(folder, {}, single)
+    const addresses = (await makeUsers(service, users)).map(user => user.address)
+    const result = await task({ service, lmtp: service.listener('lmtp'), addresses })
+    await service.stop()
+    return result
+  } finally {
+    removeFolder(folder)
+  }
+}
+
+function job(
+  { lmtp, addresses }: { lmtp: Target; addresses: readonly string[] },
+  size: number,
+  connections: number,
+  bounds: { count?: number; ms?: number },
+) {
+  return {
+    kind: 'deliver',
+    protocol: 'lmtp',
+    ...lmtp,
+    recipients: addresses,
+    size,
+    seed: 1,
+    connections,
+    ...bounds,
+  } as const
+}

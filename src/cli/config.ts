@@ -1,0 +1,27 @@
+// `teal config`: shows what is in force and where each value came from, checks a file, prints a commented sample.
+
+import { Command } from 'commander'
+import { sampleConfig, showConfig } from '#config'
+import { type ConfigOptions, configFrom, loadedFrom, withConfig } from './options.ts'
+
+export function configCommand(): Command {
+  const command = new Command('config').description('Look at the configuration')
+  withConfig(command.command('show'))
+    .description('Print every setting with its origin; secrets are masked')
+    .action((options: ConfigOptions) => {
+      process.stdout.write(`${showConfig(loadedFrom(options))}\n`)
+    })
+  withConfig(command.command('check'))
+    .description('Say what is wrong with the configuration; exit code 2 when something is')
+    .action((options: ConfigOptions) => {
+      configFrom(options)
+      process.stderr.write('The configuration is valid.\n')
+    })
+  command
+    .command('sample')
+    .description('Print a commented configuration file with every setting at its default')
+    .action(() => {
+      process.stdout.write(`${sampleConfig()}\n`)
+    })
+  return command
+}

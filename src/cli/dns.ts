@@ -1,0 +1,104 @@
+// `teal dns`: the records a domain needs, ready to be copied, and whether they are there.
+//
+// It asks the resolver of this machine and changes nothing anywhere. Where a record is another one that will do as
+// well, such as a longer SPF policy, it is taken for right.
+
+import { Command } from 'commander'
+import type { Config } from '#config'
+import { Fault } from '#lib/fault.ts'
+import { isDomain } from '#mail/address.ts'
+import { lookUp, type RecordKind } from '#net/records.ts'
+import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+import { print } from './print.ts'
+import { type Reach, reach } from './reach.ts'
+
+interface Wanted {
+  readonly name: string
+  readonly kind: RecordKind
+  readonly value: string
+  /** Whether what is there will do, where that is not the same text. */
+  readonly fits?: (found: string) => boolean
+}
+
+export function dnsCommand(): Command {
+  return withConfig(new Command('dns'))
+    .description('Print the DNS records that a domain needs, and check those that are set')
+    .argument('<domain>')
+    .option('--offline', 'do not look them up')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  teal dns example.com')
+    .action(dns)
+}
+
+async function dns(domain: string, options: ConfigOptions & { json?: boolean; offline?: boolean }): Promise<void> {
+  if (!isDomain(domain)) throw new Fault('InputValidationError', { text: `${domain} is no domain` })
+  const config = configFrom(options)
+  const to = await reach(config)
+  try {
+    for (const record of await recordsOf(config, domain, to)) {
+      const found = options.offline === true ? null : await lookUp(record.name, record.kind)
+      const state = found === null ? 'unknown' : stateOf(record, found)
+      const { name, kind, value } = record
+      const shown = kind === 'TXT' ? quoted(value) : value
+      const line = `${`${name}.`.padEnd(44)} ${kind.padEnd(6)} ${shown}`
+      print(options.json, { name, type: kind, value, state, found }, found === null ? line : `${line}   ; ${state}`)
+    }
+  } finally {
+    await to.close()
+  }
+}
+
+function stateOf({ value, fits }: Wanted, found: readonly string[]): string {
+  if (found.some(one => one.toLowerCase() === value.toLowerCase() || fits?.(one) === true)) return 'set'
+  return found.length === 0 ? 'not set' : `set otherwise: ${found.join(' | ')}`
+}
+
+/** Strings of at most 255 bytes, as zone files have them (RFC 1035 3.3). */
+function quoted(value: string): string {
+  return (value.match(/.{1,255}/gs) ?? ['']).map(part => `"${part.replace(/["\\]/g, '\\$&')}"`).join(' ')
+}
+
+/** Everything mail for a domain needs: RFC 7208 (SPF), 6376 (DKIM), 7489 (DMARC), 6186 and 8314 (SRV). */
+async function recordsOf(config: Config, domain: string, to: Reach): Promise<Wanted[]> {
+  const { hostname, setup } = config
+  const service = (name: string, part: { host: string; port: number }): Wanted => {
+    return { name: `_${name}._tcp.${domain}`, kind: 'SRV', value: `0 1 ${part.port} ${part.host || hostname}.` }
+  }
+  const records: Wanted[] = [
+    { name: domain, kind: 'MX', value: `10 ${hostname}.`, fits: found => found.endsWith(` ${hostname}.`) },
+    { name: domain, kind: 'TXT', value: `v=spf1 mx a:${hostname} -all`, fits: found => /^v=spf1( |$)/i.test(found) },
+    {
+      name: `_dmarc.${domain}`,
+      kind: 'TXT',
+      value: `v=DMARC1; p=quarantine; rua=mailto:postmaster@${domain}`,
+      fits: found => /^v=DMARC1;/i.test(found),
+    },
+    ...(await dkimOf(domain, to)),
+    { name: `autoconfig.${domain}`, kind: 'CNAME', value: `${hostname}.` },
+    { name: `autodiscover.${domain}`, kind: 'CNAME', value: `${hostname}.` },
+    { name: `_autodiscover._tcp.${domain}`, kind: 'SRV', value: `0 1 443 ${hostname}.` },
+  ]
+  for (const [name, part] of [
+    ['imap', setup.imap],
+    ['pop3', setup.pop3],
+    ['submission', setup.smtp],
+  ] as const) {
+    if (part.security !== 'none') records.push(service(part.security === 'tls' ? `${name}s` : name, part))
+  }
+  return records
+}
+
+/** The record of the domain's DKIM key, where it has one. */
+async function dkimOf(domain: string, to: Reach): Promise<Wanted[]> {
+  try {
+    const { id } = await to.call<{ id: string }>('GET', `/dkim/resolve/${encodeURIComponent(domain)}`)
+    const { dnsTxt } = await to.call<{ dnsTxt: { name: string; value: string } }>('GET', `/dkim/${id}`)
+    const key = /p=([^;\s]+)/.exec(dnsTxt.value)?.[1] ?? ''
+    return [
+      { name: dnsTxt.name, kind: 'TXT', value: dnsTxt.value, fits: found => found.replace(/\s/g, '').includes(key) },
+    ]
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'DkimNotFound') return []
+    throw error
+  }
+}

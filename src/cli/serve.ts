@@ -1,0 +1,42 @@
+// `teal serve`: runs the service until a signal ends it. The first SIGTERM or SIGINT drains and stops with exit code 0; a
+// second one stops at once, which loses nothing that was acknowledged.
+
+import { Command } from 'commander'
+import { collectGarbage } from '#lib/heap.ts'
+import { makeLog } from '#lib/log.ts'
+import { openService } from '#service'
+import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+
+export function serveCommand(): Command {
+  return withConfig(new Command('serve'))
+    .description('Run the service')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal serve\n  teal serve --config teal.toml\n  teal serve --set api.port=8081',
+    )
+    .action(serve)
+}
+
+async function serve(options: ConfigOptions): Promise<void> {
+  const config = configFrom(options)
+  const log = makeLog(config.log.level)
+  let stopping = false
+  let stop: (() => void) | undefined
+  const stopped = new Promise<void>(resolve => {
+    stop = resolve
+  })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1)
+      stopping = true
+      log.info({ signal }, 'stopping')
+      stop?.()
+    })
+  }
+  const service = await openService(config, log)
+  collectGarbage()
+  if (!stopping) await stopped
+  await service.close()
+  log.info('stopped')
+  process.exit(0)
+}

@@ -1,0 +1,136 @@
+// `teal token`: makes, lists and ends access tokens, also while the service runs. Tokens are rows that the running service
+// reads when one is presented, and SQLite lets two processes take turns, so no way into the service is needed.
+//
+// A token is shown once, when it is made: only its digest is stored.
+
+import { mkdirSync } from 'node:fs'
+import { Command } from 'commander'
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { newToken, tokenDigest } from '#lib/secret/token.ts'
+import { databaseFile } from '#store/place.ts'
+import { Reader } from '#store/reader.ts'
+import { migrate } from '#store/schema.ts'
+import { openForWriting, statements } from '#store/sqlite.ts'
+import { listTokens } from '#store/tokens.ts'
+import { findUser } from '#store/users.ts'
+import type { Write } from '#store/write.ts'
+import { tokenDelete, tokenInsert } from '#store/writes.ts'
+import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+
+/** Roles a token may have (api-semantics 1.3). */
+const roles = [
+  'root',
+  'manager',
+  'webmail',
+  'user',
+  'auth',
+  'tokenAuth',
+  'attachments',
+  'downloader',
+  'audit',
+  'auditclient',
+  'export',
+  'settings',
+]
+
+interface CreateOptions extends ConfigOptions {
+  readonly role: string
+  readonly user?: string
+  readonly label?: string
+  readonly json?: boolean
+}
+
+export function tokenCommand(): Command {
+  const command = new Command('token').description('Make, list and end access tokens')
+  withConfig(command.command('create'))
+    .description('Print a new token')
+    .requiredOption('-r, --role <role>', `one of ${roles.join(', ')}`)
+    .option('-u, --user <id>', 'account of a token with role user')
+    .option('-l, --label <text>', 'what the token is for')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  teal token create --role export --label "nightly export"')
+    .action(create)
+  withConfig(command.command('list'))
+    .description('List the tokens that were made here')
+    .option('--json', 'print JSON')
+    .action(list)
+  withConfig(command.command('revoke'))
+    .description('End a token, by its id as `list` shows it or by its text')
+    .argument('<token>')
+    .action(revoke)
+  return command
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  if (!roles.includes(options.role))
+    throw new Fault('InputValidationError', { text: `there is no role ${options.role}` })
+  const config = configFrom(options)
+  const token = newToken()
+  const user = options.user ?? null
+  if ((options.role === 'user') !== (user !== null)) {
+    throw new Fault('InputValidationError', { text: 'a token of role user needs --user, and no other role takes it' })
+  }
+  const at = now()
+  const row = {
+    hash: tokenDigest(token),
+    id: newId(),
+    label: options.label ?? '',
+    role: options.role,
+    user,
+    authVersion: 0,
+    created: at,
+    ttl: null,
+    expires: null,
+    dies: null,
+  }
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  if (user !== null) {
+    const found = await reading(config.dataDir, read => findUser(read, user))
+    if (found === undefined) throw new Fault('UserNotFound')
+    row.authVersion = found.authVersion
+  }
+  write(config.dataDir, tokenInsert, row)
+  process.stdout.write(options.json === true ? `${JSON.stringify({ id: row.id, token })}\n` : `${token}\n`)
+}
+
+async function list(options: ConfigOptions & { json?: boolean }): Promise<void> {
+  const tokens = await reading(configFrom(options).dataDir, listTokens)
+  for (const { id, role, label, created } of tokens) {
+    const shown = { id, role, label, created: new Date(created).toISOString() }
+    process.stdout.write(
+      options.json === true
+        ? `${JSON.stringify(shown)}\n`
+        : `${shown.id}  ${role.padEnd(12)} ${shown.created}  ${label}\n`,
+    )
+  }
+}
+
+async function revoke(token: string, options: ConfigOptions): Promise<void> {
+  const { dataDir } = configFrom(options)
+  const tokens = await reading(dataDir, listTokens)
+  const hash = tokens.find(row => row.id === token || row.hash === tokenDigest(token))?.hash
+  if (hash === undefined) throw new Fault('InvalidToken', { text: 'there is no such token' })
+  write(dataDir, tokenDelete, { hash })
+}
+
+async function reading<T>(dataDir: string, task: (read: Reader) => Promise<T>): Promise<T> {
+  const read = Reader.open(databaseFile(dataDir))
+  try {
+    return await task(read)
+  } finally {
+    read.close()
+  }
+}
+
+function write<Row>(dataDir: string, change: Write<Row>, row: Row): void {
+  const handle = openForWriting(databaseFile(dataDir))
+  try {
+    migrate(handle)
+    const effects = { beforeCommit: () => {}, afterCommit: () => {}, onRollback: () => {} }
+    handle.transaction(() => change.run(statements(handle), row, effects)).immediate()
+  } finally {
+    handle.close()
+  }
+}

@@ -1,0 +1,86 @@
+// `teal export` and `teal import`: accounts with everything but their mail, into a file and out of one.
+//
+// A file is there whole or not at all, and for its owner alone, since it holds hashes and seeds. Both go through the
+// API of whoever holds the data directory (cli/reach.ts).
+
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { Command } from 'commander'
+import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+import { print } from './print.ts'
+import { inputStream, reach } from './reach.ts'
+import { accountId } from './user.ts'
+
+interface ExportOptions extends ConfigOptions {
+  readonly user: string[]
+  readonly tag: string[]
+}
+
+export function exportCommand(): Command {
+  const gather = (value: string, values: string[]) => [...values, value]
+  return withConfig(new Command('export'))
+    .description('Write accounts with settings, addresses, mailboxes and filters into a file; mail stays')
+    .argument('<file>', 'where to; - is standard output')
+    .option('-u, --user <user...>', 'only these accounts (id, username or address)', gather, [])
+    .option('-t, --tag <tag...>', 'only accounts with any of these tags', gather, [])
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal export accounts.teal\n  teal export - --user alice@example.com | ssh new-host teal import -',
+    )
+    .action(exportAccounts)
+}
+
+async function exportAccounts(file: string, options: ExportOptions): Promise<void> {
+  const to = await reach(configFrom(options))
+  try {
+    const users: string[] = []
+    for (const user of options.user) users.push(await accountId(to, user))
+    const form = { ...(users.length > 0 && { users }), ...(options.tag.length > 0 && { tags: options.tag }) }
+    const bytes = await to.take('POST', '/data/export', form, 'export')
+    if (file === '-') await pipeline(bytes, process.stdout)
+    else await wholeFile(file, bytes)
+  } finally {
+    await to.close()
+  }
+}
+
+/** The file is there whole or not at all, and for its owner alone: it holds hashes and seeds. */
+async function wholeFile(file: string, bytes: AsyncIterable<Buffer>): Promise<void> {
+  const fresh = `${file}.part`
+  try {
+    await pipeline(bytes, createWriteStream(fresh, { mode: 0o600, flush: true }))
+    await rename(fresh, file)
+  } catch (error) {
+    await rm(fresh, { force: true })
+    throw error
+  }
+}
+
+export function importCommand(): Command {
+  return withConfig(new Command('import'))
+    .description('Take accounts in from an export; what is there already stays as it is')
+    .argument('<file>', '- is standard input')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  teal import accounts.teal\n\nExit codes: 0 done, 1 refused, 3 done, but some entries could not be taken.',
+    )
+    .action(importAccounts)
+}
+
+async function importAccounts(file: string, options: ConfigOptions & { json?: boolean }): Promise<void> {
+  const to = await reach(configFrom(options), true)
+  try {
+    const { result } = await to.send<{ result: Record<'entries' | 'imported' | 'failed' | 'existing', number> }>(
+      '/data/import',
+      inputStream(file),
+      'export',
+    )
+    const { entries, imported, existing, failed } = result
+    print(options.json, result, `${entries} entries: ${imported} imported, ${existing} there already, ${failed} failed`)
+    if (failed > 0) process.exitCode = 3
+  } finally {
+    await to.close()
+  }
+}

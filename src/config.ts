@@ -1,0 +1,311 @@
+// What an operator may change: a TOML file, then TEAL_* environment variables, then flags, read once at start into one
+// frozen, typed object. The keys with their kinds, defaults and bounds stand in config/keys.ts.
+//
+// Promises: unknown keys, wrong values and contradictions are all found before anything starts, and told together, each
+// with the file or variable it came from. Relative paths in a file are relative to that file. Secrets are never shown.
+// Nothing else in the service reads the environment for settings.
+
+import assert from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { parse, TomlError } from 'smol-toml'
+import { Fault } from '#lib/fault.ts'
+import { keys } from './config/keys.ts'
+import { isLoopback, type Key } from './config/kinds.ts'
+
+/** The configuration: durations in milliseconds, sizes in bytes, paths absolute, '' for what is unset. */
+export type Config = Values<typeof keys>
+
+/** A part of the configuration as a caller may give it: values, or the text a file would hold ('5m', '50MB'). */
+export type ConfigPart = Part<typeof keys>
+
+/** Where a value came from: 'default', 'flag', a variable's name or the file's path. */
+export type Origins = ReadonlyMap<string, string>
+
+export interface Sources {
+  /** A TOML file; without one that which the variable TEAL_CONFIG names, or none. */
+  readonly file?: string | undefined
+  /** Environment variables, of which those named TEAL_* count. Default: none. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** What the command line or a library's caller says. */
+  readonly flags?: ConfigPart
+}
+
+export interface Loaded {
+  readonly config: Config
+  readonly origins: Origins
+}
+
+/**
+ * The configuration from its sources, later ones winning: file, environment, flags.
+ * Throws `Fault('ConfigInvalid')` whose text has a line for each problem and whose details have one for each key.
+ */
+export function loadConfig(sources: Sources): Config {
+  return readConfig(sources).config
+}
+
+/** As `loadConfig`, with the origin of every key (dotted name -> origin). */
+export function readConfig(sources: Sources): Loaded {
+  const draft = new Draft()
+  const named = sources.file ?? sources.env?.TEAL_CONFIG
+  if (named !== undefined && named !== '') {
+    const file = resolve(named)
+    draft.addTree(keys, readToml(file, draft), '', file, dirname(file))
+  }
+  draft.addEnvironment(sources.env ?? {})
+  draft.addTree(keys, sources.flags ?? {}, '', 'flag', process.cwd())
+  const values = draft.values(keys, '')
+  const config = values as Config
+  if (draft.problems.length === 0) checkTogether(config, draft)
+  if (draft.problems.length > 0) throw new Fault('ConfigInvalid', { text: problemText(draft), details: details(draft) })
+  return { config, origins: draft.origins }
+}
+
+/**
+ * Flags as a command line has them ('api.port=0', 'log.level=debug') as a part of the configuration.
+ * Whether the keys exist and the values fit is for `loadConfig` to say.
+ */
+export function parseFlags(pairs: readonly string[]): ConfigPart {
+  const flags: Tree = Object.create(null)
+  for (const pair of pairs) {
+    const at = pair.indexOf('=')
+    const text = `'${pair}' is no setting: write it as section.key=value`
+    if (at < 1) throw new Fault('ConfigInvalid', { text, details: { [pair]: text } })
+    const names = pair.slice(0, at).split('.')
+    let tree = flags
+    for (const name of names.slice(0, -1)) {
+      const inner = tree[name] ?? Object.create(null)
+      if (!isTree(inner)) throw new Fault('ConfigInvalid', { text, details: { [pair]: text } })
+      tree[name] = inner
+      tree = inner
+    }
+    tree[names.at(-1) ?? ''] = pair.slice(at + 1)
+  }
+  return flags as ConfigPart
+}
+
+/** Every key: dotted name, variable, and what stands in the table. */
+export function listKeys(): readonly {
+  readonly name: string
+  readonly variable: string
+  readonly key: Key<unknown>
+}[] {
+  return leaves(keys, '').map(([name, key]) => ({ name, variable: variableOf(name), key }))
+}
+
+/** The configuration as TOML, a line for each key with its origin; secrets masked. */
+export function showConfig({ config, origins }: Loaded): string {
+  return render((name, key) => {
+    const shown = `${leafName(name)} = ${key.show(valueAt(config, name))}`
+    return [`${shown}  # ${origins.get(name) ?? 'default'}`]
+  })
+}
+
+/** A commented file with every key at its default, to start one's own from. */
+export function sampleConfig(): string {
+  return render((name, key) => {
+    return [`# ${key.text} (${key.kind}).`, `#${leafName(name)} = ${key.show(initialOf(key))}`]
+  })
+}
+
+/** `TEAL_API_ACCESS_CONTROL_ENABLED` for `api.accessControl.enabled`. */
+function variableOf(name: string): string {
+  return `TEAL_${name
+    .replace(/[A-Z]/g, letter => `_${letter}`)
+    .replaceAll('.', '_')
+    .toUpperCase()}`
+}
+
+type Values<Node> = {
+  readonly [Name in keyof Node]: Node[Name] extends Key<infer Value> ? Value : Values<Node[Name]>
+}
+
+type Part<Node> = {
+  readonly [Name in keyof Node]?: Node[Name] extends Key<infer Value> ? Value | string : Part<Node[Name]>
+}
+
+interface Section {
+  readonly [name: string]: Key<unknown> | Section
+}
+
+type Tree = Record<string, unknown>
+
+interface Problem {
+  readonly name: string
+  readonly text: string
+}
+
+/** What the sources said so far, and what was wrong with it. */
+class Draft {
+  readonly problems: Problem[] = []
+  readonly origins = new Map<string, string>()
+  readonly #given = new Map<string, unknown>()
+
+  refuse(name: string, text: string): void {
+    this.problems.push({ name, text })
+  }
+
+  addTree(section: Section, tree: unknown, prefix: string, origin: string, folder: string): void {
+    if (!isTree(tree)) {
+      this.refuse(prefix, `${origin}: '${prefix.slice(0, -1)}' is a section, not a value`)
+      return
+    }
+    for (const [name, raw] of Object.entries(tree)) {
+      const node = Object.hasOwn(section, name) ? section[name] : undefined
+      if (raw === undefined) continue
+      if (node === undefined)
+        this.refuse(prefix + name, `${origin}: there is no key '${prefix}${name}'${near(prefix + name)}`)
+      else if (isKey(node)) this.#add(prefix + name, node, raw, origin, folder)
+      else this.addTree(node, raw, `${prefix}${name}.`, origin, folder)
+    }
+  }
+
+  addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
+    const known = new Map(leaves(keys, '').map(([name, key]) => [variableOf(name), { name, key }]))
+    for (const [variable, raw] of Object.entries(env)) {
+      if (raw === undefined || !variable.startsWith('TEAL_') || foreign.test(variable)) continue
+      const found = known.get(variable)
+      if (found === undefined) this.refuse(variable, `${variable}: there is no such key`)
+      else this.#add(found.name, found.key, raw, variable, process.cwd())
+    }
+  }
+
+  values(section: Section, prefix: string): Tree {
+    const tree: Tree = {}
+    for (const [name, node] of Object.entries(section)) {
+      tree[name] = isKey(node) ? this.#value(prefix + name, node) : this.values(node, `${prefix}${name}.`)
+    }
+    return Object.freeze(tree)
+  }
+
+  #add(name: string, key: Key<unknown>, raw: unknown, origin: string, folder: string): void {
+    const result = key.read(raw, folder)
+    if ('reason' in result) {
+      this.refuse(name, `${origin}: '${name}' ${result.reason}`)
+      return
+    }
+    this.#given.set(name, result.value)
+    this.origins.set(name, origin)
+  }
+
+  #value(name: string, key: Key<unknown>): unknown {
+    if (this.#given.has(name)) return this.#given.get(name)
+    const result = key.read(initialOf(key), process.cwd())
+    assert('value' in result, `the default of ${name} is not valid`)
+    return result.value
+  }
+}
+
+/** TEAL_CONFIG names the file itself; the others are what a cluster sets for a service that is called teal. */
+const foreign = /^TEAL_(CONFIG$|SERVICE_|PORT$|PORT_\d)/
+
+function readToml(file: string, draft: Draft): Tree {
+  try {
+    return parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    const where = error instanceof TomlError ? `${file}:${error.line}:${error.column}` : file
+    const [reason = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    draft.refuse(file, `${where}: ${reason}`)
+    return {}
+  }
+}
+
+/** What no key can see alone. */
+function checkTogether(config: Config, draft: Draft): void {
+  const refuse = (name: string, reason: string) =>
+    draft.refuse(name, `${draft.origins.get(name) ?? 'default'}: '${name}' ${reason}`)
+  if (!config.api.accessControl.enabled && !isLoopback(config.api.host)) {
+    refuse('api.accessControl.enabled', `may be off only while api.host is loopback, and it is ${config.api.host}`)
+  }
+  for (const section of ['tls', 'mobileconfig'] as const) {
+    const { cert, key } = config[section]
+    if (cert !== '' && key === '') refuse(`${section}.cert`, `needs ${section}.key beside it`)
+    if (cert === '' && key !== '') refuse(`${section}.key`, `needs ${section}.cert beside it`)
+  }
+  if (config.api.accessControl.tokenTtl > config.api.accessControl.tokenLifetime) {
+    refuse('api.accessControl.tokenTtl', 'must not be longer than api.accessControl.tokenLifetime')
+  }
+  const taken = new Map<string, string>()
+  for (const name of listeners) {
+    const { enabled, host, port } = config[name]
+    if (!enabled || port === 0) continue
+    const other = taken.get(`${host} ${port}`)
+    if (other !== undefined) refuse(`${name}.port`, `is ${port} on ${host}, which ${other} has already`)
+    taken.set(`${host} ${port}`, name)
+  }
+}
+
+/** The sections that are listeners, in the order in which they start. */
+export const listeners = [
+  'lmtp',
+  'smtp',
+  'submission',
+  'submissions',
+  'imap',
+  'imaps',
+  'pop3',
+  'pop3s',
+  'api',
+] as const satisfies readonly (keyof Config)[]
+
+export type ListenerName = (typeof listeners)[number]
+
+function problemText(draft: Draft): string {
+  return draft.problems.map(problem => problem.text).join('\n')
+}
+
+function details(draft: Draft): Record<string, string> {
+  return Object.fromEntries(draft.problems.toReversed().map(problem => [problem.name, problem.text]))
+}
+
+/** A known key with the same last word, for people who misplace or misspell one. */
+function near(name: string): string {
+  const last = leafName(name).toLowerCase()
+  const found = leaves(keys, '').find(([known]) => leafName(known).toLowerCase() === last && known !== name)
+  return found === undefined ? '' : `; is '${found[0]}' meant?`
+}
+
+function render(lines: (name: string, key: Key<unknown>) => string[]): string {
+  const text: string[] = []
+  let section = ''
+  for (const [name, key] of leaves(keys, '')) {
+    const own = name.slice(0, Math.max(0, name.lastIndexOf('.')))
+    if (own !== section) text.push('', `[${own}]`)
+    section = own
+    text.push(...lines(name, key))
+  }
+  return `${text.join('\n')}\n`
+}
+
+/** All keys of a section with dotted names, its own keys before those of inner sections, as TOML wants them. */
+function leaves(section: Section, prefix: string): (readonly [string, Key<unknown>])[] {
+  const own: (readonly [string, Key<unknown>])[] = []
+  const inner: (readonly [string, Key<unknown>])[] = []
+  for (const [name, node] of Object.entries(section)) {
+    if (isKey(node)) own.push([prefix + name, node])
+    else inner.push(...leaves(node, `${prefix}${name}.`))
+  }
+  return [...own, ...inner]
+}
+
+function valueAt(config: Config, name: string): unknown {
+  let value: unknown = config
+  for (const part of name.split('.')) value = isTree(value) ? value[part] : undefined
+  return value
+}
+
+function initialOf(key: Key<unknown>): unknown {
+  return typeof key.initial === 'function' ? key.initial() : key.initial
+}
+
+function leafName(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1)
+}
+
+function isKey(node: Key<unknown> | Section): node is Key<unknown> {
+  return typeof node.read === 'function'
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}

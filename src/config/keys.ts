@@ -1,0 +1,178 @@
+// Every key an operator can set, with its kind, default, bounds and one line of explanation: the one table from which
+// the typed Config, its checks, `config show` and the sample file come.
+//
+// Section and key names are what a TOML file holds (`[api.accessControl]`, `enabled = true`) and, in upper snake case
+// behind TEAL_, the environment (`TEAL_API_ACCESS_CONTROL_ENABLED`). A key that nobody reads does not belong here.
+
+import { hostname as osHostname } from 'node:os'
+import {
+  address,
+  choice,
+  count,
+  duration,
+  flag,
+  hostname,
+  list,
+  notCidr,
+  notHostname,
+  notOrigin,
+  path,
+  port,
+  secret,
+  size,
+  url,
+  words,
+} from './kinds.ts'
+
+const loopback = '127.0.0.1'
+
+/** A listener: whether it runs and where. Further keys of its section stand beside these. */
+function listener(portInitial: number, what: string) {
+  return {
+    enabled: flag(true, `Whether ${what} is served`),
+    host: address(loopback, `Address ${what} listens on`),
+    port: port(portInitial, `Port ${what} listens on; 0 takes a free one`),
+  }
+}
+
+/** Where a mail program is told to find a service; empty and 0 mean this service's own. */
+function setup(portInitial: number, what: string) {
+  return {
+    host: hostname('', true, `Host name mail programs are told for ${what}; unset: hostname`),
+    port: port(portInitial, `Port mail programs are told for ${what}`),
+    security: choice(['tls', 'starttls', 'none'], 'tls', `How mail programs are told to secure ${what}`),
+  }
+}
+
+/** The order is the order in which `config show` and the sample file print. */
+export const keys = {
+  dataDir: path('data', 'Folder for everything the service writes'),
+  hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
+
+  api: {
+    ...listener(8080, 'the HTTP API'),
+    secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
+    accessToken: secret(20, 'A token with role root that is valid besides the stored ones'),
+    accessControl: {
+      enabled: flag(true, 'Whether a call needs a token; off means everybody is root, so it is for loopback only'),
+      tokenTtl: duration('14d', '1m', '3650d', 'Idle time after which a user token ends'),
+      tokenLifetime: duration('180d', '1m', '3650d', 'Age at which a user token ends whatever happens'),
+    },
+    cors: { origins: list(['*'], 'Origins whose pages may call the API', notOrigin) },
+    metrics: { enabled: flag(true, 'Whether GET /metrics answers (without a token)') },
+  },
+
+  smtp: listener(1025, 'SMTP for incoming mail'),
+  lmtp: listener(2424, 'LMTP'),
+  submission: listener(1587, 'submission with STARTTLS'),
+  submissions: listener(1465, 'submission over TLS'),
+  imap: {
+    ...listener(1143, 'IMAP with STARTTLS'),
+    maxConnections: count(15, 1, 10_000, 'Sessions at once of one user, unless the user has an own number'),
+  },
+  imaps: listener(1993, 'IMAP over TLS'),
+  pop3: {
+    ...listener(1110, 'POP3 with STLS'),
+    deleteTo: choice(['trash', 'expunge'], 'trash', 'What QUIT does with deleted messages'),
+    maxMessages: count(250, 1, 100_000, 'Newest messages a POP3 session sees, unless the user has an own number'),
+  },
+  pop3s: listener(1995, 'POP3 over TLS'),
+
+  tls: {
+    cert: path('', 'Certificate chain in PEM; unset: self-signed for hostname, made at first start'),
+    key: path('', 'Private key of tls.cert in PEM'),
+    minVersion: choice(['TLSv1.2', 'TLSv1.3'], 'TLSv1.2', 'Oldest TLS version that is spoken'),
+  },
+
+  auth: {
+    strict2fa: flag(true, 'Whether a login with a second factor gives nothing before that factor is shown'),
+    credentialCache: flag(true, 'Whether a password that was just verified is recognised without hashing again'),
+    freshLogin: duration(
+      '15m',
+      '0s',
+      '1d',
+      'How long after a login its token may change credentials without the password',
+    ),
+    cleartext: choice(
+      ['loopback', 'never', 'always'],
+      'loopback',
+      'From where a password is taken over a connection without TLS',
+    ),
+    totpIssuer: words('Teal', 'Name that authenticator apps show'),
+    totpSecret: secret(16, 'Encrypts TOTP seeds at rest; unset: a key file made in dataDir at first start'),
+    webauthn: {
+      rpId: hostname('', true, 'Relying party id of security keys; unset: hostname'),
+      rpName: words('Teal', 'Name that browsers show when a security key is asked for'),
+    },
+    pwned: {
+      enabled: flag(false, 'Whether passwords are looked up in lists of breached ones, by five digits of their hash'),
+      type: choice(
+        ['softfail', 'fail', 'hardfail', 'none'],
+        'softfail',
+        'softfail tells, fail refuses, hardfail refuses also when nobody answers, none does nothing',
+      ),
+      apiUrl: url('https://api.pwnedpasswords.com', ['https', 'http'], 'Base URL of the range protocol'),
+      timeout: duration('1s', '100ms', '30s', 'Time the lookup may take'),
+    },
+  },
+
+  mail: {
+    defaultDomain: hostname('', true, 'Domain of users made without an address; unset: hostname'),
+    maxSize: size('64MB', '64KB', '64MB', 'Largest message that is taken in'),
+    welcomeDir: path(
+      '',
+      'Folder of messages (*.eml) for new users; {name}, {username}, {address}, {date}, {id} are filled in',
+    ),
+    classificationHeaders: flag(false, 'Whether headers that say how a message was judged are added to it'),
+  },
+  quota: {
+    storage: size('1GB', '1MB', '1024TB', 'Storage of a user without an own quota'),
+    recipients: count(2000, 0, 10_000_000, 'Recipients a user may write to in a day'),
+    forwards: count(2000, 0, 10_000_000, 'Messages forwarded for a user in a day'),
+  },
+
+  outbound: {
+    enabled: flag(true, 'Whether queued mail is sent; off keeps it queued'),
+    relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),
+    port: port(25, 'Port of MX hosts'),
+  },
+  forward: {
+    srsDomain: hostname('', true, 'Domain of rewritten senders (SRS); unset: mail.defaultDomain'),
+    srsSecret: secret(16, 'Signs rewritten senders; unset: a key file made in dataDir at first start'),
+    loopSecret: secret(16, 'Signs the header that finds loops; unset: a key file made in dataDir at first start'),
+  },
+  webhooks: {
+    enabled: flag(true, 'Whether events are delivered; off lets them gather'),
+    timeout: duration('30s', '100ms', '30s', 'Time an endpoint may take to answer'),
+  },
+  network: {
+    allowPrivate: list([], 'Private ranges (CIDR) that webhooks, forwards, relays and MX may reach', notCidr),
+  },
+
+  setup: { imap: setup(993, 'IMAP'), pop3: setup(995, 'POP3'), smtp: setup(465, 'sending') },
+  mobileconfig: {
+    identifier: words('teal.mail', 'Payload identifier of Apple profiles; the user id is appended'),
+    displayName: words('Mail for {email}', 'Name of the profile'),
+    displayDescription: words('Sets up mail for {email} on this device', 'Description of the profile'),
+    accountDescription: words('{email}', 'Name of the account in the mail program'),
+    organization: words('Teal', 'Organization of the profile'),
+    cert: path('', 'Certificate that signs profiles; unset: that of tls'),
+    key: path('', 'Private key of mobileconfig.cert'),
+  },
+
+  import: { uploaders: count(1, 1, 64, 'Users whose mail is imported at once') },
+  pool: {
+    passwordThreads: count(0, 0, 256, 'Threads that hash passwords; 0: one for each processor'),
+    patternThreads: count(1, 1, 64, 'Threads that match filter patterns'),
+    readThreads: count(1, 1, 64, 'Threads for long reads such as searches'),
+  },
+  log: {
+    level: choice(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info', 'What is logged'),
+  },
+}
+
+/** The name the operating system has for this machine, or 'localhost' where that is no host name. */
+function ownHostname(): string {
+  const name = osHostname().toLowerCase()
+  return notHostname(name) === undefined ? name : 'localhost'
+}

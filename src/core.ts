@@ -1,0 +1,226 @@
+// The store and the actors of one data directory, without any listener: what the service is built on, and what tools use
+// on a directory that nobody serves. Everything is opened in order and closed in reverse, also when an opening fails
+// half-way; one process at a time holds a directory.
+
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Access } from '#actors/access.ts'
+import { CertificateDoor } from '#actors/certificate.ts'
+import { type Credentials, openCredentials } from '#actors/credentials.ts'
+import { DkimDoor } from '#actors/dkim.ts'
+import { Drop } from '#actors/drop.ts'
+import type { ForwardKeys } from '#actors/forward.ts'
+import { Register } from '#actors/register.ts'
+import { Rules } from '#actors/rules.ts'
+import { ActorSystem } from '#actors/system.ts'
+import { Transfer } from '#actors/transfer.ts'
+import { Subscriptions, WebhookDoor } from '#actors/webhook.ts'
+import { Welcome } from '#actors/welcome.ts'
+import type { Config } from '#config'
+import { Fault } from '#lib/fault.ts'
+import type { Log } from '#lib/log.ts'
+import { type Metrics, makeMetrics } from '#lib/metrics.ts'
+import { threadFile, version } from '#lib/own.ts'
+import { Seal } from '#lib/secret/seal.ts'
+import { Outward } from '#net/outward.ts'
+import { makePools, type Pools } from '#pool'
+import { Bodies } from '#store/blobs.ts'
+import { partSuspect } from '#store/body-writes.ts'
+import { Cache } from '#store/cache.ts'
+import { loadKey } from '#store/keys.ts'
+import { cacheDir, databaseFile, lockFile } from '#store/place.ts'
+import { Reader } from '#store/reader.ts'
+import { makeReads, type Reads } from '#store/reads.ts'
+import { Sequence } from '#store/sequence.ts'
+import { Settings } from '#store/settings.ts'
+import { lock } from '#store/sqlite.ts'
+import { readTemplates } from '#store/templates.ts'
+import { Writer } from '#store/writer.ts'
+
+/** The store and the actors of one data directory. */
+export interface Core {
+  readonly config: Config
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly writer: Writer
+  readonly read: Reader
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly bodies: Bodies
+  readonly system: ActorSystem
+  readonly access: Access
+  /** Who may come in, and how. */
+  readonly credentials: Credentials
+  /** What may be lost: counters, throttles, challenges. */
+  readonly cache: Cache
+  /** What filters and autoreplies of accounts decide. */
+  readonly rules: Rules
+  readonly forwardKeys: ForwardKeys
+  readonly drop: Drop
+  /** Whom accounts have written to or heard from. */
+  readonly register: Register
+  /** What new accounts find in their INBOX. */
+  readonly welcome: Welcome
+  /** Accounts on their way out and in. */
+  readonly transfer: Transfer
+  readonly webhooks: WebhookDoor
+  readonly certificates: CertificateDoor
+  readonly dkim: DkimDoor
+  /** The way out to hosts that users and operators name. */
+  readonly outward: Outward
+  readonly pools: Pools
+  /** Searching and other long reads, on a thread. */
+  readonly reads: Reads
+  /** Has the loops of src/jobs look for work. */
+  readonly kick: () => void
+  /** Called after a commit that carried events. */
+  onEvents(listener: () => void): void
+  close(): Promise<void>
+}
+
+/** Things to undo, run in reverse order; used both when a start fails half-way and on an orderly stop. */
+export class Closers {
+  readonly #tasks: (() => unknown)[] = []
+
+  add(task: () => unknown): void {
+    this.#tasks.push(task)
+  }
+
+  async run(): Promise<void> {
+    for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) await task()
+  }
+}
+
+/**
+ * Opens a data directory for this process alone.
+ *
+ * @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DatabaseTooNew
+ */
+export async function openCore(config: Config, log: Log): Promise<Core> {
+  const closers = new Closers()
+  try {
+    return await buildCore(config, log, closers)
+  } catch (error) {
+    await closers.run()
+    throw error
+  }
+}
+
+async function buildCore(config: Config, log: Log, closers: Closers): Promise<Core> {
+  const { dataDir } = config
+  openDataDir(dataDir)
+  closers.add(lock(lockFile(dataDir)))
+  const metrics = makeMetrics(version)
+  const file = databaseFile(dataDir)
+  const writer = await Writer.open({ file, dataDir, log, metrics })
+  closers.add(() => writer.close())
+  const read = Reader.open(file)
+  closers.add(() => read.close())
+  const sequence = new Sequence(read)
+  const settings = openSettings(config, read)
+  const bodies = new Bodies(dataDir, read)
+  // Caught at once: a disk that is full at the start must not end the process.
+  const swept = bodies
+    .sweep(row => writer.write(partSuspect, row))
+    .catch(error => log.warn({ error }, 'looking for files nobody names failed'))
+  closers.add(() => swept)
+  const { pools, reads } = openPools(config, log, metrics)
+  closers.add(() => pools.close())
+  const listeners: (() => void)[] = []
+  const kick = () => {
+    for (const listener of listeners) listener()
+  }
+  const seal = new Seal(loadKey(dataDir, 'seal', ''), sealSalt)
+  const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
+  const wanted = subscriptions.wanted.bind(subscriptions)
+  const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
+  closers.add(() => system.close())
+  const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
+  const certificates = await CertificateDoor.open(system.directory, seal)
+  const dkim = new DkimDoor(system.directory, seal)
+  const outward = new Outward({ allowPrivate: config.network.allowPrivate })
+  const access = openAccess(config, system, writer)
+  const cache = Cache.open({ dir: cacheDir(dataDir), log })
+  closers.add(() => cache.close())
+  const parts = { config, log, metrics, system, writer, settings, cache, pools, access, wanted }
+  const credentials = openCredentials(parts)
+  closers.add(() => credentials.close())
+  const transfer = new Transfer({ dataDir, system, seal: new Seal(loadKey(dataDir, 'totp', config.auth.totpSecret)) })
+  const forwardKeys = forwardKeysOf(config)
+  const shared = { system, sequence, settings, bodies, throttle: cache, keys: forwardKeys }
+  const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
+  const register = new Register(writer)
+  closers.add(() => register.close())
+  const drop = new Drop({ ...shared, reads, rules, register })
+  const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
+  const onEvents = (listener: () => void) => void listeners.push(listener)
+  const close = () => closers.run()
+  return {
+    ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
+    ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
+    ...{ dkim, outward, pools, reads, kick, onEvents, close },
+  }
+}
+
+/** Settings, with what the configuration file says in place of their defaults. */
+function openSettings({ quota }: Config, read: Reader): Settings {
+  return new Settings(read, {
+    'const:max:storage': quota.storage,
+    'const:max:recipients': quota.recipients,
+    'const:max:forwards': quota.forwards,
+  })
+}
+
+function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; reads: Reads } {
+  const pools = makePools({
+    log,
+    metrics,
+    threads: config.pool,
+    recall: config.auth.credentialCache,
+    reads: { file: threadFile('query'), workerData: { dataDir: config.dataDir } },
+  })
+  const reads = makeReads((name, input, options) => {
+    if (pools.reads === undefined) return Promise.reject(new Fault('Stopping'))
+    return pools.reads.run(name, input, options)
+  })
+  return { pools, reads }
+}
+
+function openAccess({ api }: Config, system: ActorSystem, writer: Writer): Access {
+  return new Access(system, writer, {
+    required: api.accessControl.enabled,
+    rootToken: api.accessToken,
+    ttlMs: api.accessControl.tokenTtl,
+    lifetimeMs: api.accessControl.tokenLifetime,
+  })
+}
+
+/** @throws Fault ConfigInvalid for a key file that holds no key */
+function forwardKeysOf({ dataDir, hostname, forward, mail }: Config): ForwardKeys {
+  return {
+    srs: {
+      domain: forward.srsDomain || mail.defaultDomain || hostname,
+      secret: loadKey(dataDir, 'srs', forward.srsSecret),
+    },
+    loopSecret: loadKey(dataDir, 'loop', forward.loopSecret),
+    hostname,
+  }
+}
+
+/** The key file is random, so one salt will do for all that is sealed with it. */
+const sealSalt = Buffer.from('stored secrets  ')
+
+function openDataDir(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    const probe = join(dataDir, `.probe-${process.pid}`)
+    writeFileSync(probe, '')
+    rmSync(probe)
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown'
+    throw new Fault('DataDirectoryUnusable', {
+      text: `The data directory ${dataDir} cannot be used: ${reason}`,
+      cause: error,
+    })
+  }
+}

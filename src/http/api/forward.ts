@@ -1,0 +1,91 @@
+// Forwarding a stored message over HTTP: to whom it was forwarded before, or to further addresses (wire-shapes, Messages).
+//
+// What goes out is planned, counted and queued like any other forward of the account (actors/forward.ts); the message
+// stays and is marked as forwarded. Nothing is queued where the account may forward no more today.
+
+import { Type } from 'typebox'
+import { type ForwardKeys, planForward, type Throttle } from '#actors/forward.ts'
+import { queueMessage } from '#actors/outgoing.ts'
+import { arriveStored } from '#actors/stored.ts'
+import { storeFlags } from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { forwarded } from '#mail/flags.ts'
+import { listAddresses } from '#store/directory.ts'
+import { type Endpoint, endpoint } from '../endpoint.ts'
+import { int, list, optional } from '../schema.ts'
+import { requireUser } from './mailboxes.ts'
+import { messageOf, place } from './message-place.ts'
+import type { MessageDeps } from './messages.ts'
+import { target } from './target.ts'
+
+export interface ForwardDeps {
+  readonly throttle: Throttle
+  readonly keys: ForwardKeys
+}
+
+const targetsMax = 100
+
+export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
+  const { system, bodies, settings } = deps
+  const { read } = system
+
+  const forward = endpoint({
+    method: 'POST',
+    path: '/users/:user/mailboxes/:mailbox/messages/:message/forward',
+    tag: 'Messages',
+    summary: 'Forward a stored message as it is',
+    allow: 'messages.create',
+    params: place,
+    body: {
+      target: optional(int({ min: 1, max: 1000, description: 'One of the targets it was forwarded to, from 1' })),
+      addresses: optional(list(target, { max: targetsMax, description: 'Further targets: addresses or URLs' })),
+    },
+    reply: {
+      queueId: Type.Optional(Type.String()),
+      forwarded: Type.Optional(
+        Type.Array(Type.Object({ seq: Type.String(), type: Type.String(), value: Type.String() })),
+      ),
+    },
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'RateLimitedError'],
+    async run({ input, signal }) {
+      const user = await requireUser(read, input.user)
+      const { mailbox, message } = await messageOf(read, input)
+      const before = (message.meta.forwardTargets ?? []).map(({ value }) => value)
+      const again =
+        input.target === undefined
+          ? input.addresses === undefined
+            ? before
+            : []
+          : before.slice(input.target - 1, input.target)
+      const targets = [...new Set([...again, ...(input.addresses ?? [])])]
+      if (targets.length === 0) return {}
+      const from = message.meta.from ?? ''
+      const arrived = await arriveStored(read, bodies, { body: message.body, prefix: message.prefix, from })
+      const own = new Set((await listAddresses(read, user.id)).map(({ key }) => key))
+      const request = {
+        ...{ owner: user.id, user: user.id, address: user.address, from, targets, own },
+        ...{ header: arrived.header, prepared: arrived.prepared, prefix: message.prefix },
+        allowed: user.options.limits?.forwards || settings.get('const:max:forwards'),
+        relay: user.options.mtaRelay || undefined,
+      }
+      const plan = planForward(request, deps.forward.keys, deps.forward.throttle)
+      if (plan.reason === 'daily-limit' && plan.targets.length === 0) {
+        throw new Fault('RateLimitedError', { text: 'The account may not forward more messages today' })
+      }
+      const door = system.door(user.id)
+      let queueId: string | undefined
+      for (const outgoing of plan.outgoing) {
+        const queued = await door.run(queueMessage, outgoing, signal)
+        queueId ??= queued.queueId
+      }
+      if (queueId === undefined) return {}
+      const uids = [[message.uid, message.uid]] as const
+      const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded], origin: null } as const
+      await door.run(storeFlags, mark, signal)
+      const shown = plan.targets.map(({ kind, value }, at) => ({ seq: String(at + 1), type: kind, value }))
+      return { queueId, forwarded: shown }
+    },
+  })
+
+  return [forward]
+}

@@ -1,0 +1,213 @@
+// Messages over HTTP: list, get, source, attachments; the other calls have files of their own (wire-shapes, Messages).
+//
+// A listing shows what was worked out when the message arrived and never parses mail. The text of one message is decoded
+// when asked for, within limits. Bytes are streamed as the client reads.
+
+import { Type } from 'typebox'
+import type { RecipientLimits } from '#actors/sender.ts'
+import type { ActorSystem } from '#actors/system.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Mailbox } from '#mail/address.ts'
+import { flag } from '#mail/flags.ts'
+import { Header } from '#mail/header.ts'
+import { readText, replaceCidLinks } from '#mail/text.ts'
+import type { Bodies } from '#store/blobs.ts'
+import { findFile } from '#store/files.ts'
+import { type Outlined, pageMessages } from '#store/messages.ts'
+import { readDetail } from '#store/outlines.ts'
+import type { Reads } from '#store/reads.ts'
+import type { Sequence } from '#store/sequence.ts'
+import type { Settings } from '#store/settings.ts'
+import { binary } from '../answer.ts'
+import { paged } from '../cursor.ts'
+import { type Endpoint, endpoint } from '../endpoint.ts'
+import { bool, optional, pageReply, paging, text, userId } from '../schema.ts'
+import { archiveEndpoints } from './archive.ts'
+import { type ForwardDeps, forwardEndpoints } from './forward.ts'
+import { mailboxOrResolve } from './mailboxes.ts'
+import { changeEndpoints } from './message-changes.ts'
+import { Listing, listingFields, orderField } from './message-listing.ts'
+import { decodedStream, mailboxOf, messageOf, place, setFlags } from './message-place.ts'
+import { listedMessage, listedShape, shownMessage, shownShape } from './message-view.ts'
+import { searchEndpoints } from './search.ts'
+import { submitEndpoints } from './submit.ts'
+import type { TaskStarter } from './tasks.ts'
+import { uploadEndpoints } from './upload.ts'
+
+export interface MessageDeps {
+  readonly system: ActorSystem
+  readonly bodies: Bodies
+  readonly reads: Reads
+  readonly tasks: TaskStarter
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly hostname: string
+  /** Recipients of a day. */
+  readonly counters: RecipientLimits['counters']
+  /** Whom an account has written to. */
+  readonly register: { note(user: number, addresses: readonly Mailbox[], used: number): void }
+  readonly forward: ForwardDeps
+}
+
+export function messageEndpoints(deps: MessageDeps): Endpoint[] {
+  return [
+    ...readEndpoints(deps),
+    ...changeEndpoints(deps),
+    ...uploadEndpoints(deps),
+    ...searchEndpoints(deps),
+    ...archiveEndpoints(deps),
+    ...submitEndpoints(deps),
+    ...forwardEndpoints(deps),
+  ]
+}
+
+function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
+  const { read } = system
+  const listing = new Listing(read, bodies)
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/mailboxes/:mailbox/messages',
+    tag: 'Messages',
+    summary: 'List the messages of a mailbox',
+    allow: 'messages.read',
+    open: true,
+    params: { user: userId, mailbox: mailboxOrResolve },
+    query: {
+      path: optional(text({ max: 4096 })),
+      unseen: optional(bool({ description: 'Only messages that were not read' })),
+      ...listingFields,
+      includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
+      collapseThreads: bool({ default: false, description: 'One message of each thread' }),
+      order: orderField,
+      ...paging,
+    },
+    reply: { ...pageReply, specialUse: Type.Union([Type.String(), Type.Null()]), results: Type.Array(listedShape) },
+    faults: ['UserNotFound', 'NoSuchMailbox'],
+    async run({ input, signal }) {
+      const mailbox = await mailboxOf(read, input.user, input.mailbox, input.path)
+      const unseen = input.unseen === true
+      const collapse = input.collapseThreads
+      const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen, collapse }
+      const { rows, ...cursors } = await paged(input, {
+        key: ['number', 'number'],
+        fetch: (boundary, direction, count) => {
+          const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
+          return pageMessages(read, form, edge, direction, count)
+        },
+        boundary: message => [message.idate, message.uid],
+      })
+      const total = collapse
+        ? await reads.countThreads({ mailbox: mailbox.num, unseen }, { signal, lane: input.user })
+        : unseen
+          ? mailbox.unseen
+          : mailbox.total
+      const results = await listing.rows(mailbox.user, rows, () => mailbox.id, { ...input, collapse })
+      return { total, ...cursors, specialUse: mailbox.specialUse, results }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/mailboxes/:mailbox/messages/:message',
+    tag: 'Messages',
+    summary: 'Get one message',
+    allow: 'messages.read',
+    params: place,
+    query: {
+      replaceCidLinks: bool({ default: false, description: 'Point links to inline parts at attachments' }),
+      markAsSeen: bool({ default: false }),
+    },
+    reply: shownShape,
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound'],
+    async run({ input, signal }) {
+      const { mailbox, message } = await messageOf(read, input)
+      if (input.markAsSeen && (message.flags & flag.seen) === 0) {
+        await setFlags(system.door(input.user), mailbox.id, [[message.uid, message.uid]], { seen: true }, signal)
+        message.flags |= flag.seen
+      }
+      const detail = await readDetail(read, message.body)
+      if (detail === undefined) throw new Fault('MessageNotFound')
+      const body = bodies.open(message.body)
+      const content = await readText(detail.texts, (start, end) => body.read(start, end))
+      const files = await filesOf(mailbox.user, message.meta.files ?? [])
+      const shown = { ...shownMessage(message, mailbox.id, input.user, content), ...files }
+      if (!input.replaceCidLinks || shown.html === undefined) return shown
+      const attachments = shown.attachments.map(info => ({ info }))
+      return { ...shown, html: shown.html.map(html => replaceCidLinks(html, attachments)) }
+    },
+  })
+
+  const source = endpoint({
+    method: 'GET',
+    path: '/users/:user/mailboxes/:mailbox/messages/:message/message.eml',
+    tag: 'Messages',
+    summary: 'Get the source of a message, byte for byte',
+    allow: 'messages.read',
+    params: place,
+    replyType: 'message/rfc822',
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound'],
+    async run({ input }) {
+      const { message } = await messageOf(read, input)
+      const headers = { 'content-type': 'message/rfc822' }
+      return binary({ headers, body: wholeMessage(message), length: message.size })
+    },
+  })
+
+  const attachment = endpoint({
+    method: 'GET',
+    path: '/users/:user/mailboxes/:mailbox/messages/:message/attachments/:attachment',
+    tag: 'Messages',
+    summary: 'Get the content of an attachment',
+    allow: 'attachments.read',
+    params: { ...place, attachment: text({ max: 32 }) },
+    query: { sendAsString: bool({ default: false, description: 'Leave the transfer encoding as it is' }) },
+    replyType: 'application/octet-stream',
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'AttachmentNotFound'],
+    async run({ input }) {
+      const { message } = await messageOf(read, input)
+      const summary = listedMessage(message, '', { metaData: false })
+      const info = summary.attachmentsList.find(one => one.id === input.attachment)
+      const detail = await readDetail(read, message.body)
+      const at = detail?.attachments.find(one => one.id === input.attachment)
+      if (info === undefined || at === undefined) throw new Fault('AttachmentNotFound')
+      const body = bodies.open(message.body)
+      const disposition = await dispositionOf(body, at)
+      const headers = {
+        'content-type': info.contentType || 'application/octet-stream',
+        ...(disposition === undefined ? {} : { 'content-disposition': disposition }),
+      }
+      const decoded = input.sendAsString ? null : body.attachment(at.start, at.end)
+      if (decoded !== null) return binary({ headers, body: decoded.stream(), length: decoded.size })
+      const encoded = body.stream(at.start, at.end)
+      if (input.sendAsString) return binary({ headers, body: encoded, length: at.end - at.start })
+      return binary({ headers, body: decodedStream(encoded, info.transferEncoding) })
+    },
+  })
+
+  async function filesOf(user: number, ids: readonly string[]) {
+    if (ids.length === 0) return {}
+    const found = (await Promise.all(ids.map(id => findFile(read, user, id)))).filter(file => file !== undefined)
+    const files = found.map(({ id, filename, type, size, cid }) => {
+      return { id, filename, contentType: type, size, ...(cid === null ? {} : { cid }) }
+    })
+    return files.length === 0 ? {} : { files }
+  }
+
+  async function* wholeMessage(message: Outlined): AsyncGenerator<Buffer> {
+    if (message.prefix !== '') yield Buffer.from(message.prefix)
+    yield* bodies.open(message.body).stream()
+  }
+
+  return [list, get, source, attachment]
+}
+
+/** The Content-Disposition a part came with, unfolded; undefined where it had none. */
+async function dispositionOf(
+  body: ReturnType<Bodies['open']>,
+  at: { readonly headerStart: number; readonly start: number },
+): Promise<string | undefined> {
+  const end = Math.min(at.start, at.headerStart + limits.mime.headerBytesMax)
+  return new Header(await body.read(at.headerStart, end)).raw('content-disposition')
+}

@@ -1,0 +1,45 @@
+// GET /metrics: counters of the service as Prometheus text (api-semantics 1.10). No token; off unless configured.
+//
+// Collecting walks every counter, so those who ask at the same moment share one result.
+
+import type { Registry } from 'prom-client'
+import type { Log } from '#lib/log.ts'
+import { binary } from '../answer.ts'
+import { type Endpoint, endpoint } from '../endpoint.ts'
+
+export interface MetricsDeps {
+  readonly registry: Pick<Registry, 'metrics' | 'contentType'>
+  readonly enabled: boolean
+  readonly log: Log
+}
+
+export function metricsEndpoints(deps: MetricsDeps): Endpoint[] {
+  if (!deps.enabled) return []
+  const { registry, log } = deps
+  let round: Promise<string> | null = null
+  const collect = (): Promise<string> => {
+    round ??= registry.metrics().finally(() => {
+      round = null
+    })
+    return round
+  }
+  const metrics = endpoint({
+    method: 'GET',
+    path: '/metrics',
+    tag: 'Service',
+    summary: 'Counters for Prometheus',
+    allow: 'public',
+    open: true,
+    replyType: 'text/plain',
+    async run() {
+      try {
+        return binary({ headers: { 'content-type': registry.contentType }, body: await collect() })
+      } catch (error) {
+        log.error({ error }, 'metrics could not be collected')
+        const headers = { 'content-type': 'text/plain; charset=utf-8' }
+        return binary({ status: 500, headers, body: 'The metrics could not be collected\n' })
+      }
+    },
+  })
+  return [metrics]
+}

@@ -1,0 +1,199 @@
+// The outbound queue over HTTP (api-semantics 10.12): a user looks at and takes back what the own account sends, an operator
+// sees the whole.
+//
+// Ids are 18 hexadecimal digits. Another account's message is not found, whether it exists or not.
+
+import { Type } from 'typebox'
+import { cancelOutgoing, retryOutgoing } from '#actors/outgoing.ts'
+import type { ActorSystem } from '#actors/system.ts'
+import { Fault } from '#lib/fault.ts'
+import {
+  busiestLanes,
+  countOutbound,
+  findOutbound,
+  queueId as idOf,
+  listOutbound,
+  listTargets,
+  type Outbound,
+  queueFigures,
+  queueNumber,
+  stateName,
+  stateNames,
+  type Target,
+} from '#store/outbound.ts'
+import type { Reader } from '#store/reader.ts'
+import { paged } from '../cursor.ts'
+import { type Endpoint, endpoint } from '../endpoint.ts'
+import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../schema.ts'
+
+export interface OutboundDeps {
+  readonly system: ActorSystem
+}
+
+const targetShape = Type.Object({
+  seq: Type.String({ description: 'Number of the target within the message' }),
+  type: oneOf(['mail', 'relay', 'http']),
+  value: Type.String(),
+  state: oneOf(stateNames),
+  attempts: Type.Integer(),
+  lastAttempt: Type.Union([moment, Type.Literal(false)]),
+  nextAttempt: Type.Union([moment, Type.Literal(false)]),
+  failure: Type.Optional(Type.String({ description: 'Why the last attempt failed: one of a few words' })),
+  status: Type.Optional(Type.Integer({ description: 'Status of the last answer' })),
+  response: Type.Optional(Type.String({ description: 'What the server said' })),
+})
+
+const messageShape = {
+  queueId,
+  origin: oneOf(['submission', 'forward', 'autoreply', 'report']),
+  from: Type.String({ description: 'Envelope sender; empty for none' }),
+  size: Type.Integer(),
+  created: moment,
+  done: Type.Union([moment, Type.Literal(false)], { description: 'When nothing was left to do' }),
+  messageId: Type.Optional(Type.String()),
+}
+
+const overview = {
+  waiting: Type.Integer(),
+  sending: Type.Integer(),
+  deferred: Type.Integer({ description: 'Waiting targets that were tried already' }),
+  next: Type.Union([moment, Type.Literal(false)], { description: 'When the next one is due' }),
+  oldest: Type.Union([moment, Type.Literal(false)], { description: 'When the oldest message was queued' }),
+  destinations: Type.Array(Type.Object({ destination: Type.String(), waiting: Type.Integer() })),
+}
+
+const destinationsMax = 20
+
+export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
+  const { read } = system
+  const pending = bool({ default: true, description: 'Only messages that still wait for a target' })
+
+  const everything = endpoint({
+    method: 'GET',
+    path: '/outbound',
+    tag: 'Outbound',
+    summary: 'The outbound queue in figures',
+    allow: 'settings.read',
+    reply: overview,
+    async run() {
+      const { waiting, sending, deferred, next, oldest } = await queueFigures(read)
+      const lanes = await busiestLanes(read, destinationsMax)
+      const destinations = lanes.map(({ lane, waiting: some }) => ({ destination: lane, waiting: some }))
+      return { waiting, sending, deferred, next: isoOr(next), oldest: isoOr(oldest), destinations }
+    },
+  })
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/outbound',
+    tag: 'Outbound',
+    summary: 'List what a user sends, newest first',
+    allow: 'messages.read',
+    params: { user: userId },
+    query: { pending, ...paging },
+    reply: { ...pageReply, results: Type.Array(Type.Object(messageShape)) },
+    async run({ input }) {
+      const where = { user: input.user, pending: input.pending }
+      const total = await countOutbound(read, where)
+      const { rows, ...cursors } = await paged(input, {
+        key: ['number'],
+        fetch: (boundary, direction, count) =>
+          listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+        boundary: one => [one.num],
+      })
+      return { total, ...cursors, results: rows.map(shown) }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/outbound/:queueId',
+    tag: 'Outbound',
+    summary: 'How a message that a user sends is doing',
+    allow: 'messages.read',
+    params: { user: userId, queueId },
+    reply: { ...messageShape, targets: Type.Array(targetShape) },
+    faults: ['NoSuchQueueEntry'],
+    async run({ input }) {
+      const message = await requireMessage(read, input.user, input.queueId)
+      return { ...shown(message), targets: (await listTargets(read, message.num)).map(shownTarget) }
+    },
+  })
+
+  const retry = endpoint({
+    method: 'POST',
+    path: '/users/:user/outbound/:queueId/retry',
+    tag: 'Outbound',
+    summary: 'Try what waits of a message now',
+    allow: 'messages.update',
+    params: { user: userId, queueId },
+    faults: ['UserNotFound', 'NoSuchQueueEntry'],
+    async run({ input, signal }) {
+      const { num } = await requireMessage(read, input.user, input.queueId)
+      await system.door(input.user).run(retryOutgoing, { num }, signal)
+      return {}
+    },
+  })
+
+  const cancel = endpoint({
+    method: 'DELETE',
+    path: '/users/:user/outbound/:queueId',
+    tag: 'Outbound',
+    summary: 'Take back a message that waits',
+    description: 'Targets that are being sent to at this moment stay; `deleted` counts those that were taken back.',
+    allow: 'messages.delete',
+    params: { user: userId, queueId },
+    reply: { queueId, deleted: Type.Integer() },
+    faults: ['NoSuchQueueEntry'],
+    async run({ input, signal }) {
+      const deleted = await cancelOutgoing(system.door(input.user), input.queueId, signal)
+      return { queueId: input.queueId, deleted }
+    },
+  })
+  return [everything, list, get, retry, cancel]
+}
+
+/** A message of this account and of nobody else. */
+async function requireMessage(read: Reader, user: string, id: string): Promise<Outbound> {
+  const message = await findOutbound(read, queueNumber(id))
+  if (message === undefined || message.user !== user) throw new Fault('NoSuchQueueEntry')
+  return message
+}
+
+function shown({ num, origin, sender, size, created, done, options }: Outbound) {
+  return {
+    queueId: idOf(num),
+    ...{ origin, from: sender, size },
+    created: new Date(created).toISOString(),
+    done: isoOr(done),
+    ...(options.messageId !== undefined && { messageId: options.messageId }),
+  }
+}
+
+const seqDigits = 3
+
+function shownTarget(target: Target) {
+  const { seq, kind, value, state, attempts, tried, due, failure, status, response } = target
+  return {
+    seq: seq.toString(16).padStart(seqDigits, '0'),
+    type: kind,
+    value: kind === 'mail' ? value : withoutPassword(value),
+    state: stateName(target),
+    attempts,
+    lastAttempt: isoOr(tried),
+    nextAttempt: state < 2 ? isoOr(due) : (false as const),
+    ...(failure !== null && { failure }),
+    ...(status !== null && { status }),
+    ...(response !== null && { response }),
+  }
+}
+
+function withoutPassword(value: string): string {
+  const url = new URL(value)
+  if (url.password !== '') url.password = '***'
+  return url.href
+}
+
+function isoOr(at: number | null): string | false {
+  return at === null ? false : new Date(at).toISOString()
+}

@@ -1,0 +1,163 @@
+// A request's body on its way from the socket: held until somebody takes it, whole or as a stream, never beyond a cap.
+//
+// The socket is paused while more waits than the window allows and nobody takes it. What is held counts against one
+// sum for all requests (`Held`), so that many large uploads at once are refused instead of filling the memory.
+
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+
+/** Bytes of bodies in memory, of all requests of one server. */
+export class Held {
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > limits.http.heldBytesMax) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes
+  }
+}
+
+/** What the body asks of its socket. */
+export interface Tap {
+  pause(): void
+  resume(): void
+}
+
+type Mode = 'waiting' | 'whole' | 'stream' | 'dropped'
+
+export class Body {
+  readonly #tap: Tap
+  readonly #held: Held
+  readonly #bytesMax: number
+  readonly #chunks: Buffer[] = []
+  #mode: Mode = 'waiting'
+  #waiting = 0
+  #received = 0
+  #paused = false
+  #complete = false
+  #failure: Error | null = null
+  #wake: (() => void) | null = null
+
+  constructor(tap: Tap, held: Held, bytesMax: number) {
+    this.#tap = tap
+    this.#held = held
+    this.#bytesMax = bytesMax
+  }
+
+  get complete(): boolean {
+    return this.#complete
+  }
+
+  /** Bytes seen so far. */
+  get received(): number {
+    return this.#received
+  }
+
+  /** A chunk from the socket; `bytes` is valid during the call only. */
+  push(bytes: ArrayBuffer, last: boolean): void {
+    this.#received += bytes.byteLength
+    this.#complete ||= last
+    if (this.#mode !== 'dropped' && this.#failure === null) this.#keep(bytes)
+    if (this.#complete || this.#failure !== null) this.#wakeUp()
+  }
+
+  #keep(bytes: ArrayBuffer): void {
+    if (bytes.byteLength === 0) return
+    const fits = this.#received <= this.#bytesMax
+    if (!fits || !this.#held.take(bytes.byteLength)) {
+      this.fail(fits ? new Fault('Overloaded', { retryAfter: 1 }) : new Fault('BodyTooLarge'))
+      return
+    }
+    this.#chunks.push(Buffer.from(Buffer.from(bytes)))
+    this.#waiting += bytes.byteLength
+    if (this.#mode === 'stream') this.#wakeUp()
+    if (this.#mode !== 'whole' && this.#waiting > limits.http.bodyWindowBytes && !this.#complete) this.#pause()
+  }
+
+  /** Ends the body: whoever takes it gets `failure`. */
+  fail(failure: Error): void {
+    this.#failure ??= failure
+    this.#release()
+    this.#wakeUp()
+    this.#resume()
+  }
+
+  /** Nobody wants the rest: it is read and thrown away. */
+  drop(): void {
+    this.#mode = 'dropped'
+    this.#release()
+    this.#resume()
+  }
+
+  /** All of it. The memory counts as held until `drop`. */
+  async whole(): Promise<Buffer> {
+    this.#take('whole')
+    this.#resume()
+    while (!this.#complete && this.#failure === null) await this.#sleep()
+    if (this.#failure !== null) throw this.#failure
+    const [first] = this.#chunks
+    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#waiting)
+  }
+
+  async *stream(): AsyncGenerator<Buffer> {
+    this.#take('stream')
+    try {
+      for (;;) {
+        if (this.#failure !== null) throw this.#failure
+        const chunk = this.#chunks.shift()
+        if (chunk !== undefined) {
+          this.#waiting -= chunk.length
+          this.#held.give(chunk.length)
+          if (this.#waiting <= limits.http.bodyWindowBytes / 2) this.#resume()
+          yield chunk
+        } else if (this.#complete) return
+        else await this.#sleep()
+      }
+    } finally {
+      this.drop()
+    }
+  }
+
+  #take(mode: Mode): void {
+    if (this.#mode !== 'waiting') throw new Error('The body has been taken already')
+    this.#mode = mode
+  }
+
+  #sleep(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = resolve
+    })
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake
+    this.#wake = null
+    wake?.()
+  }
+
+  #pause(): void {
+    if (this.#paused) return
+    this.#paused = true
+    this.#tap.pause()
+  }
+
+  #resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#tap.resume()
+  }
+
+  #release(): void {
+    this.#held.give(this.#waiting)
+    this.#waiting = 0
+    this.#chunks.length = 0
+  }
+}

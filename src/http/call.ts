@@ -1,0 +1,175 @@
+// The state of one request while it is answered; also what an endpoint's `run` receives.
+//
+// Only what is needed is made: headers are copied where the endpoint lists them, a body is attached where there is one,
+// an abort signal exists once somebody asks for it.
+
+import { monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Caller } from './access.ts'
+import { Body, type Held } from './body.ts'
+import type { Context, Endpoint, Request } from './endpoint.ts'
+import type { Wire } from './wire.ts'
+
+/** Stands where the caller is not known yet, or not asked for: a role that grants nothing without a user. */
+export const stranger: Caller = { role: 'user', user: null, tokenKind: 'open' }
+
+const noHeaders: ReadonlyMap<string, string> = new Map()
+
+export class Call implements Context<Record<string, unknown>>, Request {
+  readonly wire: Wire
+  readonly id: string
+  readonly origin: string
+  readonly started = monotonic()
+  route = 'unknown'
+  caller: Caller = stranger
+  onlyUser: string | null = null
+  token: string | null = null
+  input: Record<string, unknown> = {}
+  contentType = ''
+  /** The content type as sent, with its parameters. */
+  contentTypeLine = ''
+  raw = false
+  /** An answer has been started. */
+  done = false
+  /** The answer is an event stream, which ends only when somebody ends it. */
+  isStream = false
+  /** Monotonic time at which the call is given up. */
+  deadline = Number.POSITIVE_INFINITY
+  #answerMs: number = limits.http.requestMs
+  #headers = noHeaders
+  #bodyBytesMax = 0
+  /** Declared by the client; -1 for unknown. */
+  #bodyLength = 0
+  #body: Body | null = null
+  #controller: AbortController | null = null
+  #aborted: Error | null = null
+
+  constructor(wire: Wire, id: string, origin: string) {
+    this.wire = wire
+    this.id = id
+    this.origin = origin
+  }
+
+  get request(): Request {
+    return this
+  }
+
+  get method(): string {
+    return this.wire.method
+  }
+
+  get path(): string {
+    return this.wire.path
+  }
+
+  get query(): string {
+    return this.wire.query
+  }
+
+  get address(): string {
+    return this.wire.address()
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#aborted !== null) this.#controller.abort(this.#aborted)
+    return this.#controller.signal
+  }
+
+  get aborted(): boolean {
+    return this.#aborted !== null
+  }
+
+  /** The client still has to send some of the body. */
+  get awaitsBody(): boolean {
+    return this.#body !== null && !this.#body.complete
+  }
+
+  get hasBody(): boolean {
+    return this.#body !== null
+  }
+
+  /** Copies what the endpoint needs of the request's head. Throws UnsupportedMediaType, BodyTooLarge. */
+  start(endpoint: Endpoint, held: Held): void {
+    const { wire } = this
+    this.route = endpoint.path
+    this.#answerMs = endpoint.answerMs ?? limits.http.requestMs
+    this.deadline = this.started + this.#answerMs
+    if (endpoint.headers.length > 0) {
+      this.#headers = new Map(endpoint.headers.map(name => [name, wire.header(name)]))
+    }
+    if (wire.method === 'GET') return
+    const declared = wire.header('content-length')
+    if ((declared === '' || declared === '0') && wire.header('transfer-encoding') === '') return
+    this.#attach(endpoint, declared, held)
+  }
+
+  #attach(endpoint: Endpoint, declared: string, held: Held): void {
+    const { wire } = this
+    this.contentTypeLine = wire.header('content-type')
+    this.contentType = this.contentTypeLine.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    const kind = endpoint.bodyKind
+    this.raw = kind === 'raw' || (kind === 'upload' && !isTree(this.contentType))
+    const isLong = kind !== 'json'
+    this.#bodyBytesMax = endpoint.bodyBytesMax ?? (isLong ? limits.http.uploadBytesMax : limits.http.bodyBytesMax)
+    this.#bodyLength = declared === '' ? -1 : Number(declared)
+    this.deadline = this.started + limits.http.bodyMs
+    const encoding = wire.header('content-encoding')
+    if (encoding !== '' && encoding !== 'identity') {
+      throw new Fault('UnsupportedMediaType', { text: 'A compressed body is not supported' })
+    }
+    if (this.#bodyLength > this.#bodyBytesMax) throw new Fault('BodyTooLarge')
+    this.#body = new Body(wire, held, this.#bodyBytesMax)
+    wire.receive(this.#body)
+  }
+
+  /** The whole body for parameters. */
+  async takeBody(): Promise<Buffer> {
+    return this.#body === null ? Buffer.alloc(0) : this.#body.whole()
+  }
+
+  /** Input is good and `run` follows; from now on its time counts. */
+  begin(input: Record<string, unknown>): void {
+    this.input = input
+    if (this.#body === null) return
+    this.deadline = monotonic() + this.#answerMs + (this.awaitsBody ? limits.http.bodyMs : 0)
+  }
+
+  header(name: string): string {
+    return this.#headers.get(name) ?? ''
+  }
+
+  async body(): Promise<Buffer> {
+    return this.takeBody()
+  }
+
+  async *stream(): AsyncGenerator<Buffer> {
+    if (this.#body !== null) yield* this.#body.stream()
+  }
+
+  /** Ends the work: nobody waits for it any more. */
+  abort(reason: Error): void {
+    if (this.#aborted !== null) return
+    this.#aborted = reason
+    this.#controller?.abort(reason)
+    if (this.awaitsBody) this.#body?.fail(reason)
+  }
+
+  /** Throws away what is left of the body. True where so much is left that the connection is better closed. */
+  dropBody(): boolean {
+    const missing = this.#body?.complete === true ? 0 : this.#bodyLength - (this.#body?.received ?? 0)
+    this.#body?.drop()
+    return missing < 0 || missing > limits.http.discardBytesMax
+  }
+
+  /** The work is over: memory goes back. */
+  end(): void {
+    this.#body?.drop()
+  }
+}
+
+function isTree(type: string): boolean {
+  if (type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data') return true
+  return type === 'application/json' || type.endsWith('+json')
+}

@@ -1,0 +1,35 @@
+// The socket in the data directory: the whole API, and what the command line needs beside it, for the one user of the
+// operating system who owns the directory.
+//
+// Whoever can open the socket could as well change the database, so no token is asked for; the name of a role in the
+// place of the token chooses what the caller may, root without. It works where the API is off, speaks TLS, or its root
+// token was thrown away.
+
+import type { Log } from '#lib/log.ts'
+import { isRole } from './access.ts'
+import { type ControlDeps, controlEndpoints } from './api/control.ts'
+import type { Endpoint } from './endpoint.ts'
+import { Exchange } from './exchange.ts'
+import { listenLocal } from './server.ts'
+import type { Tally } from './tally.ts'
+
+export interface ControlOptions {
+  /** Path of the socket. */
+  readonly file: string
+  readonly endpoints: readonly Endpoint[]
+  readonly deps: ControlDeps
+  readonly log: Log
+  readonly tally: Tally
+}
+
+/** Listens until the returned object is closed. */
+export function listenControl({ file, endpoints, deps, log, tally }: ControlOptions) {
+  const exchange = new Exchange({
+    endpoints: [...endpoints, ...controlEndpoints(deps)],
+    identify: token => ({ role: token !== null && isRole(token) ? token : 'root', user: null, tokenKind: 'root' }),
+    log,
+    tally,
+    cors: { origins: [] },
+  })
+  return listenLocal(exchange, file)
+}

@@ -1,0 +1,94 @@
+// Paging of lists: opaque cursors and what comes before and after a page (api-semantics 1.8).
+//
+// A cursor is base64url of the JSON array [boundary, page]: the sort key of the row next to which the wanted page
+// begins, and that page's number. It holds nothing secret and is not signed, so whoever uses a boundary treats it as
+// any other input. Text that is no cursor, or one made for another list, is the caller's mistake and answered 400.
+
+import { Buffer } from 'node:buffer'
+import { invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+
+/** The sort key of one row; the last part makes it unique. */
+export type Boundary = readonly (string | number)[]
+
+export interface Cursor {
+  readonly boundary: Boundary
+  readonly page: number
+}
+
+/** `forward`: rows after the boundary in list order. `back`: rows before it, the nearest first. */
+export type Direction = 'forward' | 'back'
+
+export interface Paging {
+  readonly limit: number
+  readonly next?: Cursor | undefined
+  readonly previous?: Cursor | undefined
+}
+
+export interface List<Row> {
+  /** What each part of a boundary is, to tell this list's cursors from another's. */
+  readonly key: readonly ('string' | 'number')[]
+  /** At most `count` rows from `boundary` (null: from the start) in `direction`, the boundary's row not among them. */
+  fetch(boundary: Boundary | null, direction: Direction, count: number): Row[] | Promise<Row[]>
+  boundary(row: Row): Boundary
+}
+
+export interface Page<Row> {
+  readonly page: number
+  readonly previousCursor: string | false
+  readonly nextCursor: string | false
+  readonly rows: Row[]
+}
+
+/**
+ * One page of a list: fetches one row more than wanted to know whether there is more.
+ * `next` wins over `previous`. Throws InputValidationError for a cursor of another list.
+ */
+export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<Row>> {
+  const cursor = paging.next ?? paging.previous
+  const back = paging.next === undefined && paging.previous !== undefined
+  if (cursor !== undefined && !fits(cursor.boundary, list.key)) {
+    throw invalid(back ? 'previous' : 'next', 'is not a cursor of this list')
+  }
+  const rows = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
+  const extra = rows.length > paging.limit
+  const shown = extra ? rows.slice(0, paging.limit) : rows
+  if (back) shown.reverse()
+
+  const first = shown[0]
+  const last = shown.at(-1)
+  const hasPrevious = back ? extra : cursor !== undefined
+  const hasNext = back || extra
+  const page = hasPrevious && cursor !== undefined ? cursor.page : 1
+  return {
+    page,
+    previousCursor: hasPrevious && first !== undefined ? encodeCursor(list.boundary(first), page - 1) : false,
+    nextCursor: hasNext && last !== undefined ? encodeCursor(list.boundary(last), page + 1) : false,
+    rows: shown,
+  }
+}
+
+export function encodeCursor(boundary: Boundary, page: number): string {
+  return Buffer.from(JSON.stringify([boundary, Math.max(page, 1)])).toString('base64url')
+}
+
+const alphabet = /^[A-Za-z0-9_-]+$/
+
+/** The cursor in `text`, or null where it is none. */
+export function decodeCursor(text: string): Cursor | null {
+  if (text.length > limits.http.cursorLengthMax || !alphabet.test(text)) return null
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    if (!Array.isArray(value) || value.length !== 2) return null
+    const [boundary, page] = value as unknown[]
+    if (!Array.isArray(boundary) || !Number.isSafeInteger(page)) return null
+    const plain = boundary.every(part => typeof part === 'string' || Number.isFinite(part))
+    return plain ? { boundary, page: Math.max(Number(page), 1) } : null
+  } catch {
+    return null
+  }
+}
+
+function fits(boundary: Boundary, key: readonly string[]): boolean {
+  return boundary.length === key.length && boundary.every((part, index) => typeof part === key[index])
+}

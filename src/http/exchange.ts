@@ -1,0 +1,368 @@
+// One request from its head to its answer, in the order of the design: route, caller, body within its cap, validation
+// that names every bad field, grant, run, answer.
+//
+// Promises: every request gets exactly one answer or its connection is cut; what a stranger sees of our own mistakes is
+// an id that is in the log; nothing of uWebSockets.js is touched here (wire.ts). Validation comes before privileges
+// (api-semantics 1.3), but a caller with no right at all to a raw upload is refused before the bytes are read.
+
+import { after, monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { type Caller, decide, filterInput, filterOutput, type Grant } from './access.ts'
+import { Binary, EventStream, eventBytes, type Headers, Json } from './answer.ts'
+import { Held } from './body.ts'
+import { Call, stranger } from './call.ts'
+import { type ReplyCheck, replyCheck } from './conformity.ts'
+import { type Cors, corsHead, preflightHead } from './cors.ts'
+import type { Endpoint } from './endpoint.ts'
+import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './form.ts'
+import { Parameters } from './parameters.ts'
+import { type Route, Router } from './router.ts'
+import type { Tally } from './tally.ts'
+import { Problems } from './validate.ts'
+import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
+
+/** Tells who calls. `token` is null where none was sent. Throws InvalidToken for one that is not good. */
+export type Identify = (token: string | null) => Caller | Promise<Caller>
+
+export interface ExchangeOptions {
+  readonly endpoints: readonly Endpoint[]
+  readonly identify: Identify
+  readonly log: Log
+  readonly tally: Tally
+  readonly cors: Cors
+  /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
+  readonly strict?: boolean
+}
+
+/** An endpoint with what was made of it at start. */
+export interface Target {
+  readonly endpoint: Endpoint
+  readonly parameters: Parameters
+  readonly route: string
+  /** Index of `user` among the path's parameters, or -1. */
+  readonly userIndex: number
+  readonly addsSuccess: boolean
+  readonly check: ReplyCheck | null
+}
+
+/** The texts of these are repeated as `message` (api-semantics 1.6). */
+const framework = new Set(['InvalidToken', 'ResourceNotFound', 'MethodNotAllowed', 'InvalidContent'])
+
+export class Exchange {
+  readonly #options: ExchangeOptions
+  readonly #router = new Router<Target>()
+  readonly #held = new Held()
+  /** Calls whose work has not ended; longer than their answers where a client left. */
+  readonly #pending = new Set<Call>()
+  #stopping = false
+  #idle: (() => void) | null = null
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+    for (const endpoint of options.endpoints) {
+      const names = endpoint.path.split('/').flatMap(part => (part.startsWith(':') ? [part.slice(1)] : []))
+      this.#router.add(endpoint.method, endpoint.path, {
+        endpoint,
+        parameters: new Parameters(endpoint, names),
+        route: endpoint.path,
+        userIndex: names.indexOf('user'),
+        addsSuccess: !('success' in endpoint.reply),
+        check: options.strict === true ? replyCheck(endpoint) : null,
+      })
+    }
+  }
+
+  get pending(): number {
+    return this.#pending.size
+  }
+
+  /** Takes one request. Never throws. Must be called before the request's head becomes invalid. */
+  handle(wire: Wire): Call {
+    const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'))
+    const found = this.#router.find(wire.path)
+    const target = found?.route.byMethod.get(wire.method)
+    if (found === null || target === undefined) {
+      this.#unrouted(call, found?.route ?? null)
+      return call
+    }
+    if (this.#stopping) this.#refuse(call, new Fault('Stopping', { retryAfter: 1 }))
+    else if (this.#pending.size >= limits.http.inFlightMax)
+      this.#refuse(call, new Fault('Overloaded', { retryAfter: 1 }))
+    else {
+      this.#pending.add(call)
+      void this.#proceed(call, target, found.values)
+    }
+    return call
+  }
+
+  /** Refuses new requests, waits up to `ms` for those under way, then aborts what is left. */
+  async stop(ms: number): Promise<void> {
+    this.#stopping = true
+    for (const call of this.#pending) if (call.isStream) call.abort(new Fault('Stopping'))
+    const due = monotonic() + ms
+    while (this.#pending.size > 0 && monotonic() < due) await this.#rest(due - monotonic())
+    for (const call of this.#pending) {
+      call.abort(new Fault('Stopping'))
+      this.#refuse(call, new Fault('Stopping'), true)
+    }
+  }
+
+  /** Answers requests whose time is up; called every `limits.http.sweepMs`. */
+  sweep(time = monotonic()): void {
+    for (const call of this.#pending) {
+      if (call.done || call.deadline > time) continue
+      const fault = new Fault(call.awaitsBody ? 'BodyTimedOut' : 'TimedOut')
+      call.abort(fault)
+      this.#refuse(call, fault, true)
+    }
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = after(ms, resolve)
+      this.#idle = () => {
+        timer.cancel()
+        resolve()
+      }
+    })
+  }
+
+  /** Unknown path, wrong method, or a question of a browser before it calls (api-semantics 1.6, 1.9). */
+  #unrouted(call: Call, route: Route<Target> | null): void {
+    const { wire } = call
+    if (route === null) {
+      const text = `${wire.path.slice(0, 256)} does not exist`
+      this.#refuse(call, new Fault('ResourceNotFound', { text }))
+      return
+    }
+    call.route = route.path
+    if (wire.method === 'OPTIONS') {
+      const head = preflightHead(this.#options.cors, call.origin, wire.header('access-control-request-method'))
+      if (head !== null) {
+        this.#send(call, 204, plainHead(204, call.id) + head, '')
+        return
+      }
+    }
+    const text = `${wire.method.slice(0, 32)} is not allowed`
+    this.#refuse(call, new Fault('MethodNotAllowed', { text }), false, headerText('Allow', route.allow))
+  }
+
+  /** Runs synchronously up to the first thing that has to be waited for. */
+  async #proceed(call: Call, target: Target, values: readonly string[]): Promise<void> {
+    try {
+      const { endpoint } = target
+      call.start(endpoint, this.#held)
+      const query = call.wire.query === '' ? null : parseQuery(call.wire.query)
+      const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, query)
+      call.caller = caller instanceof Promise ? await caller : caller
+      const known = target.userIndex === -1 ? values : ownName(values, target.userIndex, call.caller)
+
+      if (call.raw) this.#early(call, target)
+      const body = call.hasBody && !call.raw ? await this.#parameters(call) : null
+      const problems = new Problems()
+      const input = target.parameters.read(known, query, body, problems)
+      problems.check()
+      const grant = this.#grant(call, target, known)
+      if (grant !== null && endpoint.filterInput === true) filterInput(grant, input, target.parameters.kept)
+      call.begin(input)
+      const running = endpoint.run(call)
+      const result = running instanceof Promise ? await running : running
+      if (call.done) return
+      const answering = this.#answer(call, target, grant, result)
+      if (answering !== null) await answering
+    } catch (error) {
+      this.#refuse(call, this.#declared(target, error))
+    } finally {
+      call.end()
+      this.#pending.delete(call)
+      if (this.#pending.size === 0) this.#idle?.()
+    }
+  }
+
+  /** The token by the precedence of api-semantics 1.2, taken out of the query. */
+  #identify(call: Call, query: Tree | null): Caller | Promise<Caller> {
+    let token = ''
+    if (query !== null && 'accessToken' in query) {
+      token = String(query.accessToken)
+      delete query.accessToken
+    }
+    if (token === '') token = call.wire.header('x-access-token')
+    if (token === '')
+      token = call.wire
+        .header('authorization')
+        .replace(/^bearer\s+/i, '')
+        .trim()
+    call.token = token === '' ? null : token
+    return this.#options.identify(call.token)
+  }
+
+  /** Whoever has no right at all is not let to send a long body. */
+  #early(call: Call, target: Target): void {
+    const { allow } = target.endpoint
+    if (allow === null || allow === 'public') return
+    if (decide(call.caller, allow, call.caller.user, true) === null) throw new Fault('MissingPrivileges')
+  }
+
+  async #parameters(call: Call): Promise<Tree> {
+    const parse = bodyParser(call.contentType, call.contentTypeLine)
+    const body = await call.takeBody()
+    return parse(body)
+  }
+
+  #grant(call: Call, target: Target, values: readonly string[]): Grant | null {
+    const { allow, listing } = target.endpoint
+    if (allow === null || allow === 'public') return null
+    const owner = target.userIndex === -1 ? null : (values[target.userIndex]?.toLowerCase() ?? null)
+    const grant = decide(call.caller, allow, owner, listing === true)
+    if (grant === null) throw new Fault('MissingPrivileges')
+    if (grant.scope === 'own' && owner === null) call.onlyUser = call.caller.user
+    return grant
+  }
+
+  #answer(call: Call, target: Target, grant: Grant | null, result: unknown): Promise<void> | null {
+    if (result instanceof Binary) return this.#binary(call, result)
+    if (result instanceof EventStream) return this.#events(call, result)
+    if (result instanceof Json) {
+      this.#json(call, result.status, result.body, headersText(result.headers))
+      return null
+    }
+    let body = (result ?? {}) as Record<string, unknown>
+    if (grant !== null && grant.hides !== null) body = filterOutput(grant, body)
+    else target.check?.(body)
+    this.#json(call, 200, target.addsSuccess ? { success: true, ...body } : body, '')
+    return null
+  }
+
+  #json(call: Call, status: number, body: object, more: string): void {
+    this.#send(call, status, jsonHead(status, call.id) + more, `${JSON.stringify(body, null, 2)}\n`)
+  }
+
+  async #binary(call: Call, answer: Binary): Promise<void> {
+    const { body, status } = answer
+    const type = 'content-type' in answer.headers ? '' : headerText('content-type', 'application/octet-stream')
+    const head = plainHead(status, call.id) + type + headersText(answer.headers)
+    if (typeof body === 'string') return this.#send(call, status, head, body)
+    if (body instanceof Uint8Array) {
+      if (body.length <= limits.body.chunkBytes) return this.#send(call, status, head, body)
+      return this.#pipe(call, status, head, once(body), body.length)
+    }
+    return this.#pipe(call, status, head, body[Symbol.asyncIterator](), answer.length)
+  }
+
+  #events(call: Call, stream: EventStream): Promise<void> {
+    const type = '\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no'
+    call.isStream = true
+    const chunks = eventBytes(stream, limits.http.eventIdleMs, call.signal)
+    return this.#pipe(call, 200, plainHead(200, call.id) + type, chunks, undefined)
+  }
+
+  /** Streams. What fails before the first chunk is refused as usual; later the connection is cut. */
+  async #pipe(
+    call: Call,
+    status: number,
+    head: string,
+    chunks: AsyncIterator<Uint8Array>,
+    length: number | undefined,
+  ): Promise<void> {
+    call.deadline = Number.POSITIVE_INFINITY
+    const first = await chunks.next()
+    if (call.done || call.wire.gone) {
+      await chunks.return?.()
+      return
+    }
+    call.done = true
+    call.dropBody()
+    this.#options.tally.count(call.method, call.route, status, monotonic() - call.started)
+    const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
+    try {
+      await call.wire.pipe(head + cors, withFirst(first, chunks), length, this.#stopping)
+    } catch (error) {
+      const wanted = !call.aborted
+      call.wire.cut()
+      if (wanted) this.#options.log.error({ error, id: call.id, route: call.route }, 'answer broke off')
+    }
+  }
+
+  /** In strict mode a fault that the endpoint does not declare is our mistake. */
+  #declared(target: Target, error: unknown): unknown {
+    const isKnown = target.check === null || !(error instanceof Fault) || target.check.faults.has(error.code)
+    return isKnown ? error : new Error(`The fault ${error.code} is not declared`, { cause: error })
+  }
+
+  #refuse(call: Call, error: unknown, close = false, more = ''): void {
+    if (call.done) return
+    const fault = error instanceof Fault ? error : new Fault('InternalError', { extra: { id: call.id } })
+    if (!(error instanceof Fault) && !call.wire.gone) {
+      this.#options.log.error({ error, id: call.id, method: call.method, route: call.route }, 'request failed')
+    }
+    const { code, details, extra, message } = fault
+    const body = { error: message, code, details, ...extra, ...(framework.has(code) && { message }) }
+    const retry = fault.retryAfter === undefined ? '' : headerText('Retry-After', Math.ceil(fault.retryAfter))
+    const head = jsonHead(fault.status, call.id) + more + retry
+    this.#send(call, fault.status, head, `${JSON.stringify(body, null, 2)}\n`, close)
+  }
+
+  #send(call: Call, status: number, head: string, body: string | Uint8Array, close = false): void {
+    if (call.done) return
+    call.done = true
+    const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
+    const tooMuch = call.dropBody()
+    call.wire.send(head + cors, body, close || tooMuch || this.#stopping)
+    this.#options.tally.count(call.method, call.route, status, monotonic() - call.started)
+  }
+}
+
+const idPattern = /^[A-Za-z0-9._:+/=-]+$/
+
+/** The client's id for the request where it is a sane one, else a new one. */
+function requestId(given: string): string {
+  if (given === '' || given.length > limits.http.requestIdLengthMax || !idPattern.test(given)) return newId()
+  return given
+}
+
+/** `me` becomes the caller's id where there is one. */
+function ownName(values: readonly string[], index: number, caller: Caller): readonly string[] {
+  if (values[index] !== 'me' || caller.user === null) return values
+  return values.with(index, caller.user)
+}
+
+/** What makes parameters of a body of this type. Throws UnsupportedMediaType. */
+function bodyParser(type: string, line: string): (body: Buffer) => Tree {
+  if (type === 'application/json' || type.endsWith('+json')) return parseJsonBody
+  if (type === 'application/x-www-form-urlencoded') return parseUrlencoded
+  if (type === 'multipart/form-data') return body => parseMultipart(body, line)
+  return body => {
+    if (body.length === 0) return {}
+    throw new Fault('UnsupportedMediaType')
+  }
+}
+
+function headersText(headers: Headers): string {
+  let text = ''
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) text += headerText(name, value)
+  return text
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+async function* withFirst(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (first.done === true) return
+    yield first.value
+    for (;;) {
+      const result = await rest.next()
+      if (result.done === true) return
+      yield result.value
+    }
+  } finally {
+    await rest.return?.()
+  }
+}

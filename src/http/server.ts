@@ -1,0 +1,375 @@
+// The listener: uWebSockets.js in front of an exchange. The only file that knows that library.
+//
+// What its request object holds is valid during the handler only, so everything needed later is read before the first
+// await. A response object must not be touched once it has ended or its client has left: every method here looks first.
+// Answers of more than a chunk are sent no faster than the client reads; uWebSockets.js itself ends connections that
+// send or take nothing for about ten seconds.
+
+import './environment.ts'
+
+import * as uws from 'uWebSockets.js'
+import { Buffer } from 'node:buffer'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, every, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Body } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import type { Wire } from './wire.ts'
+
+export interface HttpOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** HTTPS with these certificates; plain HTTP without. */
+  readonly tls?: HttpTls
+}
+
+/** A key and a certificate with its chain, in PEM. */
+export interface PemPair {
+  readonly key: string
+  readonly cert: string
+}
+
+export interface HttpTls {
+  /** For clients that ask for no name or an unknown one. */
+  readonly initial: PemPair
+  /** By host name or wildcard. */
+  readonly named: ReadonlyMap<string, PemPair>
+}
+
+/** What the library has and its types leave out. Silent: no header that names the library and its version. */
+const hidden = uws as unknown as { _cfg(setting: string): void; LIBUS_LISTEN_EXCLUSIVE_PORT: number }
+hidden._cfg('silent')
+
+/** Listens. Rejects where the port is taken or the address is not ours. */
+export async function listenHttp(exchange: Exchange, options: HttpOptions): Promise<HttpServer> {
+  const { host, port, tls } = options
+  return new HttpServer(await listen(exchange, host, port, tls), host, exchange)
+}
+
+/**
+ * Listens on a socket in the file system, which nobody but the owner of this process may open.
+ *
+ * @throws Fault PortInUse where the path is too long or cannot be used
+ */
+export async function listenLocal(exchange: Exchange, path: string): Promise<HttpServer> {
+  const app = uws.App().any('/*', handler(exchange))
+  rmSync(path, { force: true })
+  const before = process.umask(0o177)
+  try {
+    const socket = await new Promise<uws.us_listen_socket | false>(resolve => app.listen_unix(resolve, path))
+    if (socket === false) {
+      app.close()
+      throw new Fault('PortInUse', { text: `The socket ${path} cannot be made; is its path too long?` })
+    }
+    return new HttpServer({ app, socket }, path, exchange)
+  } finally {
+    process.umask(before)
+  }
+}
+
+function handler(exchange: Exchange) {
+  return (res: uws.HttpResponse, req: uws.HttpRequest) => {
+    const wire = new UwsWire(res, req)
+    const call = exchange.handle(wire)
+    wire.leave(() => call.abort(new Error('The client has gone')))
+  }
+}
+
+interface Listening {
+  readonly app: uws.TemplatedApp
+  readonly socket: uws.us_listen_socket
+}
+
+function listen(exchange: Exchange, host: string, port: number, tls: HttpTls | undefined): Promise<Listening> {
+  const serve = handler(exchange)
+  const app = tls === undefined ? uws.App().any('/*', serve) : secureApp(tls, serve)
+  return new Promise((resolve, reject) => {
+    // Without the option a second process would share the port (SO_REUSEPORT).
+    const start = app.listen as unknown as (host: string, port: number, option: number, done: Done) => void
+    start.call(app, host, port, hidden.LIBUS_LISTEN_EXCLUSIVE_PORT, socket => {
+      if (socket === false) {
+        app.close()
+        reject(
+          new Fault('PortInUse', {
+            text: `Port ${port} on ${host} is in use already, or the address is not available`,
+          }),
+        )
+      } else resolve({ app, socket })
+    })
+  })
+}
+
+type Done = (socket: uws.us_listen_socket | false) => void
+
+/** The library takes certificates from files alone and reads them at once; these are in memory where there is a place. */
+function secureApp({ initial, named }: HttpTls, serve: Parameters<uws.TemplatedApp['any']>[1]): uws.TemplatedApp {
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'teal-'))
+  const files = ({ key, cert }: PemPair) => {
+    const names = { key_file_name: join(folder, 'key'), cert_file_name: join(folder, 'cert') }
+    writeFileSync(names.key_file_name, key, { mode: 0o600 })
+    writeFileSync(names.cert_file_name, cert, { mode: 0o600 })
+    return names
+  }
+  try {
+    const app = uws.SSLApp(files(initial)).any('/*', serve)
+    for (const [name, pair] of named) {
+      app.addServerName(name, files(pair))
+      // A name has routes of its own. The library says on standard output that it found it.
+      app.domain(name).any('/*', serve)
+    }
+    return app
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+export class HttpServer {
+  readonly host: string
+  readonly port: number
+  readonly #exchange: Exchange
+  readonly #sweeper: Timer
+  /** Those that were replaced and may have connections. */
+  readonly #retired = new Map<uws.TemplatedApp, Timer>()
+  #app: uws.TemplatedApp
+  #socket: uws.us_listen_socket | null
+  #closed = false
+
+  constructor(listening: Listening, host: string, exchange: Exchange) {
+    this.#app = listening.app
+    this.#socket = listening.socket
+    this.#exchange = exchange
+    this.host = host
+    this.port = uws.us_socket_local_port(listening.socket as uws.us_socket)
+    this.#sweeper = every(limits.http.sweepMs, () => exchange.sweep())
+  }
+
+  /**
+   * Uses other certificates for connections from now on. The library cannot change one that a connection may use, so
+   * this listens anew on the same port; connections that are open go on, for a while. May be called again after a fault.
+   *
+   * @throws Fault PortInUse
+   */
+  async renew(tls: HttpTls): Promise<void> {
+    if (this.#closed) return
+    this.#stopListening()
+    const next = await listen(this.#exchange, this.host, this.port, tls)
+    const before = this.#app
+    const timer = after(limits.http.retireMs, () => this.#drop(before))
+    this.#retired.set(before, timer)
+    this.#app = next.app
+    this.#socket = next.socket
+    if (this.#closed) this.#stopListening()
+  }
+
+  /** Stops listening, lets requests under way end within `drainMs`, then closes every connection. */
+  async close(drainMs: number = limits.http.drainMs): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#stopListening()
+    await this.#exchange.stop(drainMs)
+    this.#sweeper.cancel()
+    for (const app of [...this.#retired.keys()]) this.#drop(app)
+    this.#app.close()
+  }
+
+  #stopListening(): void {
+    if (this.#socket !== null) uws.us_listen_socket_close(this.#socket)
+    this.#socket = null
+  }
+
+  #drop(app: uws.TemplatedApp): void {
+    this.#retired.get(app)?.cancel()
+    this.#retired.delete(app)
+    app.close()
+  }
+}
+
+class UwsWire implements Wire {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly #res: uws.HttpResponse
+  #req: uws.HttpRequest | null
+  /** The response has ended or its client has left; it must not be touched any more. */
+  #over = false
+  #gone = false
+  #address: string | null = null
+  /** Head of a streamed answer that has not been written yet. */
+  #head: string | null = null
+  /** Writes what waits for the socket; true where it has been taken. */
+  #retry: ((offset: number) => boolean) | null = null
+  /** Called when the socket has taken what waited, or the client has left. */
+  #wake: (() => void) | null = null
+
+  constructor(res: uws.HttpResponse, req: uws.HttpRequest) {
+    this.#res = res
+    this.#req = req
+    this.method = req.getCaseSensitiveMethod()
+    this.path = req.getUrl()
+    this.query = req.getQuery() ?? ''
+  }
+
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  header(name: string): string {
+    if (this.#req === null) throw new Error('The head of the request is not valid any more')
+    return this.#req.getHeader(name)
+  }
+
+  /** The handler returns: the head is no longer valid, and an answer that is still to come may be aborted. */
+  leave(onGone: () => void): void {
+    this.#req = null
+    if (this.#over) return
+    this.#res.onAborted(() => {
+      this.#over = true
+      this.#gone = true
+      onGone()
+      this.#wake?.()
+    })
+  }
+
+  address(): string {
+    if (this.#address === null) this.#address = this.#over ? '' : peer(this.#res)
+    return this.#address
+  }
+
+  receive(body: Body): void {
+    this.#res.onData((chunk, last) => body.push(chunk, last))
+  }
+
+  pause(): void {
+    if (!this.#over) this.#res.pause()
+  }
+
+  resume(): void {
+    if (!this.#over) this.#res.resume()
+  }
+
+  send(head: string, body: string | Uint8Array, close: boolean): void {
+    if (this.#over) return
+    this.#over = true
+    // In the handler the socket is corked already.
+    if (this.#req !== null) this.#write(head, body, close)
+    else this.#res.cork(() => this.#write(head, body, close))
+  }
+
+  #write(head: string, body: string | Uint8Array, close: boolean): void {
+    const res = this.#res.writeStatus(head)
+    // endWithoutBody is broken for any argument in this version: the connection closes without an answer.
+    if (this.method === 'HEAD') {
+      res.writeHeader('Content-Length', String(Buffer.byteLength(body))).endWithoutBody()
+    } else if (head.startsWith('204') || head.startsWith('304')) res.endWithoutBody()
+    else res.end(body, close)
+  }
+
+  async pipe(
+    head: string,
+    chunks: AsyncIterator<Uint8Array>,
+    length: number | undefined,
+    close: boolean,
+  ): Promise<void> {
+    this.#head = head
+    // Once only: a handler that is set while one is being called is lost.
+    this.#res.onWritable(offset => this.#writable(offset))
+    let left = length ?? Number.POSITIVE_INFINITY
+    while (!this.#over) {
+      const result = await chunks.next()
+      if (this.#over) break
+      if (result.done === true) {
+        this.#finish(length, left, close)
+        return
+      }
+      for (const piece of pieces(result.value)) {
+        const part = piece.length > left ? piece.subarray(0, left) : piece
+        left -= part.length
+        if (part.length > 0 && !this.#over) await this.#push(part, length)
+      }
+    }
+    await chunks.return?.()
+  }
+
+  /** Resolves once the socket has taken `part`, or the client has gone. */
+  #push(part: Uint8Array, length: number | undefined): Promise<void> | null {
+    const res = this.#res
+    let taken = false
+    if (length === undefined) {
+      res.cork(() => {
+        this.#begin()
+        taken = res.write(part)
+      })
+      return taken ? null : this.#drained(() => true)
+    }
+    let before = 0
+    const attempt = (bytes: Uint8Array): boolean => {
+      const [ok, over] = res.tryEnd(bytes, length)
+      if (over) this.#over = true
+      return ok
+    }
+    res.cork(() => {
+      this.#begin()
+      before = res.getWriteOffset()
+      taken = attempt(part)
+    })
+    return taken ? null : this.#drained(offset => attempt(part.subarray(offset - before)))
+  }
+
+  /** Writes the head of a streamed answer, together with its first bytes. */
+  #begin(): void {
+    if (this.#head === null) return
+    this.#res.writeStatus(this.#head)
+    this.#head = null
+  }
+
+  #drained(retry: (offset: number) => boolean): Promise<void> {
+    return new Promise(resolve => {
+      this.#retry = retry
+      this.#wake = resolve
+    })
+  }
+
+  /** The socket takes bytes again. True where what waited has been taken. */
+  #writable(offset: number): boolean {
+    if (this.#over || this.#retry === null) return true
+    if (!this.#retry(offset)) return false
+    this.#retry = null
+    this.#wake?.()
+    return true
+  }
+
+  /** Ends an answer whose source has ended. Throws where that gave less than was announced. */
+  #finish(length: number | undefined, left: number, close: boolean): void {
+    if (this.#over) return
+    if (length !== undefined && length > 0) {
+      throw new Error(`An answer of ${length} bytes ended ${left} bytes early`)
+    }
+    this.#over = true
+    this.#res.cork(() => {
+      this.#begin()
+      this.#res.end(undefined, close)
+    })
+  }
+
+  cut(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#gone = true
+    this.#res.close()
+  }
+}
+
+function peer(res: uws.HttpResponse): string {
+  const text = Buffer.from(res.getRemoteAddressAsText()).toString()
+  // IPv4 on a socket of both families.
+  return text.replace(/^(0000:){5}ffff:/, '').replace(/^::ffff:/, '')
+}
+
+function* pieces(chunk: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < chunk.length; at += limits.body.chunkBytes)
+    yield chunk.subarray(at, at + limits.body.chunkBytes)
+}

@@ -1,0 +1,229 @@
+// One stream of an account's changes: what happened while the client was away from rows, then what happens as it does.
+//
+// Nothing is dropped: a client that is slower than the changes has its short buffer thrown away and is told the same from
+// rows instead (store/journal.ts). An event's id is the change number up to which a client that saw it knows everything,
+// so events of one number carry the number before it until the last of them; who comes back gets all of a number again.
+
+import type { Change } from '#actors/change.ts'
+import type { UserDoor } from '#actors/system.ts'
+import { numberId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { flagList } from '#mail/flags.ts'
+import { type JournalEntry, journalAfter, journalLength } from '#store/journal.ts'
+import { folderCounters } from '#store/listing.ts'
+import type { Reader } from '#store/reader.ts'
+import type { StreamEvent } from './answer.ts'
+
+export interface StreamStart {
+  readonly door: UserDoor
+  /** Number of the account. */
+  readonly user: number
+  /** The change number the client knows; null where it knows none, below 0 for one that means nothing here. */
+  readonly known: number | null
+  readonly signal: AbortSignal
+  /** Called when the stream ends by itself. */
+  readonly ended: () => void
+}
+
+export class UpdateStream {
+  readonly #door: UserDoor
+  readonly #user: number
+  readonly #known: number | null
+  readonly #signal: AbortSignal
+  readonly #folders = new Map<number, string>()
+  /** Everything up to this change number was told. */
+  #told = 0
+  #buffer: Change[] = []
+  /** The buffer was thrown away: what comes next is read from rows. */
+  #lost = false
+  #logout: string | null = null
+  #wake: (() => void) | null = null
+
+  readonly #ended: () => void
+
+  constructor({ door, user, known, signal, ended }: StreamStart) {
+    this.#door = door
+    this.#user = user
+    this.#known = known
+    this.#signal = signal
+    this.#ended = ended
+    // Whoever is told that the stream is open misses nothing from then on.
+    this.#told = this.#last()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
+    const unwatch = this.#door.watch(change => this.#hear(change))
+    const wake = () => this.#wake?.()
+    this.#signal.addEventListener('abort', wake, { once: true })
+    try {
+      yield* this.#begin()
+      while (!this.#signal.aborted) {
+        if (this.#lost) yield* this.#fromRows()
+        const batch = this.#buffer
+        this.#buffer = []
+        yield* this.#show(batch)
+        if (this.#logout !== null && this.#buffer.length === 0 && !this.#lost) {
+          yield { data: { command: 'LOGOUT', reason: this.#logout } }
+          return
+        }
+        if (this.#buffer.length === 0 && !this.#lost) await this.#news()
+      }
+    } finally {
+      unwatch()
+      this.#signal.removeEventListener('abort', wake)
+      this.#ended()
+    }
+  }
+
+  #hear(change: Change): void {
+    if (change.kind === 'logout') this.#logout = change.reason
+    else if (!this.#lost) this.#buffer.push(change)
+    if (this.#buffer.length > limits.updates.bufferLengthMax) {
+      this.#buffer = []
+      this.#lost = true
+    }
+    this.#wake?.()
+  }
+
+  /** Resolves when something was heard or the client left. */
+  #news(): Promise<void> {
+    return new Promise(resolve => {
+      const done = () => {
+        this.#wake = null
+        resolve()
+      }
+      this.#wake = done
+      if (this.#signal.aborted || this.#logout !== null) done()
+    })
+  }
+
+  *#begin(): Generator<StreamEvent> {
+    const { read } = this.#door
+    const last = this.#last()
+    const known = this.#known ?? this.#told
+    const { replayMax } = limits.updates
+    if (known < 0 || known > last || journalLength(read, this.#user, known, replayMax + 1) > replayMax) {
+      this.#told = last
+      const error = 'What happened since cannot be told one by one: read the mailboxes anew'
+      yield { event: 'error', data: { command: 'RESYNC', code: 'ReplayGap', error }, id: numberId(last) }
+      return
+    }
+    this.#told = known
+    if (known < last) yield* this.#fromRows()
+  }
+
+  #last(): number {
+    const text = 'SELECT modseq FROM usage WHERE user = ?'
+    return this.#door.read.one<{ modseq: number }>(text, this.#user)?.modseq ?? 0
+  }
+
+  /** Tells what happened after what was told, in pieces; changes heard meanwhile are filtered by their number. */
+  *#fromRows(): Generator<StreamEvent> {
+    const { read } = this.#door
+    const since = this.#told
+    const touched = new Set<string>()
+    this.#buffer = []
+    this.#lost = false
+    for (;;) {
+      const piece = journalAfter(read, this.#user, since, this.#told)
+      for (const [index, entry] of piece.entries.entries()) {
+        const isLast = piece.entries[index + 1]?.modseq !== entry.modseq
+        if (entry.kind !== 'created' && entry.kind !== 'renamed') touched.add(entry.mailbox)
+        if (entry.kind === 'deleted') touched.delete(entry.mailbox)
+        yield { data: entryData(entry), id: numberId(isLast ? entry.modseq : entry.modseq - 1) }
+        if (isLast) this.#told = entry.modseq
+      }
+      this.#told = Math.max(this.#told, piece.upTo)
+      if (piece.whole) break
+    }
+    for (const mailbox of touched) {
+      const num = read.one<{ num: number }>('SELECT num FROM mailbox WHERE id = ?', mailbox)?.num ?? 0
+      const counters = folderCounters(read, num)
+      if (counters !== undefined) yield this.#counters(mailbox, counters.total, counters.unseen)
+    }
+  }
+
+  *#show(batch: readonly Change[]): Generator<StreamEvent> {
+    const fresh = batch.filter(change => change.kind === 'logout' || change.modseq > this.#told)
+    const counters = new Map<number, Extract<Change, { kind: 'counters' }>>()
+    const told = fresh.filter(change => change.kind !== 'counters')
+    for (const change of fresh) if (change.kind === 'counters') counters.set(change.mailbox, change)
+    for (const [index, change] of told.entries()) {
+      if (change.kind === 'logout') continue
+      const next = told[index + 1]
+      const isLast = next === undefined || next.kind === 'logout' || next.modseq !== change.modseq
+      if (change.kind === 'mailbox' && change.what === 'deleted') counters.delete(change.mailbox)
+      const data = this.#changeData(change)
+      if (data !== undefined) yield { data, id: numberId(isLast ? change.modseq : change.modseq - 1) }
+      if (isLast) this.#told = Math.max(this.#told, change.modseq)
+    }
+    for (const { mailbox, total, unseen, modseq } of counters.values()) {
+      this.#told = Math.max(this.#told, modseq)
+      yield this.#counters(this.#folder(mailbox), total, unseen)
+    }
+  }
+
+  #counters(mailbox: string, total: number, unseen: number): StreamEvent {
+    return { data: { command: 'COUNTERS', mailbox, total, unseen }, id: numberId(this.#told) }
+  }
+
+  #changeData(change: Exclude<Change, { kind: 'logout' } | { kind: 'counters' }>): object | undefined {
+    if (change.kind === 'mailbox') {
+      const { id, path, what } = change
+      if (what === 'changed') return undefined
+      if (what === 'deleted') return { command: 'DELETE', mailbox: id }
+      return { command: what === 'created' ? 'CREATE' : 'RENAME', path, mailbox: id }
+    }
+    const mailbox = this.#folder(change.mailbox)
+    const { uid, num, thread } = change
+    if (change.kind === 'expunge') return messageData('EXPUNGE', uid, {}, num, thread, mailbox)
+    if (change.kind === 'flags') {
+      return messageData('FETCH', uid, { flags: flagList(change.flags, change.keywords) }, num, thread, mailbox)
+    }
+    return messageData('EXISTS', uid, {}, num, thread, mailbox, change.idate)
+  }
+
+  /** The id of a folder; also of one that has just gone. */
+  #folder(num: number): string {
+    let found = this.#folders.get(num)
+    if (found === undefined) {
+      found = folderId(this.#door.read, this.#user, num)
+      if (this.#folders.size >= foldersMax) this.#folders.clear()
+      this.#folders.set(num, found)
+    }
+    return found
+  }
+}
+
+/** Folder ids a stream remembers. */
+const foldersMax = 50
+
+function folderId(read: Reader, user: number, num: number): string {
+  const here = read.one<{ id: string }>('SELECT id FROM mailbox WHERE num = ?', num)
+  const text = 'SELECT id FROM removed_mailbox WHERE user = ? AND mailbox = ? ORDER BY modseq DESC LIMIT 1'
+  return (here ?? read.one<{ id: string }>(text, user, num))?.id ?? numberId(num)
+}
+
+function entryData(entry: JournalEntry): object {
+  const { mailbox } = entry
+  if (entry.kind === 'deleted') return { command: 'DELETE', mailbox }
+  if (entry.kind === 'created') return { command: 'CREATE', path: entry.path, mailbox }
+  if (entry.kind === 'renamed') return { command: 'RENAME', path: entry.path, mailbox }
+  const { uid, num, thread } = entry
+  if (entry.kind === 'expunge') return messageData('EXPUNGE', uid, {}, num, thread, mailbox)
+  if (entry.kind === 'exists') return messageData('EXISTS', uid, {}, num, thread, mailbox, entry.idate)
+  return messageData('FETCH', uid, { flags: flagList(entry.flags, entry.keywords) }, num, thread, mailbox)
+}
+
+function messageData(
+  command: string,
+  uid: number,
+  more: object,
+  num: number,
+  thread: number,
+  mailbox: string,
+  idate?: number,
+): object {
+  const date = idate === undefined ? {} : { idate: new Date(idate).toISOString() }
+  return { command, uid, ...more, message: numberId(num), ...date, thread: numberId(thread), mailbox }
+}

@@ -1,0 +1,96 @@
+// One FETCH response that carries bytes of a message.
+//
+// Everything that can be refused or turn out to be gone is found out before the first byte of the response is written: a
+// response once begun is finished, or the connection ends (Session.unbroken).
+
+import type { ListedRow } from '#store/listing.ts'
+import { contentOf } from './content.ts'
+import type { FetchItem } from './item.ts'
+import { extentOf, type Section } from './section.ts'
+import type { Session } from './session.ts'
+import type { MessageSource } from './source.ts'
+
+/** Text, or bytes behind the text that announces them. */
+type Ready =
+  | string
+  | { readonly head: string; readonly bytes: Buffer }
+  | { readonly head: string; readonly pieces: Pieces }
+type Pieces = () => AsyncIterable<Buffer> | Iterable<Buffer>
+
+/**
+ * Answers for one message.
+ *
+ * @param text items that are text of the row; undefined for what is left out
+ * @throws Fault MessageNotFound, UnknownEncoding before anything was written
+ */
+export async function answerMessage(
+  session: Session,
+  items: readonly FetchItem[],
+  seq: number,
+  row: ListedRow,
+  source: MessageSource,
+  text: (item: FetchItem, row: ListedRow) => string | undefined,
+): Promise<void> {
+  const ready: Ready[] = []
+  for (const item of items) {
+    if (item.kind === 'section') ready.push(await readSection(source, item.label, item.section))
+    else if (item.kind === 'binary' || item.kind === 'binary.size') ready.push(await readBinary(source, item))
+    else {
+      const value = text(item, row)
+      if (value !== undefined) ready.push(value)
+    }
+  }
+  const { out } = session
+  out.text(`* ${seq} FETCH (`)
+  for (const [index, one] of ready.entries()) {
+    if (index > 0) out.text(' ')
+    if (typeof one === 'string') out.text(one)
+    else if ('bytes' in one) out.text(one.head).bytes(one.bytes)
+    else await writePieces(session, one.head, one.pieces, source.inMemory)
+  }
+  out.text(')\r\n')
+}
+
+/** Whether a section is the whole message, which needs no looking into. */
+export function isWhole(section: Section): boolean {
+  return section.part.length === 0 && section.what === ''
+}
+
+async function readSection(source: MessageSource, label: string, section: Section): Promise<Ready> {
+  const head = `${label}${section.label} `
+  const plain = isWhole(section) && section.partial === undefined
+  const extent = plain ? { start: 0, end: source.size } : await extentOf(source, section)
+  if (extent === undefined) return `${head}NIL`
+  if ('bytes' in extent) return { head: `${head}{${extent.bytes.length}}\r\n`, bytes: extent.bytes }
+  const { start, end } = extent
+  const pieces: Pieces = () => (source.inMemory ? source.pieces(start, end) : source.stream(start, end))
+  return { head: `${head}{${end - start}}\r\n`, pieces }
+}
+
+/** RFC 3516: the content of a leaf without its transfer encoding. */
+async function readBinary(
+  source: MessageSource,
+  { kind, section }: FetchItem & { kind: 'binary' | 'binary.size' },
+): Promise<Ready> {
+  const content = await contentOf(source, section.part)
+  if (kind === 'binary.size') return `BINARY.SIZE${section.label} ${content?.size ?? 0}`
+  if (content === undefined) return `BINARY${section.label} NIL`
+  const [from, count] = section.partial ?? [0, content.size]
+  const start = Math.min(from, content.size)
+  const end = Math.min(content.size, start + count)
+  return { head: `BINARY${section.label} ~{${end - start}}\r\n`, pieces: () => content.stream(start, end) }
+}
+
+async function writePieces(session: Session, head: string, pieces: Pieces, inMemory: boolean): Promise<void> {
+  const { out } = session
+  out.text(head)
+  const all = pieces()
+  if (inMemory && Symbol.iterator in all) {
+    for (const piece of all) out.bytes(piece)
+    return
+  }
+  for await (const piece of session.unbroken(all)) {
+    out.bytes(piece)
+    await out.room()
+  }
+}

@@ -1,0 +1,175 @@
+// APPEND with MULTIAPPEND, UTF8 and literal8 (RFC 9051 6.3.12, RFC 3502, RFC 6855 4, RFC 7889).
+//
+// Not a row of the table: its literals are messages, read straight into the blob store a chunk at a time. What can be
+// refused is refused before a literal is invited; one that comes uninvited is read and forgotten, as far as that is not
+// too much. Several messages are stored in one unit, all or none.
+
+import { wantsEncryption } from '#actors/encryption.ts'
+import { prepare } from '#actors/prepare.ts'
+import { type Append, appendMessages } from '#actors/user/append.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { parseInternalDate } from '#mail/date.ts'
+import { flag } from '#mail/flags.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import type { Received } from '#store/blobs.ts'
+import type { Mailbox } from '#store/mailboxes.ts'
+import { findUser } from '#store/users.ts'
+import type { Done } from '../command.ts'
+import type { Session } from '../session.ts'
+import { Decoder, malformed } from '../wire/decoder.ts'
+import { type Announced, announcedBy, discard, type Gathered, nextLine, take } from '../wire/gather.ts'
+import { flagsOf, requireRoomFor } from './change.ts'
+
+interface Head {
+  readonly flags: number
+  readonly keywords: readonly string[]
+  readonly idate: number | undefined
+  /** The message stands in `UTF8 (...)`. */
+  readonly utf8: boolean
+}
+
+interface Arrived {
+  readonly head: Head
+  received: Received
+}
+
+/** Carries out an APPEND whose first message literal is announced and still on the wire. */
+export async function runAppend(session: Session, gathered: Gathered): Promise<Done | undefined> {
+  const arrived: Arrived[] = []
+  try {
+    const { mailbox, failure } = await receiveAll(session, gathered, arrived)
+    if (failure !== undefined) throw failure
+    if (mailbox === undefined) throw malformed('A mailbox is missing')
+    return await storeAll(session, mailbox, arrived)
+  } finally {
+    for (const { received } of arrived) await received.discard()
+  }
+}
+
+/** Reads message after message; after something was refused, what still comes is thrown away. */
+async function receiveAll(
+  session: Session,
+  gathered: Gathered,
+  arrived: Arrived[],
+): Promise<{ mailbox: Mailbox | undefined; failure: unknown }> {
+  let mailbox: Mailbox | undefined
+  let failure: unknown = gathered.refused
+  let parts = gathered.parts
+  let message = gathered.message
+  while (message !== undefined) {
+    let head: Head | undefined
+    if (failure === undefined) {
+      try {
+        const decoder = new Decoder(parts, session.utf8)
+        if (mailbox === undefined) {
+          decoder.space()
+          mailbox = await session.target(decoder.mailbox())
+        }
+        head = parseHead(decoder)
+        await requireRoomFor(session, mailbox, head.keywords)
+        session.requireTransfer('imapUpload', message.size)
+        if (message.size === 0) throw new Fault('EmptyMessage')
+        if (message.size > session.services.messageBytesMax) throw new Fault('MessageTooLarge')
+        if (arrived.length >= limits.imap.appendMessagesMax) throw new Fault('TooManyMessages')
+      } catch (error) {
+        failure = error
+      }
+    }
+    if (failure !== undefined || head === undefined) {
+      if (message.waits) break
+      await discard(session.connection, message.size)
+    } else {
+      const taken = await receive(session, message, head)
+      if (taken instanceof Error) failure = taken
+      else arrived.push(taken)
+    }
+    const text = await nextLine(session.connection)
+    message = announcedBy(text)
+    const tail = message === undefined ? text : text.slice(0, text.lastIndexOf(message.binary ? '~{' : '{'))
+    const rest = head?.utf8 === true && tail.startsWith(')') ? tail.slice(1) : tail
+    if (message === undefined && rest !== '') failure ??= malformed('Unexpected text after the message')
+    if (head?.utf8 === true && !tail.startsWith(')')) failure ??= malformed('Expected )')
+    parts = [rest]
+  }
+  return { mailbox, failure }
+}
+
+async function receive(session: Session, message: Announced, head: Head): Promise<Arrived | Error> {
+  const intake = session.services.bodies.intake(message.size)
+  let failure: Error | undefined
+  if (message.waits) session.invite()
+  try {
+    await take(session.connection, message.size, async chunk => {
+      if (failure !== undefined) return
+      try {
+        await intake.write(chunk)
+      } catch (error) {
+        // The literal has to be read to its end whatever became of it.
+        failure = error as Error
+      }
+    })
+    session.transferred('imapUpload', message.size)
+    if (failure === undefined) return { head, received: await intake.finish() }
+    await intake.abort()
+    return failure
+  } catch (error) {
+    await intake.abort()
+    throw error
+  }
+}
+
+/** `SP [flags SP] [date-time SP]` and, with UTF8, its opening. */
+function parseHead(decoder: Decoder): Head {
+  decoder.space()
+  let flags: string[] = []
+  if (decoder.peek() === '(') {
+    flags = decoder.flagList()
+    decoder.space()
+  }
+  let idate: number | undefined
+  if (decoder.peek() === '"') {
+    const date = parseInternalDate(decoder.string())
+    if (date === null) throw malformed('The date is not valid')
+    idate = date
+    decoder.space()
+  }
+  const utf8 = decoder.accept('UTF8 (')
+  if (decoder.rest() !== '') throw malformed('The arguments of APPEND are not valid')
+  const { bits, keywords } = flagsOf(flags)
+  return { flags: bits, keywords, idate, utf8 }
+}
+
+/** Encrypted where the account or the folder asks for it; drafts never are. */
+async function sealed(session: Session, mailbox: Mailbox, arrived: Arrived): Promise<Received> {
+  const { door, id } = session.user
+  const user = await findUser(door.read, id)
+  const draft = (arrived.head.flags & flag.draft) !== 0 || mailbox.specialUse === '\\Drafts'
+  if (user === undefined || draft || !wantsEncryption(user, mailbox)) return arrived.received
+  const plain = arrived.received
+  arrived.received = await session.services.seal(user, plain)
+  if (arrived.received !== plain) await plain.discard()
+  return arrived.received
+}
+
+async function storeAll(session: Session, mailbox: Mailbox, arrived: readonly Arrived[]): Promise<Done> {
+  const { sequence } = session.services
+  const messages: Append[] = []
+  for (const one of arrived) {
+    const { head } = one
+    messages.push({
+      prepared: await prepare(await sealed(session, mailbox, one), sequence),
+      to: { id: mailbox.id },
+      prefix: '',
+      flags: head.flags,
+      keywords: head.keywords,
+      idate: head.idate,
+      meta: { source: 'imap' },
+      once: false,
+      limited: true,
+    })
+  }
+  const stored = await session.user.door.run(appendMessages, messages)
+  const uids = formatRanges(toRanges(stored.map(one => one.uid)))
+  return { code: `APPENDUID ${mailbox.uidValidity} ${uids}` }
+}

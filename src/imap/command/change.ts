@@ -1,0 +1,258 @@
+// Commands that change messages: STORE, COPY, MOVE, EXPUNGE, CLOSE (RFC 9051 6.4, RFC 7162, RFC 4315, RFC 6851).
+//
+// Each is one command of the account's actor, so a client sees all of it or nothing. A set of places becomes ranges of
+// uids the client knows, so a message that arrived unseen is never touched by `1:*`.
+
+import {
+  copyMessages,
+  expungeMessages,
+  moveMessages,
+  storeFlags,
+  type Transferred,
+  type UidRanges,
+} from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { changeKeywords, type Flags, parseFlags } from '#mail/flags.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { findMailbox } from '#store/mailboxes.ts'
+import { command, inMailbox, nothing } from '../command.ts'
+import type { Session } from '../session.ts'
+import type { Places, View } from '../view.ts'
+import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+
+interface StoreInput {
+  readonly set: NumberSet
+  readonly unchangedSince: number | undefined
+  readonly how: 'add' | 'remove' | 'set'
+  readonly silent: boolean
+  readonly flags: readonly string[]
+}
+
+const store = command({
+  name: 'STORE',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['CONDSTORE', 'QRESYNC'],
+  parse: parseStore,
+  async run(session, input, byUid) {
+    const view = session.writable
+    if (input.unchangedSince !== undefined) session.enable('CONDSTORE')
+    const places = session.resolve(input.set, byUid)
+    const { bits, keywords } = flagsOf(input.flags)
+    await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
+    const { changed, refused, same } = await session.user.door.run(storeFlags, {
+      mailbox: view.id,
+      uids: uidRanges(view, places),
+      how: input.how,
+      flags: bits,
+      keywords,
+      unchangedSince: input.unchangedSince,
+      origin: session,
+    })
+    for (const { modseq } of changed) view.toldOwn(modseq)
+    await answerStore(session, view, input, [...changed, ...(input.silent ? [] : same)])
+    if (refused.length === 0) return undefined
+    const numbers = byUid ? refused : refused.map(uid => view.seqOf(uid)).filter(seq => seq > 0)
+    return { code: `MODIFIED ${formatRanges(toRanges(numbers))}`, text: 'Conditional STORE failed for some' }
+  },
+})
+
+const copy = command({
+  name: 'COPY',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['UIDPLUS'],
+  parse: parseTransfer,
+  async run(session, { set, path }, byUid) {
+    const view = session.selected
+    const places = session.resolve(set, byUid)
+    const target = await session.target(path)
+    if (places.length === 0) return undefined
+    const uids = uidRanges(view, places)
+    const transfer = { from: view.id, to: target.id, uids, origin: session }
+    const done = await session.services.transfer(session.user.door, copyMessages, transfer)
+    const code = copyUid(done)
+    return code === undefined ? undefined : { code }
+  },
+})
+
+const move = command({
+  name: 'MOVE',
+  states: inMailbox,
+  uid: true,
+  capabilities: ['MOVE'],
+  parse: parseTransfer,
+  async run(session, { set, path }, byUid) {
+    const view = session.writable
+    const places = session.resolve(set, byUid)
+    const target = await session.target(path)
+    if (places.length === 0) return undefined
+    const uids = uidRanges(view, places)
+    const transfer = { from: view.id, to: target.id, uids, origin: session }
+    const done = await session.services.transfer(session.user.door, moveMessages, transfer)
+    const code = copyUid(done)
+    // RFC 6851 4.3: the code comes before the messages are told gone.
+    if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
+    return undefined
+  },
+})
+
+const expunge = command({
+  name: 'EXPUNGE',
+  states: inMailbox,
+  uid: true,
+  parse(decoder, byUid) {
+    if (!byUid) {
+      decoder.end()
+      return undefined
+    }
+    decoder.space()
+    const set = decoder.numberSet()
+    decoder.end()
+    return set
+  },
+  async run(session, set) {
+    const view = session.writable
+    const uids = set === undefined ? everything(view) : uidRanges(view, session.resolve(set, true))
+    const { modseq } = await session.user.door.run(expungeMessages, {
+      mailbox: view.id,
+      uids,
+      marked: true,
+      origin: session,
+    })
+    // RFC 7162 3.2.10.2: so that a client that keeps up need not ask.
+    return session.qresync && modseq > 0 ? { code: `HIGHESTMODSEQ ${modseq}` } : undefined
+  },
+})
+
+const close = command({
+  name: 'CLOSE',
+  states: inMailbox,
+  parse: nothing,
+  async run(session) {
+    const view = session.selected
+    if (!view.readOnly) {
+      await session.user.door.run(expungeMessages, {
+        mailbox: view.id,
+        uids: everything(view),
+        marked: true,
+        origin: session,
+      })
+    }
+    session.unselect()
+    return undefined
+  },
+})
+
+const unselect = command({
+  name: 'UNSELECT',
+  states: inMailbox,
+  capabilities: ['UNSELECT'],
+  parse: nothing,
+  run(session) {
+    session.unselect()
+    return undefined
+  },
+})
+
+export const changeCommands = [store, copy, move, expunge, close, unselect]
+
+function parseStore(decoder: Decoder): StoreInput {
+  decoder.space()
+  const set = decoder.numberSet()
+  decoder.space()
+  let unchangedSince: number | undefined
+  if (decoder.accept('(')) {
+    if (decoder.word() !== 'UNCHANGEDSINCE') throw malformed('Unknown modifier of STORE')
+    decoder.space()
+    unchangedSince = decoder.modseq()
+    decoder.expect(') ')
+  }
+  const how = decoder.accept('+') ? 'add' : decoder.accept('-') ? 'remove' : 'set'
+  const name = decoder.name()
+  if (name !== 'FLAGS' && name !== 'FLAGS.SILENT') throw malformed('Expected FLAGS')
+  decoder.space()
+  const flags = decoder.peek() === '(' ? decoder.flagList() : bareFlags(decoder)
+  decoder.end()
+  return { set, unchangedSince, how, silent: name === 'FLAGS.SILENT', flags }
+}
+
+function bareFlags(decoder: Decoder): string[] {
+  const flags = [decoder.flag()]
+  while (decoder.accept(' ')) {
+    if (flags.length >= limits.imap.flagsMax) throw malformed('Too many flags')
+    flags.push(decoder.flag())
+  }
+  return flags
+}
+
+function parseTransfer(decoder: Decoder): { set: NumberSet; path: string } {
+  decoder.space()
+  const set = decoder.numberSet()
+  decoder.space()
+  const path = decoder.mailbox()
+  decoder.end()
+  return { set, path }
+}
+
+/** Flags as bits and keywords. @throws Fault BadCommand for what is no flag */
+export function flagsOf(names: readonly string[]): Flags {
+  const flags = parseFlags(names)
+  if (flags === null) throw malformed('These are not flags')
+  return flags
+}
+
+/** A folder takes only so many different keywords. @throws Fault TooManyKeywords */
+export async function requireRoomFor(
+  session: Session,
+  mailbox: { id: string },
+  keywords: readonly string[],
+): Promise<void> {
+  if (keywords.length === 0) return
+  const { door, num } = session.user
+  const known = (await findMailbox(door.read, num, mailbox.id))?.keywords ?? []
+  const fresh = changeKeywords(keywords, [], known)
+  if (known.length + fresh.length > limits.imap.keywordsMax && fresh.length > 0) throw new Fault('TooManyKeywords')
+}
+
+/** What STORE answers: new flags, or with .SILENT only the change number for those who count them (RFC 7162 3.1.3). */
+async function answerStore(
+  session: Session,
+  view: View,
+  input: StoreInput,
+  rows: readonly { uid: number; modseq: number; flags: number; keywords: readonly string[] }[],
+): Promise<void> {
+  if (input.silent && !session.condstore) return
+  await session.teller.keywords()
+  for (const [index, { uid, modseq, flags, keywords }] of rows.entries()) {
+    const seq = view.seqOf(uid)
+    if (seq === 0) continue
+    const change = session.condstore ? ` MODSEQ (${modseq})` : ''
+    const text = input.silent
+      ? ''
+      : ` FLAGS (${session.flagsText(flags, keywords.length === 0 ? null : keywords.join(' '))})`
+    session.out.text(`* ${seq} FETCH (UID ${uid}${text}${change})\r\n`)
+    if (index % limits.imap.sliceRows === 0) await session.out.room()
+  }
+}
+
+/** Places as ranges of uids; what lies between two known uids is known too. */
+function uidRanges(view: View, places: Places): UidRanges {
+  return places.map(([from, to]) => [view.uidAt(from), view.uidAt(to)] as const)
+}
+
+/** All the client knows, and nothing that came since. */
+function everything(view: View): UidRanges {
+  return [[1, view.uidNext - 1]]
+}
+
+/** RFC 4315 3: both lists in the order in which they belong together. */
+function copyUid(done: Transferred): string | undefined {
+  if (done.uids.length === 0) return undefined
+  const from = formatRanges(toRanges(done.uids.map(([uid]) => uid)))
+  const to = formatRanges(toRanges(done.uids.map(([, uid]) => uid)))
+  return `COPYUID ${done.uidValidity} ${from} ${to}`
+}

@@ -1,0 +1,260 @@
+// FETCH and UID FETCH: what a client may ask for, and the loop that answers a slice of messages at a time
+// (RFC 9051 6.4.5, 7162, 8474, 8514, 8970, 3516).
+//
+// Listings come from stored text only; bodies are streamed. The socket is waited for between slices, so neither a slow
+// client nor a large folder costs memory. Asking for a body without PEEK marks messages seen, a slice in one change.
+
+import { storeFlags } from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { flag } from '#mail/flags.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { type Listed, type ListedRow, listRows } from '#store/listing.ts'
+import { answerMessage, isWhole } from '../answer.ts'
+import { command, type Done, inMailbox } from '../command.ts'
+import { type FetchItem, fetchItem } from '../item.ts'
+import type { Session } from '../session.ts'
+import { breathe } from '../slice.ts'
+import { MessageSource } from '../source.ts'
+import { type Places, placeCount, type View } from '../view.ts'
+import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+
+export interface FetchInput {
+  readonly set: NumberSet
+  readonly items: readonly FetchItem[]
+  readonly changedSince: number
+  readonly vanished: boolean
+}
+
+const fetch = command({
+  name: 'FETCH',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['BINARY', 'PREVIEW', 'SAVEDATE'],
+  parse: parseFetch,
+  async run(session, input, byUid) {
+    const view = session.selected
+    if (input.vanished && !(byUid && session.qresync)) throw malformed('VANISHED needs QRESYNC and UID FETCH')
+    if (input.changedSince > 0 || input.items.some(item => item.kind === 'modseq')) session.enable('CONDSTORE')
+    const places = session.resolve(input.set, byUid)
+    if (input.vanished) tellVanished(session, view, input)
+    return fetchMessages(session, view, places, input, byUid)
+  },
+})
+
+export const fetchCommands = [fetch]
+
+function parseFetch(decoder: Decoder): FetchInput {
+  decoder.space()
+  const set = decoder.numberSet()
+  decoder.space()
+  const items = decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true)
+  if (items.length === 0) throw malformed('Nothing to fetch')
+  let changedSince = 0
+  let vanished = false
+  if (decoder.accept(' ')) {
+    decoder.list(() => {
+      const modifier = decoder.word()
+      if (modifier === 'CHANGEDSINCE') {
+        decoder.space()
+        changedSince = decoder.modseq()
+        if (changedSince === 0) throw malformed('CHANGEDSINCE needs a number above 0')
+      } else if (modifier === 'VANISHED') vanished = true
+      else throw malformed('Unknown modifier of FETCH')
+    })
+    if (vanished && changedSince === 0) throw malformed('VANISHED needs CHANGEDSINCE')
+  }
+  decoder.end()
+  return { set, items, changedSince, vanished }
+}
+
+/** RFC 7162 3.2.6: what went since then, before any FETCH. */
+function tellVanished(session: Session, view: View, input: FetchInput): void {
+  const gone = session.goneSince(view, input.changedSince, input.set)
+  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
+}
+
+/** Answers a FETCH for messages at these places. */
+async function fetchMessages(
+  session: Session,
+  view: View,
+  places: Places,
+  input: Pick<FetchInput, 'items' | 'changedSince'>,
+  byUid: boolean,
+): Promise<Done | undefined> {
+  const plan = planOf(session, input, byUid)
+  const run = { session, view, plan, after: input.changedSince }
+  let answered = 0
+  for (const slice of slicesOf(view, places, plan.bodies ? limits.imap.sliceBodies : limits.imap.sliceRows)) {
+    const rows = listRows(session.user.door.read, view.num, plan.listed, slice, input.changedSince)
+    answered += rows.length
+    if (plan.bodies) session.requireTransfer('imapDownload', 0)
+    if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
+    if (plan.bodies) answered -= await answerBodies(run, rows)
+    else answerRows(run, rows)
+    await session.out.room()
+    await breathe()
+  }
+  // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
+  if (!byUid && input.changedSince === 0 && answered < placeCount(places)) {
+    return { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
+  }
+  return undefined
+}
+
+interface Plan {
+  readonly items: readonly FetchItem[]
+  readonly listed: Listed
+  /** Some item needs the bytes of the message. */
+  readonly bodies: boolean
+  /** Fetching sets `\Seen`. */
+  readonly marks: boolean
+}
+
+function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSince'>, byUid: boolean): Plan {
+  const items = [...input.items]
+  const has = (kind: FetchItem['kind']) => items.some(item => item.kind === kind)
+  if (byUid && !has('uid')) items.unshift({ kind: 'uid' })
+  // RFC 7162 3.1.4.1: CHANGEDSINCE implies MODSEQ.
+  if (input.changedSince > 0 && !has('modseq')) items.push({ kind: 'modseq' })
+  const bodies = items.some(item => item.kind === 'section' || item.kind === 'binary' || item.kind === 'binary.size')
+  const marks = items.some(item => (item.kind === 'section' || item.kind === 'binary') && !item.peek)
+  if (marks && !has('flags')) items.push({ kind: 'flags', onlyMarked: true })
+  const listed: Listed = {
+    facts: bodies || items.some(item => item.kind !== 'uid' && item.kind !== 'flags' && item.kind !== 'modseq'),
+    envelope: has('envelope'),
+    bodystructure: has('bodystructure'),
+    summary: has('preview'),
+    // Where the parts lie, unless only whole messages are asked for.
+    detail: has('body') || items.some(item => 'section' in item && !isWhole(item.section)),
+  }
+  return { items, listed, bodies, marks: marks && session.view?.readOnly === false }
+}
+
+interface FetchRun {
+  readonly session: Session
+  readonly view: View
+  readonly plan: Plan
+}
+
+/** The hot path of every listing: text only, nothing waits. */
+function answerRows({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): void {
+  const { out } = session
+  const { items } = plan
+  for (const row of rows) {
+    const seq = view.seqOf(row[0])
+    if (seq === 0) continue
+    let text = `* ${seq} FETCH (`
+    let first = true
+    for (const item of items) {
+      const value = itemText(session, item, row)
+      if (value === undefined) continue
+      text += first ? value : ` ${value}`
+      first = false
+    }
+    out.text(`${text})\r\n`)
+  }
+}
+
+function itemText(session: Session, item: FetchItem, row: ListedRow): string | undefined {
+  switch (item.kind) {
+    case 'uid':
+      return `UID ${row[0]}`
+    case 'flags':
+      if (item.onlyMarked === true && !marked.has(row)) return undefined
+      return `FLAGS (${session.flagsText(row[2], row[3])})`
+    case 'modseq':
+      return `MODSEQ (${row[1]})`
+    case 'section':
+    case 'binary':
+    case 'binary.size':
+      return undefined
+    default:
+      return item.text(row)
+  }
+}
+
+/** Answers with bytes of messages; returns how many were gone when their turn came. */
+async function answerBodies({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): Promise<number> {
+  const { out, services } = session
+  const text = (item: FetchItem, row: ListedRow) => itemText(session, item, row)
+  let missing = 0
+  let bytes = 0
+  let since = out.written
+  try {
+    for (const row of rows) {
+      const seq = view.seqOf(row[0])
+      if (seq === 0) continue
+      try {
+        const source = new MessageSource(services.bodies, row[9], row[10], row[14])
+        await answerMessage(session, plan.items, seq, row, source, text)
+        bytes += source.size
+      } catch (error) {
+        if (!(error instanceof Fault && error.code === 'MessageNotFound')) throw error
+        missing += 1
+      }
+      if (out.written - since > limits.imap.sliceBytes) {
+        since = out.written
+        await out.room()
+      }
+    }
+  } finally {
+    session.transferred('imapDownload', bytes)
+  }
+  return missing
+}
+
+/** Rows of this slice whose flags changed because they were fetched. */
+const marked = new WeakSet<ListedRow>()
+
+async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
+  const unseen = rows.filter(row => (row[2] & flag.seen) === 0)
+  if (unseen.length === 0) return
+  const { changed } = await session.user.door.run(storeFlags, {
+    mailbox: view.id,
+    uids: toRanges(unseen.map(row => row[0])),
+    how: 'add',
+    flags: flag.seen,
+    keywords: [],
+    origin: session,
+  })
+  const fresh = new Map(changed.map(one => [one.uid, one]))
+  for (const row of unseen) {
+    const now = fresh.get(row[0])
+    if (now === undefined) continue
+    row[1] = now.modseq
+    row[2] = now.flags
+    marked.add(row)
+    view.toldOwn(now.modseq)
+  }
+}
+
+/** The rows to read for each slice of places: a range where that is about what is asked for, else the uids. */
+export function* slicesOf(
+  view: View,
+  places: Places,
+  lengthMax: number,
+): Generator<{ from: number; to: number } | { uids: number[] }> {
+  let uids: number[] = []
+  for (const [from, to] of places) {
+    let at = from
+    // A long run of its own is a range; uids in between that the client does not know lie behind all it knows.
+    while (to - at + 1 >= rangeLengthMin && uids.length === 0) {
+      const end = Math.min(to, at + lengthMax - 1)
+      yield { from: view.uidAt(at), to: view.uidAt(end) }
+      at = end + 1
+    }
+    for (; at <= to; at++) {
+      uids.push(view.uidAt(at))
+      if (uids.length >= lengthMax) {
+        yield { uids }
+        uids = []
+      }
+    }
+  }
+  if (uids.length > 0) yield { uids }
+}
+
+/** A run shorter than this is asked for uid by uid. */
+const rangeLengthMin = 16

@@ -1,0 +1,151 @@
+// Commands on folders: NAMESPACE, CREATE, DELETE, RENAME, SUBSCRIBE, UNSUBSCRIBE (RFC 9051 6.3, RFC 6154).
+//
+// Names are checked before the account's turn; what a change does to folders below is the actor's. Answers are written
+// when the change is on disk, never before.
+
+import { createMailbox, deleteMailbox, updateMailbox } from '#actors/user/mailbox.ts'
+import { moveMessages } from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { pathProblem } from '#mail/path.ts'
+import type { Mailbox } from '#store/mailboxes.ts'
+import { command, loggedIn, nothing } from '../command.ts'
+import type { Session } from '../session.ts'
+import { type Decoder, malformed } from '../wire/decoder.ts'
+
+/** Special uses a client may give a folder (RFC 6154 2); `\All` and `\Flagged` would be views, which this store has not. */
+const specialUses = new Map(
+  ['\\Archive', '\\Drafts', '\\Junk', '\\Sent', '\\Trash'].map(name => [name.toLowerCase(), name]),
+)
+
+const namespace = command({
+  name: 'NAMESPACE',
+  states: loggedIn,
+  capabilities: ['NAMESPACE'],
+  parse: nothing,
+  run(session) {
+    session.out.line('* NAMESPACE (("" "/")) NIL NIL')
+    return undefined
+  },
+})
+
+const create = command({
+  name: 'CREATE',
+  states: loggedIn,
+  capabilities: ['CREATE-SPECIAL-USE'],
+  parse(decoder) {
+    decoder.space()
+    const path = decoder.mailbox().replace(/\/$/, '')
+    let use: string[] = []
+    if (decoder.accept(' ')) {
+      decoder.expect('(')
+      if (decoder.word() !== 'USE') throw malformed('Unknown parameter of CREATE')
+      decoder.space()
+      use = decoder.flagList()
+      decoder.expect(')')
+    }
+    decoder.end()
+    return { path, use }
+  },
+  async run(session, { path, use }) {
+    requireName(path)
+    const specialUse = specialUseOf(await session.folders(), use)
+    const { door } = session.user
+    const created = await door.run(createMailbox, {
+      path,
+      hidden: false,
+      retention: 0,
+      encrypt: false,
+      subscribed: false,
+      specialUse,
+    })
+    return { code: `MAILBOXID (${created.id})` }
+  },
+})
+
+const remove = command({
+  name: 'DELETE',
+  states: loggedIn,
+  parse: oneMailbox,
+  async run(session, path) {
+    const mailbox = await session.mailbox(path)
+    if (session.view?.num === mailbox.num) session.unselect()
+    await session.user.door.run(deleteMailbox, { id: mailbox.id })
+    return undefined
+  },
+})
+
+const rename = command({
+  name: 'RENAME',
+  states: loggedIn,
+  parse(decoder) {
+    decoder.space()
+    const from = decoder.mailbox().replace(/\/$/, '')
+    decoder.space()
+    const to = decoder.mailbox().replace(/\/$/, '')
+    decoder.end()
+    return { from, to }
+  },
+  async run(session, { from, to }) {
+    requireName(to)
+    const mailbox = await session.mailbox(from)
+    const { door } = session.user
+    if (from !== 'INBOX') {
+      await door.run(updateMailbox, { id: mailbox.id, path: to })
+      return undefined
+    }
+    // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
+    const fresh = { hidden: false, retention: 0, encrypt: false, subscribed: false }
+    const { id } = await door.run(createMailbox, { path: to, ...fresh })
+    await door.run(moveMessages, { from: mailbox.id, to: id, uids: [[1, 0xffffffff]], origin: null })
+    return undefined
+  },
+})
+
+const subscribe = command({
+  name: 'SUBSCRIBE',
+  states: loggedIn,
+  parse: oneMailbox,
+  run: (session, path) => subscription(session, path, true),
+})
+
+const unsubscribe = command({
+  name: 'UNSUBSCRIBE',
+  states: loggedIn,
+  parse: oneMailbox,
+  run: (session, path) => subscription(session, path, false),
+})
+
+export const folderCommands = [namespace, create, remove, rename, subscribe, unsubscribe]
+
+async function subscription(session: Session, path: string, subscribed: boolean): Promise<undefined> {
+  const mailbox = await session.mailbox(path)
+  if (mailbox.subscribed !== subscribed) {
+    await session.user.door.run(updateMailbox, { id: mailbox.id, subscribed })
+  }
+  return undefined
+}
+
+function oneMailbox(decoder: Decoder): string {
+  decoder.space()
+  const path = decoder.mailbox()
+  decoder.end()
+  return path
+}
+
+/** What the rest of the service takes as a path is taken here too. */
+function requireName(path: string): void {
+  const problem = path.startsWith('/') ? 'must not start with a slash' : pathProblem(path)
+  if (problem !== undefined) {
+    throw new Fault('DisallowedMailboxMethod', { text: `This cannot be the name of a mailbox` })
+  }
+}
+
+function specialUseOf(folders: readonly Mailbox[], use: readonly string[]): string | null {
+  if (use.length === 0) return null
+  const [name] = use.map(one => specialUses.get(one.toLowerCase()))
+  // RFC 6154 3: a use that cannot be given, or is given already, is NO [USEATTR].
+  if (use.length > 1 || name === undefined || folders.some(folder => folder.specialUse === name)) {
+    throw new Fault('SpecialUseTaken')
+  }
+  return name
+}

@@ -1,0 +1,304 @@
+// LIST with its extensions, LSUB and STATUS (RFC 9051 6.3.9 to 6.3.11, RFC 5258, 5819, 6154, 8438, 8474).
+//
+// Matching a pattern takes time in proportion to the length of pattern and name, whatever wildcards a stranger sends.
+// A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
+
+import { limits } from '#lib/limits.ts'
+import { countDeleted } from '#store/listing.ts'
+import type { Mailbox } from '#store/mailboxes.ts'
+import { command, loggedIn } from '../command.ts'
+import type { Session } from '../session.ts'
+import { breathe } from '../slice.ts'
+import { type Decoder, malformed } from '../wire/decoder.ts'
+
+interface ListInput {
+  readonly selection: ReadonlySet<string>
+  readonly reference: string
+  readonly patterns: readonly string[]
+  readonly returns: ReadonlySet<string>
+  /** Items of RETURN (STATUS (...)). */
+  readonly status: readonly string[]
+  /** Old form: one pattern, no options. */
+  readonly plain: boolean
+}
+
+const selections = new Set(['SUBSCRIBED', 'REMOTE', 'RECURSIVEMATCH', 'SPECIAL-USE'])
+const returnable = new Set(['SUBSCRIBED', 'CHILDREN', 'SPECIAL-USE', 'STATUS'])
+const statusItems = new Set([
+  'MESSAGES',
+  'RECENT',
+  'UIDNEXT',
+  'UIDVALIDITY',
+  'UNSEEN',
+  'DELETED',
+  'SIZE',
+  'HIGHESTMODSEQ',
+  'MAILBOXID',
+  'APPENDLIMIT',
+])
+
+const list = command({
+  name: 'LIST',
+  states: loggedIn,
+  capabilities: ['LIST-EXTENDED', 'LIST-STATUS', 'CHILDREN', 'SPECIAL-USE'],
+  parse: parseList,
+  async run(session, input) {
+    if (input.plain && input.patterns[0] === '') {
+      // RFC 9051 6.3.9: an empty name asks for the delimiter and the root of the reference.
+      session.out.line('* LIST (\\Noselect) "/" ""')
+      return undefined
+    }
+    await answerList(session, input)
+    return undefined
+  },
+})
+
+const lsub = command({
+  name: 'LSUB',
+  states: loggedIn,
+  parse(decoder) {
+    decoder.space()
+    const reference = decoder.mailbox()
+    decoder.space()
+    const pattern = decoder.listMailbox()
+    decoder.end()
+    return { reference, pattern }
+  },
+  async run(session, { reference, pattern }) {
+    const match = matcher(reference, [pattern])
+    const subscribed = (await session.folders()).filter(folder => folder.subscribed)
+    const names = new Map<string, string>()
+    for (const { path } of subscribed) if (await match(path)) names.set(path, '')
+    // RFC 3501 6.3.9: with `%` a parent of something subscribed shows up as \Noselect.
+    if (pattern.includes('%')) {
+      for (const { path } of subscribed) {
+        for (const parent of parentsOf(path)) {
+          if (!names.has(parent) && (await match(parent))) names.set(parent, '\\Noselect')
+        }
+      }
+    }
+    for (const [path, attributes] of names) {
+      session.out.line(`* LSUB (${attributes}) "/" ${session.mailboxName(path)}`)
+    }
+    return undefined
+  },
+})
+
+const status = command({
+  name: 'STATUS',
+  states: loggedIn,
+  capabilities: ['STATUS=SIZE', 'APPENDLIMIT', 'OBJECTID'],
+  parse(decoder) {
+    decoder.space()
+    const path = decoder.mailbox()
+    decoder.space()
+    const items = parseStatusItems(decoder)
+    decoder.end()
+    return { path, items }
+  },
+  async run(session, { path, items }) {
+    const mailbox = await session.mailbox(path)
+    if (items.includes('HIGHESTMODSEQ')) session.enable('CONDSTORE')
+    session.out.line(statusLine(session, mailbox, items))
+    return undefined
+  },
+})
+
+export const listCommands = [list, lsub, status]
+
+function parseList(decoder: Decoder): ListInput {
+  decoder.space()
+  const selection = new Set<string>()
+  let plain = true
+  if (decoder.peek() === '(') {
+    plain = false
+    for (const option of decoder.list(() => decoder.word())) {
+      if (!selections.has(option)) throw malformed('Unknown selection option')
+      selection.add(option)
+    }
+    decoder.space()
+  }
+  // RFC 5258 3: RECURSIVEMATCH alone, or with options that say nothing about the name, makes no sense.
+  if (selection.has('RECURSIVEMATCH') && !selection.has('SUBSCRIBED'))
+    throw malformed('RECURSIVEMATCH needs SUBSCRIBED')
+  const reference = decoder.mailbox()
+  decoder.space()
+  let patterns: string[]
+  if (decoder.peek() === '(') {
+    plain = false
+    patterns = decoder.list(() => decoder.listMailbox(), limits.imap.wildcardsMax)
+  } else patterns = [decoder.listMailbox()]
+  const returns = new Set<string>()
+  let items: string[] = []
+  if (decoder.accept(' ')) {
+    plain = false
+    decoder.expect('RETURN ')
+    decoder.list(() => {
+      const option = decoder.word()
+      if (!returnable.has(option)) throw malformed('Unknown return option')
+      returns.add(option)
+      if (option === 'STATUS') {
+        decoder.space()
+        items = parseStatusItems(decoder)
+      }
+    })
+  }
+  decoder.end()
+  return { selection, reference, patterns, returns, status: items, plain }
+}
+
+function parseStatusItems(decoder: Decoder): string[] {
+  return decoder.list(() => {
+    const item = decoder.word()
+    if (!statusItems.has(item)) throw malformed('Unknown status item')
+    return item
+  }, statusItems.size)
+}
+
+async function answerList(session: Session, input: ListInput): Promise<void> {
+  const folders = await session.folders()
+  const match = matcher(input.reference, input.patterns)
+  const tree = new Tree(folders)
+  const { selection } = input
+  for (const folder of folders) {
+    if (selection.has('SPECIAL-USE') && folder.specialUse === null) continue
+    const below = selection.has('RECURSIVEMATCH') && tree.subscribedBelow.has(folder.path)
+    if (selection.has('SUBSCRIBED') && !folder.subscribed && !below) continue
+    if (!(await match(folder.path))) continue
+    session.out.line(listLine(session, folder, tree, input, below))
+    if (input.returns.has('STATUS')) session.out.line(statusLine(session, folder, input.status))
+    await session.out.room()
+  }
+  if (selection.has('SPECIAL-USE')) return
+  for (const path of tree.missing) {
+    const below = tree.subscribedBelow.has(path)
+    if (selection.has('SUBSCRIBED') && !(below && selection.has('RECURSIVEMATCH'))) continue
+    if (!(await match(path))) continue
+    const info = selection.has('RECURSIVEMATCH') && below ? ' ("CHILDINFO" ("SUBSCRIBED"))' : ''
+    session.out.line(`* LIST (\\NonExistent \\HasChildren) "/" ${session.mailboxName(path)}${info}`)
+  }
+}
+
+/** The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2). */
+export async function listResponse(session: Session, folder: Mailbox): Promise<string> {
+  const input = { selection: new Set<string>(), returns: new Set<string>(), plain: true }
+  return listLine(session, folder, new Tree(await session.folders()), input, false)
+}
+
+function listLine(
+  session: Session,
+  folder: Mailbox,
+  tree: Tree,
+  input: Pick<ListInput, 'selection' | 'returns' | 'plain'>,
+  below: boolean,
+): string {
+  const { selection, returns } = input
+  const attributes: string[] = []
+  attributes.push(tree.parents.has(folder.path) ? '\\HasChildren' : '\\HasNoChildren')
+  if (folder.subscribed && (selection.has('SUBSCRIBED') || returns.has('SUBSCRIBED'))) attributes.push('\\Subscribed')
+  if (folder.specialUse !== null) attributes.push(folder.specialUse)
+  const info = below ? ' ("CHILDINFO" ("SUBSCRIBED"))' : ''
+  return `* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(folder.path)}${info}`
+}
+
+/** The STATUS response of a folder. */
+export function statusLine(session: Session, mailbox: Mailbox, items: readonly string[]): string {
+  const values = items.map(item => `${item} ${statusValue(session, mailbox, item)}`)
+  return `* STATUS ${session.mailboxName(mailbox.path)} (${values.join(' ')})`
+}
+
+function statusValue(session: Session, mailbox: Mailbox, item: string): string | number {
+  switch (item) {
+    case 'MESSAGES':
+      return mailbox.total
+    case 'UIDNEXT':
+      return mailbox.uidNext
+    case 'UIDVALIDITY':
+      return mailbox.uidValidity
+    case 'UNSEEN':
+      return mailbox.unseen
+    case 'DELETED':
+      return countDeleted(session.user.door.read, mailbox.num)
+    case 'SIZE':
+      return mailbox.size
+    case 'HIGHESTMODSEQ':
+      return mailbox.modseq
+    case 'MAILBOXID':
+      return `(${mailbox.id})`
+    case 'APPENDLIMIT':
+      return session.services.messageBytesMax
+    default:
+      return 0
+  }
+}
+
+/** Which names have others below them, and which are only there because of those. */
+class Tree {
+  readonly parents = new Set<string>()
+  readonly missing: string[] = []
+  readonly subscribedBelow = new Set<string>()
+
+  constructor(folders: readonly Mailbox[]) {
+    const there = new Set(folders.map(folder => folder.path))
+    for (const { path, subscribed } of folders) {
+      for (const parent of parentsOf(path)) {
+        if (!there.has(parent) && !this.parents.has(parent)) this.missing.push(parent)
+        this.parents.add(parent)
+        if (subscribed) this.subscribedBelow.add(parent)
+      }
+    }
+  }
+}
+
+function* parentsOf(path: string): Generator<string> {
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) yield path.slice(0, at)
+}
+
+/** Steps of matching after which the loop is let go. */
+const stepsMax = 200_000
+
+/** A test whether a name matches one of the patterns after `reference`. */
+function matcher(reference: string, patterns: readonly string[]): (path: string) => Promise<boolean> {
+  const compiled = patterns.map(pattern => compile(reference + pattern))
+  let steps = 0
+  return async path => {
+    steps += compiled.reduce((sum, tokens) => sum + tokens.length * path.length, 0)
+    if (steps > stepsMax) {
+      steps = 0
+      await breathe()
+    }
+    return compiled.some(tokens => matches(tokens, path))
+  }
+}
+
+function compile(pattern: string): string[] {
+  if (pattern.length > limits.imap.patternLengthMax) throw malformed('The pattern is too long')
+  const canonical = pattern.replace(/[*%]{2,}/g, run => (run.includes('*') ? '*' : '%'))
+  const tokens = canonical.split(/([*%])/).filter(token => token !== '')
+  if (tokens.length > 2 * limits.imap.wildcardsMax + 1) throw malformed('The pattern has too many wildcards')
+  const first = tokens[0]
+  if (first !== undefined && /^inbox(\/|$)/i.test(first)) tokens[0] = `INBOX${first.slice(5)}`
+  return tokens
+}
+
+/** Follows all possible places at once: linear in tokens times length, no going back. */
+function matches(tokens: readonly string[], path: string): boolean {
+  let places = new Set([0])
+  for (const token of tokens) {
+    const next = new Set<number>()
+    if (token === '*') {
+      const first = Math.min(...places)
+      for (let at = first; at <= path.length; at++) next.add(at)
+    } else if (token === '%') {
+      for (const place of places) {
+        for (let at = place; at <= path.length && !next.has(at); at++) {
+          next.add(at)
+          if (path[at] === '/') break
+        }
+      }
+    } else for (const place of places) if (path.startsWith(token, place)) next.add(place + token.length)
+    if (next.size === 0) return false
+    places = next
+  }
+  return places.has(path.length)
+}

@@ -1,0 +1,50 @@
+// GETQUOTA and GETQUOTAROOT (RFC 9208): one root for the account, one resource, storage in KiB.
+
+import { Fault } from '#lib/fault.ts'
+import { findUserByNumber, readUsage } from '#store/users.ts'
+import { command, loggedIn } from '../command.ts'
+import type { Session } from '../session.ts'
+
+const getQuota = command({
+  name: 'GETQUOTA',
+  states: loggedIn,
+  capabilities: ['QUOTA', 'QUOTA=RES-STORAGE'],
+  parse(decoder) {
+    decoder.space()
+    const root = decoder.astring()
+    decoder.end()
+    return root
+  },
+  async run(session, root) {
+    if (root !== '') throw new Fault('NoSuchMailbox', { text: 'There is no such quota root' })
+    session.out.line(await quotaLine(session))
+    return undefined
+  },
+})
+
+const getQuotaRoot = command({
+  name: 'GETQUOTAROOT',
+  states: loggedIn,
+  parse(decoder) {
+    decoder.space()
+    const path = decoder.mailbox()
+    decoder.end()
+    return path
+  },
+  async run(session, path) {
+    const mailbox = await session.mailbox(path)
+    session.out.line(`* QUOTAROOT ${session.mailboxName(mailbox.path)} ""`)
+    session.out.line(await quotaLine(session))
+    return undefined
+  },
+})
+
+export const quotaCommands = [getQuota, getQuotaRoot]
+
+async function quotaLine(session: Session): Promise<string> {
+  const { door, num } = session.user
+  const user = await findUserByNumber(door.read, num)
+  const { storage } = await readUsage(door.read, num)
+  const allowed = user?.quota || session.services.settings.get('const:max:storage')
+  return `* QUOTA "" (STORAGE ${Math.ceil(storage / 1024)} ${Math.floor(allowed / 1024)})`
+}

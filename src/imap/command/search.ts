@@ -1,0 +1,184 @@
+// SEARCH, SORT and THREAD with their extended answers (RFC 9051 6.4.4, RFC 4731, 5182, 5256, 5267 ESORT's RETURN).
+//
+// What is found is true of one view: nothing may renumber messages while a search runs. Each form of the answer is
+// written from the same list of what was found.
+
+import { limits } from '#lib/limits.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { command, inMailbox } from '../command.ts'
+import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
+import { type Found, find } from '../search/find.ts'
+import { eachKey, isTextKey } from '../search/match.ts'
+import { parseSort, type SortKey, sortFound, threadByReferences, threadBySubject, threadText } from '../search/order.ts'
+import type { Session } from '../session.ts'
+import type { View } from '../view.ts'
+import { type Decoder, malformed } from '../wire/decoder.ts'
+
+interface SearchInput {
+  readonly key: Key
+  /** Undefined for the old form of the answer. */
+  readonly returns: ReadonlySet<string> | undefined
+}
+
+const returnable = new Set(['MIN', 'MAX', 'ALL', 'COUNT', 'SAVE'])
+
+const search = command({
+  name: 'SEARCH',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['ESEARCH', 'SEARCHRES', 'WITHIN'],
+  parse(decoder): SearchInput {
+    decoder.space()
+    const returns = parseReturn(decoder)
+    let charset: string | undefined
+    if (decoder.accept('CHARSET ')) {
+      charset = requireCharset(decoder.astring())
+      decoder.space()
+    }
+    return { key: checked(parseKeys(decoder, charset)), returns }
+  },
+  async run(session, { key, returns }, byUid) {
+    const view = session.selected
+    if (asksModseq(key)) session.enable('CONDSTORE')
+    let found: Found[]
+    try {
+      requireNumbers(view, key)
+      found = await find(session, view, key, { summary: false })
+    } catch (error) {
+      // RFC 5182 2.1: a search that fails leaves nothing saved.
+      if (returns?.has('SAVE')) view.saved = []
+      throw error
+    }
+    answer(session, view, { key, returns }, found, byUid)
+    return undefined
+  },
+})
+
+const sort = command({
+  name: 'SORT',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['SORT', 'ESORT'],
+  parse(decoder): SearchInput & { keys: SortKey[] } {
+    decoder.space()
+    const returns = parseReturn(decoder)
+    const keys = parseSort(decoder)
+    decoder.space()
+    const charset = requireCharset(decoder.astring())
+    decoder.space()
+    return { key: checked(parseKeys(decoder, charset)), returns, keys }
+  },
+  async run(session, { key, returns, keys }, byUid) {
+    const view = session.selected
+    requireNumbers(view, key)
+    const found = sortFound(await find(session, view, key, { summary: true }), keys)
+    if (returns !== undefined) answer(session, view, { key, returns }, found, byUid)
+    else session.out.line(`* SORT${found.map(one => ` ${byUid ? one.uid : one.seq}`).join('')}${modseqOf(key, found)}`)
+    return undefined
+  },
+})
+
+const thread = command({
+  name: 'THREAD',
+  states: inMailbox,
+  uid: true,
+  expunges: 'uid',
+  capabilities: ['THREAD=ORDEREDSUBJECT', 'THREAD=REFERENCES'],
+  parse(decoder) {
+    decoder.space()
+    const algorithm = decoder.word()
+    if (algorithm !== 'ORDEREDSUBJECT' && algorithm !== 'REFERENCES') throw malformed('Unknown algorithm')
+    decoder.space()
+    const charset = requireCharset(decoder.astring())
+    decoder.space()
+    return { algorithm, key: checked(parseKeys(decoder, charset)) }
+  },
+  async run(session, { algorithm, key }, byUid) {
+    const view = session.selected
+    requireNumbers(view, key)
+    const found = await find(session, view, key, { summary: true })
+    const roots = algorithm === 'REFERENCES' ? threadByReferences(found) : threadBySubject(found)
+    const text = threadText(roots, one => (byUid ? one.uid : one.seq))
+    session.out.line(`* THREAD${text === '' ? '' : ` ${text}`}`)
+    return undefined
+  },
+})
+
+export const searchCommands = [search, sort, thread]
+
+function parseReturn(decoder: Decoder): ReadonlySet<string> | undefined {
+  if (!decoder.accept('RETURN ')) return undefined
+  const options = decoder.list(() => decoder.word(), returnable.size)
+  decoder.space()
+  for (const option of options) if (!returnable.has(option)) throw malformed('Unknown result option')
+  // RFC 4731 3.1: an empty list means ALL.
+  return new Set(options.length === 0 ? ['ALL'] : options)
+}
+
+/** Text criteria are answered by bits. */
+function checked(key: Key): Key {
+  if ([...eachKey(key)].filter(isTextKey).length > limits.imap.searchTextsMax) throw malformed('Too many text criteria')
+  return key
+}
+
+/** A sequence number that does not exist is refused, wherever it stands (RFC 9051 9 seq-number). */
+function requireNumbers(view: View, key: Key): void {
+  for (const one of eachKey(key)) {
+    if (one.op === 'set' && !one.byUid && view.resolve(one.set, false) === undefined) {
+      throw malformed('There is no message with that number')
+    }
+  }
+}
+
+/** The answer in the form that was asked for; `found` in the order it is to be shown. */
+function answer(
+  session: Session,
+  view: View,
+  { key, returns }: SearchInput,
+  found: readonly Found[],
+  byUid: boolean,
+): void {
+  const number = (one: Found) => (byUid ? one.uid : one.seq)
+  if (returns === undefined && !session.rev2) {
+    session.out.line(`* SEARCH${found.map(one => ` ${number(one)}`).join('')}${modseqOf(key, found)}`)
+    return
+  }
+  const options = returns ?? new Set(['ALL'])
+  if (options.has('SAVE')) view.saved = savedOf(options, found)
+  // RFC 5182 2.3: with SAVE alone nothing is said.
+  if (options.size === 1 && options.has('SAVE')) return
+  const [first, last] = [found[0], found.at(-1)]
+  let text = `* ESEARCH (TAG ${session.tagText})${byUid ? ' UID' : ''}`
+  if (options.has('MIN') && first !== undefined) text += ` MIN ${number(first)}`
+  if (options.has('MAX') && last !== undefined) text += ` MAX ${number(last)}`
+  if (options.has('ALL') && found.length > 0) text += ` ALL ${formatRanges(toRanges(found.map(number)))}`
+  if (options.has('COUNT')) text += ` COUNT ${found.length}`
+  if (asksModseq(key) && found.length > 0) text += ` MODSEQ ${highest(reported(options, found))}`
+  session.out.line(text)
+}
+
+/** RFC 5182 2.4: with MIN or MAX, and neither ALL nor COUNT, only those are saved. */
+function savedOf(options: ReadonlySet<string>, found: readonly Found[]): number[] {
+  return reported(options, found)
+    .map(one => one.uid)
+    .sort((left, right) => left - right)
+}
+
+function reported(options: ReadonlySet<string>, found: readonly Found[]): readonly Found[] {
+  if (options.has('ALL') || options.has('COUNT') || !(options.has('MIN') || options.has('MAX'))) return found
+  const [first, last] = [found[0], found.at(-1)]
+  const some = [...(options.has('MIN') && first ? [first] : []), ...(options.has('MAX') && last ? [last] : [])]
+  return [...new Set(some)]
+}
+
+/** RFC 7162 3.1.5: the highest change number of what was found. */
+function modseqOf(key: Key, found: readonly Found[]): string {
+  if (!asksModseq(key) || found.length === 0) return ''
+  return ` (MODSEQ ${highest(found)})`
+}
+
+function highest(found: readonly Found[]): number {
+  return found.reduce((most, one) => Math.max(most, one.modseq), 0)
+}

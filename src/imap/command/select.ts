@@ -1,0 +1,138 @@
+// SELECT and EXAMINE (RFC 9051 6.3.2, RFC 7162 3.2.5).
+//
+// Costs the same whatever the folder holds: the list of its messages is worked out when somebody needs it. With QRESYNC
+// the client is told in one round what it missed.
+
+import { limits } from '#lib/limits.ts'
+import { flagText, systemFlags } from '#mail/flags.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { firstUnseen, listRows } from '#store/listing.ts'
+import { type CommandRow, command, loggedIn } from '../command.ts'
+import type { Session } from '../session.ts'
+import { breathe } from '../slice.ts'
+import { View } from '../view.ts'
+import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+import { slicesOf } from './fetch.ts'
+import { listResponse } from './list.ts'
+
+interface Resync {
+  readonly uidValidity: number
+  readonly modseq: number
+  readonly known: NumberSet | undefined
+  /** Sequence numbers and the uids they had, from which a server without memory could guess; not needed here. */
+  readonly match: unknown
+}
+
+interface SelectInput {
+  readonly path: string
+  readonly condstore: boolean
+  readonly resync: Resync | undefined
+}
+
+/** Looking for the first unseen message stops being worth it (RFC 9051 dropped the code). */
+const unseenSearchMax = 10_000
+
+const select = selecting('SELECT', false)
+const examine = selecting('EXAMINE', true)
+
+export const selectCommands = [select, examine]
+
+function selecting(name: string, readOnly: boolean): CommandRow {
+  return command({
+    name,
+    states: loggedIn,
+    parse: parseSelect,
+    async run(session, input) {
+      // RFC 9051 6.3.2: a selected mailbox is left even when the new one cannot be selected.
+      if (session.view !== undefined) {
+        session.unselect()
+        session.out.line('* OK [CLOSED] The mailbox is closed')
+      }
+      const mailbox = await session.mailbox(input.path)
+      if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
+      if (input.condstore || input.resync !== undefined) session.enable('CONDSTORE')
+      const view = new View(session.user.door.read, mailbox, readOnly)
+      const { out } = session
+      out.line(`* FLAGS (${flagText(systemFlags, mailbox.keywords)})`)
+      out.line(`* ${mailbox.total} EXISTS`)
+      if (!session.rev2) out.line('* 0 RECENT')
+      if (!session.rev2 && mailbox.unseen > 0 && mailbox.total <= unseenSearchMax) {
+        const uid = firstUnseen(session.user.door.read, mailbox.num)
+        const seq = uid === undefined ? 0 : view.seqOf(uid)
+        if (seq > 0) out.line(`* OK [UNSEEN ${seq}] First unseen`)
+      }
+      const permanent = readOnly ? '' : `${flagText(systemFlags, mailbox.keywords)} \\*`
+      out.line(`* OK [PERMANENTFLAGS (${permanent})] Flags that stay`)
+      out.line(`* OK [UIDVALIDITY ${mailbox.uidValidity}] UIDs valid`)
+      out.line(`* OK [UIDNEXT ${mailbox.uidNext}] Predicted next UID`)
+      out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, mailbox.modseq)}] Highest`)
+      out.line(`* OK [MAILBOXID (${mailbox.id})] Id`)
+      if (session.rev2) out.line(await listResponse(session, mailbox))
+      if (input.resync?.uidValidity === mailbox.uidValidity) await resync(session, view, input.resync)
+      session.select(view, mailbox)
+      return { code: readOnly ? 'READ-ONLY' : 'READ-WRITE' }
+    },
+  })
+}
+
+function parseSelect(decoder: Decoder): SelectInput {
+  decoder.space()
+  const path = decoder.mailbox()
+  let condstore = false
+  let resync: Resync | undefined
+  if (decoder.accept(' ')) {
+    decoder.list(() => {
+      const parameter = decoder.word()
+      if (parameter === 'CONDSTORE') condstore = true
+      else if (parameter === 'QRESYNC') resync = parseResync(decoder)
+      else throw malformed('Unknown parameter of SELECT')
+    })
+  }
+  decoder.end()
+  return { path, condstore, resync }
+}
+
+function parseResync(decoder: Decoder): Resync {
+  decoder.expect(' (')
+  const uidValidity = decoder.number()
+  decoder.space()
+  const modseq = decoder.modseq()
+  let known: NumberSet | undefined
+  let match: unknown
+  if (decoder.accept(' ')) {
+    if (decoder.peek() !== '(') {
+      known = decoder.numberSet()
+      if (decoder.accept(' ')) match = parseMatch(decoder)
+    } else match = parseMatch(decoder)
+  }
+  decoder.expect(')')
+  return { uidValidity, modseq, known, match }
+}
+
+function parseMatch(decoder: Decoder): unknown {
+  decoder.expect('(')
+  const seqs = decoder.numberSet()
+  decoder.space()
+  const uids = decoder.numberSet()
+  decoder.expect(')')
+  return { seqs, uids }
+}
+
+/** What went and what changed since the client was here. */
+async function resync(session: Session, view: View, { modseq, known }: Resync): Promise<void> {
+  const gone = session.goneSince(view, modseq, known)
+  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
+  const all: NumberSet = [[1, Infinity]]
+  const places = view.resolve(known ?? all, true) ?? []
+  const listed = { facts: false, envelope: false, bodystructure: false, summary: false, detail: false }
+  for (const slice of slicesOf(view, places, limits.imap.sliceRows)) {
+    for (const [uid, change, flags, keywords] of listRows(session.user.door.read, view.num, listed, slice, modseq)) {
+      const seq = view.seqOf(uid)
+      if (seq > 0) {
+        session.out.line(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)}) MODSEQ (${change}))`)
+      }
+    }
+    await session.out.room()
+    await breathe()
+  }
+}

@@ -1,0 +1,207 @@
+// SEARCH criteria as written, and as a tree (RFC 9051 6.4.4, RFC 5032, 7162, 8474, 8514).
+//
+// Parsing is bounded in depth and number of criteria. Dates become half-open ranges of milliseconds in UTC; text is decoded
+// from the named character set and folded to lower case once, here.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { idNumber } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { decodeCharset } from '#mail/charset.ts'
+import { flag } from '#mail/flags.ts'
+import { fold } from '#mail/fold.ts'
+import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+
+export type Key =
+  | { readonly op: 'and'; readonly keys: readonly Key[] }
+  | { readonly op: 'or'; readonly left: Key; readonly right: Key }
+  | { readonly op: 'not'; readonly key: Key }
+  | { readonly op: 'constant'; readonly value: boolean }
+  | { readonly op: 'set'; readonly byUid: boolean; readonly set: NumberSet }
+  | { readonly op: 'flag'; readonly bit: number }
+  | { readonly op: 'keyword'; readonly word: string }
+  /** Half-open, milliseconds. */
+  | { readonly op: 'idate' | 'saved' | 'sent'; readonly from: number; readonly to: number }
+  | { readonly op: 'size'; readonly min: number; readonly max: number }
+  | { readonly op: 'modseq'; readonly from: number }
+  | { readonly op: 'emailid'; readonly id: string }
+  | { readonly op: 'threadid'; readonly thread: number }
+  | { readonly op: 'address'; readonly field: 'from' | 'to' | 'cc' | 'bcc'; readonly needle: string }
+  | { readonly op: 'subject'; readonly needle: string }
+  /** Lower-case name. */
+  | { readonly op: 'header'; readonly name: string; readonly needle: string }
+  | { readonly op: 'body' | 'text'; readonly needle: string }
+
+const day = limits.time.day
+const ever = Number.MAX_SAFE_INTEGER
+
+const simple: Readonly<Record<string, Key>> = {
+  ALL: { op: 'constant', value: true },
+  ANSWERED: { op: 'flag', bit: flag.answered },
+  DELETED: { op: 'flag', bit: flag.deleted },
+  DRAFT: { op: 'flag', bit: flag.draft },
+  FLAGGED: { op: 'flag', bit: flag.flagged },
+  SEEN: { op: 'flag', bit: flag.seen },
+  UNANSWERED: { op: 'not', key: { op: 'flag', bit: flag.answered } },
+  UNDELETED: { op: 'not', key: { op: 'flag', bit: flag.deleted } },
+  UNDRAFT: { op: 'not', key: { op: 'flag', bit: flag.draft } },
+  UNFLAGGED: { op: 'not', key: { op: 'flag', bit: flag.flagged } },
+  UNSEEN: { op: 'not', key: { op: 'flag', bit: flag.seen } },
+  // No message is \Recent here, so none is new and all are old.
+  NEW: { op: 'constant', value: false },
+  OLD: { op: 'constant', value: true },
+  RECENT: { op: 'constant', value: false },
+  SAVEDATESUPPORTED: { op: 'constant', value: true },
+}
+
+/** Keys, joined by AND, up to the end of the command. `charset` is what CHARSET named. */
+export function parseKeys(decoder: Decoder, charset: string | undefined): Key {
+  const parser = new Parser(decoder, charset)
+  const keys = [parser.key()]
+  while (decoder.accept(' ')) keys.push(parser.key())
+  decoder.end()
+  return keys.length === 1 ? (keys[0] as Key) : { op: 'and', keys }
+}
+
+/** Whether some criterion asks for change numbers, which then are part of the answer (RFC 7162 3.1.5). */
+export function asksModseq(key: Key): boolean {
+  if (key.op === 'and') return key.keys.some(asksModseq)
+  if (key.op === 'or') return asksModseq(key.left) || asksModseq(key.right)
+  return key.op === 'not' ? asksModseq(key.key) : key.op === 'modseq'
+}
+
+/** @throws Fault UnknownCharset */
+export function requireCharset(name: string): string {
+  const known =
+    /^(?:utf-?8|us-ascii|iso-8859-\d{1,2}|windows-\d{3,4}|koi8-[ru]|big5|gbk|gb18030|euc-(?:jp|kr)|shift_jis)$/i
+  if (!known.test(name)) throw new Fault('UnknownCharset')
+  return name
+}
+
+class Parser {
+  readonly #decoder: Decoder
+  readonly #charset: string | undefined
+  #count = 0
+
+  constructor(decoder: Decoder, charset: string | undefined) {
+    this.#decoder = decoder
+    this.#charset = charset
+  }
+
+  key(): Key {
+    const decoder = this.#decoder
+    this.#count += 1
+    if (this.#count > limits.imap.searchKeysMax) throw malformed('Too many criteria')
+    if (decoder.peek() === '(') {
+      const keys = decoder.list(() => this.key(), limits.imap.searchKeysMax)
+      if (keys.length === 0) throw malformed('An empty list of criteria')
+      return { op: 'and', keys }
+    }
+    if (decoder.atNumberSet) return { op: 'set', byUid: false, set: decoder.numberSet() }
+    const name = decoder.word()
+    return simple[name] ?? this.#withArgument(name)
+  }
+
+  #withArgument(name: string): Key {
+    const decoder = this.#decoder
+    if (decoder.peek() !== ' ') throw malformed(`Unknown criterion ${name.slice(0, 40)}`)
+    decoder.space()
+    const dated = this.#dated(name)
+    if (dated !== undefined) return dated
+    switch (name) {
+      case 'NOT':
+        return { op: 'not', key: decoder.nested(() => this.key()) }
+      case 'OR': {
+        const left = decoder.nested(() => this.key())
+        decoder.space()
+        return { op: 'or', left, right: decoder.nested(() => this.key()) }
+      }
+      case 'UID':
+        return { op: 'set', byUid: true, set: decoder.numberSet() }
+      case 'KEYWORD':
+        return { op: 'keyword', word: decoder.flag().toLowerCase() }
+      case 'UNKEYWORD':
+        return { op: 'not', key: { op: 'keyword', word: decoder.flag().toLowerCase() } }
+      case 'LARGER':
+        return { op: 'size', min: decoder.number(ever) + 1, max: ever }
+      case 'SMALLER':
+        return { op: 'size', min: 0, max: decoder.number(ever) - 1 }
+      case 'FROM':
+      case 'TO':
+      case 'CC':
+      case 'BCC':
+        return { op: 'address', field: name.toLowerCase() as 'from', needle: this.#needle() }
+      case 'SUBJECT':
+        return { op: 'subject', needle: this.#needle() }
+      case 'BODY':
+      case 'TEXT':
+        return { op: name === 'BODY' ? 'body' : 'text', needle: this.#needle() }
+      case 'HEADER': {
+        const header = decoder.astring().toLowerCase()
+        decoder.space()
+        return { op: 'header', name: header, needle: this.#needle() }
+      }
+      default:
+        return this.#extension(name)
+    }
+  }
+
+  #extension(name: string): Key {
+    const decoder = this.#decoder
+    switch (name) {
+      case 'MODSEQ': {
+        // RFC 7162 3.1.5: an entry name may come before; change numbers are by message here, so it changes nothing.
+        if (decoder.peek() === '"') {
+          decoder.string()
+          decoder.space()
+          if (!['PRIV', 'SHARED', 'ALL'].includes(decoder.word())) throw malformed('Unknown entry type')
+          decoder.space()
+        }
+        return { op: 'modseq', from: decoder.modseq() }
+      }
+      case 'EMAILID':
+        return { op: 'emailid', id: decoder.atom() }
+      case 'THREADID':
+        return { op: 'threadid', thread: idNumber(decoder.atom()) }
+      case 'YOUNGER':
+        return { op: 'idate', from: now() - this.#interval(), to: ever }
+      case 'OLDER':
+        return { op: 'idate', from: -ever, to: now() - this.#interval() + 1 }
+      default:
+        throw malformed(`Unknown criterion ${name.slice(0, 40)}`)
+    }
+  }
+
+  #dated(name: string): Key | undefined {
+    const match = /^(SENT|SAVED)?(BEFORE|ON|SINCE)$/.exec(name)
+    if (match === null) return undefined
+    const date = this.#date()
+    const op = match[1] === 'SENT' ? 'sent' : match[1] === 'SAVED' ? 'saved' : 'idate'
+    if (match[2] === 'BEFORE') return { op, from: -ever, to: date }
+    return { op, from: date, to: match[2] === 'ON' ? date + day : ever }
+  }
+
+  #interval(): number {
+    const seconds = this.#decoder.number()
+    if (seconds === 0) throw malformed('The interval is empty')
+    return seconds * limits.time.second
+  }
+
+  #date(): number {
+    const text = this.#decoder.astring()
+    const match = /^(\d{1,2})-([A-Za-z]{3})-(\d{4})$/.exec(text)
+    const month = months.indexOf((match?.[2] ?? '').toLowerCase())
+    if (match === null || month < 0) throw malformed('The date is not valid')
+    const [day, year] = [Number(match[1]), Number(match[3])]
+    const date = new Date(Date.UTC(year, month, day))
+    if (date.getUTCDate() !== day) throw malformed('The date is not valid')
+    return date.getTime()
+  }
+
+  #needle(): string {
+    const bytes = this.#decoder.astringBytes()
+    return fold(decodeCharset(bytes, this.#charset ?? 'utf-8'))
+  }
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']

@@ -1,0 +1,175 @@
+// The IMAP listeners: what sessions need from the rest of the service, who is logged in how often, and the way in.
+//
+// Promises: a user has at most so many sessions at once; capabilities are those of the command table; closing lets
+// commands that run come to their end.
+
+import type { ActorSystem, UserDoor } from '#actors/system.ts'
+import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import type { Connection } from '#net/connection.ts'
+import { type Listener, listen } from '#net/listener.ts'
+import { type CleartextPolicy, takesPasswords } from '#net/sasl.ts'
+import type { TlsStore } from '#net/tls.ts'
+import type { Bodies, Received } from '#store/blobs.ts'
+import type { ScanTask } from '#store/scan.ts'
+import type { Sequence } from '#store/sequence.ts'
+import type { Settings } from '#store/settings.ts'
+import type { User } from '#store/users.ts'
+import { loginCapabilities } from './command/login.ts'
+import { allCapabilities } from './commands.ts'
+import { Session } from './session.ts'
+
+/** Central authentication, as a protocol sees it. @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, UserDisabled */
+export type Authenticate = (attempt: {
+  username: string
+  password: string
+  scope: 'imap'
+  protocol: string
+  session: string
+  ip: string
+}) => Promise<{ user: string }>
+
+/** Bytes an account has moved today. */
+export interface Transfers {
+  used(kind: 'imapUpload' | 'imapDownload', user: string): number
+  count(kind: 'imapUpload' | 'imapDownload', user: string, bytes: number): void
+}
+
+/** Looks for text in messages, off the main loop: for each message a bit for each needle. */
+export type Scan = (task: ScanTask, options: { lane: string }) => Promise<readonly number[]>
+
+export interface ImapDependencies {
+  readonly hostname: string
+  readonly cleartext: CleartextPolicy
+  /** Sessions at once of one user without an own number. */
+  readonly connectionsMax: number
+  /** Largest message that is taken in. */
+  readonly messageBytesMax: number
+  readonly tls: TlsStore | undefined
+  readonly authenticate: Authenticate
+  readonly system: ActorSystem
+  readonly bodies: Bodies
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly transfers: Transfers
+  /** A message as it is to be stored for an account that wants its mail encrypted; the same one where that cannot be. */
+  readonly seal: (user: User, received: Received) => Promise<Received>
+  /** Copies or moves messages, encrypted on the way where the folder asks for it. */
+  readonly transfer: (
+    door: UserDoor,
+    command: typeof copyMessages | typeof moveMessages,
+    transfer: Transfer,
+  ) => Promise<Transferred>
+  readonly scan: Scan
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+/** What sessions and commands use. */
+export interface ImapServices extends Omit<ImapDependencies, 'system' | 'cleartext' | 'metrics'> {
+  door: ActorSystem['door']
+  takesPasswords(connection: Connection): boolean
+  capabilities(session: Session): string
+  /** Counts a command that was carried out. */
+  count(command: string, result: string, ms: number): void
+  /** A session logged in. @throws Fault TooManySessions */
+  entered(session: Session, user: string, sessionsMax: number): void
+  left(session: Session): void
+}
+
+export interface ImapListen {
+  readonly host: string
+  readonly port: number
+  /** TLS from the first byte. */
+  readonly implicitTls: boolean
+}
+
+/** Serves IMAP; one of these for all its listeners, so that a user's sessions are counted together. */
+export class ImapServer {
+  readonly #services: ImapServices
+  readonly #metrics: Metrics
+  readonly #log: Log
+  readonly #byUser = new Map<string, Set<Session>>()
+  #sessions = 0
+
+  constructor(dependencies: ImapDependencies) {
+    const { system, cleartext, metrics, ...rest } = dependencies
+    this.#metrics = metrics
+    this.#log = dependencies.log
+    // RFC 7889 3: the limit is the same for every mailbox.
+    const limited = `APPENDLIMIT=${dependencies.messageBytesMax}`
+    const whole = allCapabilities.map(name => (name === 'APPENDLIMIT' ? limited : name)).join(' ')
+    this.#services = {
+      ...rest,
+      door: id => system.door(id),
+      takesPasswords: connection => takesPasswords(connection, cleartext),
+      capabilities: session => capabilities(whole, session),
+      count: (command, result) => metrics.commands.labels('imap', command, result).inc(),
+      entered: (session, user, sessionsMax) => this.#enter(session, user, sessionsMax),
+      left: session => this.#leave(session),
+    }
+  }
+
+  /** Opens a port. @throws Fault PortInUse, ConfigInvalid */
+  listen({ host, port, implicitTls }: ImapListen): Promise<Listener> {
+    const { tls } = this.#services
+    const { sessionsMax, sessionsPerAddressMax, loginMs, drainMs } = limits.imap
+    return listen({
+      host,
+      port,
+      implicitTls,
+      ...(tls === undefined ? {} : { tls }),
+      sessionsMax,
+      sessionsPerAddressMax,
+      idleMs: loginMs,
+      drainMs,
+      busy: '* BYE [UNAVAILABLE] Too many connections, try again later\r\n',
+      serve: connection => this.#serve(connection),
+      onError: error => this.#log.error({ error }, 'an IMAP session failed'),
+    })
+  }
+
+  async #serve(connection: Connection): Promise<void> {
+    this.#metrics.connections.labels('imap').inc()
+    this.#metrics.sessions.labels('imap').set(++this.#sessions)
+    try {
+      await new Session(newId(), connection, this.#services).run()
+    } finally {
+      this.#metrics.sessions.labels('imap').set(--this.#sessions)
+    }
+  }
+
+  /** Sessions of an account. */
+  connections(user: string): number {
+    return this.#byUser.get(user)?.size ?? 0
+  }
+
+  #enter(session: Session, user: string, sessionsMax: number): void {
+    let sessions = this.#byUser.get(user)
+    if (sessions === undefined) {
+      sessions = new Set()
+      this.#byUser.set(user, sessions)
+    }
+    if (sessions.size >= sessionsMax) {
+      throw new Fault('TooManySessions', { text: 'Too many sessions of this account' })
+    }
+    sessions.add(session)
+  }
+
+  #leave(session: Session): void {
+    if (!session.loggedIn) return
+    const sessions = this.#byUser.get(session.user.id)
+    sessions?.delete(session)
+    if (sessions?.size === 0) this.#byUser.delete(session.user.id)
+  }
+}
+
+/** Everything the session may use now. COMPRESS and the ways in depend on where it stands. */
+function capabilities(whole: string, session: Session): string {
+  const compress = session.loggedIn && session.compression === 'none' ? ['COMPRESS=DEFLATE'] : []
+  return [whole, ...compress, ...loginCapabilities(session)].join(' ')
+}

@@ -1,0 +1,384 @@
+// One IMAP connection: where it stands, what it may see, and the loop that carries out its commands one after the other.
+//
+// Promises: a command gets exactly one tagged answer, or the connection ends; untagged changes go out before that answer,
+// expunges only where RFC 9051 7.5.1 allows; nothing is written from inside a turn of an actor. A mistake of ours is
+// logged and answered `NO [SERVERBUG]`, and tells nothing. Clients that make no sense for long are let go.
+
+import type { Change } from '#actors/change.ts'
+import type { UserDoor } from '#actors/system.ts'
+import { after, monotonic, type Timer } from '#lib/clock.ts'
+import { Fault, faultForms } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { flagText } from '#mail/flags.ts'
+import { joinRanges } from '#mail/numbers.ts'
+import { type Connection, Disconnected } from '#net/connection.ts'
+import { goneAfter } from '#store/listing.ts'
+import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import { runAppend } from './command/append.ts'
+import type { CommandRow, Done, State } from './command.ts'
+import { findCommand } from './commands.ts'
+import type { Idling } from './idling.ts'
+import type { ImapServices } from './server.ts'
+import { Teller } from './teller.ts'
+import type { Places, View } from './view.ts'
+import { Decoder, malformed, type NumberSet } from './wire/decoder.ts'
+import { Encoder, quoted } from './wire/encoder.ts'
+import { Flooded, type Gathered, gather } from './wire/gather.ts'
+import { encodeMailboxName } from './wire/name.ts'
+
+/** The account a session has logged in to. */
+export interface Account {
+  readonly id: string
+  readonly num: number
+  readonly username: string
+  readonly door: UserDoor
+  /** Bytes a day. */
+  readonly uploadMax: number
+  readonly downloadMax: number
+}
+
+export type Enableable = 'CONDSTORE' | 'QRESYNC' | 'UTF8=ACCEPT' | 'IMAP4REV2'
+
+const beforeLogin = {
+  commandBytesMax: limits.imap.commandBytesBeforeLoginMax,
+  literalBytesMax: limits.imap.literalBytesBeforeLoginMax,
+}
+const afterLogin = { commandBytesMax: limits.imap.commandBytesMax, literalBytesMax: limits.imap.commandBytesMax }
+
+export class Session {
+  readonly id: string
+  readonly connection: Connection
+  readonly services: ImapServices
+  readonly out: Encoder
+  readonly teller: Teller
+  view: View | undefined
+  #account: Account | undefined
+  #enabled = 0
+  #errors = 0
+  #over = false
+  #late: Timer | undefined
+  #unwatch: (() => void) | undefined
+  /** While the client waits for changes. */
+  idling: Idling | undefined
+  /** COMPRESS was answered: both directions are compressed next, then they are. */
+  compression: 'none' | 'next' | 'active' = 'none'
+  /** STARTTLS was answered: the handshake comes next. */
+  startTls = false
+  #tag = ''
+
+  constructor(id: string, connection: Connection, services: ImapServices) {
+    this.id = id
+    this.connection = connection
+    this.services = services
+    this.out = new Encoder(connection)
+    this.teller = new Teller(this)
+    connection.lineBytesMax = beforeLogin.commandBytesMax
+    connection.idleMs = limits.imap.loginMs
+  }
+
+  get state(): State {
+    if (this.view !== undefined) return 'selected'
+    return this.#account === undefined ? 'greeted' : 'authenticated'
+  }
+
+  /** The account; only for commands that need a login. */
+  get user(): Account {
+    if (this.#account === undefined) throw malformed('Log in first')
+    return this.#account
+  }
+
+  get loggedIn(): boolean {
+    return this.#account !== undefined
+  }
+
+  /** The selected folder. */
+  get selected(): View {
+    if (this.view === undefined) throw malformed('Select a mailbox first')
+    return this.view
+  }
+
+  /** The selected folder, which must not have been opened by EXAMINE. */
+  get writable(): View {
+    const view = this.selected
+    if (view.readOnly) throw new Fault('MailboxReadOnly')
+    return view
+  }
+
+  get condstore(): boolean {
+    return (this.#enabled & 1) !== 0
+  }
+
+  get qresync(): boolean {
+    return (this.#enabled & 2) !== 0
+  }
+
+  /** Text goes out as UTF-8: names of mailboxes, quoted strings. */
+  get utf8(): boolean {
+    return (this.#enabled & 12) !== 0
+  }
+
+  get rev2(): boolean {
+    return (this.#enabled & 8) !== 0
+  }
+
+  /** Turns an extension on for the rest of the session; whether it was off. */
+  enable(name: Enableable): boolean {
+    const bits = { CONDSTORE: 1, QRESYNC: 3, 'UTF8=ACCEPT': 4, IMAP4REV2: 8 }[name]
+    const fresh = (this.#enabled & bits) !== bits
+    this.#enabled |= bits
+    return fresh
+  }
+
+  /** Greets and carries out commands until one side has had enough. */
+  async run(): Promise<void> {
+    // Commands keep a stranger's connection alive only so long.
+    this.#late = after(limits.imap.loginMs, () => this.bye('Log in sooner'))
+    this.out.line(`* OK [CAPABILITY ${this.services.capabilities(this)}] ${this.services.hostname} ready`).flush()
+    try {
+      while (!this.#over) await this.#next()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#late?.cancel()
+      this.#unwatch?.()
+      this.idling?.stop()
+      this.services.left(this)
+    }
+  }
+
+  /** Ends the session with a reason, now if it waits, else after the command. */
+  bye(text: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.out.line(`* BYE ${text}`).flush()
+    this.connection.end()
+  }
+
+  /** The session ends after the answer to this command. */
+  leave(): void {
+    this.#over = true
+  }
+
+  /** A login went well: the account's changes are heard from now on. */
+  login(account: Account): void {
+    this.#account = account
+    this.#late?.cancel()
+    this.#late = undefined
+    this.connection.lineBytesMax = afterLogin.commandBytesMax
+    this.connection.idleMs = limits.imap.idleMs
+    this.#unwatch = account.door.watch(change => this.#hear(change))
+  }
+
+  select(view: View, mailbox: Mailbox): void {
+    this.view = view
+    this.teller.keywordCount = mailbox.keywords.length
+  }
+
+  unselect(): void {
+    this.view = undefined
+  }
+
+  /** The account's folders that mail programs may see. */
+  async folders(): Promise<Mailbox[]> {
+    const { door, num } = this.user
+    return (await listMailboxes(door.read, num)).filter(folder => !folder.hidden)
+  }
+
+  /** The folder at a path. @throws Fault NoSuchMailbox */
+  async mailbox(path: string): Promise<Mailbox> {
+    const found = await this.#find(path)
+    if (found === undefined) throw new Fault('NoSuchMailbox')
+    return found
+  }
+
+  /** The folder something is to be put into. @throws Fault NoTargetMailbox: the client may create it and try again */
+  async target(path: string): Promise<Mailbox> {
+    const found = await this.#find(path)
+    if (found === undefined) throw new Fault('NoTargetMailbox')
+    return found
+  }
+
+  async #find(path: string): Promise<Mailbox | undefined> {
+    const { door, num } = this.user
+    const found = await findMailboxByPath(door.read, num, path)
+    return found?.hidden === true ? undefined : found
+  }
+
+  /** A path as this client reads it. */
+  mailboxName(path: string): string {
+    return quoted(encodeMailboxName(path, this.utf8), this.utf8)
+  }
+
+  /** The places a set means. @throws Fault BadCommand where a sequence number does not exist */
+  resolve(set: NumberSet, byUid: boolean): Places {
+    const places = this.selected.resolve(set, byUid)
+    if (places === undefined) throw malformed('There is no message with that number')
+    return places
+  }
+
+  /** Flags as they stand between parentheses. */
+  flagsText(flags: number, keywords: string | null): string {
+    const names = flagText(flags)
+    if (keywords === null) return names
+    return names === '' ? keywords : `${names} ${keywords}`
+  }
+
+  /** Uids in `set` that went after `modseq`, rising. */
+  goneSince(view: View, modseq: number, set: NumberSet | undefined): number[] {
+    const gone = goneAfter(this.user.door.read, view.num, modseq).filter(uid => view.seqOf(uid) === 0)
+    if (set === undefined) return gone
+    if (set === 'saved') return []
+    const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? view.uidNext : from, to] as const))
+    let at = 0
+    return gone.filter(uid => {
+      while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
+      return at < ranges.length && (ranges[at]?.[0] ?? 0) <= uid
+    })
+  }
+
+  /** Asks for the literal that was announced. */
+  invite(): void {
+    this.out.line('+ OK').flush()
+  }
+
+  /** Pieces of something whose length was already announced: when they fail, only closing is left. */
+  async *unbroken(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+    try {
+      yield* pieces
+    } catch (error) {
+      this.services.log.error({ error, session: this.id }, 'a message could not be read to its end')
+      this.connection.destroy()
+      throw new Disconnected()
+    }
+  }
+
+  /** Whether the account may move so many bytes more today. @throws Fault TransferLimit */
+  requireTransfer(kind: 'imapUpload' | 'imapDownload', bytes: number): void {
+    const { id, uploadMax, downloadMax } = this.user
+    const most = kind === 'imapUpload' ? uploadMax : downloadMax
+    if (this.services.transfers.used(kind, id) + bytes > most) throw new Fault('TransferLimit')
+  }
+
+  /** Bytes of messages that were moved. */
+  transferred(kind: 'imapUpload' | 'imapDownload', bytes: number): void {
+    this.services.transfers.count(kind, this.user.id, bytes)
+  }
+
+  /** The tag of the command that runs, quoted. */
+  get tagText(): string {
+    return quoted(this.#tag)
+  }
+
+  async #next(): Promise<void> {
+    const { connection } = this
+    let gathered: Gathered
+    try {
+      gathered = await gather(connection, this.loggedIn ? afterLogin : beforeLogin, () => this.invite())
+    } catch (error) {
+      if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
+      this.#answer('*', 'BAD', { text: 'The line is too long' })
+      this.out.flush()
+      this.#countError()
+      return
+    }
+    if (gathered.tag === '') {
+      this.#answer('*', 'BAD', { text: 'A tag is missing' })
+      this.#countError()
+    } else await this.#execute(gathered)
+    this.out.flush()
+    if (this.startTls) await this.#secure()
+    if (this.compression === 'next') {
+      connection.compress()
+      this.compression = 'active'
+    }
+    if (connection.backlogBytes > limits.net.backlogBytesSoft) await connection.drain()
+  }
+
+  async #secure(): Promise<void> {
+    const { tls } = this.services
+    this.startTls = false
+    if (tls !== undefined) await this.connection.startTls(tls)
+  }
+
+  async #execute(gathered: Gathered): Promise<void> {
+    const { tag, name, byUid } = gathered
+    this.#tag = tag
+    const row = findCommand(name, byUid)
+    const started = monotonic()
+    let result = 'ok'
+    try {
+      if (gathered.refused !== undefined && gathered.message === undefined) throw gathered.refused
+      const done = gathered.message === undefined ? await this.#run(row, gathered) : await this.#append(gathered)
+      await this.#sync(row, byUid)
+      if (done?.no === true) result = 'no'
+      this.#answer(tag, done?.no === true ? 'NO' : 'OK', { text: `${byUid ? 'UID ' : ''}${name} completed`, ...done })
+    } catch (error) {
+      if (error instanceof Disconnected || error instanceof Flooded) throw error
+      result = await this.#refuse(row, gathered, error)
+    }
+    this.services.count(row?.name ?? (name === 'APPEND' ? name : 'other'), result, monotonic() - started)
+  }
+
+  async #run(row: CommandRow | undefined, { name, byUid, parts }: Gathered): Promise<Done | undefined> {
+    if (row === undefined) throw malformed(name === 'APPEND' ? 'A message literal is missing' : 'Unknown command')
+    if (!row.states.includes(this.state)) throw malformed(`${name} is not allowed now`)
+    const decoder = new Decoder(parts, this.utf8)
+    const input = row.parse(decoder, byUid)
+    return row.run(this, input as never, byUid)
+  }
+
+  async #append(gathered: Gathered): Promise<Done | undefined> {
+    if (this.loggedIn) return runAppend(this, gathered)
+    // The literal of somebody who has not logged in is not read.
+    if (gathered.message?.waits === true) throw malformed('Log in first')
+    throw new Flooded()
+  }
+
+  /** Untagged changes before the tagged answer. */
+  async #sync(row: CommandRow | undefined, byUid: boolean): Promise<void> {
+    const { view } = this
+    if (view === undefined) return
+    const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
+    if (view.news(expunge)) await view.tell(this.teller, expunge)
+  }
+
+  async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
+    const fault = error instanceof Fault ? error : new Fault('InternalError', { cause: error })
+    if (fault.code === 'IdleTimeout' || fault.code === 'Stopping') throw fault
+    if (fault.code === 'InternalError') this.services.log.error({ error, session: this.id }, 'a command failed')
+    await this.#sync(row, byUid)
+    const bad = badCodes.has(fault.code)
+    const form: { imap?: string } = faultForms[fault.code]
+    this.#answer(tag, bad ? 'BAD' : 'NO', {
+      text: fault.message,
+      ...(form.imap === undefined ? {} : { code: form.imap }),
+    })
+    if (bad || fault.code === 'AuthFailed') this.#countError()
+    return bad ? 'bad' : 'no'
+  }
+
+  #answer(tag: string, status: 'OK' | 'NO' | 'BAD', { code, text }: Done): void {
+    this.out.line(`${tag} ${status}${code === undefined ? '' : ` [${code}]`} ${text ?? 'Completed'}`)
+  }
+
+  #countError(): void {
+    this.#errors += 1
+    if (this.#errors >= limits.imap.errorsMax) this.bye('Too many commands that made no sense')
+  }
+
+  /** The loop ended by something thrown. */
+  #fail(error: unknown): void {
+    if (error instanceof Flooded) this.bye('[TOOBIG] The literal is larger than allowed')
+    else if (error instanceof Fault && error.code === 'IdleTimeout') this.bye('Idle for too long')
+    else if (error instanceof Fault && error.code === 'Stopping') this.bye('[UNAVAILABLE] The service is stopping')
+    else throw error
+  }
+
+  #hear(change: Change): void {
+    if (change.kind === 'logout') this.bye(change.reason.replace(/[\r\n]/g, ' '))
+    else if (this.view?.notice(change) === true) this.idling?.stir()
+  }
+}
+
+/** Refusals of what a client said rather than of what it wanted. */
+const badCodes: ReadonlySet<string> = new Set(['BadCommand', 'AuthMalformed', 'AuthCancelled'])

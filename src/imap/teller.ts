@@ -1,0 +1,51 @@
+// Untagged responses about the selected folder: how what the view has found is said to this client (RFC 9051 7.4, 7.5).
+
+import { flagText, systemFlags } from '#mail/flags.ts'
+import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { findMailbox } from '#store/mailboxes.ts'
+import type { Session } from './session.ts'
+import type { Listener } from './view.ts'
+
+export class Teller implements Listener {
+  readonly #session: Session
+  /** How many keywords of the selected folder the client has heard of. */
+  keywordCount = 0
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  gone(seqs: readonly number[], uids: readonly number[]): void {
+    const { out, qresync } = this.#session
+    if (qresync) out.line(`* VANISHED ${formatRanges(toRanges(uids))}`)
+    else for (const seq of seqs) out.text(`* ${seq} EXPUNGE\r\n`)
+  }
+
+  exists(total: number): void {
+    const { out, rev2 } = this.#session
+    out.line(`* ${total} EXISTS`)
+    if (!rev2) out.line('* 0 RECENT')
+  }
+
+  flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void {
+    const session = this.#session
+    const change = session.condstore ? ` MODSEQ (${modseq})` : ''
+    session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)})${change})\r\n`)
+  }
+
+  room(): Promise<void> {
+    return this.#session.out.room()
+  }
+
+  /** Tells keywords that are new in the folder before they appear (RFC 9051 7.3.5). */
+  async keywords(): Promise<void> {
+    const { view, out, user } = this.#session
+    if (view === undefined) return
+    const mailbox = await findMailbox(user.door.read, user.num, view.id)
+    if (mailbox === undefined || mailbox.keywords.length === this.keywordCount) return
+    this.keywordCount = mailbox.keywords.length
+    const all = flagText(systemFlags, mailbox.keywords)
+    out.line(`* FLAGS (${all})`)
+    if (!view.readOnly) out.line(`* OK [PERMANENTFLAGS (${all} \\*)] Flags that stay`)
+  }
+}

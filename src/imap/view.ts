@@ -1,0 +1,281 @@
+// What one client has been told of its selected folder: which uids exist, in which order, up to which change.
+//
+// A sequence number is a place in this list and nothing else, so it stays true whatever others do meanwhile. Nothing is
+// kept of a message but its uid, and not even that before somebody asks: the list of a moment can be worked out later
+// (uidsAsOf). Changes are not queued: a notice only says that there is something, and `tell` compares with the database
+// by change number, so a storm of changes costs no memory. Expunges wait where RFC 9051 7.5.1 says so.
+
+import type { Change } from '#actors/change.ts'
+import { limits } from '#lib/limits.ts'
+import { joinRanges, type Ranges } from '#mail/numbers.ts'
+import { arrivals, changesAfter, folderCounters, goneAfter, uidsAsOf } from '#store/listing.ts'
+import type { Mailbox } from '#store/mailboxes.ts'
+import type { Reader } from '#store/reader.ts'
+import type { NumberSet } from './wire/decoder.ts'
+
+/** Places in the view, inclusive ranges counted from 0, rising. */
+export type Places = Ranges
+
+/** What a client is to be told; `tell` calls these in the order in which they must be sent. */
+export interface Listener {
+  /** Messages went: sequence numbers as they stand one after the other, and uids. */
+  gone(seqs: readonly number[], uids: readonly number[]): void
+  /** The number of messages is now this. */
+  exists(total: number): void
+  /** Keywords appeared that the client has not heard of. */
+  keywords(): Promise<void>
+  /** A message has these flags now. */
+  flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void
+  /** Much was said: waits for the socket. */
+  room(): Promise<void>
+}
+
+export class View {
+  readonly num: number
+  readonly id: string
+  readonly uidValidity: number
+  readonly readOnly: boolean
+  readonly #read: Reader
+  #uids: Uint32Array<ArrayBuffer> | undefined
+  #count: number
+  /** The uid after the last one the client knows of. */
+  #uidNext: number
+  /** Flags and new messages are told up to this change; expunges up to the second. */
+  #modseq: number
+  #goneModseq: number
+  /** Something happened that was not told; at first it may have, between reading the folder and listening. */
+  #news = true
+  #expunges = true
+  #removed = false
+  /** Changes this client made itself and has been told of in the answer. */
+  readonly #own = new Set<number>()
+  /** The saved search result `$` (RFC 5182), as uids. */
+  saved: readonly number[] = []
+
+  constructor(read: Reader, mailbox: Mailbox, readOnly: boolean) {
+    this.#read = read
+    this.num = mailbox.num
+    this.id = mailbox.id
+    this.uidValidity = mailbox.uidValidity
+    this.readOnly = readOnly
+    this.#count = mailbox.total
+    this.#uidNext = mailbox.uidNext
+    this.#modseq = mailbox.modseq
+    this.#goneModseq = mailbox.modseq
+  }
+
+  /** How many messages the client knows of. */
+  get total(): number {
+    return this.#count
+  }
+
+  /** The uid after the last one the client knows of. */
+  get uidNext(): number {
+    return this.#uidNext
+  }
+
+  /** Whether there is something to tell; without `expunge` those are left out. */
+  news(expunge: boolean): boolean {
+    return this.#news || (expunge && this.#expunges)
+  }
+
+  /** Up to which change the client knows everything. */
+  get modseq(): number {
+    return Math.min(this.#modseq, this.#goneModseq)
+  }
+
+  /** Takes note of a change of the account; whether it concerns this folder. */
+  notice(change: Change): boolean {
+    if (change.kind === 'mailbox') {
+      if (change.mailbox !== this.num || change.what === 'renamed') return false
+      if (change.what === 'deleted') {
+        this.#removed = true
+        this.#expunges = true
+      }
+      this.#news = true
+      return true
+    }
+    if (change.kind === 'logout' || change.kind === 'counters' || change.mailbox !== this.num) return false
+    if (change.kind === 'expunge') this.#expunges = true
+    else this.#news = true
+    return true
+  }
+
+  /** The answer to a command has told this change already. */
+  toldOwn(modseq: number): void {
+    if (modseq > this.#modseq) this.#own.add(modseq)
+  }
+
+  /** Sequence number of a uid; 0 where the client does not know it. */
+  seqOf(uid: number): number {
+    const at = this.#place(uid)
+    return at < this.#count && this.uids[at] === uid ? at + 1 : 0
+  }
+
+  /** Uid at a place. */
+  uidAt(place: number): number {
+    return this.uids[place] ?? 0
+  }
+
+  /** Uids the client knows, rising; `total` of them are valid. */
+  get uids(): Uint32Array<ArrayBuffer> {
+    if (this.#uids === undefined) {
+      this.#uids = uidsAsOf(this.#read, this.num, this.#goneModseq, this.#uidNext)
+      this.#count = this.#uids.length
+    }
+    return this.#uids
+  }
+
+  /**
+   * The places a set of a command means. Numbers beyond the last message mean nothing in a uid set and are refused in a
+   * set of sequence numbers (RFC 9051 6.4.9, 9 seq-number).
+   *
+   * @returns undefined when a sequence number does not exist
+   */
+  resolve(set: NumberSet, byUid: boolean): Places | undefined {
+    if (set === 'saved') return this.#placesOf(this.saved)
+    const ranges: [number, number][] = []
+    for (const [from, to] of set) {
+      const range = byUid ? this.#uidRange(from, to) : this.#seqRange(from, to)
+      if (range === undefined) return undefined
+      if (range[0] <= range[1]) ranges.push(range)
+    }
+    return joinRanges(ranges)
+  }
+
+  /** Those of rising `uids` the client knows, as places. */
+  #placesOf(uids: readonly number[]): Places {
+    const ranges: [number, number][] = []
+    for (const uid of uids) {
+      const seq = this.seqOf(uid)
+      if (seq > 0) ranges.push([seq - 1, seq - 1])
+    }
+    return joinRanges(ranges)
+  }
+
+  #seqRange(from: number, to: number): [number, number] | undefined {
+    // `5:*` of three messages is the last one; of none it is nothing: clients ask so, and the answer cannot hurt.
+    if (to === Infinity) return [Math.min(from, this.#count) - 1, this.#count - 1]
+    return to > this.#count ? undefined : [from - 1, to - 1]
+  }
+
+  #uidRange(from: number, to: number): [number, number] {
+    if (this.#count === 0) return [0, -1]
+    const last = this.uids[this.#count - 1] as number
+    if (to === Infinity) return [this.#place(Math.min(from, last)), this.#count - 1]
+    return [this.#place(from), this.#place(to + 1) - 1]
+  }
+
+  /** First place whose uid is not below `uid`. */
+  #place(uid: number): number {
+    const { uids } = this
+    let low = 0
+    let high = this.#count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((uids[middle] as number) < uid) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /**
+   * Tells everything that happened since the last time.
+   *
+   * @param expunge whether messages may be told gone now
+   */
+  async tell(listener: Listener, expunge: boolean): Promise<void> {
+    if (!this.news(expunge)) return
+    const { modseqMax, gone, fresh } = this.#compare(expunge)
+    const known = this.#uidNext
+    const flags = this.#news
+    if (expunge) this.#expunges = false
+    this.#news = false
+    if (gone.length > 0) this.#tellGone(listener, gone)
+    if (expunge) this.#goneModseq = Math.max(this.#goneModseq, modseqMax)
+    if (flags) {
+      await listener.keywords()
+      if (fresh.length > 0) {
+        this.#add(fresh)
+        listener.exists(this.#count)
+      }
+      await this.#tellFlags(listener, known, modseqMax)
+    }
+    await listener.room()
+  }
+
+  /** What happened, in one picture of the database. */
+  #compare(expunge: boolean): { modseqMax: number; gone: number[]; fresh: number[] } {
+    const lazy = this.#uids === undefined
+    const compared = this.#read.snapshot(() => ({
+      modseqMax: folderCounters(this.#read, this.num)?.modseq ?? this.#modseq,
+      // Asked for even without a notice: a commit may be seen here before its notice comes, and the mark moves past it.
+      gone: lazy || expunge ? goneAfter(this.#read, this.num, this.#goneModseq) : [],
+      fresh: this.#news ? arrivals(this.#read, this.num, this.#uidNext) : [],
+    }))
+    // Without expunges the list as of the new marks is as good as the one of the old.
+    if (lazy && (compared.gone.length > 0 || this.#removed)) void this.uids
+    if (!expunge) return { ...compared, gone: [] }
+    return this.#removed ? { ...compared, gone: [...this.uids.subarray(0, this.#count)] } : compared
+  }
+
+  #tellGone(listener: Listener, gone: readonly number[]): void {
+    const known = this.uids
+    const seqs: number[] = []
+    const told: number[] = []
+    for (const uid of gone) {
+      const seq = this.seqOf(uid)
+      if (seq === 0) continue
+      seqs.push(seq - told.length)
+      told.push(uid)
+    }
+    if (told.length === 0) return
+    let kept = 0
+    let next = 0
+    for (let at = 0; at < this.#count; at++) {
+      if (known[at] === told[next]) next += 1
+      else known[kept++] = known[at] as number
+    }
+    this.#count = kept
+    listener.gone(seqs, told)
+  }
+
+  #add(fresh: readonly number[]): void {
+    const count = this.#count + fresh.length
+    if (this.#uids !== undefined) {
+      if (count > this.#uids.length) {
+        const larger = new Uint32Array(Math.ceil(count * 1.25))
+        larger.set(this.#uids.subarray(0, this.#count))
+        this.#uids = larger
+      }
+      this.#uids.set(fresh, this.#count)
+    }
+    this.#count = count
+    this.#uidNext = (fresh.at(-1) as number) + 1
+  }
+
+  async #tellFlags(listener: Listener, known: number, modseqMax: number): Promise<void> {
+    let modseq = this.#modseq
+    let uid = Infinity
+    for (;;) {
+      const rows = changesAfter(this.#read, this.num, modseq, uid, modseqMax, limits.imap.sliceRows)
+      for (const row of rows) {
+        if (row[0] >= known || this.#own.has(row[1])) continue
+        const seq = this.seqOf(row[0])
+        if (seq > 0) listener.flags(seq, row[0], row[2], row[3], row[1])
+      }
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < limits.imap.sliceRows) break
+      uid = last[0]
+      modseq = last[1]
+      await listener.room()
+    }
+    this.#modseq = Math.max(this.#modseq, modseqMax)
+    for (const own of this.#own) if (own <= this.#modseq) this.#own.delete(own)
+  }
+}
+
+/** How many places those are. */
+export function placeCount(places: Places): number {
+  return places.reduce((sum, [from, to]) => sum + to - from + 1, 0)
+}

@@ -1,0 +1,131 @@
+// One command off the wire: its line, and the literals in it (RFC 9051 4.3, RFC 7888).
+//
+// Promises: what is held is bounded before it is read, by the bounds of the session's state; a literal that is refused is
+// never invited, and one that comes uninvited is thrown away or the session ends; a message of APPEND is not read here
+// but left on the wire for whoever stores it. Parsing is the decoder's.
+
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Connection } from '#net/connection.ts'
+import type { Literal } from './decoder.ts'
+
+/** A literal that is announced and not read. */
+export interface Announced {
+  readonly size: number
+  /** The client waits to be invited. */
+  readonly waits: boolean
+  readonly binary: boolean
+}
+
+export interface Gathered {
+  /** Empty where the line has none. */
+  readonly tag: string
+  /** Upper case; empty where the line has none. */
+  readonly name: string
+  readonly byUid: boolean
+  /** What follows the name. */
+  readonly parts: (string | Literal)[]
+  /** The message literal at which gathering stopped (APPEND only). */
+  readonly message: Announced | undefined
+  /** Why the command cannot be carried out although its end was found. */
+  readonly refused: Fault | undefined
+}
+
+export interface GatherBounds {
+  /** Text and literals together. */
+  readonly commandBytesMax: number
+  readonly literalBytesMax: number
+}
+
+/** The client sent more than can be thrown away. */
+export class Flooded extends Error {}
+
+const head = /^([^\x00-\x20\x7f-\xff(){%*"\\+]{1,100})(?: (?:(UID) )?([A-Za-z0-9]{1,30})(?=[ ]|$))?/i
+const announcement = /(~?)\{(\d{1,19})(\+?)\}$/
+
+/**
+ * The next command.
+ *
+ * @param invite sends a continuation request
+ * @throws Fault LineTooLong, IdleTimeout, Stopping; Disconnected; Flooded
+ */
+export async function gather(connection: Connection, bounds: GatherBounds, invite: () => void): Promise<Gathered> {
+  let text = await nextLine(connection)
+  const match = head.exec(text)
+  const tag = match?.[1] ?? ''
+  const name = match?.[3]?.toUpperCase() ?? ''
+  const byUid = match?.[2] !== undefined
+  text = text.slice(match?.[0].length ?? 0)
+  const parts: (string | Literal)[] = []
+  let bytes = text.length
+  let refused: Fault | undefined
+  for (;;) {
+    const announced = announcedBy(text)
+    if (announced === undefined) {
+      parts.push(text)
+      break
+    }
+    const before = text.slice(0, text.lastIndexOf(announced.binary ? '~{' : '{'))
+    if (name === 'APPEND' && !byUid && (parts.length > 0 || before !== ' ')) {
+      parts.push(before)
+      return { tag, name, byUid, parts, message: announced, refused }
+    }
+    bytes += announced.size
+    const fits = announced.size <= bounds.literalBytesMax && bytes <= bounds.commandBytesMax && refused === undefined
+    if (!fits) {
+      refused ??= new Fault('LiteralTooLarge')
+      parts.push(before)
+      if (announced.waits) break
+      await discard(connection, announced.size)
+    } else {
+      if (announced.waits) invite()
+      parts.push(before, { bytes: await readLiteral(connection, announced.size), binary: announced.binary })
+    }
+    text = await nextLine(connection)
+    bytes += text.length
+    if (bytes > bounds.commandBytesMax) refused ??= new Fault('LiteralTooLarge', { text: 'The command is too long' })
+  }
+  return { tag, name, byUid, parts, message: undefined, refused }
+}
+
+/** A literal announced at the end of a line. */
+export function announcedBy(text: string): Announced | undefined {
+  if (!text.endsWith('}')) return undefined
+  const match = announcement.exec(text)
+  if (match === null) return undefined
+  return { size: Number(match[2]), waits: match[3] === '', binary: match[1] === '~' }
+}
+
+/** Reads bytes that nobody wants. @throws Flooded when they are too many */
+export async function discard(connection: Connection, size: number): Promise<void> {
+  if (size > limits.imap.discardBytesMax) throw new Flooded()
+  await take(connection, size, () => undefined)
+}
+
+export async function nextLine(connection: Connection): Promise<string> {
+  const line = connection.takeLine() ?? (await connection.line())
+  return line.toString('latin1')
+}
+
+/** Takes a literal; in the middle of one a client may be silent only for limits.imap.commandMs. */
+export async function take(
+  connection: Connection,
+  size: number,
+  sink: (chunk: Buffer) => void | Promise<void>,
+): Promise<void> {
+  const { idleMs } = connection
+  connection.idleMs = Math.min(idleMs, limits.imap.commandMs)
+  try {
+    await connection.literal(size, sink)
+  } finally {
+    connection.idleMs = idleMs
+  }
+}
+
+async function readLiteral(connection: Connection, size: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  await take(connection, size, chunk => {
+    chunks.push(chunk)
+  })
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}

@@ -1,0 +1,148 @@
+// The one way in which work that waits in rows gets done: deliveries, queued mail, removals, audits.
+//
+// A loop takes what is due (`claim`, which has put the attempt on disk when it answers), works on a bounded number of
+// items at once, and sleeps until the next one is due or somebody kicks it. One timer, one kick, one claim at a time: a
+// kick during a claim means another claim after it, never two at once. Closing takes nothing new, waits for what is in
+// flight and cuts it off when that takes too long. A crash costs an item one more try, since its attempt is on disk.
+
+import { after, now, sleep, type Timer } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+
+export interface Work<Item> {
+  /** For the log. */
+  readonly name: string
+  /**
+   * Takes at most `room` items that are due at `at` (milliseconds since 1970); their attempt and their next time are on
+   * disk when this resolves. No items: nothing is due. It is not called again before it has settled.
+   */
+  claim(room: number, at: number): Promise<readonly Item[]>
+  /** Works on one item and sees to it that the result is recorded. `signal` ends when the service cannot wait longer. */
+  run(item: Item, signal: AbortSignal): Promise<void>
+  /** When the next item is due; null where only a kick can bring one. Asked after a claim that took nothing. */
+  next(): Promise<number | null> | number | null
+}
+
+export interface LoopOptions {
+  readonly inFlightMax: number
+  readonly log: Log
+  /** How long `close` waits before it cuts off what is in flight. */
+  readonly drainMs?: number
+}
+
+export class Loop<Item> {
+  readonly #work: Work<Item>
+  readonly #options: LoopOptions
+  readonly #stop = new AbortController()
+  #inFlight = 0
+  #claiming = false
+  #again = false
+  #closing = false
+  #failing = false
+  #timer: Timer | undefined
+  #idle: (() => void)[] = []
+
+  /** Starts at the first kick. */
+  constructor(work: Work<Item>, options: LoopOptions) {
+    this.#work = work
+    this.#options = options
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Something may be due now. Cheap, and may be called any number of times. */
+  kick(): void {
+    this.#again = true
+    if (!this.#claiming && !this.#closing) void this.#turn()
+  }
+
+  /** Takes nothing new, waits for what is in flight, cuts it off after `drainMs`. */
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#timer?.cancel()
+    const late = after(this.#options.drainMs ?? limits.loop.drainMs, () => this.#stop.abort(new Error('stopping')))
+    await this.#quiet()
+    late.cancel()
+  }
+
+  async #turn(): Promise<void> {
+    this.#claiming = true
+    this.#timer?.cancel()
+    try {
+      while (this.#again && !this.#closing) {
+        this.#again = false
+        const room = this.#options.inFlightMax - this.#inFlight
+        if (room === 0) break
+        const items = await this.#work.claim(room, now())
+        for (const item of items) void this.#run(item)
+        if (items.length > 0) this.#again = true
+      }
+      this.#failing = false
+      await this.#schedule()
+    } catch (error) {
+      if (!this.#failing) this.#options.log.warn({ error, loop: this.#work.name }, 'a loop could not take its work')
+      this.#failing = true
+      this.#wake(limits.loop.retryMs)
+    } finally {
+      this.#claiming = false
+      if (this.#inFlight === 0) this.#release()
+    }
+    if (this.#again && !this.#failing && !this.#closing && this.#inFlight < this.#options.inFlightMax) this.kick()
+  }
+
+  async #run(item: Item): Promise<void> {
+    this.#inFlight += 1
+    try {
+      await this.#work.run(item, this.#stop.signal)
+    } catch (error) {
+      this.#options.log.error(
+        { error, loop: this.#work.name },
+        'an item of a loop broke off; it is tried again when due',
+      )
+    } finally {
+      this.#inFlight -= 1
+      if (this.#inFlight === 0 && !this.#claiming) this.#release()
+      if (!this.#failing) this.kick()
+    }
+  }
+
+  async #schedule(): Promise<void> {
+    const due = await this.#work.next()
+    this.#wake(due === null ? limits.loop.pollMs : Math.min(Math.max(due - now(), 1), limits.loop.pollMs))
+  }
+
+  #wake(ms: number): void {
+    if (this.#closing) return
+    this.#timer?.cancel()
+    this.#timer = after(ms, () => this.kick())
+  }
+
+  async #quiet(): Promise<void> {
+    while (this.#claiming || this.#inFlight > 0) await new Promise<void>(resolve => this.#idle.push(resolve))
+  }
+
+  #release(): void {
+    const idle = this.#idle
+    this.#idle = []
+    for (const resolve of idle) resolve()
+  }
+}
+
+/** Runs `task` until it succeeds or `signal` ends, with a pause after each failure: for results that must be recorded. */
+export async function persist(task: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    try {
+      await task()
+      return true
+    } catch {
+      if (signal.aborted) return false
+      try {
+        await sleep(limits.loop.retryMs, signal)
+      } catch {
+        return false
+      }
+    }
+  }
+}

@@ -1,0 +1,149 @@
+// Sessions with other mail servers, kept for the next message to the same place.
+//
+// A session carries one message at a time, so many messages at most, and is closed after a while without work or when
+// anything went wrong in it. Every transaction has its time.
+
+import { after, type Timer } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Outward } from '#net/outward.ts'
+import { type MailEnvelope, MailFailed, type MailRoute, type MailSent, MailSession } from './smtp-client.ts'
+
+interface Kept {
+  readonly session: MailSession
+  readonly stop: AbortController
+  messages: number
+  idle: Timer | undefined
+}
+
+/** The connection could not be made: nothing of a message was sent, and another host may be tried. */
+export class NotConnected extends Error {
+  readonly failed: MailFailed
+  constructor(failed: MailFailed) {
+    super(failed.message, { cause: failed })
+    this.failed = failed
+  }
+}
+
+export class RelaySessions {
+  readonly #outward: Outward
+  readonly #idle = new Map<string, Kept[]>()
+  #count = 0
+  #closed = false
+
+  constructor(outward: Outward) {
+    this.#outward = outward
+  }
+
+  /** Connections that are kept without work. */
+  get idle(): number {
+    return this.#count
+  }
+
+  /**
+   * Sends one message over a kept session or a new one.
+   *
+   * @param message makes the bytes; called again where a kept session turns out to be dead
+   * @throws NotConnected, MailFailed
+   */
+  async send(
+    route: MailRoute,
+    envelope: MailEnvelope,
+    message: () => Buffer | NodeJS.ReadableStream,
+    signal: AbortSignal,
+  ): Promise<MailSent> {
+    const key = `${route.host} ${route.port} ${route.tls} ${route.auth?.user ?? ''} ${route.auth?.pass ?? ''}`
+    const kept = this.#take(key)
+    if (kept !== undefined) {
+      try {
+        return await this.#transact(key, kept, envelope, message, signal)
+      } catch (error) {
+        // The other side may have closed while nobody used it; only an answer says otherwise.
+        if (!(error instanceof MailFailed) || error.status !== null || signal.aborted) throw error
+      }
+    }
+    return this.#transact(key, await this.#open(route, signal), envelope, message, signal)
+  }
+
+  /** Closes what nobody uses. */
+  close(): void {
+    this.#closed = true
+    for (const all of this.#idle.values()) for (const kept of all) this.#end(kept)
+    this.#idle.clear()
+    this.#count = 0
+  }
+
+  async #open(route: MailRoute, signal: AbortSignal): Promise<Kept> {
+    const stop = new AbortController()
+    const onStop = () => stop.abort(signal.reason)
+    signal.addEventListener('abort', onStop, { once: true })
+    try {
+      const session = await MailSession.open(this.#outward, route, stop.signal)
+      return { session, stop, messages: 0, idle: undefined }
+    } catch (error) {
+      throw error instanceof MailFailed ? new NotConnected(error) : error
+    } finally {
+      signal.removeEventListener('abort', onStop)
+    }
+  }
+
+  async #transact(
+    key: string,
+    kept: Kept,
+    envelope: MailEnvelope,
+    message: () => Buffer | NodeJS.ReadableStream,
+    signal: AbortSignal,
+  ): Promise<MailSent> {
+    const onStop = () => kept.stop.abort(signal.reason)
+    const timer = after(limits.outbound.transactionMs, onStop)
+    signal.addEventListener('abort', onStop, { once: true })
+    try {
+      kept.messages += 1
+      const sent = await kept.session.send(envelope, message())
+      this.#keep(key, kept)
+      return sent
+    } catch (error) {
+      this.#end(kept)
+      throw error
+    } finally {
+      timer.cancel()
+      signal.removeEventListener('abort', onStop)
+    }
+  }
+
+  #take(key: string): Kept | undefined {
+    const all = this.#idle.get(key)
+    for (let kept = all?.pop(); kept !== undefined; kept = all?.pop()) {
+      this.#count -= 1
+      kept.idle?.cancel()
+      if (all?.length === 0) this.#idle.delete(key)
+      if (kept.session.open) return kept
+      this.#end(kept)
+    }
+    return undefined
+  }
+
+  #keep(key: string, kept: Kept): void {
+    const worn = kept.messages >= limits.outbound.connectionMessagesMax || !kept.session.open
+    if (this.#closed || worn || this.#count >= limits.outbound.connectionsMax) {
+      this.#end(kept)
+      return
+    }
+    const all = this.#idle.get(key) ?? []
+    all.push(kept)
+    this.#idle.set(key, all)
+    this.#count += 1
+    kept.idle = after(limits.outbound.connectionIdleMs, () => {
+      const at = all.indexOf(kept)
+      if (at < 0) return
+      all.splice(at, 1)
+      this.#count -= 1
+      if (all.length === 0) this.#idle.delete(key)
+      this.#end(kept)
+    })
+  }
+
+  #end(kept: Kept): void {
+    kept.idle?.cancel()
+    kept.session.close()
+  }
+}

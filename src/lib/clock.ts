@@ -1,0 +1,68 @@
+// The one place that knows what time it is and that sets timers.
+//
+// Everything else asks here, so that a test can move the whole service's wall clock (`shiftClock`) instead of
+// waiting for a window to end. Timers run on real time and never keep the process alive by themselves.
+
+let shift = 0
+
+/** Wall clock, milliseconds since 1970. */
+export function now(): number {
+  return Date.now() + shift
+}
+
+/** Monotonic clock in milliseconds with a fraction, for durations. Not affected by `shiftClock`. */
+export function monotonic(): number {
+  return performance.now()
+}
+
+/** Moves the wall clock of this process by `ms` (tests only); 0 puts it back. */
+export function shiftClock(ms: number): void {
+  shift = ms
+}
+
+export interface Timer {
+  cancel(): void
+}
+
+/** Runs `task` once after `ms`. The process may end before that. */
+export function after(ms: number, task: () => void): Timer {
+  const handle = setTimeout(task, ms)
+  handle.unref()
+  return { cancel: () => clearTimeout(handle) }
+}
+
+/** Runs `task` every `ms` until cancelled. The process may end before that. */
+export function every(ms: number, task: () => void): Timer {
+  const handle = setInterval(task, ms)
+  handle.unref()
+  return { cancel: () => clearInterval(handle) }
+}
+
+/** Resolves after `ms`, or rejects with the signal's reason. Keeps the process alive meanwhile. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(handle)
+      reject(signal?.reason)
+    }
+    const handle = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Resolves when everything else that is due has had its turn; for work that comes in slices. */
+export function breathe(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** `promise`, or the error that `late` makes when it has not settled within `ms`. */
+export function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const handle = setTimeout(() => reject(late()), ms)
+    promise.then(resolve, reject).finally(() => clearTimeout(handle))
+  })
+}

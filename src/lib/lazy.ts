@@ -1,0 +1,30 @@
+// Large packages that most services never or seldom need, loaded when first asked for instead of at start. Together they
+// cost some 30 MB and a quarter of a second, which the person with one small server should not pay for nothing.
+
+import { createRequire } from 'node:module'
+
+const load = createRequire(import.meta.url)
+
+/** HTTP clients with connectors of their own. */
+export const undici = (): typeof import('undici') => load('undici')
+/** Messages from structured input. */
+export const mailComposer = (): typeof import('nodemailer/lib/mail-composer')['default'] =>
+  load('nodemailer/lib/mail-composer')
+/** One MIME node. */
+export const mimeNode = (): typeof import('nodemailer/lib/mime-node')['default'] => load('nodemailer/lib/mime-node')
+/** An SMTP client. */
+export const smtpConnection = (): typeof import('nodemailer/lib/smtp-connection')['default'] =>
+  load('nodemailer/lib/smtp-connection')
+/** The log for terminals. */
+export const prettyLog = (): typeof import('pino-pretty') => load('pino-pretty')
+/** Compiled schema checks, for tests that compare answers with their documentation. */
+export const schemaCompiler = (): typeof import('typebox/compile') => load('typebox/compile')
+/** Puts DKIM signatures together. */
+export const dkimSigner = (): typeof import('mailauth/lib/dkim/sign.js')['dkimSign'] =>
+  load('mailauth/lib/dkim/sign.js').dkimSign
+/** OpenPGP keys and messages. */
+export const openpgp = (): typeof import('openpgp') => load('openpgp')
+/** Documents of a database whose exports are taken in. */
+export const bson = (): typeof import('bson') => load('bson')
+/** An IMAP client. */
+export const imapFlow = (): typeof import('imapflow') => load('imapflow')

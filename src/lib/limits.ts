@@ -1,0 +1,815 @@
+// Every limit there is, with unit and reason. Nothing in the service grows without one of these.
+//
+// Names end in what they bound: Max, Ms, Bytes. What an operator may change is in config.ts and starts from here.
+
+const kib = 1024
+const mib = 1024 * kib
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+export const limits = {
+  /** Actors: one per user. */
+  actor: {
+    /** Commands waiting at one user; more is a busy answer. A delivery storm to one user fills this first. */
+    queueLengthMax: 1000,
+    /** Messages one command may change; larger sets come in several commands. */
+    messagesMax: 200_000,
+    /** Messages that one command may encrypt on their way into a folder. */
+    encryptedMax: 500,
+    /** An actor with nothing to do and nobody watching is let go after this. */
+    idleMs: 5 * minute,
+  },
+  /** The writer thread. */
+  writer: {
+    /** Units in one transaction. Past some hundred the sync no longer matters; a short batch keeps latency low. */
+    batchUnitsMax: 512,
+    /** Bytes of bound values in one transaction. */
+    batchBytesMax: 8 * mib,
+    /** Units waiting for a batch; more is a busy answer. */
+    pendingUnitsMax: 20_000,
+    /** Bytes waiting for a batch. */
+    pendingBytesMax: 256 * mib,
+    /** Pages of the write-ahead log before it is copied back into the database between two batches. */
+    checkpointPages: 4000,
+  },
+  /** Message bodies. */
+  body: {
+    /** A whole message, as received (api-semantics 10.2). */
+    messageBytesMax: 64 * mib,
+    /** Received bytes kept in memory before they go to a file of their own. */
+    spillBytes: 1 * mib,
+    /** Chunk in which bodies are streamed in and out. */
+    chunkBytes: 256 * kib,
+    /** A leaf part from this size on is stored once under its hash. */
+    sharedPartBytesMin: 4 * kib,
+    /** The same for text that is not an attachment: below, it packs better together with the rest of its message. */
+    sharedTextBytesMin: 32 * kib,
+    /** A stored part larger than this is a file of its own instead of a row (figures in store/blobs.ts). */
+    inlineBytesMax: 256 * kib,
+    /** A body up to this size is put together at once when it is opened; larger ones are streamed. */
+    wholeBytesMax: 1 * mib,
+    /** Opened bodies kept for those who read them again; a mailbox of 10,000 small messages fits. */
+    cacheBytesMax: 64 * mib,
+    /** A file that no row names any more stays this long for those who are reading it. */
+    fileGraceMs: 60 * second,
+  },
+  /** What the MIME parser follows before it takes the rest as text. */
+  mime: {
+    /** Nested multiparts and messages. */
+    depthMax: 100,
+    /** Parts in one message. */
+    partsMax: 1000,
+    /** Bytes of one header block that are parsed; the rest is kept but not looked at. */
+    headerBytesMax: 256 * kib,
+    /** Header bytes kept while one message is read, all its parts together. */
+    headersBytesMax: 2 * mib,
+    /** Bytes of a boundary (RFC 2046 allows 70, real mail has had 7,000); a multipart with a longer one is text. */
+    boundaryLengthMax: 8 * kib,
+    /** Header fields that are parsed. */
+    headerFieldsMax: 2000,
+    /** Addresses in one header field. */
+    addressesMax: 5000,
+    /** Characters of an attachment's name. */
+    filenameLengthMax: 255,
+    /** Characters of a Message-ID, and identifiers kept of one References field. */
+    messageIdLengthMax: 998,
+    referencesMax: 200,
+    /** Identifiers in a References field that is written here. */
+    referencesWrittenMax: 50,
+    /** Pictures lifted out of one HTML text. */
+    inlineImagesMax: 500,
+    /** Decoded text kept for filters and search, a message. */
+    textBytesMax: 256 * kib,
+    /** Words of the preview. */
+    /** Decoded text looked at for the preview. */
+    introBytesMax: 4 * kib,
+    introLengthMax: 256,
+  },
+  /** The HTTP front. */
+  http: {
+    /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
+    bodyBytesMax: 2 * mib,
+    /** A body that carries a message or a file. */
+    uploadBytesMax: 96 * mib,
+    /** A path parameter (api-semantics 1.1). */
+    pathParameterLengthMax: 196,
+    /** Nesting of JSON and of bracketed keys. */
+    nestingMax: 16,
+    /** Keys of one query string or form. */
+    keysMax: 1000,
+    /** Values in one JSON body, at every depth. */
+    valuesMax: 100_000,
+    /** Requests being answered at once; more get 503. */
+    inFlightMax: 4096,
+    /** Time for a whole body to arrive. */
+    bodyMs: 5 * minute,
+    /** Time for an endpoint to answer. */
+    requestMs: 60 * second,
+    /** Largest page of a list (wire-details 1). */
+    pageSizeMax: 250,
+    pageSize: 20,
+    /** Text of a cursor. */
+    cursorLengthMax: 1024,
+    /** Request line and headers together; uWebSockets.js answers 431 past it. */
+    headerBytesMax: 32 * kib,
+    /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */
+    bodyWindowBytes: 256 * kib,
+    /** Bytes of all bodies held in memory at once; more is a busy answer. */
+    heldBytesMax: 512 * mib,
+    /** Bytes of a refused body that are read and thrown away so that the client sees the answer; more closes. */
+    discardBytesMax: 8 * mib,
+    /** Bad fields named in one answer. */
+    problemsMax: 50,
+    /** Segments of a path that are looked at. */
+    segmentsMax: 16,
+    /** Silence in an event stream before a comment is sent (api-semantics 10.11). */
+    eventIdleMs: 15 * second,
+    /** How long a stopping service waits for requests that are being answered. */
+    drainMs: 10 * second,
+    /** Changes of certificates within this time are one. */
+    renewMs: 200,
+    /** How long connections that began under earlier certificates may go on. */
+    retireMs: 1 * hour,
+    /** How often overdue requests are looked for. */
+    sweepMs: 1 * second,
+    /** Characters of an x-request-id that is taken over. */
+    requestIdLengthMax: 64,
+  },
+  /** Accounts that have no number of their own and whose number is no setting (api-semantics 6, C). */
+  user: {
+    /** Messages received in a window, as shown; only an account's own number is enforced. */
+    receivedMax: 60,
+    receivedWindowMs: 1 * hour,
+    /** Newest messages a POP3 session sees. */
+    pop3MessagesMax: 250,
+    /** IMAP sessions at once. */
+    imapConnectionsMax: 15,
+  },
+  /** Access tokens (api-semantics 1.2). */
+  token: {
+    /** A user token's end is pushed out at most this often. */
+    extendMs: hour,
+    /** Ended tokens removed in one go. */
+    sweepRowsMax: 1000,
+  },
+  /** Health checks (api-semantics 10.1). */
+  health: {
+    /** Each of the four checks. */
+    checkMs: 10 * second,
+  },
+  /** Connections of the line protocols. */
+  net: {
+    /** Longest line, its end included, where the protocol sets no other. */
+    lineBytesMax: 8 * kib,
+    /** Bytes that are read ahead of a session before its socket is paused. */
+    inputBytesMax: 128 * kib,
+    /** Bytes of one line that is too long, thrown away to find its end; more closes. */
+    skipBytesMax: 1 * mib,
+    /** Chunks that wait for a line end before small ones are put together, and what counts as small. */
+    chunksMax: 16,
+    chunkBytesMin: 512,
+    /** Pipelined lines handled before everybody else has a turn. */
+    linesPerTurn: 64,
+    /** Output that the peer has not taken before no further line of it is handled. */
+    backlogBytesSoft: 64 * kib,
+    /** Output that the peer has not taken before it is cut off. Writers that stream wait long before. */
+    backlogBytesMax: 16 * mib,
+    /** Time in which a peer must take something of the output that waits for it. */
+    stallMs: 5 * minute,
+    /** Time for a TLS handshake. */
+    handshakeMs: 30 * second,
+    /** Time a peer has to close after we did. */
+    lingerMs: 3 * second,
+    /** How often overdue connections are looked for. */
+    sweepMs: 1 * second,
+    /** Connections the kernel may hold until they are accepted; a storm of logins comes at once. */
+    acceptLengthMax: 2048,
+    /** Characters of one SASL response (RFC 4954 4). */
+    saslLengthMax: 12_288,
+  },
+  /** SMTP and LMTP. */
+  smtp: {
+    /** Sessions at once on one listener. */
+    sessionsMax: 2000,
+    /** Sessions at once from one address. */
+    sessionsPerAddressMax: 500,
+    /** Recipients of one message (RFC 5321 4.5.3.1.8 asks for 100 at least). */
+    recipientsMax: 1000,
+    /** Silence before a session is closed (RFC 5321 4.5.3.2.7). */
+    idleMs: 5 * minute,
+    /** Commands that were refused before the session is closed. */
+    errorsMax: 20,
+    /** Recipients that were refused in one SMTP session before it is closed: who asks for more is looking for names. */
+    refusedRecipientsMax: 200,
+    /** Refused passwords before the session is closed. */
+    authFailuresMax: 3,
+    /** A command with its parameters (RFC 5321 4.5.3.1.4 asks for 512, extensions add to it). */
+    commandBytesMax: 2048,
+    /** A path with its brackets (RFC 5321 4.5.3.1.3 asks for 256; names in UTF-8 are longer). */
+    pathBytesMax: 512,
+    /** Time for one whole message to arrive; a few bytes a minute hold a session no longer. */
+    messageMs: 1 * hour,
+    /** Bytes of a refused message that are read and thrown away so that the client sees the answer; more closes. */
+    discardBytesMax: 128 * mib,
+    /** How long a stopping service waits for sessions in the middle of a message. */
+    drainMs: 10 * second,
+  },
+  /** IMAP. */
+  imap: {
+    /** Sessions at once on one listener. */
+    sessionsMax: 10_000,
+    /** Sessions at once from one address: programs open several, and whole offices share one address. */
+    sessionsPerAddressMax: 2000,
+    /** Time from connecting to a successful login. */
+    loginMs: 3 * minute,
+    /** Silence of a session that has logged in (RFC 9051 5.4 asks for 30 minutes at least). */
+    idleMs: 31 * minute,
+    /** Silence in the middle of a command or a literal. */
+    commandMs: 5 * minute,
+    /** A client that takes nothing of what it asked for is let go after this. */
+    stallMs: 5 * minute,
+    /** Text and small literals of one command. Long lists of uids are real. */
+    commandBytesMax: 512 * kib,
+    /** The same before login. */
+    commandBytesBeforeLoginMax: 8 * kib,
+    /** A literal that is not a message, before login. */
+    literalBytesBeforeLoginMax: 1 * kib,
+    /** Bytes of a refused literal that are read and thrown away so that the client sees the answer; more closes. */
+    discardBytesMax: 1 * mib,
+    /** Ranges in one message set. */
+    setRangesMax: 50_000,
+    /** Parentheses, NOTs and ORs within each other. */
+    nestingMax: 50,
+    /** Items of one parenthesised list. */
+    listLengthMax: 2000,
+    /** Criteria of one SEARCH. */
+    searchKeysMax: 1000,
+    /** Keywords and flags in one command. */
+    flagsMax: 100,
+    keywordLengthMax: 128,
+    /** Different keywords one mailbox may have. */
+    keywordsMax: 500,
+    /** Commands that made no sense before the session is closed. */
+    errorsMax: 50,
+    /** Rows read from the database before the loop is let go and the socket is waited for. */
+    sliceRows: 500,
+    /** The same where each row brings a body along. */
+    sliceBodies: 100,
+    /** Bytes of bodies gathered before the same. */
+    sliceBytes: 1 * mib,
+    /** Bytes of one text part that a search looks through. */
+    scanBytesMax: 16 * mib,
+    /** Text criteria of one SEARCH, and messages handed to a thread at once. */
+    searchTextsMax: 30,
+    scanMessages: 2000,
+    /** Messages of one MULTIAPPEND. */
+    appendMessagesMax: 500,
+    /** Characters of a LIST pattern, and wildcards in it. */
+    patternLengthMax: 4096,
+    wildcardsMax: 16,
+    /** How long a stopping service waits for commands that run. */
+    drainMs: 10 * second,
+    /** Changes are gathered this long before an idling client is told, so that a storm is one answer. */
+    tellMs: 20,
+  },
+  /** POP3. */
+  pop3: {
+    sessionsMax: 2000,
+    sessionsPerAddressMax: 100,
+    /** Time from connecting to a successful login. */
+    loginMs: 1 * minute,
+    /** Silence before a session is closed without update (RFC 1939 3 asks for 10 minutes at least). */
+    idleMs: 11 * minute,
+    /** How long a stopping service waits for commands that run. */
+    drainMs: 10 * second,
+    /** A command line (RFC 2449 4 asks for 255; AUTH carries more). */
+    lineBytesMax: 4 * kib,
+    errorsMax: 20,
+  },
+  /** Thread pools (Piscina): waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
+  pool: {
+    passwordQueueMax: 2048,
+    /** Waiting tasks of one account or address, so that a storm on one leaves room for the others. */
+    passwordLaneMax: 256,
+    passwordMs: 20 * second,
+    /** Security keys, signed profiles and pictures. */
+    keyQueueMax: 256,
+    keyMs: 10 * second,
+    patternQueueMax: 1024,
+    patternMs: 500,
+    /** Heap of a thread that runs strangers' patterns. */
+    patternHeapMib: 64,
+    readQueueMax: 256,
+    readMs: 60 * second,
+    /** A thread without work is let go after this. */
+    idleMs: 2 * minute,
+    /** Time a thread may take to start. */
+    startMs: 15 * second,
+  },
+  /** Filter patterns. */
+  pattern: {
+    /** Characters of one pattern. */
+    lengthMax: 1024,
+    /** Patterns in one task, and texts they are tried on. */
+    patternsMax: 1000,
+    textsMax: 1000,
+    /** Compiled patterns a thread keeps. */
+    compiledMax: 1000,
+  },
+  /** Passwords that were verified lately. */
+  recall: {
+    /** How long a password is recognised without hashing. */
+    ttlMs: 5 * minute,
+    /** Some 150 bytes each. */
+    entriesMax: 50_000,
+  },
+  /** Guessing (specification, Limits; api-semantics 2.6). A window begins with its first failure. */
+  attempts: {
+    passwordFailuresMax: 12,
+    passwordMs: 2 * minute,
+    /** One-time codes and security keys. */
+    factorFailuresMax: 6,
+    factorMs: 3 * minute,
+    /** Failures from one network at whatever accounts; an office behind one address forgets passwords, too. */
+    networkFailuresMax: 300,
+    networkMs: 5 * minute,
+    /** Questions about names nobody has before a login, from one network, and through one token that tells no address. */
+    namesMax: 30,
+    namesUnplacedMax: 600,
+    namesMs: 2 * minute,
+    /** A network from which an account was entered keeps its own count of failures for this long. */
+    knownMs: 30 * day,
+    knownRefreshMs: 1 * day,
+    /** Attempts at one account that wait while as many as may fail are being checked; more are refused. */
+    waitingMax: 256,
+    /** A refused attempt is answered after this, so that guessing without pause costs the guesser and not the service. */
+    refusalMs: 500,
+    /** Refused attempts that are held back at once, in all and for one account; more are answered at once. */
+    heldMax: 1024,
+    heldPerAccountMax: 256,
+  },
+  /** What opens an account beside its password. */
+  credential: {
+    /** Application passwords of one account with the same selector: so many are hashed at a login. */
+    aspsPerSelectorMax: 4,
+    /** Milliseconds an application password may live unused, when its life is bounded at all. */
+    aspTtlMax: 3650 * day,
+    /** Security keys of one account. */
+    keysMax: 50,
+    /** A login that waits for its second factor. */
+    nonceMs: 10 * minute,
+    /** A seed that was shown and not yet confirmed. */
+    seedPendingMs: 6 * hour,
+    /** A temporary password, from the moment it can be used. */
+    temporaryMs: day,
+    /** How far ahead it may begin. */
+    temporaryAheadMax: 365 * day,
+    /** A login with a password that was looked up among breached ones this recently does not ask again. */
+    pwnedMs: 14 * day,
+    /** After nobody answered, nobody is asked for this long. */
+    pwnedRetryMs: 5 * minute,
+  },
+  /** The log of logins. */
+  authLog: {
+    /** Events of the same key within this are one entry. */
+    mergeMs: 6 * hour,
+    /** Entries remembered for merging, and entries that wait to be written; more are written at once. */
+    rememberedMax: 20_000,
+    pendingMax: 5000,
+    /** Entries wait this long for more of their kind. */
+    gatherMs: 200,
+    /** When an account was last entered is written at most this often. */
+    loginMs: minute,
+    sweepMs: 10 * minute,
+    sweepRowsMax: 1000,
+  },
+  /** Rows read a moment ago (store/recent.ts). */
+  recent: {
+    /** How long a change made by another process may go unnoticed. */
+    maxAgeMs: 250,
+    entriesMax: 10_000,
+  },
+  /** Sealed secrets. */
+  seal: {
+    /** Stretched keys kept. Nearly everything is under the few salts of the last starts. */
+    keysMax: 1000,
+  },
+  /** What may be lost: counters, challenges, throttles. */
+  cache: {
+    /** Entries; when there are more, those that would end first go first. Some 200 bytes each. */
+    entriesMax: 1_000_000,
+    /** Writes that are not on their way to the disk yet; more is a busy answer. */
+    pendingMax: 50_000,
+    /** How long changes gather before they are written. */
+    paceMs: 250,
+    /** How often ended entries are swept out, and how many in one go (a few milliseconds). */
+    sweepMs: 1 * second,
+    sweepEntriesMax: 2000,
+    /** Entries that are looked at when the cache is opened (some 100 ms). */
+    walkEntriesMax: 100_000,
+    /** How long closing waits for the last write. */
+    closeMs: 5 * second,
+  },
+  /** Security keys (api-semantics 3.3). */
+  webauthn: {
+    challengeMs: 1 * hour,
+    /** Hexadecimal digits of a credential id. */
+    rawIdLengthMax: 2048,
+    /** Hexadecimal digits of what a browser sends: more than any authenticator makes. */
+    answerLengthMax: 1 * mib,
+  },
+  /** The range protocol for breached passwords. */
+  pwned: {
+    /** A padded answer has some 1000 lines of 40 bytes. */
+    answerBytesMax: 256 * kib,
+    /** Lookups at once; more count as unanswered. */
+    inFlightMax: 64,
+  },
+  /** Names (api-semantics 1.4, wire-details 5). */
+  name: {
+    usernameLengthMax: 128,
+    /** RFC 5321 4.5.3.1.1. */
+    localPartBytesMax: 64,
+    domainLengthMax: 253,
+    /** The text beside the star of a wildcard address (api-semantics 10.2). */
+    wildcardPartLengthMax: 32,
+    /** Keywords on one message, and characters of one. */
+    keywordsMax: 100,
+    keywordLengthMax: 100,
+    /** Ranges and characters of one message set such as `1,2,5:9`. */
+    rangesMax: 20_000,
+    setLengthMax: 256 * kib,
+    mailboxDepthMax: 128,
+    mailboxPartLengthMax: 512,
+    sessionLengthMax: 255,
+    metaDataBytesMax: 1 * mib,
+  },
+  password: {
+    /** Characters of a password that is presented or set. */
+    lengthMax: 256,
+    /** Characters of a stored hash (the longest form, an argon2 with long salt, has some 250). */
+    storedLengthMax: 512,
+    /** Bytes of a stored hash; fewer could be met by chance. */
+    hashBytesMin: 16,
+    /** What one verification of an imported hash may cost: each of these is two to four seconds of one core. */
+    pbkdf2RoundsMax: 5_000_000,
+    shaCryptRoundsMax: 2_000_000,
+    bcryptCostMax: 15,
+    argon2KibMax: 256 * kib,
+    argon2KibPassesMax: 2048 * kib,
+    argon2LanesMax: 64,
+  },
+  /** Connections to hosts that users and operators name (net/outward.ts). */
+  outward: {
+    /** Name and connection together. */
+    connectMs: 10 * second,
+    /** One DNS question, asked twice. */
+    resolveMs: 3 * second,
+    /** Addresses of one name that are looked at. */
+    addressesMax: 32,
+    /** Names that wait for the operating system's own lookup. */
+    lookupsWaitingMax: 100,
+  },
+  /** The loops over rows that are due (jobs/loop.ts). */
+  loop: {
+    /** A loop looks at the clock at least this often, so that a changed wall clock is noticed. */
+    pollMs: 5 * second,
+    /** Wait after storage refused a claim. */
+    retryMs: 1 * second,
+    /** How long a stopping service waits for what is in flight before it cuts it off. */
+    drainMs: 10 * second,
+  },
+  /** Update streams (http/api/updates.ts). */
+  updates: {
+    /** Streams of one account at once. */
+    streamsMax: 500,
+    /** Changes that wait for a slow client; more are read from the database when it takes them. */
+    bufferLengthMax: 200,
+    /** Changes read in one go, all folders together, and for each folder at least. */
+    replayRows: 200,
+    replayRowsMin: 10,
+    /** Changes a client that was away is told one by one; after more it is told to look for itself. */
+    replayMax: 20_000,
+    /** What a client is asked to wait before it comes back. */
+    retryMs: 5 * second,
+  },
+  /** Files stored for composing. */
+  storage: {
+    /** Bytes of one file as sent (api-semantics 5.1). */
+    fileBytesMax: 64 * mib,
+    filesMax: 10_000,
+    filenameLengthMax: 255,
+  },
+  /** Address registers. */
+  register: {
+    /** Entries of one account; the least lately used go. */
+    entriesMax: 5000,
+    /** Uses that wait to be written; more are forgotten, since an address comes again. */
+    pendingMax: 10_000,
+    /** How long they wait, so that a storm is one unit. */
+    flushMs: 2 * second,
+    /** Addresses of one message. */
+    addressesMax: 100,
+  },
+  /** Domain aliases and access lists. */
+  domain: {
+    /** Entries of one tag. */
+    entriesMax: 10_000,
+    /** Accounts renamed at once when a domain gets another name. */
+    renamesInFlightMax: 64,
+  },
+  /** Messages whose time is over. */
+  expiry: {
+    /** The first round comes so long after the start, the next ones so long after each other. */
+    roundMs: 15 * minute,
+    /** Messages taken away in one command, and folders worked on at once. */
+    batchMessages: 500,
+    inFlightMax: 2,
+  },
+  /** Counting what an account uses. */
+  quota: {
+    /** Messages counted before the loop is let go. */
+    sliceRows: 20_000,
+    /** Accounts counted at once. */
+    inFlightMax: 4,
+  },
+  /** Mailboxes. */
+  mailbox: {
+    /** A mailbox with more messages is emptied in pieces of so many before it is deleted. */
+    pieceMessages: 5000,
+  },
+  /** Messages for new users. */
+  welcome: {
+    templatesMax: 10,
+    templateBytesMax: 256 * kib,
+  },
+  /** Deleted accounts. */
+  removal: {
+    /** Rows in one unit: some milliseconds of the writer. */
+    batchRows: 500,
+  },
+  /** Messages written over the API (api-semantics 5.3). */
+  compose: {
+    /** Addresses of one field; how many may get a message is a setting. */
+    addressesMax: 10_000,
+    headersMax: 500,
+    textLengthMax: 1 * mib,
+    /** With the data of pictures in it. */
+    htmlLengthMax: 12 * mib,
+    attachmentsMax: 500,
+    /** Of one attachment as text: 25 MiB in base64 and some white space. */
+    attachmentLengthMax: 36 * mib,
+  },
+  /** Search (store/search.ts). */
+  search: {
+    /** Characters of a query. */
+    queryLengthMax: 1024,
+    /** Trigrams by which a long text is looked up. */
+    gramsMax: 24,
+    /** Bodies that would have to be looked into before the index of words is asked which need not be. */
+    sureMin: 300,
+    /** Bodies that are looked up one by one; more are met by going through the folders. */
+    byBodyMax: 20_000,
+    /** Rows read in one go. */
+    sliceRows: 2000,
+    /** Decoded texts kept during one search (of 256 KiB at most, some KiB mostly). */
+    textsMax: 200,
+    /** Hits of earlier searches kept by a thread, 16 bytes each; every search counts as a thousand more. */
+    cachedMax: 1_000_000,
+    /** Bodies looked up for indexing in one go. */
+    indexDocs: 32,
+    /** Characters of text indexed in one unit: some milliseconds of the writer. */
+    indexUnitLength: 64 * kib,
+    /** Pause between two units, so that deliveries come first. */
+    indexPauseMs: 5,
+  },
+  /** Tasks that outlive the call that asked for them (jobs/tasks.ts). */
+  task: {
+    /** Accounts whose tasks run at once. */
+    inFlightMax: 4,
+    /** Due tasks that are looked at for one that may run. */
+    aheadMax: 500,
+    /** A task that was not heard of for this long is taken again. */
+    leaseMs: 1 * minute,
+    /** Wait after a failure that may pass, times the number of tries. */
+    retryMs: 5 * second,
+    attemptsMax: 10,
+    /** How long a result can be looked up. */
+    keepMs: 30 * day,
+    sweepMs: 1 * hour,
+    sweepRowsMax: 1000,
+    /** Messages that a task changes in one command. */
+    batchMessages: 500,
+  },
+  /** Moving mail and accounts in and out. */
+  transfer: {
+    /** Names of messages asked about in one call. */
+    keysMax: 1000,
+    keyLengthMax: 512,
+    /** Identifiers of one call. */
+    identifiersMax: 10_000,
+    /** Messages, and bytes of them, sent in one call; a larger message goes alone. */
+    batchMessages: 100,
+    batchBytes: 512 * kib,
+    /** Calls under way for one account: one is read while another is stored. */
+    callsMax: 3,
+    /** Messages being stored at once for one call. */
+    storingMax: 32,
+    /** Calls of one command under way at once. */
+    connectionsMax: 64,
+    /** Time one call may take. */
+    callMs: 10 * minute,
+    /** The line before each message. */
+    headBytesMax: 64 * kib,
+    /** First and last wait before a call that met a busy service is made again. */
+    retryMsMin: 100,
+    retryMsMax: 60 * second,
+    /** A message up to this size is read at once; a larger one streams. */
+    wholeBytesMax: 1 * mib,
+    /** Files of a Maildir read at once for each account. */
+    readingMax: 8,
+    /** A whole export, and one record of it. */
+    exportBytesMax: 16 * 1024 * mib,
+    recordBytesMax: 32 * mib,
+    /** Time an import of accounts may take once it has arrived. */
+    importMs: 1 * hour,
+    /** Accounts or tags of one export. */
+    chosenMax: 100_000,
+    /** A line of an mbox file that is held; a longer one is taken in pieces. */
+    lineBytesMax: 64 * kib,
+    /** Lists beside the messages of a Maildir. */
+    listBytesMax: 1 * mib,
+  },
+  /** Audits. */
+  audit: {
+    /** Messages copied, and ended, in one unit. */
+    batchMessages: 200,
+    /** Messages looked up at once for an export. */
+    pageMessages: 100,
+    /** How often audits that are over are looked for. */
+    roundMs: 5 * minute,
+  },
+  /** Events and webhooks (jobs/webhooks.ts). */
+  webhook: {
+    /** Subscriptions of one service; all are held in memory. */
+    subscriptionsMax: 1000,
+    /** Patterns of one subscription. */
+    typesMax: 100,
+    typeLengthMax: 128,
+    urlLengthMax: 2048,
+    secretLengthMin: 16,
+    secretLengthMax: 256,
+    /** Events matched in one unit. */
+    fanoutEventsMax: 500,
+    /** Deliveries written in one unit; more subscribers for one event make it larger, fewer events fit. */
+    fanoutDeliveriesMax: 2000,
+    /** Runs in flight at one endpoint that answers well; it starts with one and doubles. */
+    windowMax: 32,
+    /** Deliveries of one subject claimed together and sent one after the other. */
+    runLengthMax: 64,
+    /** Calls in flight in all; each endpoint may have one beyond it, so that no other can starve it. */
+    inFlightMax: 512,
+    /** Connections to one origin, whatever number of endpoints it has. */
+    connectionsMax: 64,
+    /** Deliveries of one endpoint held in memory, tried and untried. */
+    aheadMax: 1024,
+    /** Deliveries of one endpoint that may wait for another try while new ones still start. */
+    triedMax: 512,
+    /** Bytes of an answer that are read; the rest is cut off and changes nothing. */
+    answerBytesMax: 64 * kib,
+    redirectsMax: 3,
+    /** Wait after a first failure, doubled after each further one up to the cap, a fifth of it random. */
+    retryMs: 10 * second,
+    retryMsMax: 12 * hour,
+    /** Attempts before a delivery is dead: with these waits the last one comes 34 hours after the first. */
+    attemptsMax: 15,
+    /** Longest wait an endpoint can ask for with Retry-After. */
+    retryAfterMsMax: hour,
+    /** Wait before an endpoint that failed twice in a row is tried with anything, doubled up to the cap. */
+    restMs: 1 * second,
+    restMsMax: 5 * minute,
+    /** A delivery that failed for this long lets later ones of its subject pass. */
+    blockMs: hour,
+    /** So many failures in a row, the first of them so long ago, pause an endpoint. */
+    pauseFailures: 10,
+    pauseMs: hour,
+    /** Age of the event at which a delivery is given up for good, waiting or dead. */
+    keepMs: 30 * day,
+    /** How often old deliveries are looked for, and how many go in one unit. */
+    sweepMs: 10 * minute,
+    sweepRowsMax: 1000,
+    /** How often the log hears of deliveries that are late. */
+    reportMs: minute,
+    /** Figures for the metrics are this fresh. */
+    figuresMs: 5 * second,
+  },
+  /** Certificates of host names; all are held in memory, ready for a handshake. */
+  certificate: {
+    /** How often certificates in files are looked at for a change. */
+    filesMs: 30 * second,
+    certificatesMax: 5000,
+    /** Characters of a certificate with its chain, and of a private key, in PEM. */
+    textLengthMax: 128 * kib,
+    keyLengthMax: 32 * kib,
+    /** Certificates in one chain, and names of one certificate. */
+    chainMax: 20,
+    namesMax: 1000,
+    descriptionLengthMax: 255,
+  },
+  /** Keys that sign outgoing mail. */
+  dkim: {
+    keysMax: 100_000,
+    rsaBits: 2048,
+    rsaBitsMin: 1024,
+    /** A signature takes some 5 ms of the main loop at this size. */
+    rsaBitsMax: 4096,
+    /** Opened keys that are kept. */
+    cachedMax: 1000,
+  },
+  /** Filters, autoreplies and what is kept about their decisions. */
+  filter: {
+    /** Characters of one condition, unless it is an expression (`pattern.lengthMax`). */
+    conditionLengthMax: 255,
+    nameLengthMax: 255,
+    /** Forwarding targets of one filter. */
+    targetsMax: 50,
+    /** Characters of one header field, all its values together, that filters see. */
+    headerCharactersMax: 64 * kib,
+    /** Steps of expressions that are tried on the main loop for one message (about 1 ns each); costlier ones go to a thread. */
+    inlineStepsMax: 300_000,
+    /** Time that all expressions of one message have on a thread before the one that runs counts as not matching. */
+    patternMs: 100,
+    /** Time for all of them with those that are tried again without it. */
+    patternsMs: 300,
+    /** Times an expression may take too long before its filter is disabled. */
+    offencesMax: 3,
+    /** Expressions of one account that may be killed one after the other before it rests, so long the first time. */
+    killsFree: 3,
+    restMs: 2 * second,
+    restMsMax: 1 * minute,
+    /** Accounts whose compiled filters are kept. */
+    cachedMax: 5000,
+    /** How long decisions can be looked up, and how many go in one sweep. */
+    traceMs: 3 * day,
+    sweepMs: 10 * minute,
+    sweepRowsMax: 2000,
+  },
+  autoreply: {
+    nameLengthMax: 128,
+    subjectLengthMax: 2048,
+    textLengthMax: 128 * kib,
+    /** Autoreplies of one account in a day. */
+    dayMax: 2000,
+    /** Wait behind two answers to one sender for this long at least, whatever the setting says. */
+    intervalMsMin: minute,
+  },
+  /** Mail on its way out (jobs/relay.ts). */
+  outbound: {
+    /** Transactions at once, to everybody and to one lane (a domain, or the relay). */
+    inFlightMax: 100,
+    lanesMax: 200,
+    laneInFlightMax: 10,
+    /** Recipients of one transaction (RFC 5321 4.5.3.1.8). */
+    recipientsMax: 100,
+    /** Due targets that are looked at in one go. */
+    aheadMax: 500,
+    /** Messages over one connection, and how long it is kept without work. */
+    connectionMessagesMax: 100,
+    connectionIdleMs: 5 * second,
+    connectionsMax: 200,
+    /** Hosts of one domain that are tried, and how long their names are remembered. */
+    hostsMax: 5,
+    routeMs: 5 * minute,
+    routesMax: 5000,
+    connectMs: 30 * second,
+    /** Silence within a session (RFC 5321 4.5.3.2 asks for minutes). */
+    replyMs: 5 * minute,
+    /** A whole transaction. */
+    transactionMs: 15 * minute,
+    /** HTTP targets: the whole call, and bytes of the message that go into the form's text field. */
+    httpMs: 60 * second,
+    httpBodyBytesMax: 500 * kib,
+    answerBytesMax: 64 * kib,
+    /** Wait before a lane whose hosts cannot be reached is tried again with anything. */
+    restMs: 30 * second,
+    /** Delay after which a sender is told that a message still waits. */
+    warnMs: 4 * hour,
+    /** Characters of a server's answer that are kept. */
+    responseLengthMax: 500,
+    /** Bytes of the original that a report carries: all of it up to this, else its header alone. */
+    reportBytesMax: 64 * kib,
+    /** How long a message that is done can be looked up. */
+    keepMs: 7 * day,
+    sweepMs: 10 * minute,
+    sweepRowsMax: 1000,
+    /** Received lines of a message that is forwarded; more is a loop. */
+    receivedLinesMax: 30,
+    /** Keyed loop headers of one message that are looked at. */
+    loopHeadersMax: 100,
+    /** How long a rewritten sender takes bounces. */
+    srsMs: 30 * day,
+  },
+  time: { second, minute, hour, day },
+} as const

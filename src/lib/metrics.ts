@@ -1,0 +1,56 @@
+// The counters and histograms of one service, in one registry (prom-client).
+//
+// A registry belongs to a service, not to the process, so that two services in one test process do not mix. Label
+// values are from closed sets; a value a stranger chose is never a label (wire-details 1).
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = ReturnType<typeof makeMetrics>
+
+const prefix = 'wildduck_'
+
+/** Makes the metrics of one service. Names keep the prefix that dashboards of this API know. */
+export function makeMetrics(version: string) {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name: prefix + name, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Gauge({ name: prefix + name, help, labelNames, registers })
+  const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
+    new Histogram({ name: prefix + name, help, buckets, labelNames, registers })
+  const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
+
+  gauge('info', 'The running service', ['version']).labels(version).set(1)
+  gauge('up', 'Whether the service is up').set(1)
+  return {
+    registry,
+    /** Makes a gauge whose value is read when someone asks. */
+    observe(name: string, help: string, read: () => number): void {
+      new Gauge({
+        name: prefix + name,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        },
+      })
+    },
+    apiRequests: counter('api_requests_total', 'HTTP requests', ['method', 'route', 'status']),
+    apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
+    authAttempts: counter('auth_attempts_total', 'Authentication attempts', ['service', 'scope', 'result']),
+    connections: counter('connections_total', 'Accepted connections', ['service']),
+    sessions: gauge('sessions', 'Open sessions', ['service']),
+    commands: counter('commands_total', 'Protocol commands', ['service', 'command', 'result']),
+    messages: counter('messages_total', 'Messages stored', ['source']),
+    deliveries: counter('deliveries_total', 'Recipients answered at delivery', ['service', 'result']),
+    writerBatches: counter('writer_batches_total', 'Transactions', ['result']),
+    writerUnits: histogram('writer_batch_units', 'Units in one transaction', [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
+    writerSeconds: histogram('writer_batch_seconds', 'Time from sending a batch to its commit', seconds),
+    actors: gauge('actors', 'Users with an actor in memory'),
+    poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
+    webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
+    relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
+  }
+}

@@ -1,0 +1,26 @@
+// The program's own files: its version and its threads, whether it runs from the source tree or from the one executable
+// that `npm run build` makes. A bundle says so by two constants that the bundler puts in; nothing else may ask where the
+// program lies.
+
+import { readFileSync } from 'node:fs'
+
+declare const TEAL_VERSION: string
+declare const TEAL_FOLDER: string
+
+const bundled = typeof TEAL_VERSION === 'string'
+
+/** Told in greetings, /health and the metrics. */
+export const version: string = bundled ? TEAL_VERSION : sourceVersion()
+
+export type ThreadName = 'key' | 'password' | 'pattern' | 'query' | 'writer'
+
+/** The file a thread starts from. */
+export function threadFile(name: ThreadName): URL {
+  if (bundled) return new URL(`file://${TEAL_FOLDER}/${name}.cjs`)
+  return new URL(`../../workers/${name}.ts`, import.meta.url)
+}
+
+function sourceVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

@@ -1,0 +1,168 @@
+// Checking what a security key answers (Web Authentication Level 3, 7.1 and 7.2), by @simplewebauthn/server. For the
+// thread of keys: the library takes long to load.
+//
+// Whatever is wrong with an answer, the fault says what in words of ours: the answer is a stranger's, the library's
+// errors are not for them. Attestation was asked for as none, so only forms without a certificate are taken; the library
+// would otherwise follow addresses that a stranger's certificate names.
+
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { Fault, type FaultCode } from '../fault.ts'
+import type { AssertionInput, AttestationInput, Credential } from './key-tasks.ts'
+import { algorithms } from './webauthn.ts'
+
+type Library = typeof import('@simplewebauthn/server')
+
+/** The key that a registration brings. @throws Fault InvalidAttestation with the reason */
+export async function checkAttestation(input: AttestationInput): Promise<Credential> {
+  const refuse = refusing('InvalidAttestation')
+  const [rawId, clientData, attestation] = bytes(refuse, input.rawId, input.clientDataJSON, input.attestationObject)
+  const problem = clientProblem(clientData, 'webauthn.create', input)
+  if (problem !== undefined) return refuse(problem)
+  const library: Library = await import('@simplewebauthn/server')
+  const id = base64url(rawId)
+  const result = await library
+    .verifyRegistrationResponse({
+      response: {
+        ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
+        response: {
+          clientDataJSON: base64url(clientData),
+          attestationObject: base64url(await bare(refuse, attestation)),
+        },
+      },
+      expectedChallenge: base64url(Buffer.from(input.challenge, 'hex')),
+      expectedOrigin: input.origin,
+      expectedRPID: input.rpId,
+      requireUserVerification: false,
+      supportedAlgorithmIDs: [...algorithms],
+    })
+    .catch(cause => refuse(reasonOf(cause), cause))
+  if (!result.verified) return refuse('its signature is not right')
+  const { credential } = result.registrationInfo
+  if (credential.id !== id) return refuse('it is for another key')
+  if (!(await isUsable(credential.publicKey))) return refuse('its public key is none')
+  const publicKey = Buffer.from(credential.publicKey).toString('hex')
+  return { rawId: rawId.toString('hex'), publicKey, counter: credential.counter }
+}
+
+/** The signature counter to store, 0 where the key has none. @throws Fault InvalidAssertion with the reason */
+export async function checkAssertion(input: AssertionInput): Promise<{ counter: number }> {
+  const refuse = refusing('InvalidAssertion')
+  const [clientData, data, signature] = bytes(refuse, input.clientDataJSON, input.authenticatorData, input.signature)
+  const problem = clientProblem(clientData, 'webauthn.get', input)
+  if (problem !== undefined) return refuse(problem)
+  const library: Library = await import('@simplewebauthn/server')
+  const id = base64url(Buffer.from(input.credential.rawId, 'hex'))
+  const result = await library
+    .verifyAuthenticationResponse({
+      response: {
+        ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
+        response: {
+          clientDataJSON: base64url(clientData),
+          authenticatorData: base64url(data),
+          signature: base64url(signature),
+        },
+      },
+      expectedChallenge: base64url(Buffer.from(input.challenge, 'hex')),
+      expectedOrigin: input.origin,
+      expectedRPID: input.rpId,
+      credential: {
+        id,
+        publicKey: new Uint8Array(Buffer.from(input.credential.publicKey, 'hex')),
+        counter: input.credential.counter,
+      },
+      requireUserVerification: false,
+    })
+    .catch(cause => refuse(reasonOf(cause), cause))
+  if (!result.verified) return refuse('its signature is not right')
+  return { counter: result.authenticationInfo.newCounter }
+}
+
+type Refuse = (reason: string, cause?: unknown) => never
+
+function refusing(code: FaultCode & ('InvalidAttestation' | 'InvalidAssertion')): Refuse {
+  const what = code === 'InvalidAttestation' ? 'The registration' : 'The answer of the security key'
+  return (reason, cause) => {
+    throw new Fault(code, { text: `${what} is refused: ${reason}`, cause })
+  }
+}
+
+function bytes(refuse: Refuse, ...texts: readonly [string, string, string]): [Buffer, Buffer, Buffer] {
+  const [a, b, c] = texts.map(text => {
+    if (!/^(?:[0-9a-f]{2})+$/i.test(text)) return refuse('it holds something that is not hexadecimal')
+    return Buffer.from(text, 'hex')
+  })
+  return a === undefined || b === undefined || c === undefined ? refuse('a part is missing') : [a, b, c]
+}
+
+/** What the library checks too, told apart so that the caller learns which it was (7.1 steps 5 to 11, 7.2 steps 9 to 13). */
+function clientProblem(
+  data: Buffer,
+  type: string,
+  asked: { readonly challenge: string; readonly origin: string },
+): string | undefined {
+  const client = parsed(data)
+  if (client === undefined) return 'clientDataJSON is no JSON object'
+  if (client.type !== type) return 'it is for another purpose'
+  if (client.challenge !== base64url(Buffer.from(asked.challenge, 'hex'))) return 'it is for another challenge'
+  if (client.origin !== asked.origin) return 'it comes from another origin'
+  return client.crossOrigin === true ? 'it comes from a page inside another' : undefined
+}
+
+function parsed(data: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(data.toString('utf8'))
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The attestation object, if its form is none or self-signed. */
+async function bare(refuse: Refuse, attestation: Buffer): Promise<Buffer> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
+  const object = attempt(() => decodeAttestationObject(new Uint8Array(attestation)))
+  const format: unknown = attempt(() => object?.get('fmt'))
+  if (format === 'none') return attestation
+  const statement = attempt(() => object?.get('attStmt'))
+  if (format === 'packed' && attempt(() => statement?.get('x5c')) === undefined) return attestation
+  return refuse(object === undefined ? 'attestationObject is no CBOR' : 'its attestation form was not asked for')
+}
+
+/** Whether a COSE_Key is one that can be verified with: a point of the curve, an RSA modulus of some size. */
+async function isUsable(publicKey: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers')
+  const key = attempt(() => decodeCredentialPublicKey(publicKey) as unknown as Map<number, unknown>)
+  const part = (label: number) => {
+    const value = key?.get(label)
+    return value instanceof Uint8Array ? base64url(Buffer.from(value)) : ''
+  }
+  const jwk: JsonWebKey =
+    key?.get(3) === -7
+      ? { kty: 'EC', crv: 'P-256', x: part(-2), y: part(-3) }
+      : { kty: 'RSA', n: part(-1), e: part(-2) }
+  const made = attempt(() => createPublicKey({ key: jwk, format: 'jwk' }))
+  if (made === undefined) return false
+  return made.asymmetricKeyType === 'ec' || (made.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+}
+
+function attempt<Value>(task: () => Value): Value | undefined {
+  try {
+    return task()
+  } catch {
+    return undefined
+  }
+}
+
+/** The library's texts in the few words that matter. */
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : ''
+  if (/RP ID/i.test(text)) return 'it is for another relying party'
+  if (/counter/i.test(text)) return 'its counter did not grow, the key may have been copied'
+  if (/present/i.test(text)) return 'nobody touched the key'
+  if (/public key alg/i.test(text)) return 'its algorithm was not asked for'
+  return 'it is malformed'
+}
+
+function base64url(data: Buffer): string {
+  return data.toString('base64url')
+}

@@ -1,0 +1,221 @@
+// The listeners of the service: opened as the configuration says, each with just what its sessions need.
+//
+// They close in reverse order. What a protocol asks of the store, the actors and the credentials is handed over here as
+// functions and plain values, so that no front end knows another one or the core. A listener that cannot be opened fails
+// the whole start: a service that is half there would be taken for a whole one.
+
+import assert from 'node:assert'
+import type { Caller as AccessCaller } from '#actors/access.ts'
+import type { DropRecipient } from '#actors/drop.ts'
+import { encrypted } from '#actors/encryption.ts'
+import { Submission, type SubmissionRecipient } from '#actors/submission.ts'
+import { transferMessages } from '#actors/user/transfer.ts'
+import type { ListenerName } from '#config'
+import type { Closers, Core } from '#core'
+import { type Caller, isRole } from '#http/access.ts'
+import type { DailyCounter } from '#http/api/users.ts'
+import { apiEndpoints } from '#http/endpoints.ts'
+import { Exchange } from '#http/exchange.ts'
+import { HttpCertificates } from '#http/secure.ts'
+import { type HttpServer, listenHttp } from '#http/server.ts'
+import { Tally } from '#http/tally.ts'
+import { type ImapDependencies, ImapServer } from '#imap/server.ts'
+import type { Tasks } from '#jobs/tasks.ts'
+import { limits } from '#lib/limits.ts'
+import { watchPair } from '#net/pair-files.ts'
+import { TlsStore } from '#net/tls.ts'
+import { listenPop3, type Pop3Dependencies } from '#pop3/server.ts'
+import type { MailDrop, Speaker } from '#smtp/drop.ts'
+import { startSmtp } from '#smtp/server.ts'
+import type { Received } from '#store/blobs.ts'
+import { ownCertificate } from './own-certificate.ts'
+import { apiDeps } from './service-api.ts'
+
+/** Where each listener that runs is found. */
+export type Listeners = { [Name in ListenerName]?: { host: string; port: number } }
+
+/** Opens every listener that is enabled. `strict` is for tests: see ServiceOptions. @throws Fault PortInUse, ConfigInvalid */
+export async function listenAll(
+  core: Core,
+  tasks: Tasks,
+  how: { readonly strict: boolean },
+  closers: Closers,
+): Promise<Listeners> {
+  const { config } = core
+  const open: Listeners = {}
+  const add = (service: ListenerName, listener: { close(): unknown; address: { host: string; port: number } }) => {
+    closers.add(() => listener.close())
+    open[service] = { ...listener.address }
+  }
+  const tls = await provideTls(core, closers)
+  const imap = new ImapServer(imapDependencies(core, tls))
+  if (config.api.enabled) {
+    const server = await listenApi(core, tasks, imap, how, closers)
+    closers.add(() => server.close())
+    open.api = { host: server.host, port: server.port }
+  }
+  for (const service of ['lmtp', 'smtp'] as const) {
+    const { enabled, host, port } = config[service]
+    if (enabled) add(service, await startSmtp({ service, host, port, ...dropOptions(core, tls) }))
+  }
+  for (const service of ['submission', 'submissions'] as const) {
+    const { enabled, host, port } = config[service]
+    if (enabled) add(service, await startSmtp({ service, host, port, ...submissionOptions(core, tls) }))
+  }
+  for (const service of ['imap', 'imaps'] as const) {
+    const { enabled, host, port } = config[service]
+    if (enabled) add(service, await imap.listen({ host, port, implicitTls: service === 'imaps' }))
+  }
+  for (const service of ['pop3', 'pop3s'] as const) {
+    const { enabled, host, port } = config[service]
+    const at = { host, port, implicitTls: service === 'pop3s' }
+    if (enabled) add(service, await listenPop3(pop3Dependencies(core, tls), at))
+  }
+  return open
+}
+
+async function listenApi(
+  core: Core,
+  tasks: Tasks,
+  imap: ImapServer,
+  { strict }: { strict: boolean },
+  closers: Closers,
+) {
+  const { config, log, metrics, access } = core
+  const { host, port, cors, secure } = config.api
+  const identify = async (token: string | null) => callerOf(await access.identify(token))
+  const endpoints = apiEndpoints(apiDeps(core, tasks, imap))
+  const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
+  return secure ? listenHttps(core, exchange, closers) : listenHttp(exchange, { host, port })
+}
+
+/** What the listeners need that take mail from other servers. */
+function dropOptions(core: Core, tls: TlsStore) {
+  const { config, log, metrics } = core
+  const bounds = { messageBytesMax: config.mail.maxSize }
+  return { hostname: config.hostname, drop: mailDrop(core), tls, bounds, log, metrics }
+}
+
+/** What the submission listeners need: who may come in, and what becomes of what an account sends. */
+function submissionOptions(core: Core, tls: TlsStore) {
+  const { config, system, sequence, settings, drop, cache, bodies, log, metrics, credentials } = core
+  const { hostname } = config
+  const submission = new Submission({ system, sequence, settings, drop, cache, hostname })
+  const mail: MailDrop<SubmissionRecipient, Received> = {
+    sender: (address, { user }) => submission.sender(String(user), address),
+    recipient: (address, { user }) => submission.recipient(String(user), address),
+    open: () => bodies.intake(config.mail.maxSize),
+    async deliver(received, { from, recipients, utf8, speaker }) {
+      const { user, protocol, id } = speaker
+      try {
+        return await submission.deliver(received, { user: String(user), from, recipients, protocol, id, utf8 })
+      } finally {
+        await received.discard()
+      }
+    },
+  }
+  return {
+    ...{ hostname, tls, log, metrics, drop: mail },
+    cleartext: config.auth.cleartext,
+    bounds: { messageBytesMax: config.mail.maxSize },
+    async authenticate(username: string, password: string, { id, remoteAddress: ip }: Speaker): Promise<string> {
+      const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session: id, ip } as const
+      const { user } = await credentials.authentication.authenticate(attempt)
+      return user
+    },
+  }
+}
+
+function pop3Dependencies(core: Core, tls: TlsStore): Pop3Dependencies {
+  const { config, system, bodies, settings, metrics, log } = core
+  return {
+    hostname: config.hostname,
+    cleartext: config.auth.cleartext,
+    deleteTo: config.pop3.deleteTo,
+    messagesMax: config.pop3.maxMessages,
+    tls,
+    authenticate: attempt => core.credentials.authentication.authenticate(attempt),
+    transfers: transfers(core),
+    ...{ system, bodies, settings, metrics, log },
+  }
+}
+
+function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
+  const { config, system, bodies, sequence, settings, metrics, log } = core
+  return {
+    hostname: config.hostname,
+    cleartext: config.auth.cleartext,
+    connectionsMax: config.imap.maxConnections,
+    messageBytesMax: config.mail.maxSize,
+    tls,
+    authenticate: attempt => core.credentials.authentication.authenticate(attempt),
+    transfers: transfers(core),
+    scan: (task, options) => core.reads.scan(task, options),
+    transfer: (door, command, transfer) =>
+      transferMessages({ bodies, sequence, reads: core.reads }, door, command, transfer),
+    seal: (user, received) => encrypted({ bodies, reads: core.reads }, user, received),
+    ...{ system, bodies, sequence, settings, metrics, log },
+  }
+}
+
+/** The API over HTTPS, with the certificates that the other listeners use. */
+async function listenHttps(core: Core, exchange: Exchange, closers: Closers): Promise<HttpServer> {
+  const { config, log } = core
+  const { host, port } = config.api
+  const { pair, chosen } = await ownCertificate(config)
+  const certificates = new HttpCertificates(pair, error => log.error({ error }, 'HTTPS could not be started again'))
+  core.certificates.supply(certificates, { initial: chosen ? null : { name: config.hostname, pair } })
+  const server = await listenHttp(exchange, { host, port, tls: certificates.tls })
+  certificates.attach(server)
+  closers.add(() => certificates.close())
+  return server
+}
+
+/** What every other listener speaks TLS with: the own certificate, and by name those that were put in over the API. */
+async function provideTls(core: Core, closers: Closers): Promise<TlsStore> {
+  const { hostname, tls: configured } = core.config
+  const { pair, chosen } = await ownCertificate(core.config)
+  const tls = new TlsStore(pair, configured.minVersion)
+  core.certificates.supply(tls, { initial: chosen ? null : { name: hostname, pair } })
+  if (chosen) {
+    const renew = (pair: { key: string; cert: string }) => {
+      tls.update('', pair.key, pair.cert)
+      core.log.info('the certificate in tls.cert was renewed')
+    }
+    const refused = (error: unknown) => core.log.warn({ error }, 'the certificate in tls.cert was not taken')
+    const watch = watchPair(configured, renew, refused)
+    closers.add(() => watch.close())
+  }
+  return tls
+}
+
+/** What an account moves in a day, in bytes, counted under the names of its limits. */
+function transfers({ cache }: Core) {
+  return {
+    used: (kind: DailyCounter, user: string) => cache.counted(kind, user).used,
+    count: (kind: DailyCounter, user: string, bytes: number) => void cache.count(kind, user, limits.time.day, bytes),
+  }
+}
+
+/** What SMTP and LMTP need of the store and the actors. */
+function mailDrop(core: Core): MailDrop<DropRecipient, Received> {
+  const { drop, bodies, config } = core
+  return {
+    recipient: address => drop.recipient(address),
+    open: () => bodies.intake(config.mail.maxSize),
+    async deliver(received, { from, recipients, speaker }) {
+      const source = speaker.service === 'submissions' ? 'submission' : speaker.service
+      try {
+        return await drop.deliver(received, { from, recipients, source })
+      } finally {
+        await received.discard()
+      }
+    },
+  }
+}
+
+function callerOf(caller: AccessCaller): Caller {
+  assert(isRole(caller.role), 'a stored token has a role of the table')
+  const { role, user, tokenKind, loginAt } = caller
+  return { role, user, tokenKind, loginAt }
+}

@@ -1,0 +1,140 @@
+// Bytes in a named character set to text.
+//
+// Promises: never throws, never returns fewer characters than the bytes hold information for, and is linear in the
+// bytes. Labels are what strangers write, so they are matched loosely and a wrong label is forgiven: text that is
+// valid UTF-8 and labelled as ASCII (or not at all, or as something unknown) is read as UTF-8, else as windows-1252.
+// Stateless on purpose: a caller that streams must cut at a safe place.
+
+import { isAscii, isUtf8 } from 'node:buffer'
+import { TextDecoder } from 'node:util'
+import iconv from 'iconv-lite'
+
+const labelLengthMax = 60
+
+/** Labels that mean "nothing was said": the bytes decide. */
+const unsaid = new Set([
+  '',
+  'usascii',
+  'ascii',
+  'ansix341968',
+  'unknown8bit',
+  'xunknown',
+  'unknown',
+  'default',
+  '8bit',
+  'none',
+])
+
+/** Labels that neither library knows, by the name one of them knows. */
+const synonyms: Readonly<Record<string, string>> = {
+  utf8mb4: 'utf8',
+  unicode11utf8: 'utf8',
+  unicode11utf7: 'utf7',
+  xunicode20utf7: 'utf7',
+  xmacroman: 'macintosh',
+  iso88598i: 'iso88598',
+  iso88596i: 'iso88596',
+  xgbk: 'gbk',
+  gb23121980: 'gbk',
+  ksc56011992: 'cp949',
+  iso885911: 'windows874',
+  iso88591windows31latin1: 'windows1252',
+  xsjis: 'shiftjis',
+  windows31j: 'shiftjis',
+  cp932: 'shiftjis',
+  xeucjp: 'eucjp',
+  xbig5: 'big5',
+}
+
+/**
+ * `bytes` read as `label` (any spelling, `undefined` for none).
+ */
+export function decodeCharset(bytes: Buffer, label: string | undefined): string {
+  if (bytes.length === 0) return ''
+  const name = charsetName(label)
+  if (name === 'iso2022jp' || name === 'iso2022jp2' || name === 'csiso2022jp') return foreign('iso-2022-jp', bytes)
+  if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
+  if (name === 'hzgb2312') return decodeCharset(tildedToHigh(bytes), 'gbk')
+  if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return bytes.toString('latin1')
+  if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
+  if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
+  if (name === 'iso88591' || name === 'latin1') return iconv.decode(bytes, 'windows-1252')
+  if (iconv.encodingExists(name)) return iconv.decode(bytes, name)
+  return foreign(label ?? '', bytes)
+}
+
+/** Bytes that carry no label (raw 8-bit header fields): UTF-8 where valid, else windows-1252. */
+export function decodeUnlabelled(bytes: Buffer): string {
+  return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
+}
+
+function charsetName(label: string | undefined): string {
+  if (label === undefined || label.length > labelLengthMax) return ''
+  const name = label.toLowerCase().replace(/[^a-z0-9]/g, '')
+  return synonyms[name] ?? name
+}
+
+/** Mostly UTF-8 with some broken bytes stays UTF-8; text that has hardly a valid sequence is windows-1252. */
+function forgiving(bytes: Buffer): string {
+  const text = bytes.toString()
+  let broken = 0
+  let whole = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0xfffd) broken++
+    else if (code > 0x7f) whole++
+  }
+  return broken > whole ? iconv.decode(bytes, 'windows-1252') : text
+}
+
+const decoders = new Map<string, TextDecoder>()
+
+/** Through the platform's own tables (WHATWG labels), else as unlabelled bytes. */
+function foreign(label: string, bytes: Buffer): string {
+  const key = label.trim().toLowerCase()
+  let decoder = decoders.get(key)
+  if (!decoder) {
+    try {
+      decoder = new TextDecoder(key)
+    } catch {
+      return decodeUnlabelled(bytes)
+    }
+    decoders.set(decoder.encoding, decoder)
+  }
+  return decoder.decode(bytes)
+}
+
+/** ISO-2022-KR (RFC 1557): between SO and SI each byte lacks its high bit. */
+function shiftedToHigh(bytes: Buffer): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length)
+  let length = 0
+  let shifted = false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === 0x0e) shifted = true
+    else if (byte === 0x0f) shifted = false
+    else if (byte === 0x1b && bytes[at + 1] === 0x24 && bytes[at + 2] === 0x29 && bytes[at + 3] === 0x43) at += 3
+    else out[length++] = shifted && byte > 0x20 ? byte | 0x80 : byte
+  }
+  return out.subarray(0, length)
+}
+
+/** HZ (RFC 1843): between `~{` and `~}` each byte lacks its high bit. */
+function tildedToHigh(bytes: Buffer): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length)
+  let length = 0
+  let shifted = false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    const next = bytes[at + 1]
+    if (byte === 0x7e && next === 0x7b && !shifted) {
+      shifted = true
+      at++
+    } else if (byte === 0x7e && next === 0x7d && shifted) {
+      shifted = false
+      at++
+    } else if (byte === 0x7e && next === 0x7e && !shifted) out[length++] = bytes[at++] as number
+    else out[length++] = shifted && byte > 0x20 ? byte | 0x80 : byte
+  }
+  return out.subarray(0, length)
+}

@@ -1,0 +1,215 @@
+// Transfer encodings off: base64, quoted-printable, uuencode (RFC 2045 6), whole or as a stream.
+//
+// Promises: never throws on what a stranger sent; what is no base64 is passed over, a broken escape stands for itself;
+// linear, and a stream holds a few bytes between chunks whatever it is fed. Chunk borders never change the result.
+
+import { createHash } from 'node:crypto'
+import { Transform, type TransformCallback } from 'node:stream'
+import { limits } from '#lib/limits.ts'
+import { hexDigit } from './words.ts'
+
+/** Bytes `start` to `end` (exclusive) of a message. */
+export type ReadRange = (start: number, end: number) => Buffer | Promise<Buffer>
+
+/** Takes an encoding off piece by piece. */
+export interface Decoder {
+  write(chunk: Buffer): Buffer
+  end(): Buffer
+}
+
+const nothing = Buffer.alloc(0)
+
+/** A decoder for a Content-Transfer-Encoding in lower case; what is not known passes unchanged. */
+export function decoder(encoding: string): Decoder {
+  if (encoding === 'base64') return new Base64Decoder()
+  if (encoding === 'quoted-printable') return new QuotedDecoder()
+  if (/^x-uu|^uuencode/.test(encoding)) return new UuDecoder()
+  return { write: chunk => chunk, end: () => nothing }
+}
+
+/** A whole body with its encoding taken off. */
+export function decodeBody(body: Buffer, encoding: string): Buffer {
+  if (encoding === 'base64') {
+    // The platform's decoder passes over what is no base64 but stops at padding.
+    const text = body.toString('latin1')
+    const padding = text.indexOf('=')
+    if (padding < 0 || text.length - padding < 100) {
+      const rest = padding < 0 ? '' : text.slice(padding)
+      if (!/[A-Za-z0-9+/]/.test(rest)) return Buffer.from(text, 'base64')
+    }
+  }
+  const decoding = decoder(encoding)
+  const start = decoding.write(body)
+  const rest = decoding.end()
+  return rest.length === 0 ? start : Buffer.concat([start, rest])
+}
+
+/** The same as a stream, for attachments. */
+export function decodeStream(encoding: string): Transform {
+  const decoding = decoder(encoding)
+  return new Transform({
+    transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback) {
+      done(null, decoding.write(chunk))
+    },
+    flush(done: TransformCallback) {
+      done(null, decoding.end())
+    },
+  })
+}
+
+/** The two hashes the HTTP API shows of an attachment (wire-details 7), read in pieces of limits.body.chunkBytes. */
+export async function hashBody(
+  read: ReadRange,
+  start: number,
+  end: number,
+  encoding: string,
+): Promise<{ hash: string; fileContentHash: string }> {
+  const encoded = createHash('sha256')
+  const decoded = createHash('sha256')
+  const decoding = decoder(encoding)
+  for (let at = start; at < end; at += limits.body.chunkBytes) {
+    const chunk = await read(at, Math.min(end, at + limits.body.chunkBytes))
+    encoded.update(chunk)
+    decoded.update(decoding.write(chunk))
+  }
+  decoded.update(decoding.end())
+  return { hash: encoded.digest('hex'), fileContentHash: decoded.digest('base64') }
+}
+
+class Base64Decoder implements Decoder {
+  #carry = ''
+
+  write(chunk: Buffer): Buffer {
+    const text = this.#carry + chunk.toString('latin1').replace(/[^A-Za-z0-9+/=]+/g, '')
+    if (!text.includes('=')) {
+      const whole = text.length - (text.length % 4)
+      this.#carry = text.slice(whole)
+      return Buffer.from(text.slice(0, whole), 'base64')
+    }
+    // Padding ends a quantum; some programs put several encodings one after another.
+    const pieces = text.split(/=+/)
+    const last = pieces.pop() ?? ''
+    const whole = last.length - (last.length % 4)
+    this.#carry = last.slice(whole)
+    pieces.push(last.slice(0, whole))
+    return Buffer.concat(pieces.map(piece => Buffer.from(piece, 'base64')))
+  }
+
+  end(): Buffer {
+    const rest = Buffer.from(this.#carry, 'base64')
+    this.#carry = ''
+    return rest
+  }
+}
+
+/** Longest white space kept at the end of a line that may turn out to be a soft line break. */
+const softBreakLengthMax = 1000
+
+class QuotedDecoder implements Decoder {
+  #carry: Buffer = nothing
+
+  write(chunk: Buffer): Buffer {
+    return this.#decode(this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk]), false)
+  }
+
+  end(): Buffer {
+    return this.#decode(this.#carry, true)
+  }
+
+  #decode(source: Buffer, final: boolean): Buffer {
+    this.#carry = nothing
+    let at = source.indexOf(0x3d)
+    if (at < 0) return source
+    const out = Buffer.allocUnsafe(source.length)
+    let length = 0
+    let from = 0
+    while (at >= 0) {
+      length += source.copy(out, length, from, at)
+      const high = hexDigit(source[at + 1])
+      const low = high < 0 ? -1 : hexDigit(source[at + 2])
+      if (low >= 0) {
+        out[length++] = high * 16 + low
+        from = at + 3
+      } else {
+        const end = softBreakEnd(source, at, final)
+        if (end === undecided) {
+          this.#carry = Buffer.from(source.subarray(at))
+          return out.subarray(0, length)
+        }
+        if (end === none) out[length++] = 0x3d
+        from = end === none ? at + 1 : end
+      }
+      at = source.indexOf(0x3d, from)
+    }
+    length += source.copy(out, length, from)
+    return out.subarray(0, length)
+  }
+}
+
+const none = -1
+const undecided = -2
+
+/** Offset after the soft line break that starts with the `=` at `at`; none, or undecided while more must come. */
+function softBreakEnd(source: Buffer, at: number, final: boolean): number {
+  let end = at + 1
+  while (end < source.length && (source[end] === 0x20 || source[end] === 0x09)) end++
+  if (end - at > softBreakLengthMax) return none
+  if (end >= source.length) return final ? end : undecided
+  if (source[end] === 0x0a) return end + 1
+  if (source[end] === 0x0d) {
+    if (end + 1 >= source.length) return final ? end + 1 : undecided
+    return source[end + 1] === 0x0a ? end + 2 : none
+  }
+  // One digit of two.
+  return end === at + 1 && end + 1 >= source.length && hexDigit(source[end]) >= 0 && !final ? undecided : none
+}
+
+class UuDecoder implements Decoder {
+  #carry: Buffer = nothing
+  #inside = false
+
+  write(chunk: Buffer): Buffer {
+    const source = this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk])
+    const end = source.lastIndexOf(0x0a) + 1
+    this.#carry = Buffer.from(source.subarray(end))
+    // A line is 61 characters and its end; what is far longer is no uuencoding and is not kept.
+    if (this.#carry.length > limits.body.chunkBytes) this.#carry = nothing
+    return this.#decode(source.subarray(0, end))
+  }
+
+  end(): Buffer {
+    const rest = this.#decode(this.#carry)
+    this.#carry = nothing
+    return rest
+  }
+
+  #decode(source: Buffer): Buffer {
+    const out = Buffer.allocUnsafe(source.length)
+    let length = 0
+    for (let at = 0; at < source.length; ) {
+      const found = source.indexOf(0x0a, at)
+      const end = found < 0 ? source.length : found
+      const line = source.subarray(at, end)
+      at = end + 1
+      if (!this.#inside) this.#inside = /^begin [0-7]{3,4} /.test(line.toString('latin1', 0, 12))
+      else if (/^end\s*$/.test(line.toString('latin1', 0, 8))) this.#inside = false
+      else length += uuLine(line, out, length)
+    }
+    return out.subarray(0, length)
+  }
+}
+
+function uuLine(line: Buffer, out: Buffer, start: number): number {
+  const count = (((line[0] ?? 0x20) - 0x20) & 0x3f) as number
+  let written = 0
+  for (let at = 1; written < count && at < line.length; at += 4) {
+    const [a, b, c, d] = [sixBits(line[at]), sixBits(line[at + 1]), sixBits(line[at + 2]), sixBits(line[at + 3])]
+    const bytes = [(a << 2) | (b >> 4), ((b & 15) << 4) | (c >> 2), ((c & 3) << 6) | d]
+    for (let index = 0; index < 3 && written < count; index++) out[start + written++] = bytes[index] as number
+  }
+  return written
+}
+
+function sixBits(byte: number | undefined): number {
+  return byte === undefined || byte === 0x0d ? 0 : (byte - 0x20) & 0x3f
+}

@@ -1,0 +1,53 @@
+// Header fields of a stored message taken out or replaced on its way out; nothing else of it changes.
+
+import { Header } from './header.ts'
+
+const crlf = Buffer.from('\r\n')
+
+/**
+ * A header block, the empty line included, without some fields and with others in place of the first of their name.
+ *
+ * @param drop names in lower case
+ * @param replace name in lower case -> the whole field without its line end
+ */
+export function rewriteHeader(
+  block: Buffer,
+  drop: ReadonlySet<string>,
+  replace: ReadonlyMap<string, string> = new Map(),
+): Buffer {
+  const header = new Header(block)
+  const pieces: Buffer[] = []
+  const done = new Set<string>()
+  for (const { key, start, end } of header.fields) {
+    const field = replace.get(key)
+    if (drop.has(key) || (field !== undefined && done.has(key))) continue
+    done.add(key)
+    pieces.push(field === undefined ? block.subarray(start, end) : Buffer.from(field), crlf)
+  }
+  for (const [key, field] of replace) if (!done.has(key)) pieces.push(Buffer.from(field), crlf)
+  return Buffer.concat([...pieces, crlf])
+}
+
+/** `From: ...` with the name encoded where it must be. */
+export function fromField({ name, address }: { readonly name: string; readonly address: string }): string {
+  const plain = name.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
+  if (plain === '') return `From: ${address}`
+  if (/^[\w !#$%&'*+\-/=?^`{|}~]+$/.test(plain)) return `From: ${plain} <${address}>`
+  if (/^[\x20-\x7e]+$/.test(plain)) return `From: "${plain.replace(/(["\\])/g, '\\$1')}" <${address}>`
+  return `From: ${encodedWords(plain)}\r\n <${address}>`
+}
+
+/** RFC 2047, words of at most 75 characters on a line each. */
+function encodedWords(text: string): string {
+  const words: string[] = []
+  let chunk = ''
+  for (const character of text) {
+    if (Buffer.byteLength(chunk + character) > 42) {
+      words.push(chunk)
+      chunk = ''
+    }
+    chunk += character
+  }
+  words.push(chunk)
+  return words.map(word => `=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`).join('\r\n ')
+}

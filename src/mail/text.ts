@@ -1,0 +1,148 @@
+// What a message says: its plain text and HTML, decoded, for the HTTP API, filters, search and the preview.
+//
+// Promises: reads only the parts an outline calls text, no more of each than it may return, and is linear in what it
+// reads whatever the HTML is; never throws on what a stranger sent. Nothing here makes HTML safe to show: that is for
+// whoever shows it.
+
+import { limits } from '#lib/limits.ts'
+import { decodeCharset } from './charset.ts'
+import { decodeBody, type ReadRange } from './decode.ts'
+import { escapeHtml, textFromHtml } from './html.ts'
+import type { Attachment, TextPart } from './outline.ts'
+
+export interface MessageText {
+  /** All of it as plain text; made from HTML where a part has no plain form. */
+  readonly text: string
+  /** HTML parts in order, plain ones between them as HTML; empty where the message has no HTML at all. */
+  readonly html: readonly string[]
+}
+
+/** Encoded bytes are at most so many times the decoded ones: quoted-printable with every byte escaped and broken. */
+const encodedFactor = 4
+
+/**
+ * The text of a message, `bytesMax` decoded bytes of it at most.
+ * @param read bytes of the message, by the offsets of the outline
+ */
+export async function readText(
+  texts: readonly TextPart[],
+  read: ReadRange,
+  bytesMax: number = limits.mime.textBytesMax,
+): Promise<MessageText> {
+  const parts: { kind: 'plain' | 'html'; group: number; content: string }[] = []
+  let left = bytesMax
+  for (const part of texts) {
+    if (left <= 0) break
+    const bytes = await read(part.start, Math.min(part.end, part.start + left * encodedFactor))
+    const decoded = decodeBody(bytes, part.encoding).subarray(0, left)
+    left -= decoded.length
+    parts.push({ kind: part.kind, group: part.group, content: textOf(part, decoded) })
+  }
+  const plainGroups = new Set(parts.filter(({ kind }) => kind === 'plain').map(({ group }) => group))
+  const htmlGroups = new Set(parts.filter(({ kind }) => kind === 'html').map(({ group }) => group))
+  const text: string[] = []
+  const html: string[] = []
+  for (const { kind, group, content } of parts) {
+    if (kind === 'plain') {
+      text.push(content)
+      if (htmlGroups.size > 0 && !htmlGroups.has(group)) html.push(htmlFromText(content))
+    } else {
+      html.push(content)
+      if (!plainGroups.has(group)) text.push(textFromHtml(content))
+    }
+  }
+  return { text: text.join('\n'), html }
+}
+
+/** The first limits.mime.introLengthMax characters on one line, as a preview. */
+export function intro(text: string): string {
+  // What is skipped (white space, quotes) is bounded too.
+  const line = text
+    .slice(0, 20 * limits.mime.introLengthMax)
+    .replace(/^>.*$/gm, ' ')
+    .replace(/(?:[\s\u200b-\u200f\u2060\ufeff\u00ad]|\u034f)+/g, ' ')
+    .trim()
+  if (line.length <= limits.mime.introLengthMax) return line
+  const cut = line.slice(0, limits.mime.introLengthMax - 1)
+  const space = cut.lastIndexOf(' ')
+  // Not within a surrogate pair, and rather not within a word.
+  const end = space > cut.length - 30 ? space : /[\ud800-\udbff]$/.test(cut) ? cut.length - 1 : cut.length
+  return `${cut.slice(0, end).trimEnd()}…`
+}
+
+/**
+ * `cid:` links to attachments of the message replaced by what `link` gives, `attachment:ATT00001` by default; links
+ * to anything else stay.
+ */
+export function replaceCidLinks(
+  html: string,
+  attachments: readonly Pick<Attachment, 'info'>[],
+  link: (id: string) => string = id => `attachment:${id}`,
+): string {
+  const ids = new Map(attachments.flatMap(({ info }) => (info.cid ? [[info.cid, info.id] as const] : [])))
+  if (ids.size === 0) return html
+  return html.replace(/\bcid:([^'"\s<>()]{1,998})/gi, (whole, written: string) => {
+    const id = ids.get(written) ?? ids.get(percentDecoded(written))
+    return id === undefined ? whole : link(id)
+  })
+}
+
+/** Plain text as HTML: escaped, a paragraph for each block of lines. */
+export function htmlFromText(text: string): string {
+  const blocks = text
+    .replace(/\r\n?/g, '\n')
+    .trim()
+    .split(/\n{2,}/)
+  return blocks.map(block => `<p>${escapeHtml(block).replaceAll('\n', '<br>\n')}</p>`).join('\n')
+}
+
+function textOf(part: TextPart, decoded: Buffer): string {
+  const charset = part.charset || (part.kind === 'html' ? declaredCharset(decoded) : '')
+  const text = decodeCharset(decoded, charset).replaceAll('\r\n', '\n').replace(/\0/g, '')
+  if (part.kind === 'html') return text
+  return part.flowed ? unflow(text, part.delsp) : text
+}
+
+/** What a `<meta>` says, where the part's header says nothing. */
+function declaredCharset(html: Buffer): string {
+  return /<meta[^>]{1,200}charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})/i.exec(html.toString('latin1', 0, 2048))?.[1] ?? ''
+}
+
+/** Lines of format=flowed joined (RFC 3676 4.1, 4.4). */
+function unflow(text: string, delsp: boolean): string {
+  const out: string[] = []
+  let open: { depth: number; pieces: string[] } | null = null
+  for (const line of text.split('\n')) {
+    const quotes = /^>*/.exec(line)?.[0].length ?? 0
+    const content = line.slice(quotes).replace(/^ /, '')
+    if (open && open.depth !== quotes) {
+      out.push(flowed(open))
+      open = null
+    }
+    const soft = content.endsWith(' ') && content !== '-- '
+    const piece = soft && delsp ? content.slice(0, -1) : content
+    if (open && content !== '-- ') open.pieces.push(piece)
+    else {
+      if (open) out.push(flowed(open))
+      open = { depth: quotes, pieces: [piece] }
+    }
+    if (!soft) {
+      out.push(flowed(open))
+      open = null
+    }
+  }
+  if (open) out.push(flowed(open))
+  return out.join('\n')
+}
+
+function flowed({ depth, pieces }: { depth: number; pieces: string[] }): string {
+  return (depth > 0 ? `${'>'.repeat(depth)} ` : '') + pieces.join('')
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,400 @@
+// One accepted connection as line protocols use it: lines and chunks in, text and bytes out, STARTTLS in between.
+//
+// Reading is by pull: `takeLine` and `peek` give what is there at once, `line` and `fill` wait for more. What nobody reads
+// stays in the kernel (limits.net.inputBytesMax), and a peer that does not read its answers gets no further line handled,
+// so a hostile pipeline costs nothing. What is written goes out together at the end of the tick, in one system call.
+// Waiting ends with a Fault: IdleTimeout, Stopping, LineTooLong; or with `Disconnected`, which nobody needs to answer.
+
+import assert from 'node:assert'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { breathe, monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { plainAddress } from './address.ts'
+import { DeflateSocket } from './deflate.ts'
+import { Disconnected } from './disconnected.ts'
+import { Endless, Input } from './input.ts'
+import { writeTogether } from './output.ts'
+import { type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
+
+export { Disconnected }
+
+type Phase = 'open' | 'ending' | 'closed'
+
+export class Connection {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly localAddress: string
+  readonly localPort: number
+  /** Longest line that `line` and `takeLine` give, its end included; longer ones are LineTooLong. May be changed. */
+  lineBytesMax: number = limits.net.lineBytesMax
+  /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
+  idleMs: number
+
+  #socket: Socket | DeflateSocket
+  #phase: Phase = 'open'
+  readonly #input = new Input()
+  #paused = false
+  #inputEnded = false
+  #pending: (string | Uint8Array)[] = []
+  #pendingBytes = 0
+  #flushPlanned = false
+  /** Lines given since the event loop last had its turn. */
+  #lines = 0
+  #stopping = false
+  #reader: Waiter | undefined
+  #drained: Waiter[] | undefined
+  /** Monotonic times at which input and output that are waited for are given up. */
+  #deadline = Number.POSITIVE_INFINITY
+  #stallDeadline = Number.POSITIVE_INFINITY
+  #secure = false
+  #onClose: () => void
+
+  /** @param onClose called once, when the socket is gone */
+  constructor(socket: Socket, idleMs: number, onClose: () => void) {
+    this.#socket = socket
+    this.#onClose = onClose
+    this.idleMs = idleMs
+    this.remoteAddress = plainAddress(socket.remoteAddress)
+    this.remotePort = socket.remotePort ?? 0
+    this.localAddress = plainAddress(socket.localAddress)
+    this.localPort = socket.localPort ?? 0
+    this.#attach(socket)
+  }
+
+  get closed(): boolean {
+    return this.#phase === 'closed'
+  }
+
+  /** Whether the service asked sessions to finish. */
+  get stopping(): boolean {
+    return this.#stopping
+  }
+
+  /** Whether the last line ended in LF without CR. */
+  get bareLine(): boolean {
+    return this.#input.bareLine
+  }
+
+  get secure(): boolean {
+    return this.#secure
+  }
+
+  /** How TLS was agreed on, or undefined without TLS. */
+  get tls(): TlsInfo | undefined {
+    const socket = this.#socket
+    return this.#secure && socket instanceof TLSSocket ? tlsInfo(socket) : undefined
+  }
+
+  /** Bytes of output that the kernel has not taken. */
+  get backlogBytes(): number {
+    return this.#pendingBytes + this.#socket.writableLength
+  }
+
+  /**
+   * The next line without its end if it is here whole, else undefined: then await `line`. Valid as long as it is kept.
+   *
+   * @throws Fault LineTooLong, once for each such line, which is then gone; Disconnected where it does not end
+   */
+  takeLine(): Buffer | undefined {
+    if (this.#pendingBytes > limits.net.backlogBytesSoft || this.#stopping) return undefined
+    if (this.#lines >= limits.net.linesPerTurn) return undefined
+    this.#lines += 1
+    try {
+      return this.#input.takeLine(this.lineBytesMax)
+    } catch (error) {
+      if (!(error instanceof Endless)) throw error
+      this.destroy()
+      throw new Disconnected(error.message)
+    } finally {
+      this.#unpause()
+    }
+  }
+
+  /** The next line without its end. @throws Fault IdleTimeout, Stopping, LineTooLong; Disconnected */
+  async line(): Promise<Buffer> {
+    for (;;) {
+      if (this.#stopping) throw new Fault('Stopping')
+      const line = this.takeLine()
+      if (line !== undefined) return line
+      if (this.#lines >= limits.net.linesPerTurn) await this.#rest()
+      else if (this.backlogBytes > limits.net.backlogBytesSoft) await this.drain()
+      else await this.#wait(true)
+    }
+  }
+
+  /** The bytes in hand without taking them, or undefined: then await `fill`. `consume` takes them. */
+  peek(): Buffer | undefined {
+    return this.#input.peek()
+  }
+
+  /**
+   * Waits for bytes and gives them without taking them. Goes on while the service stops, since it is in the middle of
+   * something that the peer began; what holds it up too long is cut off by the listener.
+   *
+   * @throws Fault IdleTimeout; Disconnected
+   */
+  async fill(): Promise<Buffer> {
+    for (;;) {
+      const chunk = this.peek()
+      if (chunk !== undefined) return chunk
+      await this.#wait(false)
+    }
+  }
+
+  /** Takes `length` of the bytes that `peek` showed. */
+  consume(length: number): void {
+    this.#input.consume(length)
+    this.#unpause()
+  }
+
+  /**
+   * Takes exactly `length` bytes, a chunk at a time, and hands each to `sink`, whose promise is waited for. The chunks may
+   * be kept.
+   *
+   * @throws Fault IdleTimeout; Disconnected; whatever `sink` throws, the rest then being unread
+   */
+  async literal(length: number, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+    for (let left = length; left > 0; ) {
+      const chunk = this.peek() ?? (await this.fill())
+      const part = chunk.length <= left ? chunk : chunk.subarray(0, left)
+      this.consume(part.length)
+      left -= part.length
+      const work = sink(part)
+      if (work !== undefined) await work
+    }
+  }
+
+  /** Sends text (as UTF-8) or bytes, which must not change afterwards. Whoever writes much awaits `drain` in between. */
+  write(data: string | Uint8Array): void {
+    if (this.#phase !== 'open') return
+    this.#pending.push(data)
+    this.#pendingBytes += data.length
+    if (this.backlogBytes > limits.net.backlogBytesMax) this.destroy()
+    if (this.#flushPlanned) return
+    this.#flushPlanned = true
+    process.nextTick(Connection.#flushLater, this)
+  }
+
+  /** Resolves when the peer has taken what was written but for a little. @throws Disconnected */
+  async drain(): Promise<void> {
+    this.#flush()
+    if (this.#socket.destroyed) throw new Disconnected()
+    if (!this.#socket.writableNeedDrain) return
+    this.#stallDeadline = monotonic() + limits.net.stallMs
+    await new Promise<void>((resolve, reject) => {
+      this.#drained ??= []
+      this.#drained.push({ resolve, reject })
+    })
+  }
+
+  /**
+   * Answers STARTTLS: what was written goes out first, what the peer sent too early is dropped (it was not protected), and
+   * the handshake is made. @throws Disconnected where it fails
+   */
+  async startTls(store: TlsStore): Promise<void> {
+    const plain = this.#socket
+    // A peer that has said its last word will not shake hands.
+    if (this.#inputEnded) {
+      this.#flush()
+      throw new Disconnected()
+    }
+    this.#forget()
+    this.#detach(plain)
+    this.#flush()
+    if (plain.writableLength > 0) await new Promise<void>(resolve => plain.write('', () => resolve()))
+    if (plain.destroyed) {
+      // Nobody listened meanwhile.
+      this.#onGone()
+      throw new Disconnected()
+    }
+    const socket = new TLSSocket(plain, {
+      isServer: true,
+      secureContext: store.context(''),
+      SNICallback: (name, done) => done(null, store.context(name)),
+    })
+    plain.on('error', error => socket.destroy(error))
+    this.#socket = socket
+    this.#attach(socket)
+    this.#deadline = monotonic() + limits.net.handshakeMs
+    await new Promise<void>((resolve, reject) => {
+      this.#reader = { resolve, reject }
+      socket.once('secure', () => {
+        this.#secure = true
+        this.#wake()
+      })
+    })
+    if (this.#secure) return
+    this.destroy()
+    throw new Disconnected()
+  }
+
+  /**
+   * Compresses both directions from here on (RFC 4978): what was written before goes out plain, what is not read yet was
+   * sent compressed.
+   */
+  compress(): void {
+    const plain = this.#socket
+    assert(!(plain instanceof DeflateSocket))
+    const early = this.#input.takeAll()
+    this.#forget()
+    this.#flush()
+    this.#detach(plain)
+    const socket = new DeflateSocket(plain, early)
+    this.#socket = socket
+    this.#attach(socket)
+  }
+
+  /** Sends what was written and ends the connection; what the peer still sends is thrown away. */
+  end(): void {
+    if (this.#phase !== 'open') return
+    this.#flush()
+    this.#phase = 'ending'
+    this.#forget()
+    this.#deadline = monotonic() + limits.net.stallMs
+    this.#socket.end(() => {
+      this.#deadline = monotonic() + limits.net.lingerMs
+    })
+    this.#socket.resume()
+  }
+
+  /** Cuts the connection off. */
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** For the listener: asks the session to finish. A session that waits for a line gets Fault Stopping. */
+  stop(): void {
+    this.#stopping = true
+    const reader = this.#reader
+    if (reader?.idle !== true) return
+    this.#reader = undefined
+    reader.reject(new Fault('Stopping'))
+  }
+
+  /** For the listener: gives up what has been waited for too long at `time` (monotonic). */
+  sweep(time: number): void {
+    const stalled = time >= this.#stallDeadline
+    if (!stalled && time < this.#deadline) return
+    this.#deadline = Number.POSITIVE_INFINITY
+    const reader = this.#reader
+    const speechless = this.#phase !== 'open' || (this.#socket instanceof TLSSocket && !this.#secure)
+    if (stalled || speechless || reader === undefined) {
+      this.destroy()
+      return
+    }
+    this.#reader = undefined
+    reader.reject(new Fault('IdleTimeout'))
+  }
+
+  #attach(socket: Socket | DeflateSocket): void {
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    socket.on('drain', this.#onDrain)
+    socket.on('error', ignore)
+    socket.on('close', this.#onGone)
+  }
+
+  #detach(socket: Socket | DeflateSocket): void {
+    socket.off('data', this.#onData)
+    socket.off('end', this.#onEnd)
+    socket.off('drain', this.#onDrain)
+    socket.off('close', this.#onGone)
+    socket.pause()
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#phase !== 'open') return
+    this.#input.push(chunk)
+    if (this.#input.heldBytes > Math.max(limits.net.inputBytesMax, this.lineBytesMax) && !this.#paused) {
+      this.#paused = true
+      this.#socket.pause()
+    }
+    this.#wake()
+  }
+
+  readonly #onEnd = (): void => {
+    this.#inputEnded = true
+    this.#wake()
+  }
+
+  readonly #onDrain = (): void => {
+    const drained = this.#drained ?? []
+    this.#drained = undefined
+    this.#stallDeadline = Number.POSITIVE_INFINITY
+    for (const waiter of drained) waiter.resolve()
+  }
+
+  readonly #onGone = (): void => {
+    if (this.#phase === 'closed') return
+    this.#phase = 'closed'
+    this.#inputEnded = true
+    this.#pending = []
+    this.#pendingBytes = 0
+    for (const waiter of this.#drained ?? []) waiter.reject(new Disconnected())
+    this.#drained = undefined
+    this.#wake()
+    this.#onClose()
+  }
+
+  #unpause(): void {
+    if (!this.#paused || this.#input.heldBytes > limits.net.inputBytesMax / 2) return
+    this.#paused = false
+    this.#socket.resume()
+  }
+
+  #forget(): void {
+    this.#input.clear()
+    this.#paused = false
+  }
+
+  /** Waits for input; `idle` says that a stopping service may interrupt. */
+  async #wait(idle: boolean): Promise<void> {
+    assert(this.#reader === undefined, 'one reader at a time')
+    if (this.#inputEnded || this.#phase !== 'open' || this.#socket.destroyed) throw new Disconnected()
+    this.#deadline = monotonic() + this.idleMs
+    await new Promise<void>((resolve, reject) => {
+      this.#reader = { resolve, reject, idle }
+    })
+  }
+
+  /** Lets the event loop go on: a pipeline of quick commands would hold up everybody else. */
+  async #rest(): Promise<void> {
+    this.#lines = 0
+    await breathe()
+  }
+
+  #wake(): void {
+    this.#lines = 0
+    const reader = this.#reader
+    if (reader === undefined) return
+    this.#reader = undefined
+    this.#deadline = Number.POSITIVE_INFINITY
+    if (this.#phase === 'closed') reader.reject(new Disconnected())
+    else reader.resolve()
+  }
+
+  static #flushLater(connection: Connection): void {
+    connection.#flushPlanned = false
+    connection.#flush()
+  }
+
+  #flush(): void {
+    const pending = this.#pending
+    if (pending.length === 0 || this.#phase !== 'open') return
+    this.#pending = []
+    this.#pendingBytes = 0
+    writeTogether(this.#socket, pending)
+  }
+}
+
+interface Waiter {
+  resolve(): void
+  reject(reason: unknown): void
+  /** Whether a stopping service may interrupt it. */
+  readonly idle?: boolean
+}
+
+/** 'close' follows and tells the session. */
+const ignore = () => {}

@@ -1,0 +1,173 @@
+// A listening port: accepts connections, keeps to the caps, runs one session for each, and closes in an orderly way.
+//
+// Promises: no more than `sessionsMax` connections in all and `sessionsPerAddressMax` from one address (an IPv6 /64 counts
+// as one); who comes too many hears the refusal and is closed. One timer for all connections finds the overdue ones. `close`
+// stops accepting, asks every session to finish, cuts off peers that remain after `drainMs`, and resolves when all are done.
+
+import { createServer, type Server, type Socket } from 'node:net'
+import { after, every, monotonic, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { networkOf } from '#lib/network.ts'
+import { Connection, Disconnected } from './connection.ts'
+import type { TlsStore } from './tls.ts'
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** Certificates; with `implicitTls` the handshake comes first. */
+  readonly tls?: TlsStore
+  readonly implicitTls?: boolean
+  readonly sessionsMax: number
+  readonly sessionsPerAddressMax: number
+  /** Silence before a session that waits for its peer gets IdleTimeout; sessions may change theirs. */
+  readonly idleMs: number
+  /** How long `close` waits for sessions. */
+  readonly drainMs: number
+  /** What a connection over the caps is told, with its line end. */
+  readonly busy: string
+  /**
+   * The session. When it is done the connection is ended; `Disconnected` is an ordinary end, anything else thrown goes to
+   * `onError` and cuts the connection off.
+   */
+  serve(connection: Connection): Promise<void>
+  onError(error: unknown): void
+  /** Called with the number of open sessions whenever it changes. */
+  onSessions?(count: number): void
+}
+
+/** Opens a port. @throws Fault PortInUse, ConfigInvalid where the address cannot be listened on */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const listener = new Listener(options)
+  await listener.open()
+  return listener
+}
+
+export class Listener {
+  readonly #options: ListenOptions
+  readonly #server: Server
+  readonly #connections = new Set<Connection>()
+  readonly #perNetwork = new Map<string, number>()
+  /** Sessions that have not returned. */
+  #running = 0
+  #sweeper: Timer | undefined
+  #address = { host: '', port: 0 }
+  #closing: Promise<void> | undefined
+  #gone: (() => void) | undefined
+
+  constructor(options: ListenOptions) {
+    this.#options = options
+    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, socket => this.#accept(socket))
+  }
+
+  /** Where it really listens. */
+  get address(): { readonly host: string; readonly port: number } {
+    return this.#address
+  }
+
+  /** Open connections. */
+  get sessions(): number {
+    return this.#connections.size
+  }
+
+  /** For `listen`. */
+  async open(): Promise<void> {
+    const { host, port } = this.#options
+    const server = this.#server
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', error => reject(unusable(host, port, error)))
+      server.listen({ host, port, backlog: limits.net.acceptLengthMax }, resolve)
+    })
+    server.removeAllListeners('error')
+    server.on('error', error => this.#options.onError(error))
+    const address = server.address()
+    if (address !== null && typeof address === 'object') this.#address = { host: address.address, port: address.port }
+    this.#sweeper = every(limits.net.sweepMs, () => this.#sweep())
+  }
+
+  /** Stops accepting, lets sessions finish, and resolves when all connections are gone. Calling it again changes nothing. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    for (const connection of this.#connections) connection.stop()
+    const cut = after(this.#options.drainMs, () => {
+      for (const connection of this.#connections) connection.destroy()
+    })
+    await new Promise<void>(resolve => {
+      this.#gone = resolve
+      this.#settle()
+    })
+    await closed
+    cut.cancel()
+    this.#sweeper?.cancel()
+  }
+
+  #accept(socket: Socket): void {
+    const network = networkOf(socket.remoteAddress ?? '')
+    const count = this.#perNetwork.get(network) ?? 0
+    if (this.#connections.size >= this.#options.sessionsMax || count >= this.#options.sessionsPerAddressMax) {
+      this.#refuse(socket)
+      return
+    }
+    this.#perNetwork.set(network, count + 1)
+    const connection = new Connection(socket, this.#options.idleMs, () => this.#forget(connection, network))
+    this.#connections.add(connection)
+    this.#options.onSessions?.(this.#connections.size)
+    void this.#run(connection)
+  }
+
+  /** Tells a connection over the caps, without TLS only, and closes it whatever it does. */
+  #refuse(socket: Socket): void {
+    socket.on('error', () => socket.destroy())
+    if (this.#options.implicitTls === true) return void socket.destroy()
+    socket.write(this.#options.busy, () => socket.destroy())
+  }
+
+  async #run(connection: Connection): Promise<void> {
+    const { implicitTls, tls, serve, onError } = this.#options
+    this.#running += 1
+    try {
+      if (implicitTls === true && tls !== undefined) await connection.startTls(tls)
+      if (this.#closing !== undefined) connection.stop()
+      await serve(connection)
+      connection.end()
+    } catch (error) {
+      connection.destroy()
+      if (!(error instanceof Disconnected)) onError(error)
+    } finally {
+      this.#running -= 1
+      this.#settle()
+    }
+  }
+
+  #forget(connection: Connection, network: string): void {
+    this.#connections.delete(connection)
+    const left = (this.#perNetwork.get(network) ?? 1) - 1
+    if (left === 0) this.#perNetwork.delete(network)
+    else this.#perNetwork.set(network, left)
+    this.#options.onSessions?.(this.#connections.size)
+    this.#settle()
+  }
+
+  /** Whoever closes waits for the sessions too: one whose peer is gone may still be storing a message. */
+  #settle(): void {
+    if (this.#connections.size === 0 && this.#running === 0) this.#gone?.()
+  }
+
+  #sweep(): void {
+    const time = monotonic()
+    for (const connection of this.#connections) connection.sweep(time)
+  }
+}
+
+function unusable(host: string, port: number, error: Error): Fault {
+  const { code = 'unknown' } = error as NodeJS.ErrnoException
+  const place = `Port ${port} on ${host}`
+  if (code === 'EADDRINUSE') return new Fault('PortInUse', { text: `${place} is in use already`, cause: error })
+  return new Fault('ConfigInvalid', { text: `${place} cannot be listened on: ${code}`, cause: error })
+}

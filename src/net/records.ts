@@ -1,0 +1,24 @@
+// Names of hosts in the domain name system, for a command that looks whether they are set.
+
+import { Resolver } from 'node:dns/promises'
+
+export type RecordKind = 'A' | 'MX' | 'TXT' | 'SRV' | 'CNAME'
+
+const waitMs = 3000
+
+/** What a name holds, each as text; empty where it holds nothing, null where nobody answered. */
+export async function lookUp(name: string, kind: RecordKind): Promise<string[] | null> {
+  const resolver = new Resolver({ timeout: waitMs, tries: 2 })
+  try {
+    if (kind === 'MX')
+      return (await resolver.resolveMx(name)).map(({ priority, exchange }) => `${priority} ${exchange}.`)
+    if (kind === 'TXT') return (await resolver.resolveTxt(name)).map(parts => parts.join(''))
+    if (kind === 'CNAME') return (await resolver.resolveCname(name)).map(one => `${one}.`)
+    if (kind === 'A') return await resolver.resolve4(name)
+    const found = await resolver.resolveSrv(name)
+    return found.map(one => `${one.priority} ${one.weight} ${one.port} ${one.name}.`)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : null
+  }
+}

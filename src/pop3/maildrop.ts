@@ -1,0 +1,179 @@
+// What a POP3 session sees: the newest messages of INBOX as they were at login, numbered from 1 (RFC 1939 3).
+//
+// Nothing is taken away before QUIT; then marked messages go to the trash or for good, and what was read is marked seen.
+// Numbers and ids stay what they were whatever others do to the folder meanwhile.
+
+import type { UserDoor } from '#actors/system.ts'
+import { expungeMessages, moveMessages, storeFlags } from '#actors/user/message.ts'
+import { Fault } from '#lib/fault.ts'
+import { flag } from '#mail/flags.ts'
+import { toRanges } from '#mail/numbers.ts'
+import type { Bodies } from '#store/blobs.ts'
+import { contentId, newestRows } from '#store/listing.ts'
+import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+
+export interface Drop {
+  readonly uid: number
+  readonly size: number
+  readonly body: number
+  /** Lines on top of the body. */
+  readonly prefix: string
+  deleted: boolean
+  read: boolean
+}
+
+export type DeleteTo = 'trash' | 'expunge'
+
+export class Maildrop {
+  readonly #door: UserDoor
+  readonly #inbox: Mailbox
+  readonly #trash: Mailbox | undefined
+  readonly #drops: readonly Drop[]
+
+  private constructor(door: UserDoor, folders: readonly Mailbox[], count: number) {
+    const inbox = folders.find(folder => folder.path === 'INBOX')
+    if (inbox === undefined) throw new Fault('NoSuchMailbox')
+    this.#door = door
+    this.#inbox = inbox
+    this.#trash = folders.find(folder => folder.specialUse === '\\Trash')
+    this.#drops = newestRows(door.read, inbox.num, count).map(([uid, size, body, prefix]) => ({
+      uid,
+      size,
+      body,
+      prefix,
+      deleted: false,
+      read: false,
+    }))
+  }
+
+  /** Freezes the newest `count` messages of the account with number `user`. */
+  static async open(door: UserDoor, user: number, count: number): Promise<Maildrop> {
+    return new Maildrop(door, await listMailboxes(door.read, user), count)
+  }
+
+  /** Messages that are not deleted, with their numbers. */
+  *left(): Generator<[number: number, drop: Drop]> {
+    for (const [index, drop] of this.#drops.entries()) if (!drop.deleted) yield [index + 1, drop]
+  }
+
+  /** The message of that number, unless it is deleted. */
+  at(number: number): Drop | undefined {
+    const drop = this.#drops[number - 1]
+    return drop === undefined || drop.deleted ? undefined : drop
+  }
+
+  /** How many are left, and their bytes. */
+  get stat(): { count: number; size: number } {
+    let count = 0
+    let size = 0
+    for (const [, drop] of this.left()) {
+      count += 1
+      size += drop.size
+    }
+    return { count, size }
+  }
+
+  reset(): void {
+    for (const drop of this.#drops) drop.deleted = false
+  }
+
+  /** RFC 1939 6: the update. */
+  async update(deleteTo: DeleteTo): Promise<void> {
+    const uids = (some: readonly Drop[]) => toRanges(some.map(drop => drop.uid))
+    const read = this.#drops.filter(drop => drop.read)
+    const deleted = this.#drops.filter(drop => drop.deleted)
+    const mailbox = this.#inbox.id
+    if (read.length > 0) {
+      const change = { how: 'add', flags: flag.seen, keywords: [], origin: null } as const
+      await this.#door.run(storeFlags, { mailbox, uids: uids(read), ...change })
+    }
+    if (deleted.length === 0) return
+    if (deleteTo === 'trash' && this.#trash !== undefined) {
+      await this.#door.run(moveMessages, { from: mailbox, to: this.#trash.id, uids: uids(deleted), origin: null })
+    } else {
+      await this.#door.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false, origin: null })
+    }
+  }
+}
+
+/** An id that is the same in every session (RFC 1939 7). */
+export function uniqueId(drop: Drop): string {
+  return contentId(drop.body, drop.prefix)
+}
+
+/** The bytes of a message in pieces. @throws Fault MessageNotFound when it is gone */
+export async function* bytesOf(bodies: Bodies, drop: Drop): AsyncGenerator<Buffer> {
+  const body = bodies.open(drop.body)
+  if (drop.prefix !== '') yield Buffer.from(drop.prefix)
+  yield* body.stream()
+}
+
+const lineFeed = 10
+const dot = 46
+
+/**
+ * Bytes as they stand in a multi-line answer: dots at the start of lines doubled (RFC 1939 3), a line end at the end, and
+ * with `lines` only the header and so many lines of the body. A line starts after every LF, since programs that read
+ * lines do not ask for the CR.
+ */
+export class Stuffer {
+  #lineStart = true
+  #last = 0
+  /** Lines of the body still wanted; the header while undefined. */
+  #left: number | undefined
+  #inHeader = true
+  #lineEmpty = true
+  readonly #lines: number
+
+  constructor(lines = Number.POSITIVE_INFINITY) {
+    this.#lines = lines
+  }
+
+  /** Nothing more is wanted. */
+  get done(): boolean {
+    return this.#left !== undefined && this.#left <= 0
+  }
+
+  push(piece: Buffer): Buffer {
+    const out: Buffer[] = []
+    let from = 0
+    let at = 0
+    while (at < piece.length && !this.done) {
+      if (this.#lineStart && piece[at] === dot) {
+        out.push(piece.subarray(from, at), Buffer.from('.'))
+        from = at
+      }
+      const end = piece.indexOf(lineFeed, at)
+      const stop = end < 0 ? piece.length : end
+      this.#noteText(piece, at, stop)
+      this.#lineStart = end >= 0
+      at = end < 0 ? piece.length : end + 1
+      if (end >= 0) this.#endLine()
+    }
+    const whole = piece.subarray(from, at)
+    if (whole.length > 0) this.#last = whole[whole.length - 1] as number
+    out.push(whole)
+    return out.length === 1 ? whole : Buffer.concat(out)
+  }
+
+  /** What ends the answer. */
+  end(): Buffer {
+    return Buffer.from(this.#last === lineFeed || this.#last === 0 ? '.\r\n' : '\r\n.\r\n')
+  }
+
+  #noteText(piece: Buffer, start: number, end: number): void {
+    if (!this.#inHeader || !this.#lineEmpty) return
+    const length = end - start
+    if (length > 1 || (length === 1 && piece[start] !== 13)) this.#lineEmpty = false
+  }
+
+  #endLine(): void {
+    if (this.#inHeader) {
+      if (this.#lineEmpty) {
+        this.#inHeader = false
+        this.#left = this.#lines
+      }
+      this.#lineEmpty = true
+    } else if (this.#left !== undefined) this.#left -= 1
+  }
+}

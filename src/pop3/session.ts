@@ -1,0 +1,321 @@
+// One POP3 connection (RFC 1939, 2449, 2595, 5034, 6856): a table of commands and the loop that carries them out.
+//
+// Promises: one answer for each command, in order, so that clients may pipeline; what is deleted goes at QUIT and only
+// then; a client that reads slowly holds a chunk and nothing more.
+
+import { after, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { version } from '#lib/own.ts'
+import type { Connection } from '#net/connection.ts'
+import { beginSasl, mechanisms } from '#net/sasl.ts'
+import { findUser } from '#store/users.ts'
+import { bytesOf, Maildrop, Stuffer, uniqueId } from './maildrop.ts'
+import type { Pop3Services } from './server.ts'
+
+/** A refusal with its response code (RFC 2449 8, RFC 3206). */
+class Refusal extends Error {}
+
+type Phase = 'authorization' | 'transaction'
+
+interface Row {
+  readonly phase: Phase | 'any'
+  run(session: Session, argument: string): Promise<void> | void
+}
+
+export class Session {
+  readonly id: string
+  readonly connection: Connection
+  readonly services: Pop3Services
+  #drop: Maildrop | undefined
+  #user = { id: '', downloadMax: 0 }
+  #username: string | undefined
+  #errors = 0
+  #late: Timer | undefined
+  #unwatch: (() => void) | undefined
+  over = false
+
+  constructor(id: string, connection: Connection, services: Pop3Services) {
+    this.id = id
+    this.connection = connection
+    this.services = services
+    connection.lineBytesMax = limits.pop3.lineBytesMax
+    connection.idleMs = limits.pop3.loginMs
+  }
+
+  get drop(): Maildrop {
+    if (this.#drop === undefined) throw new Refusal('Log in first')
+    return this.#drop
+  }
+
+  get phase(): Phase {
+    return this.#drop === undefined ? 'authorization' : 'transaction'
+  }
+
+  async run(): Promise<void> {
+    // Commands keep a stranger's connection alive only so long.
+    this.#late = after(limits.pop3.loginMs, () => {
+      this.error('Log in sooner')
+      this.connection.end()
+    })
+    this.ok(`${this.services.hostname} ready`)
+    try {
+      while (!this.over) {
+        await this.#next()
+        if (this.connection.backlogBytes > limits.net.backlogBytesSoft) await this.connection.drain()
+      }
+    } catch (error) {
+      const code = error instanceof Fault ? error.code : ''
+      if (code !== 'IdleTimeout' && code !== 'Stopping') throw error
+      this.error(code === 'Stopping' ? '[SYS/TEMP] The service is stopping' : 'Idle for too long')
+    } finally {
+      this.#late?.cancel()
+      this.#unwatch?.()
+    }
+  }
+
+  ok(text: string): void {
+    this.connection.write(`+OK ${text}\r\n`)
+  }
+
+  error(text: string): void {
+    this.connection.write(`-ERR ${text}\r\n`)
+  }
+
+  /** A multi-line answer of lines that never start with a dot. */
+  lines(first: string, lines: readonly string[]): void {
+    this.connection.write(`+OK ${first}\r\n${lines.map(line => `${line}\r\n`).join('')}.\r\n`)
+  }
+
+  named(username: string): void {
+    this.#username = username
+  }
+
+  /** The name USER gave. */
+  get name(): string {
+    if (this.#username === undefined) throw new Refusal('USER first')
+    return this.#username
+  }
+
+  /** Lets the account in and freezes its maildrop. */
+  async enter(username: string, password: string): Promise<void> {
+    const { services, connection } = this
+    this.#username = undefined
+    const ip = connection.remoteAddress
+    const attempt = { username, password, scope: 'pop3', protocol: 'POP3', session: this.id, ip } as const
+    const { user: id } = await services.authenticate(attempt)
+    const door = services.door(id)
+    const user = await findUser(door.read, id)
+    if (user === undefined) throw new Fault('AuthFailed')
+    const own = user.options.limits
+    this.#drop = await Maildrop.open(door, user.num, own?.pop3MaxMessages || services.messagesMax)
+    this.#user = { id, downloadMax: own?.pop3MaxDownload || services.settings.get('const:max:pop3:download') }
+    connection.idleMs = limits.pop3.idleMs
+    this.#late?.cancel()
+    this.#unwatch = door.watch(change => {
+      if (change.kind !== 'logout') return
+      this.over = true
+      connection.end()
+    })
+    const { count, size } = this.#drop.stat
+    this.ok(`${count} messages (${size} octets)`)
+  }
+
+  /** Sends a message, or its header and so many lines. */
+  async send(argument: string, lines: number): Promise<void> {
+    const drop = this.drop.at(messageNumber(argument))
+    if (drop === undefined) throw new Refusal('There is no such message')
+    const { transfers, bodies } = this.services
+    if (transfers.used('pop3Download', this.#user.id) > this.#user.downloadMax) throw new Fault('TransferLimit')
+    const stuffer = new Stuffer(lines)
+    let begun = false
+    for await (const piece of bytesOf(bodies, drop)) {
+      if (!begun) this.ok(`${drop.size} octets`)
+      begun = true
+      this.connection.write(stuffer.push(piece))
+      await this.connection.drain()
+      if (stuffer.done) break
+    }
+    if (!begun) this.ok('0 octets')
+    this.connection.write(stuffer.end())
+    transfers.count('pop3Download', this.#user.id, drop.size)
+    if (lines === Number.POSITIVE_INFINITY) drop.read = true
+  }
+
+  async #next(): Promise<void> {
+    let line: string
+    try {
+      const bytes = this.connection.takeLine() ?? (await this.connection.line())
+      line = bytes.toString('utf8')
+    } catch (error) {
+      if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
+      this.#refuse(new Refusal('The line is too long'))
+      return
+    }
+    const space = line.indexOf(' ')
+    const name = (space < 0 ? line : line.slice(0, space)).toUpperCase()
+    const argument = space < 0 ? '' : line.slice(space + 1)
+    const row = commands[name]
+    let result = 'ok'
+    try {
+      if (row === undefined) throw new Refusal('Unknown command')
+      if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
+      await row.run(this, argument)
+    } catch (error) {
+      result = 'error'
+      this.#refuse(error)
+    }
+    this.services.count(row === undefined ? 'other' : name, result)
+  }
+
+  #refuse(error: unknown): void {
+    if (error instanceof Refusal) this.error(error.message)
+    else if (!(error instanceof Fault)) throw error
+    else if (error.code === 'IdleTimeout' || error.code === 'Stopping') throw error
+    else this.error(`${codeOf(error)}${error.message}`)
+    this.#errors += 1
+    if (this.#errors < limits.pop3.errorsMax) return
+    this.error('Too many errors')
+    this.over = true
+  }
+}
+
+/** Response codes of RFC 2449 and RFC 3206. */
+function codeOf(fault: Fault): string {
+  if (['AuthFailed', 'InvalidAuthScope', 'UserDisabled'].includes(fault.code)) return '[AUTH] '
+  if (fault.code === 'RateLimitedError') return '[LOGIN-DELAY] '
+  if (['Overloaded', 'StorageUnavailable', 'TimedOut', 'TransferLimit'].includes(fault.code)) return '[SYS/TEMP] '
+  return fault.code === 'AuthNeedsTls' ? '[SYS/PERM] ' : ''
+}
+
+function messageNumber(text: string): number {
+  return /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : 0
+}
+
+function requirePrivacy({ services, connection }: Session): void {
+  if (!services.takesPasswords(connection)) throw new Fault('AuthNeedsTls')
+}
+
+async function authenticate(session: Session, argument: string): Promise<void> {
+  if (argument === '') {
+    session.lines('Mechanisms', mechanisms)
+    return
+  }
+  requirePrivacy(session)
+  const [mechanism = '', initial] = argument.split(' ')
+  const exchange = beginSasl(mechanism)
+  if (exchange === undefined) throw new Refusal('Unknown mechanism')
+  const ask = async (challenge: string): Promise<string> => {
+    session.connection.write(`+ ${challenge}\r\n`)
+    const bytes = session.connection.takeLine() ?? (await session.connection.line())
+    return bytes.toString('latin1')
+  }
+  let response = initial ?? (await ask(exchange.challenge))
+  for (;;) {
+    const step = exchange.next(response)
+    if ('credentials' in step) return session.enter(step.credentials.username, step.credentials.password)
+    response = await ask(step.challenge)
+  }
+}
+
+function capabilities(session: Session): string[] {
+  const { services, connection } = session
+  const login = services.takesPasswords(connection) ? ['USER', `SASL ${mechanisms.join(' ')}`] : []
+  const tls = connection.secure || services.tls === undefined ? [] : ['STLS']
+  const always = ['TOP', 'UIDL', 'PIPELINING', 'RESP-CODES', 'AUTH-RESP-CODE', 'UTF8 USER', 'EXPIRE NEVER']
+  return [...always, ...login, ...tls, `IMPLEMENTATION Teal ${version}`]
+}
+
+/** LIST and UIDL: one line, or all. */
+function listing(
+  session: Session,
+  argument: string,
+  value: (drop: ReturnType<Maildrop['at']> & object) => string,
+): void {
+  if (argument !== '') {
+    const drop = session.drop.at(messageNumber(argument))
+    if (drop === undefined) throw new Refusal('There is no such message')
+    session.ok(`${argument} ${value(drop)}`)
+    return
+  }
+  const { count, size } = session.drop.stat
+  session.lines(
+    `${count} messages (${size} octets)`,
+    Array.from(session.drop.left(), ([number, drop]) => `${number} ${value(drop)}`),
+  )
+}
+
+const commands: Readonly<Record<string, Row | undefined>> = {
+  __proto__: null as never,
+  CAPA: { phase: 'any', run: session => session.lines('Capabilities', capabilities(session)) },
+  NOOP: { phase: 'transaction', run: session => session.ok('Nothing done') },
+  UTF8: { phase: 'authorization', run: session => session.ok('UTF-8 it is') },
+  STLS: {
+    phase: 'authorization',
+    async run(session) {
+      const { tls } = session.services
+      if (tls === undefined || session.connection.secure) throw new Refusal('TLS is active already')
+      session.ok('Begin TLS')
+      await session.connection.startTls(tls)
+    },
+  },
+  USER: {
+    phase: 'authorization',
+    run(session, argument) {
+      requirePrivacy(session)
+      if (argument === '') throw new Refusal('A name is missing')
+      session.named(argument)
+      session.ok('Password, please')
+    },
+  },
+  PASS: {
+    phase: 'authorization',
+    run(session, argument) {
+      requirePrivacy(session)
+      return session.enter(session.name, argument)
+    },
+  },
+  AUTH: { phase: 'authorization', run: authenticate },
+  STAT: {
+    phase: 'transaction',
+    run(session) {
+      const { count, size } = session.drop.stat
+      session.ok(`${count} ${size}`)
+    },
+  },
+  LIST: { phase: 'transaction', run: (session, argument) => listing(session, argument, drop => String(drop.size)) },
+  UIDL: { phase: 'transaction', run: (session, argument) => listing(session, argument, uniqueId) },
+  RETR: { phase: 'transaction', run: (session, argument) => session.send(argument, Number.POSITIVE_INFINITY) },
+  TOP: {
+    phase: 'transaction',
+    run(session, argument) {
+      const match = /^(\d+) (\d{1,9})$/.exec(argument)
+      if (match === null) throw new Refusal('TOP needs a message and a number of lines')
+      return session.send(match[1] ?? '', Number(match[2]))
+    },
+  },
+  DELE: {
+    phase: 'transaction',
+    run(session, argument) {
+      const drop = session.drop.at(messageNumber(argument))
+      if (drop === undefined) throw new Refusal('There is no such message')
+      drop.deleted = true
+      session.ok('Marked')
+    },
+  },
+  RSET: {
+    phase: 'transaction',
+    run(session) {
+      session.drop.reset()
+      session.ok('Nothing is marked')
+    },
+  },
+  QUIT: {
+    phase: 'any',
+    async run(session) {
+      session.over = true
+      if (session.phase === 'transaction') await session.drop.update(session.services.deleteTo)
+      session.ok('Bye')
+    },
+  },
+}

@@ -1,0 +1,172 @@
+// What the endpoints of the HTTP API need, family by family, taken from the core.
+//
+// Each family gets the doors and functions it uses and nothing else (http/endpoints.ts says which). Nothing here decides
+// anything: rules are the actors', shapes the endpoints'.
+
+import type { Core } from '#core'
+import type { ProfileForm } from '#http/api/application-passwords.ts'
+import type { MessageDeps } from '#http/api/messages.ts'
+import type { DailyCounters, PasswordMaker } from '#http/api/users.ts'
+import type { ApiDeps } from '#http/endpoints.ts'
+import { eventForms } from '#http/event-forms.ts'
+import type { Tasks } from '#jobs/tasks.ts'
+import { newId } from '#lib/id.ts'
+import { version } from '#lib/own.ts'
+import { knownHash } from '#lib/secret/form.ts'
+import { tokenDigest } from '#lib/secret/token.ts'
+import type { Writer } from '#store/writer.ts'
+import { metaDelete, metaPut } from '#store/writes.ts'
+import { ownCertificate } from './own-certificate.ts'
+
+/** @param imap who knows the IMAP sessions of an account, where there can be any */
+export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: string): number }): ApiDeps {
+  const { system, settings, config, metrics, log, read, credentials } = core
+  const defaultDomain = config.mail.defaultDomain || config.hostname
+  const passwords = passwordMaker(core)
+  const counters = dailyCounters(core)
+  return {
+    ...credentialDeps(core, passwords),
+    users: {
+      ...{ system, settings, defaultDomain, passwords, counters, tasks },
+      ...{ reads: core.reads, welcome: core.welcome, authLog: credentials.authLog },
+      fresh: { system, authentication: credentials.authentication, freshMs: config.auth.freshLogin },
+      renewToken: (token, authVersion) => core.access.renew(tokenDigest(token), authVersion),
+      imapConnections: user => imap?.connections(user) ?? 0,
+    },
+    removal: { system, tasks },
+    updates: { system },
+    addresses: { system },
+    directory: { system, settings, counters, reads: core.reads },
+    forwarded: { system, settings, counters },
+    register: { system, register: core.register },
+    domains: { system },
+    mailboxes: { system, tasks },
+    storage: { system, bodies: core.bodies },
+    settings: { system, settings },
+    messages: messageDeps(core, tasks),
+    filters: { system, settings, rules: core.rules, bodies: core.bodies, sequence: core.sequence },
+    autoreply: { system },
+    outbound: { system },
+    tasks: { system },
+    webhooks: { door: core.webhooks, read },
+    transfer: { transfer: core.transfer },
+    audit: { system, bodies: core.bodies, tasks },
+    autoconfig: autoconfigDeps(core),
+    certificates: { door: core.certificates, read },
+    dkim: { door: core.dkim, read },
+    health: healthDeps(core),
+    metrics: { registry: metrics.registry, enabled: config.api.metrics.enabled, log },
+    documentation: { version, events: eventForms },
+  }
+}
+
+/** Hashing is the pools'; nothing on this thread computes a hash. */
+function passwordMaker({ pools, credentials }: Core): PasswordMaker {
+  return {
+    hash: (password, signal) => pools.passwords.hash(password, { signal }),
+    verify: (password, hash, signal) => pools.passwords.verify(password, hash, { signal }),
+    known: knownHash,
+    refuseBreached: password => credentials.pwned.refuseKnown(password),
+  }
+}
+
+function dailyCounters({ cache }: Core): DailyCounters {
+  return {
+    read(name, user) {
+      const { used, ttlMs } = cache.counted(name, user)
+      return { used, ttl: ttlMs === 0 ? false : Math.ceil(ttlMs / 1000) }
+    },
+    reset: (name, user) => cache.remove(name, user),
+  }
+}
+
+function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
+  return {
+    version,
+    log,
+    storePing: async () => read.one('SELECT 1'),
+    storeWrite: () => probeStore(writer),
+    cachePing: async () => cache.ping(),
+    cacheWrite: () => cache.check(),
+  }
+}
+
+type CredentialDeps = Pick<
+  ApiDeps,
+  'authentication' | 'authLog' | 'secondFactor' | 'webAuthn' | 'applicationPasswords' | 'passwordReset'
+>
+
+function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
+  const { system, settings, config, access } = core
+  const { authentication, logins, codes, securityKeys, authLog } = core.credentials
+  const shared = { system, authentication, authLog, freshMs: config.auth.freshLogin }
+  return {
+    authentication: { authentication, logins, revoke: hash => access.revoke(hash) },
+    authLog: { system, authLog },
+    secondFactor: { ...shared, codes, issuer: config.auth.totpIssuer },
+    webAuthn: { ...shared, securityKeys },
+    applicationPasswords: {
+      ...shared,
+      ...{ settings, passwords },
+      profile: (form, signal) => signedProfile(core, form, signal),
+    },
+    passwordReset: { system, authLog, passwords },
+  }
+}
+
+/** What mail programs are told, from the same settings as the profile for phones. */
+function autoconfigDeps({ config }: Core): ApiDeps['autoconfig'] {
+  const { setup, hostname, mobileconfig } = config
+  const servers = (['imap', 'pop3', 'smtp'] as const).map(kind => {
+    const { host, port, security } = setup[kind]
+    return { kind, host: host || hostname, port, security }
+  })
+  return { hostname, displayName: mobileconfig.organization, servers }
+}
+
+/** A profile for phones: the account's part of it, and where mail programs are told to find this service. */
+async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal): Promise<Uint8Array> {
+  const { config, pools } = core
+  const { mobileconfig, setup, hostname } = config
+  const own = mobileconfig.cert !== '' && mobileconfig.key !== ''
+  const { cert, key } = (await ownCertificate(own ? { ...config, tls: { ...config.tls, ...mobileconfig } } : config))
+    .pair
+  const filled = (text: string) => text.replaceAll('{email}', form.address).replaceAll('{name}', form.name)
+  const server = ({ host, port, security }: typeof setup.imap) => {
+    return { host: host || hostname, port, tls: security !== 'none' }
+  }
+  const profile = {
+    identifier: `${mobileconfig.identifier}.${form.user}`,
+    displayName: form.description || filled(mobileconfig.displayName),
+    description: filled(mobileconfig.displayDescription),
+    organization: filled(mobileconfig.organization),
+    accountDescription: filled(mobileconfig.accountDescription),
+    accountName: form.name,
+    ...{ address: form.address, password: form.password },
+    incoming: { kind: form.incoming, ...server(setup[form.incoming]) },
+    outgoing: server(setup.smtp),
+    ...{ certificate: cert, privateKey: key },
+  }
+  return pools.keys.run('profile', profile, { signal, lane: form.user })
+}
+
+function messageDeps(core: Core, tasks: Tasks): MessageDeps {
+  const { system, bodies, reads, sequence, settings, cache, register } = core
+  const forward = { throttle: cache, keys: core.forwardKeys }
+  const { hostname } = core.config
+  return { system, bodies, reads, tasks, sequence, settings, hostname, counters: cache, register, forward }
+}
+
+/** Inserts a row and deletes it again, in one unit and for good. */
+function probeStore(writer: Writer): Promise<void> {
+  const key = `health.${newId()}`
+  return writer.submit({
+    lane: 0,
+    epoch: 0,
+    operations: [
+      [metaPut.name, { key, value: 1 }],
+      [metaDelete.name, { key }],
+    ],
+    bytes: 100,
+  })
+}

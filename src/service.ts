@@ -1,0 +1,253 @@
+// The composition root: builds everything in order, hands out only what is needed, closes in reverse.
+//
+// The store and the actors come from core.ts, the listeners from listeners.ts; here the jobs are added and everything is
+// put together. `openService` is the whole service of one configuration. `startTeal` is the library entry: a whole service
+// inside somebody's test run, on free ports and a temporary directory, that leaves nothing behind when closed.
+
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Importer } from '#actors/import.ts'
+import { type Config, type ConfigPart, loadConfig } from '#config'
+import { Closers, type Core, openCore } from '#core'
+import { listenControl } from '#http/control.ts'
+import { apiEndpoints } from '#http/endpoints.ts'
+import { Tally } from '#http/tally.ts'
+import { handleAccountTasks } from '#jobs/account-tasks.ts'
+import { startAudits } from '#jobs/audits.ts'
+import { startExpiry } from '#jobs/expiry.ts'
+import { indexingLoop } from '#jobs/indexing.ts'
+import { handleMessageTasks } from '#jobs/message-tasks.ts'
+import { startRelay } from '#jobs/relay.ts'
+import { Tasks } from '#jobs/tasks.ts'
+import { startWebhooks } from '#jobs/webhooks.ts'
+import { type Log, makeLog } from '#lib/log.ts'
+import { version } from '#lib/own.ts'
+import { tokenDigest } from '#lib/secret/token.ts'
+import { checkBodies } from '#store/bodies-check.ts'
+import { checkStore } from '#store/check.ts'
+import { controlFile, rootTokenFile, runFile } from '#store/place.ts'
+import { findToken } from '#store/tokens.ts'
+import { type Listeners, listenAll } from './listeners.ts'
+import { apiDeps } from './service-api.ts'
+
+export interface Service {
+  readonly config: Config
+  /** The store and the actors behind it, for tools that run in the same process. */
+  readonly core: Core
+  /** Where each listener that runs is found. */
+  readonly listeners: Readonly<Listeners>
+  /** Every broken invariant of the store; empty when all is well. */
+  check(): Promise<string[]>
+  /** Drains and stops; nothing acknowledged is lost. */
+  close(): Promise<void>
+}
+
+export interface ServiceOptions {
+  /** Answers over HTTP that their documentation does not describe become errors; for tests of the service itself. */
+  readonly strict?: boolean
+}
+
+/** Starts the whole service; resolves when every listener is up and run.json says so. */
+export async function openService(config: Config, log: Log, options: ServiceOptions = {}): Promise<Service> {
+  const closers = new Closers()
+  try {
+    const core = await openCore(config, log)
+    closers.add(() => core.close())
+    await provideRootToken(core)
+    await deliverEvents(core, closers)
+    await sendMail(core, closers)
+    const tasks = startJobs(core, closers)
+    const listeners = await listenAll(core, tasks, { strict: options.strict === true }, closers)
+    await listenToOwner(core, tasks, closers)
+    writeRunFile(config.dataDir, listeners)
+    closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
+    log.info({ listeners, version }, 'ready')
+    return {
+      config,
+      core,
+      listeners,
+      check: () => checkAll(core),
+      close: () => closers.run(),
+    }
+  } catch (error) {
+    await closers.run()
+    throw error
+  }
+}
+
+/**
+ * Opens a data directory without serving it: whoever owns it finds the whole API on its socket, and nobody else anything.
+ * Nothing is done in the background; what is to be done waits for the service.
+ */
+export async function openQuietly(config: Config, log: Log): Promise<{ close(): Promise<void> }> {
+  const closers = new Closers()
+  try {
+    const core = await openCore(config, log)
+    closers.add(() => core.close())
+    const { read, writer } = core
+    const tasks = new Tasks({ read, writer, log })
+    closers.add(() => tasks.close())
+    await listenToOwner(core, tasks, closers)
+    return { close: () => closers.run() }
+  } catch (error) {
+    await closers.run()
+    throw error
+  }
+}
+
+/** The socket of the command line. The service runs without it where the path of its directory is too long for one. */
+async function listenToOwner(core: Core, tasks: Tasks, closers: Closers): Promise<void> {
+  const { config, log, metrics, system, bodies, sequence } = core
+  const file = controlFile(config.dataDir)
+  const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
+  const endpoints = apiEndpoints(apiDeps(core, tasks))
+  try {
+    const server = await listenControl({ file, endpoints, deps, log, tally: new Tally(metrics) })
+    closers.add(async () => {
+      await server.close()
+      rmSync(file, { force: true })
+    })
+  } catch (error) {
+    log.warn({ error, file }, 'the command line cannot reach this service')
+  }
+}
+
+/** Starts the delivery of events, unless the configuration lets them gather. */
+async function deliverEvents(core: Core, closers: Closers): Promise<void> {
+  const { config, read, writer, webhooks: door, outward, log, metrics } = core
+  if (!config.webhooks.enabled) return
+  const { hostname } = config
+  const timeoutMs = config.webhooks.timeout
+  const delivery = await startWebhooks({ read, writer, door, outward, log, metrics, timeoutMs, hostname, version })
+  closers.add(() => delivery.close())
+  core.onEvents(delivery.kick)
+}
+
+/** Starts sending queued mail, unless the configuration lets it gather. */
+async function sendMail(core: Core, closers: Closers): Promise<void> {
+  const { config, read, writer, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
+  if (!config.outbound.enabled) return
+  const relay = await startRelay({
+    ...{ read, writer, sequence, settings, bodies, drop, outward, log, version },
+    hostname: config.hostname,
+    relay: config.outbound.relay,
+    port: config.outbound.port,
+    srsDomain: forwardKeys.srs.domain,
+    findKey: domain => dkim.findSigningKey(domain),
+    wanted: name => webhooks.subscriptions.wanted(name),
+    kick: core.kick,
+  })
+  closers.add(() => relay.close())
+  core.onEvents(() => relay.kick())
+}
+
+/** Starts what works on rows by itself; others may add who does tasks of their kind before the first is due. */
+function startJobs(core: Core, closers: Closers): Tasks {
+  const { read, writer, log, reads } = core
+  const tasks = new Tasks({ read, writer, log })
+  closers.add(() => tasks.close())
+  handleMessageTasks(tasks, core)
+  handleAccountTasks(tasks, core)
+  const audits = startAudits(tasks, core)
+  closers.add(() => audits.close())
+  const indexing = indexingLoop({ read, writer, reads, log })
+  closers.add(() => indexing.close())
+  const expiry = startExpiry(core)
+  closers.add(() => expiry.close())
+  tasks.start()
+  indexing.kick()
+  return tasks
+}
+
+async function checkAll(core: Core): Promise<string[]> {
+  const found = checkStore(core.read)
+  for await (const problem of checkBodies(core.read, core.config.dataDir, { hashes: true, strays: false }))
+    found.push(problem)
+  return found
+}
+
+export interface Teal extends Service {
+  /** A token of role root. */
+  readonly rootToken: string
+  /** Base address of the HTTP API. */
+  readonly url: string
+}
+
+/** Every listener on a free port. */
+const freePorts: ConfigPart = {
+  api: { port: 0 },
+  smtp: { port: 0 },
+  lmtp: { port: 0 },
+  submission: { port: 0 },
+  submissions: { port: 0 },
+  imap: { port: 0 },
+  imaps: { port: 0 },
+  pop3: { port: 0 },
+  pop3s: { port: 0 },
+}
+
+/**
+ * Runs a whole service in this process. Without `dataDir` it gets a temporary directory that is removed when it closes;
+ * without ports it takes free ones; it logs nothing unless told to. Several may run at once.
+ *
+ * @param options any part of the configuration
+ */
+export async function startTeal(options: ConfigPart = {}, how: ServiceOptions = {}): Promise<Teal> {
+  const temporary = options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'teal-')) : undefined
+  const dataDir = temporary ?? String(options.dataDir)
+  const discard = async () => {
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true })
+  }
+  try {
+    const flags = merge(merge({ hostname: 'localhost', log: { level: 'silent' } }, freePorts), { ...options, dataDir })
+    const config = loadConfig({ flags })
+    const service = await openService(config, makeLog(config.log.level), how)
+    const close = async () => {
+      await service.close()
+      await discard()
+    }
+    const api = service.listeners.api
+    const url = api === undefined ? '' : `http${config.api.secure ? 's' : ''}://${api.host}:${api.port}`
+    return { ...service, url, rootToken: readFileSync(rootTokenFile(dataDir), 'utf8').trim(), close }
+  } catch (error) {
+    await discard()
+    throw error
+  }
+}
+
+function merge(base: ConfigPart, over: ConfigPart): ConfigPart {
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged[key]
+    const both = isSection(below) && isSection(value)
+    merged[key] = both ? merge(below as ConfigPart, value as ConfigPart) : value
+  }
+  return merged as ConfigPart
+}
+
+function isSection(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The first start makes a token of role root and says where it lies, never what it is. */
+async function provideRootToken(core: Core): Promise<void> {
+  const file = rootTokenFile(core.config.dataDir)
+  if (existsSync(file)) {
+    const known = await findToken(core.read, tokenDigest(readFileSync(file, 'utf8').trim()))
+    if (known !== undefined) return
+  }
+  const { token } = await core.access.provision('first root token', 'root')
+  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 })
+  chmodSync(`${file}.new`, 0o600)
+  renameSync(`${file}.new`, file)
+  core.log.info({ file }, 'made a root token')
+}
+
+function writeRunFile(dataDir: string, listeners: Service['listeners']): void {
+  const file = runFile(dataDir)
+  const text = JSON.stringify({ pid: process.pid, version, listeners }, null, 2)
+  writeFileSync(`${file}.new`, `${text}\n`)
+  renameSync(`${file}.new`, file)
+}

@@ -1,0 +1,42 @@
+// From a message that has arrived whole to its replies: finish, hand over, answer.
+//
+// The transaction is over when this returns. A failure of ours is told to the log once and to the peer as a temporary one,
+// so that nothing is lost; a reply of 250 is written only after the drop has said that the message is kept.
+
+import { Disconnected } from '#net/connection.ts'
+import type { Outcome } from './drop.ts'
+import { type Arrival, type Reply, replyForAll, replyOf } from './message.ts'
+import type { Session, Transaction } from './session.ts'
+
+/** Delivers what has arrived and answers: one reply for each recipient over LMTP, else one. */
+export async function deliver(session: Session, transaction: Transaction, arrival: Arrival): Promise<void> {
+  const { setting } = session
+  const outcomes = await hand(session, transaction, arrival)
+  session.transaction = undefined
+  session.declaredBytes = 0
+  session.messages += 1
+  for (const { refused } of outcomes) if (refused !== undefined) session.report(refused)
+  const stored = `Stored as ${session.id}-${session.messages}`
+  const each = outcomes.map(outcome => replyOf(outcome, stored))
+  for (const reply of each) setting.countDelivery(resultOf(reply))
+  for (const reply of setting.lmtp ? each : [replyForAll(outcomes, stored)]) session.answer(reply)
+}
+
+/** The outcomes; where the message as a whole failed, that for every recipient. @throws Disconnected */
+async function hand(session: Session, transaction: Transaction, arrival: Arrival): Promise<readonly Outcome[]> {
+  const { from, utf8, recipients } = transaction
+  try {
+    const received = await arrival.finish()
+    const envelope = { from, utf8, recipients, size: arrival.size, speaker: session }
+    return await session.setting.drop.deliver(received, envelope)
+  } catch (error) {
+    if (error instanceof Disconnected) throw error
+    return recipients.map(() => ({ refused: error }))
+  }
+}
+
+export type DeliveryResult = 'stored' | 'temporary' | 'permanent'
+
+function resultOf({ code }: Reply): DeliveryResult {
+  return code < 300 ? 'stored' : code < 500 ? 'temporary' : 'permanent'
+}

@@ -1,0 +1,114 @@
+// SMTP, LMTP and submission listeners: what one is made of, and how one is started.
+//
+// Mail is taken for recipients the drop knows, so nothing here relays. A listener with `authenticate` is for submission: it
+// takes no mail before a login. With `implicitTls` the handshake comes before the greeting, else STARTTLS is offered.
+
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { type Listener, listen } from '#net/listener.ts'
+import type { CleartextPolicy } from '#net/sasl.ts'
+import type { TlsStore } from '#net/tls.ts'
+import type { DeliveryResult } from './delivery.ts'
+import type { MailDrop, SmtpService, Speaker } from './drop.ts'
+import { Session } from './session.ts'
+
+/** Bounds of one listener; those of limits.smtp where not given. */
+export interface Bounds {
+  readonly messageBytesMax: number
+  readonly recipientsMax: number
+  readonly errorsMax: number
+  readonly sessionsMax: number
+  readonly sessionsPerAddressMax: number
+  readonly idleMs: number
+  readonly drainMs: number
+}
+
+export interface SmtpOptions<Recipient, Received> {
+  readonly service: SmtpService
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** Name in greetings. */
+  readonly hostname: string
+  readonly drop: MailDrop<Recipient, Received>
+  /** Certificates for STARTTLS or, on `submissions`, for TLS from the start. */
+  readonly tls?: TlsStore
+  /** Makes it a submission listener. Gives what `Speaker.user` will be. @throws Fault AuthFailed and the like */
+  authenticate?(username: string, password: string, speaker: Speaker): Promise<unknown>
+  /** Where a password may come without TLS. Default: loopback. */
+  readonly cleartext?: CleartextPolicy
+  readonly bounds?: Partial<Bounds>
+  readonly log: Log
+  readonly metrics?: Metrics
+}
+
+/** What every session of a listener knows. */
+export interface Setting {
+  readonly service: SmtpService
+  readonly lmtp: boolean
+  readonly hostname: string
+  readonly implicitTls: boolean
+  readonly tls: TlsStore | undefined
+  readonly drop: MailDrop<unknown, unknown>
+  readonly authenticate: SmtpOptions<unknown, unknown>['authenticate']
+  readonly cleartext: CleartextPolicy
+  readonly bounds: Bounds
+  count(command: string): void
+  countDelivery(result: DeliveryResult): void
+  onError(error: unknown, speaker: Speaker): void
+}
+
+/** Starts a listener. @throws Fault PortInUse, ConfigInvalid */
+export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipient, Received>): Promise<Listener> {
+  const { service, host, port, hostname, tls, log, metrics } = options
+  const implicitTls = service === 'submissions'
+  const bounds: Bounds = { ...limits.smtp, messageBytesMax: limits.body.messageBytesMax, ...options.bounds }
+  const setting: Setting = {
+    service,
+    lmtp: service === 'lmtp',
+    hostname,
+    implicitTls,
+    tls,
+    drop: options.drop as MailDrop<unknown, unknown>,
+    authenticate: options.authenticate?.bind(options),
+    cleartext: options.cleartext ?? 'loopback',
+    bounds,
+    ...counters(service, metrics),
+    onError: (error, { id }) => log.error({ error, service, session: id }, 'a session met an unexpected error'),
+  }
+  const { sessionsMax, sessionsPerAddressMax, idleMs, drainMs } = bounds
+  return listen({
+    host,
+    port,
+    ...(tls === undefined ? {} : { tls, implicitTls }),
+    sessionsMax,
+    sessionsPerAddressMax,
+    idleMs,
+    drainMs,
+    busy: `421 4.7.0 ${hostname} Too many sessions, try again later\r\n`,
+    serve: connection => {
+      metrics?.connections.labels(service).inc()
+      return new Session(connection, setting).run()
+    },
+    onError: error => log.error({ error, service }, 'a session broke'),
+    onSessions: count => metrics?.sessions.labels(service).set(count),
+  })
+}
+
+/** Counters whose labels are looked up once: a session counts several times for each message. */
+function counters(service: SmtpService, metrics: Metrics | undefined): Pick<Setting, 'count' | 'countDelivery'> {
+  if (metrics === undefined) return { count: () => {}, countDelivery: () => {} }
+  const commands = remembered(command => metrics.commands.labels(service, command, 'known'))
+  const deliveries = remembered(result => metrics.deliveries.labels(service, result))
+  return { count: command => commands(command).inc(), countDelivery: result => deliveries(result).inc() }
+}
+
+function remembered<Value>(make: (name: string) => Value): (name: string) => Value {
+  const known = new Map<string, Value>()
+  return name => {
+    const value = known.get(name) ?? make(name)
+    known.set(name, value)
+    return value
+  }
+}

@@ -1,0 +1,152 @@
+// One SMTP or LMTP session: greeting, commands in order, one transaction at a time, and a last word when it has to end.
+//
+// The session is our own and not the smtp-server library's, for three reasons measured here: the library took 18,700
+// messages of 2 KB a second and 9,300 of 50 KB where a bare line reader took 37,700 and 26,900 on the same machine; it lets
+// every peer wait 100 ms for the greeting (155 connections a second with 16 at once, here some thousands); and it stores
+// `.x` as `.x` where RFC 5321 4.5.2 takes the dot off. Every line is answered in order; replies of a pipeline go out together.
+
+import { Fault, smtpReply } from '#lib/fault.ts'
+import { randomHex } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { type Connection, Disconnected } from '#net/connection.ts'
+import type { TlsInfo } from '#net/tls.ts'
+import { commandOf } from './commands.ts'
+import type { SmtpService, Speaker } from './drop.ts'
+import type { Arrival, Reply } from './message.ts'
+import type { Setting } from './server.ts'
+
+/** What was agreed on between MAIL and the end of the message. */
+export interface Transaction {
+  readonly from: string
+  readonly utf8: boolean
+  readonly recipients: unknown[]
+  /** Set between the chunks of BDAT. */
+  arrival: Arrival | undefined
+}
+
+const idBytes = 6
+
+export class Session implements Speaker {
+  readonly id = randomHex(idBytes)
+  readonly connection: Connection
+  readonly setting: Setting
+  helo = ''
+  /** Whether the peer said EHLO or LHLO. */
+  extended = false
+  user: unknown
+  transaction: Transaction | undefined
+  declaredBytes = 0
+  refusedRecipients = 0
+  authFailures = 0
+  /** Messages answered so far. */
+  messages = 0
+  #errors = 0
+  #over = false
+
+  constructor(connection: Connection, setting: Setting) {
+    this.connection = connection
+    this.setting = setting
+  }
+
+  get service(): SmtpService {
+    return this.setting.service
+  }
+
+  get remoteAddress(): string {
+    return this.connection.remoteAddress
+  }
+
+  get remotePort(): number {
+    return this.connection.remotePort
+  }
+
+  get tls(): TlsInfo | undefined {
+    return this.connection.tls
+  }
+
+  get protocol(): string {
+    const name = this.setting.lmtp ? 'LMTP' : this.extended ? 'ESMTP' : 'SMTP'
+    return name + (this.connection.secure ? 'S' : '') + (this.user === undefined ? '' : 'A')
+  }
+
+  /** Serves until the peer or the service has enough. @throws Disconnected, and our own mistakes */
+  async run(): Promise<void> {
+    const { connection, setting } = this
+    connection.lineBytesMax = limits.smtp.commandBytesMax
+    connection.write(`220 ${setting.hostname} ${setting.lmtp ? 'LMTP' : 'ESMTP'} Teal\r\n`)
+    try {
+      while (!this.#over) {
+        try {
+          const line = connection.takeLine() ?? (await connection.line())
+          const work = this.#obey(line)
+          if (work !== undefined) await work
+        } catch (error) {
+          this.refuse(error)
+        }
+      }
+    } finally {
+      await this.reset()
+    }
+  }
+
+  reply(code: number, enhanced: string, text: string): void {
+    this.connection.write(`${code} ${enhanced} ${text}\r\n`)
+  }
+
+  /** Sends a reply that may carry a stranger's words. A 421 says who speaks and ends the session (RFC 5321 3.8). */
+  answer({ code, enhanced, text }: Reply): void {
+    const safe = text.slice(0, textLengthMax).replace(/[^\x20-\x7e]/g, '?')
+    this.reply(code, enhanced, code === closing ? `${this.setting.hostname} ${safe}` : safe)
+    if (code === closing) this.close()
+  }
+
+  /** Answers what a command threw. @throws Disconnected, since nobody is there to be answered */
+  refuse(error: unknown): void {
+    if (error instanceof Disconnected) throw error
+    this.report(error)
+    this.answer(smtpReply(error))
+    this.#errors += 1
+    if (this.#errors >= this.setting.bounds.errorsMax && !this.#over) this.answer(smtpReply(new Fault('TooManyErrors')))
+  }
+
+  /** Tells of errors that are ours. */
+  report(error: unknown): void {
+    if (!(error instanceof Fault)) this.setting.onError(error, this)
+  }
+
+  /** No further command is read. */
+  close(): void {
+    this.#over = true
+  }
+
+  /** Forgets the transaction and whatever of a message was kept. */
+  async reset(): Promise<void> {
+    const arrival = this.transaction?.arrival
+    this.transaction = undefined
+    this.declaredBytes = 0
+    if (arrival !== undefined) await arrival.fail(new Disconnected())
+  }
+
+  #obey(line: Buffer): void | Promise<void> {
+    const text = commandText(line, this.connection.bareLine)
+    const space = text.indexOf(' ')
+    const name = (space < 0 ? text : text.slice(0, space)).toUpperCase()
+    const command = commandOf(this.setting, name)
+    if (command === undefined) throw new Fault('BadCommand', { text: 'The command is not known' })
+    this.setting.count(name)
+    return command.run(this, space < 0 ? '' : text.slice(space + 1).trim())
+  }
+}
+
+const closing = 421
+const textLengthMax = 400
+
+/** A command line as text. @throws Fault BadCommand where it holds what no command may */
+function commandText(line: Buffer, bare: boolean): string {
+  if (bare) throw new Fault('BadCommand', { text: 'A line must end in CR LF' })
+  const text = line.toString('latin1')
+  if (/^[\x20-\x7e]*$/.test(text)) return text
+  const utf8 = line.toString('utf8')
+  if (/[\0-\x1f\x7f\ufffd]/.test(utf8)) throw new Fault('BadCommand', { text: 'The line holds what no command may' })
+  return utf8
+}

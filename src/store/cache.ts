@@ -1,0 +1,306 @@
+// What may be lost: failure counters, challenges, nonces, throttles. LMDB in a folder of its own, which may be deleted
+// between two runs; a folder that is broken is moved aside (`<folder>.broken`) and made anew.
+//
+// Reading is synchronous and sees every write at once. Writes are gathered and put together; they are on the disk within
+// moments and survive an orderly restart for certain, a crash but for the last ones. Every entry ends at a time of its
+// own, and there are never more than a set number: when there are, those that would end first go first.
+
+import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { type Database, open, type RootDatabase } from 'lmdb'
+import { after, every, now, type Timer, within } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { guarded, sealFolder, setAside } from './cache-folder.ts'
+
+/** A counter within its window. */
+export interface Count {
+  readonly used: number
+  /** Milliseconds until it starts anew; 0 for one that has not begun. */
+  readonly ttlMs: number
+}
+
+export interface Kept<Value> {
+  readonly value: Value
+  readonly ttlMs: number
+}
+
+export interface CacheOptions {
+  readonly dir: string
+  readonly log: Log
+  readonly entriesMax?: number
+}
+
+type Entry = readonly [until: number, value: unknown]
+
+interface Tables {
+  readonly root: RootDatabase
+  /** Key -> end and value. */
+  readonly entries: Database<Entry, string>
+  /** End and key, in the order of their ends. */
+  readonly ends: Database<number, [number, string]>
+}
+
+export class Cache {
+  readonly #tables: Tables
+  readonly #dir: string
+  readonly #log: Log
+  readonly #entriesMax: number
+  readonly #sweeper: Timer
+  /** Newer than what is stored; null for what was removed. `#writing` is on its way. */
+  #dirty = new Map<string, Entry | null>()
+  #writing: ReadonlyMap<string, Entry | null> = new Map()
+  #flushing: Promise<void> | undefined
+  #retry: Timer | undefined
+  #pace: Timer | undefined
+  #stored: number
+  #broken: unknown
+  #closed = false
+
+  private constructor(tables: Tables, options: CacheOptions) {
+    this.#tables = tables
+    this.#dir = options.dir
+    this.#log = options.log
+    this.#entriesMax = options.entriesMax ?? limits.cache.entriesMax
+    this.#stored = entryCount(tables)
+    this.#sweeper = every(limits.cache.sweepMs, () => this.sweep())
+  }
+
+  /** Opens the folder, making it where there is none and putting a broken one aside. */
+  static open(options: CacheOptions): Cache {
+    try {
+      return new Cache(openTables(options.dir), options)
+    } catch (error) {
+      options.log.warn({ error, dir: options.dir }, 'the cache cannot be read: it is put aside and made anew')
+      setAside(options.dir)
+      return new Cache(openTables(options.dir), options)
+    }
+  }
+
+  /** Entries on the disk, ended ones included until they are swept. */
+  get size(): number {
+    return this.#stored
+  }
+
+  /** What a counter has reached. */
+  counted(kind: string, id: string): Count {
+    const kept = this.look<number>(kind, id)
+    return kept === undefined ? { used: 0, ttlMs: 0 } : { used: kept.value, ttlMs: kept.ttlMs }
+  }
+
+  /** Adds to a counter. Its window begins with the first addition and is not extended by later ones. */
+  count(kind: string, id: string, windowMs: number, amount = 1): Count {
+    const { used, ttlMs } = this.counted(kind, id)
+    return this.#set(kind, id, used + amount, used === 0 ? windowMs : ttlMs)
+  }
+
+  /** Adds to a counter only if it stays within `max`: all or nothing. */
+  spend(kind: string, id: string, windowMs: number, max: number, amount = 1): Count & { readonly allowed: boolean } {
+    const before = this.counted(kind, id)
+    if (before.used + amount > max) return { ...before, allowed: false }
+    return { ...this.count(kind, id, windowMs, amount), allowed: true }
+  }
+
+  /** Keeps a value until it is taken or its time is over. @throws Fault Overloaded */
+  keep(kind: string, id: string, value: unknown, ttlMs: number): void {
+    this.#write(keyOf(kind, id), ttlMs > 0 ? [now() + ttlMs, value] : null)
+  }
+
+  /** A kept value, left where it is. Whoever keeps and looks agree on its shape. */
+  look<Value>(kind: string, id: string): Kept<Value> | undefined {
+    const entry = this.#read(keyOf(kind, id))
+    const ttlMs = entry === undefined ? 0 : entry[0] - now()
+    return entry === undefined || ttlMs <= 0 ? undefined : { value: entry[1] as Value, ttlMs }
+  }
+
+  /** A kept value, removed: only one caller ever gets it. */
+  take<Value>(kind: string, id: string): Kept<Value> | undefined {
+    const kept = this.look<Value>(kind, id)
+    if (kept !== undefined) this.remove(kind, id)
+    return kept
+  }
+
+  /** Marks something for a time; false where it is marked already, whose time stays as it is. */
+  mark(kind: string, id: string, ttlMs: number): boolean {
+    if (this.look(kind, id) !== undefined) return false
+    this.keep(kind, id, 1, ttlMs)
+    return true
+  }
+
+  /** Forgets a counter, a kept value or a mark. */
+  remove(kind: string, id: string): void {
+    const key = keyOf(kind, id)
+    if (this.#read(key) !== undefined) this.#write(key, null)
+  }
+
+  /** Reads from the disk. @throws whatever is wrong with it */
+  ping(): void {
+    if (this.#closed) throw new Fault('Stopping')
+    this.#tables.entries.get('health:ping')
+  }
+
+  /** Writes, reads and removes an entry, each really made. @throws whatever is wrong */
+  async check(): Promise<void> {
+    if (this.#closed) throw new Fault('Stopping')
+    if (this.#broken !== undefined) throw this.#broken
+    const { entries } = this.#tables
+    const id = newId()
+    const key = keyOf('health', id)
+    await entries.put(key, [now() + limits.health.checkMs, id])
+    const found = entries.get(key)?.[1]
+    await entries.remove(key)
+    if (found !== id) throw new Error('the cache does not keep what is written')
+  }
+
+  /** Resolves when everything written so far is on the disk. */
+  async flush(): Promise<void> {
+    while (this.#flushing !== undefined || this.#pace !== undefined) {
+      this.#start()
+      await this.#flushing
+    }
+    if (this.#broken !== undefined) throw this.#broken
+    await this.#tables.root.flushed
+  }
+
+  /** Removes a bounded number of entries whose time is over. Runs by itself; public for tests. */
+  sweep(): void {
+    if (this.#closed) return
+    const { ends } = this.#tables
+    const over = ends.getKeys({ end: [now(), ''], limit: limits.cache.sweepEntriesMax })
+    for (const [until, key] of over) if (this.#read(key)?.[0] === until) this.#dirty.set(key, null)
+    if (this.#dirty.size > 0) this.#begin()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#sweeper.cancel()
+    this.#retry?.cancel()
+    const late = () => new Error('the cache was not written in time')
+    await within(limits.cache.closeMs, this.flush(), late).catch(error =>
+      this.#log.warn({ error }, 'the last changes of the cache are lost'),
+    )
+    this.#closed = true
+    await this.#tables.root.close()
+    sealFolder(this.#dir)
+  }
+
+  #set(kind: string, id: string, used: number, ttlMs: number): Count {
+    this.keep(kind, id, used, ttlMs)
+    return { used, ttlMs }
+  }
+
+  #read(key: string): Entry | undefined {
+    const fresh = this.#dirty.get(key) ?? (this.#dirty.has(key) ? null : this.#writing.get(key))
+    if (fresh !== undefined) return fresh ?? undefined
+    return this.#tables.entries.get(key)
+  }
+
+  #write(key: string, entry: Entry | null): void {
+    if (this.#closed) throw new Fault('Stopping')
+    if (this.#dirty.size >= limits.cache.pendingMax && !this.#dirty.has(key)) throw new Fault('Overloaded')
+    this.#dirty.set(key, entry)
+    this.#begin()
+  }
+
+  /**
+   * Writes a little later: a sync of this file would otherwise run all the time beside those of the database and double
+   * the time of a delivery. What changes meanwhile goes along; a crash forgets that little while.
+   */
+  #begin(): void {
+    if (this.#flushing !== undefined || this.#retry !== undefined || this.#pace !== undefined) return
+    this.#pace = after(limits.cache.paceMs, () => this.#start())
+  }
+
+  #start(): void {
+    this.#pace?.cancel()
+    this.#pace = undefined
+    if (this.#flushing !== undefined || this.#retry !== undefined) return
+    this.#flushing = this.#flushAll().finally(() => {
+      this.#flushing = undefined
+      if (this.#dirty.size > 0) this.#begin()
+    })
+  }
+
+  /** Puts what is dirty; changes of one entry have become one. */
+  async #flushAll(): Promise<void> {
+    if (this.#dirty.size > 0) {
+      const writing = this.#dirty
+      this.#writing = writing
+      this.#dirty = new Map()
+      try {
+        await this.#put(writing)
+        this.#broken = undefined
+      } catch (error) {
+        this.#keepForLater(error, writing)
+        return
+      }
+      this.#tables.root.resetReadTxn()
+      this.#writing = new Map()
+      if (this.#stored > this.#entriesMax) this.#evict(this.#stored - this.#entriesMax)
+    }
+  }
+
+  async #put(batch: ReadonlyMap<string, Entry | null>): Promise<void> {
+    const { entries, ends } = this.#tables
+    const done: Promise<boolean>[] = []
+    let grown = 0
+    for (const [key, entry] of batch) {
+      const before = entries.get(key)
+      if (before !== undefined && before[0] !== entry?.[0]) done.push(ends.remove([before[0], key]))
+      if (entry !== null) done.push(entries.put(key, entry), ends.put([entry[0], key], 0))
+      else if (before !== undefined) done.push(entries.remove(key))
+      grown += (entry === null ? 0 : 1) - (before === undefined ? 0 : 1)
+    }
+    await Promise.all(done)
+    this.#stored += grown
+  }
+
+  /** Nothing is forgotten because the disk is full: it is tried again, and /health tells meanwhile. */
+  #keepForLater(error: unknown, writing: ReadonlyMap<string, Entry | null>): void {
+    if (this.#broken === undefined) this.#log.error({ error }, 'the cache cannot be written')
+    this.#broken = error
+    this.#dirty = new Map([...writing, ...this.#dirty])
+    this.#writing = new Map()
+    this.#retry = after(limits.cache.sweepMs, () => {
+      this.#retry = undefined
+      this.#begin()
+    })
+  }
+
+  #evict(count: number): void {
+    for (const [, key] of this.#tables.ends.getKeys({ limit: count })) {
+      if (!this.#dirty.has(key)) this.#dirty.set(key, null)
+    }
+  }
+}
+
+/** Long names are hashed: LMDB takes keys of some 2,000 bytes, and what a stranger sends has no length. */
+function keyOf(kind: string, id: string): string {
+  return id.length <= 200 ? `${kind}:${id}` : `${kind}#${createHash('sha256').update(id).digest('base64url')}`
+}
+
+function openTables(dir: string): Tables {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  return guarded(dir, () => {
+    const root = open({ path: dir, maxDbs: 4 })
+    const tables: Tables = { root, entries: root.openDB('entries', {}), ends: root.openDB('ends', {}) }
+    walk(tables)
+    return tables
+  })
+}
+
+/** Touches what there is, within reason, so that a broken page is met here and not in the middle of a login. */
+function walk({ entries, ends }: Tables): void {
+  const limit = limits.cache.walkEntriesMax
+  for (const { value } of entries.getRange({ limit })) {
+    if (typeof value[0] !== 'number') throw new Error('an entry has another form')
+  }
+  for (const key of ends.getKeys({ limit })) if (!Array.isArray(key)) throw new Error('an end has another form')
+}
+
+function entryCount({ entries }: Tables): number {
+  const { entryCount: count } = entries.getStats() as { entryCount: number }
+  return count
+}

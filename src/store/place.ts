@@ -1,0 +1,18 @@
+// Where things lie in the data directory. Nothing else builds such a path.
+
+import { join } from 'node:path'
+
+/** Everything but the cache and large parts. */
+export const databaseFile = (dataDir: string): string => join(dataDir, 'teal.db')
+/** Held by the one process that uses the directory. */
+export const lockFile = (dataDir: string): string => join(dataDir, 'lock')
+/** What may be lost. */
+export const cacheDir = (dataDir: string): string => join(dataDir, 'cache')
+/** What tools read to find the listeners. */
+export const runFile = (dataDir: string): string => join(dataDir, 'run.json')
+/** The first token. */
+export const rootTokenFile = (dataDir: string): string => join(dataDir, 'root-token')
+/** A key that the service made for itself. */
+export const keyFile = (dataDir: string, name: string): string => join(dataDir, 'keys', name)
+/** Where the command line reaches the process that holds the directory. */
+export const controlFile = (dataDir: string): string => join(dataDir, 'control.sock')

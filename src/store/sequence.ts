@@ -1,0 +1,37 @@
+// The integers of rows that come by the thousand. The service is the only writer, so it gives out numbers from memory and
+// a unit needs no answer but done or conflict. A number whose unit failed is never used again; gaps mean nothing.
+
+import type { Reader } from './reader.ts'
+
+const sources = {
+  user: 'SELECT max(num) AS last FROM user',
+  mailbox:
+    'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM mailbox UNION ALL SELECT max(mailbox) FROM removed_mailbox)',
+  message:
+    'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM message UNION ALL SELECT max(num) FROM expunged UNION ALL SELECT max(thread) FROM reference UNION ALL SELECT max(num) FROM archive)',
+  body: 'SELECT max(num) AS last FROM body',
+  outbound: 'SELECT max(num) AS last FROM outbound',
+  filter: 'SELECT max(num) AS last FROM filter',
+  trace: 'SELECT max(num) AS last FROM trace',
+  event: `SELECT max(last) AS last FROM (SELECT max(num) AS last FROM event UNION ALL
+    SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event.cursor')`,
+} as const
+
+export type SequenceName = keyof typeof sources
+
+export class Sequence {
+  readonly #last = new Map<SequenceName, number>()
+
+  constructor(read: Reader) {
+    for (const name of Object.keys(sources) as SequenceName[]) {
+      this.#last.set(name, read.one<{ last: number | null }>(sources[name])?.last ?? 0)
+    }
+  }
+
+  /** The next number of that name, never given out before. */
+  next(name: SequenceName): number {
+    const number = (this.#last.get(name) ?? 0) + 1
+    this.#last.set(name, number)
+    return number
+  }
+}

@@ -1,0 +1,27 @@
+// Writes of what is moved in from elsewhere: they run in the writer thread, inside a unit.
+
+import { defineWrite } from './write.ts'
+
+/** Remembers that a message of a source lies in a folder; in the unit that stores the message. */
+export const importedInsert = defineWrite<{ mailbox: number; source: string; key: string }>(
+  'imported.insert',
+  (sql, row) => {
+    sql('INSERT INTO imported (mailbox, source, key) VALUES (@mailbox, @source, @key) ON CONFLICT DO NOTHING').run(row)
+  },
+)
+
+export interface RegisterRow {
+  readonly id: string
+  readonly user: number
+  readonly key: string
+  readonly address: string
+  readonly name: string
+  readonly used: number
+  readonly disabled: number
+}
+
+/** An entry of an address register that was moved in. */
+export const registerInsert = defineWrite<RegisterRow>('register.insert', (sql, row) => {
+  sql(`INSERT INTO register (id, user, key, address, name, used, disabled)
+    VALUES (@id, @user, @key, @address, @name, @used, @disabled)`).run(row)
+})

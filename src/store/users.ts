@@ -1,0 +1,288 @@
+// Accounts: what a row means, and reading them.
+//
+// A deleted account keeps its row until its data is gone, with what is needed to bring it back; most readers must not
+// take it for a living one. Absent keys of the options have the default named beside them.
+
+import type { Address } from './directory.ts'
+import type { Reader } from './reader.ts'
+import type { UserRow } from './writes.ts'
+
+/** Everything of an account that is only ever read together with it; absent keys have the default named here. */
+export interface UserOptions {
+  language?: string
+  /** Milliseconds; 0 or absent: kept for ever. */
+  retention?: number
+  /** Forwarding targets, as given. */
+  targets?: string[]
+  mtaRelay?: string
+  /** 0 (all is spam) to 100 (nothing is); 50 by default. */
+  spamLevel?: number
+  /** Limits of the account; 0 or absent: the service's setting. */
+  limits?: Partial<Record<UserLimit, number>>
+  fromWhitelist?: string[]
+  uploadSentMessages?: boolean
+  disabledScopes?: string[]
+  metaData?: Record<string, unknown>
+  internalData?: Record<string, unknown>
+  pubKey?: string
+  /** Whom the key belongs to. */
+  keyInfo?: { name: string; address: string; fingerprint: string }
+  smimeCerts?: string[]
+  smimeCipher?: string
+  smimeKeyTransport?: string
+  encryptMessages?: boolean
+  encryptForwarded?: boolean
+  featureFlags?: Record<string, boolean>
+  require2faEnabled?: boolean
+  /** The password was given by somebody else and must be replaced by its owner. */
+  requirePasswordChange?: boolean
+  /** Second factors that are on. */
+  enabled2fa?: string[]
+  totp?: {
+    seed?: string
+    /** The step of the last code that was used, never accepted again. */
+    lastStep?: number
+    /** The step of the code that enabled the factor, which may serve once more. */
+    enablingStep?: number
+    pending?: { seed: string; created: number }
+  }
+  autoreply?: boolean
+  /** Rises with every change of filters and autoreply; absent: the account never had any. */
+  rules?: number
+  passwordPwned?: boolean
+  /** Milliseconds since 1970. */
+  lastPwnedCheck?: number
+  lastLogin?: number
+}
+
+export type UserLimit =
+  | 'recipients'
+  | 'forwards'
+  | 'filters'
+  | 'imapMaxUpload'
+  | 'imapMaxDownload'
+  | 'pop3MaxDownload'
+  | 'pop3MaxMessages'
+  | 'imapMaxConnections'
+  | 'receivedMax'
+
+export interface TemporaryPassword {
+  hash: string
+  validAfter: number
+  expires: number
+}
+
+export interface User {
+  readonly num: number
+  readonly id: string
+  username: string
+  /** Username without dots, lower case: unique. */
+  key: string
+  name: string
+  /** Main address as shown; empty when there is none. */
+  address: string
+  /** Stored hash; empty: no login with the main password. */
+  password: string
+  temporary: TemporaryPassword | null
+  authVersion: number
+  disabled: boolean
+  suspended: boolean
+  activated: boolean
+  /** Bytes; 0: the service's default. */
+  quota: number
+  tags: string[]
+  options: UserOptions
+  readonly created: number
+  deleted: DeletedUser | null
+}
+
+/** What is needed to bring a deleted account back. */
+export interface DeletedUser {
+  at: number
+  after: number
+  task: string
+  username: string
+  key: string
+  address: string
+  addresses: Address[]
+  /** The removal of its data has begun: too late to come back. */
+  started: boolean
+}
+
+const columns = `num, id, username, key, name, address, password, temporary, auth_version AS authVersion, disabled,
+  suspended, activated, quota, tags, options, created, deleted`
+
+/** The account with this id, deleted ones too. */
+export async function findUser(read: Reader, id: string): Promise<User | undefined> {
+  const row = read.one<UserRow>(`SELECT ${columns} FROM user WHERE id = ?`, id)
+  return row === undefined ? undefined : decodeUser(row)
+}
+
+/** What a token needs to know of its account: whether anybody may come in, and its version. */
+export async function findStanding(
+  read: Reader,
+  id: string,
+): Promise<{ open: boolean; authVersion: number } | undefined> {
+  const row = read.one<{ open: number; authVersion: number }>(
+    `SELECT disabled = 0 AND suspended = 0 AND deleted IS NULL AS open, auth_version AS authVersion
+     FROM user WHERE id = ?`,
+    id,
+  )
+  return row === undefined ? undefined : { open: row.open === 1, authVersion: row.authVersion }
+}
+
+/** The account with this internal number. */
+export async function findUserByNumber(read: Reader, num: number): Promise<User | undefined> {
+  const row = read.one<UserRow>(`SELECT ${columns} FROM user WHERE num = ?`, num)
+  return row === undefined ? undefined : decodeUser(row)
+}
+
+/** The id of the account whose username has this key. */
+export async function findUserByKey(read: Reader, key: string): Promise<string | undefined> {
+  return read.one<{ id: string }>('SELECT id FROM user WHERE key = ? AND deleted IS NULL', key)?.id
+}
+
+/** What an account uses. */
+export async function readUsage(read: Reader, num: number): Promise<{ storage: number; modseq: number }> {
+  return (
+    read.one<{ storage: number; modseq: number }>('SELECT storage, modseq FROM usage WHERE user = ?', num) ?? {
+      storage: 0,
+      modseq: 0,
+    }
+  )
+}
+
+export interface UserPage {
+  /** Substring of username, name or an address; empty: all. */
+  query: string
+  tags: readonly string[]
+  requiredTags: readonly string[]
+  forward: string
+  /** Only this account. */
+  only: string | null
+}
+
+export interface UserListTask {
+  readonly page: UserPage
+  /** Id next to which the list begins; null: from its start. */
+  readonly boundary: string | null
+  readonly direction: 'forward' | 'back'
+  readonly count: number
+}
+
+export type ListedUser = User & { readonly storage: number }
+
+/** Whether reading such a page, or counting it, looks at every account. */
+export function isFiltered(page: UserPage): boolean {
+  return page.query !== '' || page.forward !== '' || page.tags.length > 0 || page.requiredTags.length > 0
+}
+
+/** Accounts in id order after (or before) `boundary`, for the list. Scans where it is filtered. */
+export async function listUsers(
+  read: Reader,
+  { page, boundary, direction, count }: UserListTask,
+): Promise<ListedUser[]> {
+  const { where, values } = userFilter(page)
+  const compare = direction === 'forward' ? '>' : '<'
+  const order = direction === 'forward' ? 'ASC' : 'DESC'
+  const rows = read.all<UserRow & { storage: number }>(
+    `SELECT ${columns}, (SELECT storage FROM usage WHERE usage.user = user.num) AS storage FROM user
+     WHERE deleted IS NULL ${where} AND id ${boundary === null ? '>=' : compare} ? ORDER BY id ${order} LIMIT ?`,
+    ...values,
+    boundary ?? (direction === 'forward' ? '' : 'g'),
+    count,
+  )
+  return rows.map(row => ({ ...decodeUser(row), storage: row.storage }))
+}
+
+/** Ids of accounts that are not deleted, rising, after `boundary`. */
+export async function listUserIds(read: Reader, boundary: string, count: number): Promise<string[]> {
+  return read
+    .all<{ id: string }>('SELECT id FROM user WHERE deleted IS NULL AND id > ? ORDER BY id LIMIT ?', boundary, count)
+    .map(row => row.id)
+}
+
+/** How many accounts a page's filter matches. */
+export async function countUsers(read: Reader, page: UserPage): Promise<number> {
+  const { where, values } = userFilter(page)
+  return read.one<{ n: number }>(`SELECT count(*) AS n FROM user WHERE deleted IS NULL ${where}`, ...values)?.n ?? 0
+}
+
+function userFilter(page: UserPage): { where: string; values: unknown[] } {
+  const where: string[] = []
+  const values: unknown[] = []
+  if (page.only !== null) {
+    where.push('id = ?')
+    values.push(page.only)
+  }
+  if (page.query !== '') {
+    where.push(`(username LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\' OR id IN
+      (SELECT user FROM address WHERE user IS NOT NULL AND address LIKE ? ESCAPE '\\'))`)
+    const pattern = likePattern(page.query)
+    values.push(pattern, pattern, pattern)
+  }
+  if (page.tags.length > 0) {
+    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) IN (SELECT value FROM json_each(?)))')
+    values.push(JSON.stringify(page.tags.map(tag => tag.toLowerCase())))
+  }
+  for (const tag of page.requiredTags) {
+    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)')
+    values.push(tag.toLowerCase())
+  }
+  if (page.forward !== '') {
+    where.push(`EXISTS (SELECT 1 FROM json_each(options, '$.targets') WHERE value LIKE ? ESCAPE '\\')`)
+    values.push(likePattern(page.forward))
+  }
+  return { where: where.map(condition => ` AND ${condition}`).join(''), values }
+}
+
+/** A LIKE pattern (escape `\`) that finds `text` anywhere. */
+export function likePattern(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
+}
+
+/** A row as the account it stands for. */
+function decodeUser(row: UserRow): User {
+  return {
+    num: row.num,
+    id: row.id,
+    username: row.username,
+    key: row.key,
+    name: row.name,
+    address: row.address,
+    password: row.password,
+    temporary: row.temporary === null ? null : (JSON.parse(row.temporary) as TemporaryPassword),
+    authVersion: row.authVersion,
+    disabled: row.disabled === 1,
+    suspended: row.suspended === 1,
+    activated: row.activated === 1,
+    quota: row.quota,
+    tags: JSON.parse(row.tags) as string[],
+    options: JSON.parse(row.options) as UserOptions,
+    created: row.created,
+    deleted: row.deleted === null ? null : (JSON.parse(row.deleted) as DeletedUser),
+  }
+}
+
+/** An account as its row. */
+export function encodeUser(user: User): UserRow {
+  return {
+    num: user.num,
+    id: user.id,
+    username: user.username,
+    key: user.key,
+    name: user.name,
+    address: user.address,
+    password: user.password,
+    temporary: user.temporary === null ? null : JSON.stringify(user.temporary),
+    authVersion: user.authVersion,
+    disabled: user.disabled ? 1 : 0,
+    suspended: user.suspended ? 1 : 0,
+    activated: user.activated ? 1 : 0,
+    quota: user.quota,
+    tags: JSON.stringify(user.tags),
+    options: JSON.stringify(user.options),
+    created: user.created,
+    deleted: user.deleted === null ? null : JSON.stringify(user.deleted),
+  }
+}

@@ -1,0 +1,75 @@
+// The service as a child process, started by its command line, for tests of starting, stopping and dying.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { sleep } from '#lib/clock.ts'
+import { rootTokenFile, runFile } from '#store/place.ts'
+
+export interface Child {
+  readonly process: ChildProcess
+  readonly listeners: Record<string, { host: string; port: number }>
+  /** Base address of the API. */
+  readonly url: string
+  readonly token: string
+  /** Everything it printed so far. */
+  output(): string
+  /** Sends a signal and resolves with the exit code (null when the signal itself ended it). */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const listeners = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', 'IMAPS', 'POP3', 'POP3S']
+
+/** Environment that puts every listener on a free port and everything else under `dataDir`. */
+export function childEnvironment(dataDir: string, more: Record<string, string> = {}): Record<string, string> {
+  const ports = Object.fromEntries(listeners.map(name => [`TEAL_${name}_PORT`, '0']))
+  return { PATH: process.env.PATH ?? '', TEAL_DATA_DIR: dataDir, TEAL_LOG_LEVEL: 'warn', ...ports, ...more }
+}
+
+/** Runs a command of the program to its end. */
+export async function runTeal(
+  words: readonly string[],
+  env: Record<string, string>,
+): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, ['src/main.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', chunk => {
+    out += chunk
+  })
+  child.stderr.on('data', chunk => {
+    err += chunk
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, out, err }
+}
+
+/** Starts the service and waits until it says where its listeners are. */
+export async function startChild(dataDir: string, more: Record<string, string> = {}): Promise<Child> {
+  const env = childEnvironment(dataDir, more)
+  const child = spawn(process.execPath, ['src/main.ts', 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', chunk => {
+      output += chunk
+    })
+  }
+  for (let waited = 0; !existsSync(runFile(dataDir)); waited++) {
+    if (waited > 1000 || child.exitCode !== null) throw new Error(`the service did not start: ${output}`)
+    await sleep(20)
+  }
+  const { listeners } = JSON.parse(readFileSync(runFile(dataDir), 'utf8')) as Pick<Child, 'listeners'>
+  return {
+    process: child,
+    listeners,
+    url: `http://127.0.0.1:${listeners.api?.port}`,
+    token: readFileSync(rootTokenFile(dataDir), 'utf8').trim(),
+    output: () => output,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+      const ended = once(child, 'exit') as Promise<[number | null]>
+      child.kill(signal)
+      return (await ended)[0]
+    },
+  }
+}

@@ -1,0 +1,131 @@
+// Scenarios: mail that comes in, and what people say about it by moving it.
+
+import { deliver, openLmtp } from '../dialogue.ts'
+import { scenario, type World } from './world.ts'
+
+const message = Buffer.from(
+  [
+    'From: "Sender, The" <sender@example.net>',
+    'To: =?utf-8?Q?J=C3=BCrgen?= <to@example.com>, plain@example.com',
+    'Cc: Team: one@example.com, "Two" <two@example.com>;',
+    'Bcc: hidden@example.com',
+    'Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=',
+    'Date: Tue, 1 Jul 2025 10:00:00 +0000',
+    'Message-ID: <one@example.net>',
+    '',
+    'Hello',
+    '',
+  ].join('\r\n'),
+)
+
+/** What every payload about the message above says. */
+const told = {
+  from: { name: 'Sender, The', address: 'sender@example.net' },
+  to: [
+    { name: 'Jürgen', address: 'to@example.com' },
+    { name: '', address: 'plain@example.com' },
+  ],
+  cc: [
+    {
+      name: 'Team',
+      group: [
+        { name: '', address: 'one@example.com' },
+        { name: 'Two', address: 'two@example.com' },
+      ],
+    },
+  ],
+  bcc: [{ name: '', address: 'hidden@example.com' }],
+  messageId: '<one@example.net>',
+  subject: 'Grüße',
+}
+
+/** Puts the message into a folder and answers where it is. */
+async function upload(world: World, path: string) {
+  const { id: user, name } = await world.user()
+  const mailbox = await world.mailbox(user, path)
+  const target = `/users/${user}/mailboxes/${mailbox}/messages`
+  const stored = await world.running.raw('POST', target, {
+    body: message,
+    headers: { 'content-type': 'message/rfc822' },
+  })
+  const { id } = ((await stored.json()) as { message: { id: number } }).message
+  const { idate } = await world.ok('GET', `${target}/${id}`)
+  return { user, name, mailbox, id, idate: new Date(idate).toISOString(), target: `${target}/${id}` }
+}
+
+export const mailScenarios = [
+  scenario({
+    event: 'message.received',
+    name: 'LMTP',
+    prepare: world => world.user(),
+    async act(world, { id: user, address }) {
+      const lmtp = await openLmtp(world.running.at('lmtp'))
+      const [reply = ''] = await deliver(lmtp, 'bounce@example.net', [address], message)
+      lmtp.close()
+      if (!reply.startsWith('250')) throw new Error(reply)
+      const mailbox = await world.mailbox(user, 'INBOX')
+      const { results } = await world.ok('GET', `/users/${user}/mailboxes/${mailbox}/messages`)
+      const [{ id, size }] = results
+      return { user, mailbox, message: id, size, from: 'sender@example.net', subject: 'Grüße' }
+    },
+  }),
+  scenario({
+    event: 'marked.spam',
+    name: 'PUT message with moveTo Junk',
+    prepare: world => upload(world, 'INBOX'),
+    async act(world, { user, target, idate }) {
+      const moveTo = await world.mailbox(user, '\\Junk')
+      await world.ok('PUT', target, { moveTo })
+      return { user, mailbox: moveTo, message: 1, ...told, date: idate }
+    },
+  }),
+  scenario({
+    event: 'marked.ham',
+    name: 'PUT message with moveTo out of Junk',
+    prepare: world => upload(world, '\\Junk'),
+    async act(world, { user, target, idate }) {
+      const moveTo = await world.mailbox(user, 'INBOX')
+      await world.ok('PUT', target, { moveTo })
+      return { user, mailbox: moveTo, message: 1, ...told, date: idate }
+    },
+  }),
+  scenario({
+    event: 'marked.ham',
+    name: 'PUT message with flagged',
+    prepare: world => upload(world, 'INBOX'),
+    async act(world, { user, mailbox, target, idate }) {
+      await world.ok('PUT', target, { flagged: true })
+      return { user, mailbox, message: 1, ...told, date: idate }
+    },
+  }),
+  scenario({
+    event: 'marked.spam',
+    name: 'IMAP MOVE to Junk',
+    prepare: world => upload(world, 'INBOX'),
+    async act(world, { user, name, idate }) {
+      await world.imap({ name }, 'SELECT INBOX', 'MOVE 1 Junk')
+      return { user, mailbox: await world.mailbox(user, '\\Junk'), message: 1, ...told, date: idate }
+    },
+    also: ['authentication.succeeded'],
+  }),
+  scenario({
+    event: 'marked.ham',
+    name: 'IMAP COPY out of Junk; what then goes to Trash says nothing',
+    prepare: world => upload(world, '\\Junk'),
+    async act(world, { user, name, idate }) {
+      await world.imap({ name }, 'SELECT Junk', 'COPY 1 INBOX', 'MOVE 1 Trash')
+      return { user, mailbox: await world.mailbox(user, 'INBOX'), message: 1, ...told, date: idate }
+    },
+    also: ['authentication.succeeded'],
+  }),
+  scenario({
+    event: 'message.sent',
+    name: 'POST /users/:user/submit, when the relay has taken it',
+    prepare: world => world.user(),
+    async act(world, { id: user }) {
+      const form = { to: [{ address: 'far@example.net' }], subject: 'Hello', text: 'Hello' }
+      const { message: queued } = await world.ok('POST', `/users/${user}/submit`, form)
+      return { user, queueId: queued.queueId, recipient: 'far@example.net' }
+    },
+  }),
+]

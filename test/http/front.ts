@@ -1,0 +1,64 @@
+// A front end with endpoints of the test's own, on a free port.
+
+import pino from 'pino'
+import { Fault } from '#lib/fault.ts'
+import type { Log } from '#lib/log.ts'
+import { makeMetrics } from '#lib/metrics.ts'
+import type { Caller } from '../../src/http/access.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { Exchange, type Identify } from '../../src/http/exchange.ts'
+import { listenHttp } from '../../src/http/server.ts'
+import { Tally } from '../../src/http/tally.ts'
+import type { Target } from './scenario.ts'
+
+export const alice = '507f1f77bcf86cd799439011'
+export const bob = '507f1f77bcf86cd799439012'
+
+export const tokens: Record<string, Caller> = {
+  root: { role: 'root', user: null, tokenKind: 'provisioned' },
+  alice: { role: 'user', user: alice, tokenKind: 'user' },
+  bob: { role: 'user', user: bob, tokenKind: 'user' },
+  auth: { role: 'auth', user: null, tokenKind: 'provisioned' },
+  downloader: { role: 'downloader', user: null, tokenKind: 'provisioned' },
+}
+
+export interface Front extends Target {
+  readonly exchange: Exchange
+  readonly metrics: ReturnType<typeof makeMetrics>
+  /** Lines of the log. */
+  readonly lines: Record<string, unknown>[]
+  close(drainMs?: number): Promise<void>
+}
+
+export interface FrontOptions {
+  readonly identify?: Identify
+  readonly origins?: readonly string[]
+  readonly strict?: boolean
+  readonly token?: string
+}
+
+export async function startFront(endpoints: readonly Endpoint[], options: FrontOptions = {}): Promise<Front> {
+  const lines: Record<string, unknown>[] = []
+  const log: Log = pino(
+    { level: 'debug', serializers: { error: pino.stdSerializers.err } },
+    { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
+  )
+  const metrics = makeMetrics('1.2.3')
+  const exchange = new Exchange({
+    endpoints,
+    identify: options.identify ?? identify,
+    log,
+    tally: new Tally(metrics),
+    cors: { origins: options.origins ?? ['*'] },
+    strict: options.strict ?? true,
+  })
+  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0 })
+  const url = `http://127.0.0.1:${server.port}`
+  return { url, token: options.token ?? 'root', exchange, metrics, lines, close: drainMs => server.close(drainMs) }
+}
+
+export async function identify(token: string | null): Promise<Caller> {
+  const caller = token === null ? undefined : tokens[token]
+  if (caller === undefined) throw new Fault('InvalidToken')
+  return caller
+}

@@ -1,0 +1,184 @@
+// Folders over the wire: LIST in all its forms, STATUS, CREATE, DELETE, RENAME, SUBSCRIBE, QUOTA.
+
+import { beforeEach, describe, expect, test } from 'vitest'
+import { useTeal } from '../running.ts'
+import { append, Client, mail } from './client.ts'
+
+const service = useTeal()
+let number = 0
+let client: Client
+
+beforeEach(async () => {
+  const user = `box${++number}`
+  await service.user(user)
+  client = await Client.login(service.at('imap'), user)
+  return () => client.close()
+})
+
+const names = (lines: readonly string[]) =>
+  lines.filter(line => /^\* (LIST|LSUB)/.test(line)).map(line => /"\/" (?:"(.*)"|(\S+))/.exec(line)?.slice(1).join(''))
+
+describe('LIST', () => {
+  beforeEach(async () => {
+    for (const name of ['a', 'a/b', 'a/b/c', 'x/y']) await client.ok(`CREATE ${name}`)
+  })
+
+  test.each([
+    ['"" *', ['INBOX', 'Sent Mail', 'Trash', 'Drafts', 'Junk', 'a', 'a/b', 'a/b/c', 'x/y', 'x']],
+    ['"" %', ['INBOX', 'Sent Mail', 'Trash', 'Drafts', 'Junk', 'a', 'x']],
+    ['"" a/%', ['a/b']],
+    ['"" a*', ['a', 'a/b', 'a/b/c']],
+    ['a/ *', ['a/b', 'a/b/c']],
+    ['"" inbox', ['INBOX']],
+    ['"" "%/%"', ['a/b', 'x/y']],
+    ['"" *b*', ['INBOX', 'a/b', 'a/b/c'].slice(1)],
+    ['"" nothing', []],
+    ['"" (a x/y)', ['a', 'x/y']],
+  ])('LIST %s', async (pattern, expected) => {
+    expect(names(await client.ok(`LIST ${pattern}`)).sort()).toEqual([...expected].sort())
+  })
+
+  test('an empty pattern asks for the delimiter', async () => {
+    expect(await client.ok('LIST "" ""')).toEqual(['* LIST (\\Noselect) "/" ""'])
+  })
+
+  test('attributes: children, special use, subscription, parents that do not exist', async () => {
+    await client.ok('UNSUBSCRIBE a')
+    const lines = await client.ok('LIST "" * RETURN (SUBSCRIBED CHILDREN SPECIAL-USE)')
+    expect(lines).toContain('* LIST (\\HasChildren) "/" "a"')
+    expect(lines).toContain('* LIST (\\HasNoChildren \\Subscribed \\Trash) "/" "Trash"')
+    expect(lines).toContain('* LIST (\\NonExistent \\HasChildren) "/" "x"')
+    expect(names(await client.ok('LIST (SPECIAL-USE) "" *')).sort()).toEqual(['Drafts', 'Junk', 'Sent Mail', 'Trash'])
+  })
+
+  test('RECURSIVEMATCH tells of subscribed ones below', async () => {
+    await client.ok('UNSUBSCRIBE a')
+    await client.ok('SUBSCRIBE a/b')
+    const lines = await client.ok('LIST (SUBSCRIBED RECURSIVEMATCH) "" %')
+    expect(lines).toContain('* LIST (\\HasChildren) "/" "a" ("CHILDINFO" ("SUBSCRIBED"))')
+    expect(names(await client.ok('LIST (SUBSCRIBED) "" %'))).not.toContain('a')
+    expect(await client.ask('LIST (RECURSIVEMATCH) "" %')).toMatchObject({ status: 'BAD' })
+  })
+
+  test('with STATUS, each folder has its counters', async () => {
+    await client.ok(append('a', mail('one')))
+    const lines = await client.ok('LIST "" a% RETURN (STATUS (MESSAGES UNSEEN))')
+    expect(lines).toEqual(['* LIST (\\HasChildren) "/" "a"', '* STATUS "a" (MESSAGES 1 UNSEEN 1)'])
+  })
+
+  test('LSUB', async () => {
+    await client.ok('UNSUBSCRIBE a')
+    for (const name of ['a/b', 'a/b/c']) await client.ok(`SUBSCRIBE ${name}`)
+    await client.ok('UNSUBSCRIBE INBOX')
+    expect(names(await client.ok('LSUB "" a*'))).toEqual(['a/b', 'a/b/c'])
+    expect(await client.ok('LSUB "" a%')).toEqual(['* LSUB (\\Noselect) "/" "a"'])
+    expect(names(await client.ok('LSUB "" INBOX'))).toEqual([])
+  })
+})
+
+test('names travel as modified UTF-7, or as UTF-8 once that is enabled', async () => {
+  await client.ok('CREATE "Entw&APw-rfe/&U,BTFw-"')
+  expect(names(await client.ok('LIST "" Entw*'))).toContain('Entw&APw-rfe/&U,BTFw-')
+  await client.ok('ENABLE UTF8=ACCEPT')
+  expect(names(await client.ok('LIST "" Entw*'))).toContain('Entw\u00fcrfe/\u53f0\u5317')
+  expect(await client.ok('STATUS "Entw\u00fcrfe/\u53f0\u5317" (MESSAGES)')).toEqual([
+    '* STATUS "Entw\u00fcrfe/\u53f0\u5317" (MESSAGES 0)',
+  ])
+})
+
+test('RENAME moves the children; of INBOX only its messages', async () => {
+  for (const name of ['a', 'a/b', 'a/b/c', 'INBOX/sub']) await client.ok(`CREATE ${name}`)
+  await client.ok(append('a/b', mail('kept')))
+  await client.ok('RENAME a n/m')
+  expect(names(await client.ok('LIST "" n*')).sort()).toEqual(['n', 'n/m', 'n/m/b', 'n/m/b/c'])
+  expect(names(await client.ok('LIST "" a*'))).toEqual([])
+  expect(await client.ok('STATUS n/m/b (MESSAGES)')).toEqual(['* STATUS "n/m/b" (MESSAGES 1)'])
+  await client.ok(append('INBOX', mail('moved')))
+  await client.ok('RENAME INBOX old')
+  expect(await client.ok('STATUS INBOX (MESSAGES)')).toEqual(['* STATUS "INBOX" (MESSAGES 0)'])
+  expect(await client.ok('STATUS old (MESSAGES)')).toEqual(['* STATUS "old" (MESSAGES 1)'])
+  expect(names(await client.ok('LIST "" INBOX/*'))).toEqual(['INBOX/sub'])
+})
+
+test.each([
+  ['CREATE INBOX', 'ALREADYEXISTS'],
+  ['CREATE Trash', 'ALREADYEXISTS'],
+  ['CREATE "a//b"', 'CANNOT'],
+  [`CREATE "${'x'.repeat(600)}"`, 'CANNOT'],
+  ['CREATE z (USE (\\Trash))', 'USEATTR'],
+  ['CREATE z (USE (\\All))', 'USEATTR'],
+  ['DELETE INBOX', 'CANNOT'],
+  ['DELETE Trash', 'CANNOT'],
+  ['DELETE nowhere', 'NONEXISTENT'],
+  ['RENAME nowhere z', 'NONEXISTENT'],
+  ['RENAME Junk Trash', 'ALREADYEXISTS'],
+  ['RENAME Junk Junk/below', 'CANNOT'],
+  ['SELECT nowhere', 'NONEXISTENT'],
+  ['STATUS nowhere (MESSAGES)', 'NONEXISTENT'],
+  ['SUBSCRIBE nowhere', 'NONEXISTENT'],
+  ['SELECT "&bad"', 'CANNOT'],
+])('%s: NO [%s]', async (command, code) => {
+  expect(await client.ask(command)).toMatchObject({ status: 'NO', text: expect.stringContaining(`[${code}]`) })
+})
+
+test('a folder with a special use, and its id', async () => {
+  const answer = await client.ask('CREATE Ablage (USE (\\Archive))')
+  const id = /MAILBOXID \(([0-9a-f]{24})\)/.exec(answer.text)?.[1]
+  expect(await client.ok('LIST (SPECIAL-USE) "" Abl*')).toEqual(['* LIST (\\HasNoChildren \\Archive) "/" "Ablage"'])
+  expect(await client.ok('STATUS Ablage (MAILBOXID)')).toEqual([`* STATUS "Ablage" (MAILBOXID (${id}))`])
+})
+
+test('a name deleted and made anew has another uid validity', async () => {
+  const validity = async () => /UIDVALIDITY (\d+)/.exec((await client.ok('STATUS z (UIDVALIDITY)'))[0] ?? '')?.[1]
+  await client.ok('CREATE z')
+  const first = await validity()
+  await client.ok('DELETE z')
+  await client.ok('CREATE z')
+  expect(await validity()).not.toBe(first)
+})
+
+test('hidden folders are not there', async () => {
+  const user = `box${number}`
+  const id = (await service.call('GET', `/users/resolve/${user}`)).body.id
+  await service.call('POST', `/users/${id}/mailboxes`, { path: 'secret', hidden: true })
+  expect(names(await client.ok('LIST "" *'))).not.toContain('secret')
+  expect(await client.ask('SELECT secret')).toMatchObject({ status: 'NO' })
+})
+
+test('SELECT says all that IMAP4rev1 and IMAP4rev2 want', async () => {
+  await client.ok(append('INBOX', mail('a'), '\\Seen'))
+  await client.ok(append('INBOX', mail('b')))
+  const old = await client.ok('SELECT INBOX')
+  expect(old).toEqual([
+    '* FLAGS (\\Seen \\Answered \\Flagged \\Deleted \\Draft)',
+    '* 2 EXISTS',
+    '* 0 RECENT',
+    '* OK [UNSEEN 2] First unseen',
+    expect.stringMatching(/^\* OK \[PERMANENTFLAGS \(\\Seen \\Answered \\Flagged \\Deleted \\Draft \\\*\)\]/),
+    expect.stringMatching(/^\* OK \[UIDVALIDITY \d+\]/),
+    '* OK [UIDNEXT 3] Predicted next UID',
+    expect.stringMatching(/^\* OK \[HIGHESTMODSEQ \d+\]/),
+    expect.stringMatching(/^\* OK \[MAILBOXID \([0-9a-f]{24}\)\]/),
+  ])
+  await client.ok('ENABLE IMAP4rev2')
+  const answer = await client.ask('EXAMINE INBOX')
+  expect(answer.text).toMatch(/^\[READ-ONLY\]/)
+  expect(answer.lines[0]).toMatch(/^\* OK \[CLOSED\]/)
+  expect(answer.lines.join('\n')).not.toContain('RECENT')
+  expect(answer.lines).toContain('* LIST (\\HasNoChildren) "/" "INBOX"')
+})
+
+test('a selected folder is left even when the next one cannot be selected', async () => {
+  await client.ok('SELECT INBOX')
+  expect(await client.ask('SELECT nowhere')).toMatchObject({ status: 'NO' })
+  expect(await client.ask('FETCH 1 FLAGS')).toMatchObject({ status: 'BAD' })
+})
+
+test('quota', async () => {
+  await client.ok(append('INBOX', mail('a', 'x'.repeat(5000))))
+  expect(await client.ok('GETQUOTAROOT INBOX')).toEqual([
+    '* QUOTAROOT "INBOX" ""',
+    expect.stringMatching(/^\* QUOTA "" \(STORAGE 6 1048576\)$/),
+  ])
+  expect(await client.ask('GETQUOTA other')).toMatchObject({ status: 'NO' })
+})

@@ -1,0 +1,123 @@
+// Refusals by their names: each code of the fault table that IMAP raises, provoked over the wire.
+
+import { beforeAll, expect, test } from 'vitest'
+import { type FaultCode, faultForms } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { useTeal } from '../running.ts'
+import { append, Client, mail } from './client.ts'
+
+const service = useTeal()
+
+beforeAll(async () => {
+  await service.user('refused', { imapMaxUpload: 1_000_000 })
+})
+
+async function open(mailbox = 'INBOX'): Promise<Client> {
+  return Client.login(service.at('imap'), 'refused', mailbox)
+}
+
+function expectRefusal(answer: { status: string; text: string }, code: FaultCode): void {
+  const form: { imap?: string } = faultForms[code]
+  expect(answer.status).toBe('NO')
+  expect(answer.text).toContain(`[${form.imap}]`)
+}
+
+test('TransferLimit: more is uploaded in a day than is allowed', async () => {
+  await service.user('uploader', { imapMaxUpload: 5000 })
+  const client = await Client.login(service.at('imap'), 'uploader')
+  expect((await client.ask(append('INBOX', mail('a', 'x'.repeat(3000))))).status).toBe('OK')
+  expectRefusal(await client.ask(append('INBOX', mail('b', 'x'.repeat(3000)))), 'TransferLimit')
+  expectRefusal(await client.ask('APPEND INBOX {3000}'), 'TransferLimit')
+  client.close()
+})
+
+test('TransferLimit: more is downloaded', async () => {
+  await service.user('downloader', { imapMaxDownload: 2000 })
+  const client = await Client.login(service.at('imap'), 'downloader', 'INBOX')
+  await client.ok(append('INBOX', mail('a', 'x'.repeat(3000))))
+  expect((await client.ask('FETCH 1 BODY.PEEK[]')).status).toBe('OK')
+  expectRefusal(await client.ask('FETCH 1 BODY.PEEK[]'), 'TransferLimit')
+  expect((await client.ask('FETCH 1 FLAGS')).status).toBe('OK')
+  client.close()
+})
+
+test('MailboxReadOnly', async () => {
+  const client = await open()
+  await client.ok('EXAMINE INBOX')
+  expectRefusal(await client.ask('EXPUNGE'), 'MailboxReadOnly')
+  client.close()
+})
+
+test('AuthUnknown', async () => {
+  const client = await Client.open(service.at('imap'))
+  expectRefusal(await client.ask('AUTHENTICATE FROBNICATE'), 'AuthUnknown')
+  client.close()
+})
+
+test('AuthNeedsTls: a password over a connection that may be listened to', async () => {
+  const { startTeal } = await import('#service')
+  const strict = await startTeal({ auth: { cleartext: 'never' } })
+  try {
+    const at = strict.listeners.imap ?? { host: '', port: 0 }
+    const client = await Client.open(at)
+    expect((await client.ok('CAPABILITY'))[0]).toContain('LOGINDISABLED')
+    expectRefusal(await client.ask('LOGIN a b'), 'AuthNeedsTls')
+    client.close()
+  } finally {
+    await strict.close()
+  }
+})
+
+test('NoTargetMailbox', async () => {
+  const client = await open()
+  await client.ok(append('INBOX', mail('target')))
+  expectRefusal(await client.ask('COPY 1 Nowhere'), 'NoTargetMailbox')
+  client.close()
+})
+
+test('LiteralTooLarge', async () => {
+  const client = await open()
+  expectRefusal(await client.ask(`SEARCH SUBJECT {${limits.imap.commandBytesMax + 1}}`), 'LiteralTooLarge')
+  client.close()
+})
+
+test('TooManyKeywords', async () => {
+  const client = await open()
+  const words = Array.from({ length: limits.imap.keywordsMax + 1 }, (_, at) => `k${at}`)
+  let refused: { status: string; text: string } | undefined
+  for (let at = 0; at < words.length && refused === undefined; at += 50) {
+    const answer = await client.ask(`STORE 1 FLAGS (${words.slice(at, at + 50).join(' ')})`)
+    if (answer.status !== 'OK') refused = answer
+  }
+  expectRefusal(refused ?? { status: '', text: '' }, 'TooManyKeywords')
+  client.close()
+})
+
+test('SpecialUseTaken', async () => {
+  const client = await open()
+  expectRefusal(await client.ask('CREATE another (USE (\\Junk))'), 'SpecialUseTaken')
+  client.close()
+})
+
+test('UnknownCharset', async () => {
+  const client = await open()
+  expectRefusal(await client.ask('SEARCH CHARSET X-NOBODY SUBJECT a'), 'UnknownCharset')
+  client.close()
+})
+
+test('UnknownEncoding', async () => {
+  const client = await open('Drafts')
+  await client.ok(append('Drafts', mail('odd', 'body', 'Content-Transfer-Encoding: frobnicated\r\n')))
+  expectRefusal(await client.ask('FETCH 1 BINARY.PEEK[1]'), 'UnknownEncoding')
+  expect((await client.ask('NOOP')).status).toBe('OK')
+  client.close()
+})
+
+test('TooManyMessages in one APPEND', async () => {
+  const client = await open()
+  const one = ' {10+}\r\nSubject: x'
+  const answer = await client.ask(`APPEND Trash${one.repeat(limits.imap.appendMessagesMax + 1)}`)
+  expectRefusal(answer, 'TooManyMessages')
+  expect(await client.ok('STATUS Trash (MESSAGES)')).toEqual(['* STATUS "Trash" (MESSAGES 0)'])
+  client.close()
+})

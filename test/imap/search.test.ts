@@ -1,0 +1,176 @@
+// SEARCH, SORT and THREAD over the wire.
+
+import { beforeAll, describe, expect, test } from 'vitest'
+import { useTeal } from '../running.ts'
+import { Client } from './client.ts'
+
+const service = useTeal()
+let client: Client
+
+const day = (date: string) => `"${date} 12:00:00 +0000"`
+
+/** Messages in order; each with its flags and internal date. */
+const messages: { flags: string; date: string; text: string }[] = [
+  {
+    flags: '\\Seen',
+    date: day('01-Jan-2020'),
+    text: 'From: "Zoe" <zoe@example.net>\r\nTo: ann@example.com\r\nSubject: Alpha\r\nDate: Wed, 1 Jan 2020 23:30:00 -0500\r\nMessage-ID: <1@x>\r\nX-Custom: Special Value\r\n\r\nThe quick brown fox\r\n',
+  },
+  {
+    flags: '\\Flagged $Work',
+    date: day('02-Jan-2020'),
+    text: 'From: bob@example.net\r\nTo: ann@example.com, =?utf-8?q?J=C3=BCrgen?= <j@example.org>\r\nCc: carl@example.org\r\nSubject: =?utf-8?b?R3LDvMOfZQ==?=\r\nDate: Thu, 2 Jan 2020 10:00:00 +0000\r\nMessage-ID: <2@x>\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\nU3RyYcOfZSBpbSBSZWdlbg==\r\n',
+  },
+  {
+    flags: '\\Answered \\Seen',
+    date: day('03-Jan-2020'),
+    text: 'From: ann@example.com\r\nTo: zoe@example.net\r\nSubject: Re: Alpha\r\nDate: Fri, 3 Jan 2020 10:00:00 +0000\r\nMessage-ID: <3@x>\r\nIn-Reply-To: <1@x>\r\nReferences: <1@x>\r\nContent-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nna=EFve caf=E9\r\n',
+  },
+  {
+    flags: '',
+    date: day('04-Jan-2020'),
+    text: `From: carl@example.org\r\nSubject: beta\r\nDate: Sat, 4 Jan 2020 10:00:00 +0000\r\nMessage-ID: <4@x>\r\nReferences: <1@x> <3@x>\r\n\r\n${'filler text '.repeat(3000)}needle\r\n`,
+  },
+  {
+    flags: '\\Deleted \\Draft',
+    date: day('05-Jan-2020'),
+    text: 'From: dora@example.org\r\nBcc: hidden@example.org\r\nSubject: [list] Re: [list] beta\r\nDate: Sun, 5 Jan 2020 10:00:00 +0000\r\nMessage-ID: <5@x>\r\n\r\nplain\r\n',
+  },
+]
+
+beforeAll(async () => {
+  await service.user('seeker')
+  client = await Client.login(service.at('imap'), 'seeker', 'INBOX')
+  for (const { flags, date, text } of messages) {
+    await client.ok(`APPEND INBOX (${flags}) ${date} {${Buffer.byteLength(text)}+}\r\n${text}`)
+  }
+  return () => client.close()
+})
+
+const search = async (criteria: string | Buffer) => {
+  const lines = await client.ok(Buffer.concat([Buffer.from('SEARCH '), Buffer.from(criteria as string)]))
+  return (lines.find(line => line.startsWith('* SEARCH')) ?? '').split(' ').slice(2).join(' ')
+}
+
+describe('criteria', () => {
+  test.each([
+    ['ALL', '1 2 3 4 5'],
+    ['SEEN', '1 3'],
+    ['UNSEEN UNDELETED', '2 4'],
+    ['ANSWERED', '3'],
+    ['DRAFT DELETED', '5'],
+    ['FLAGGED', '2'],
+    ['KEYWORD $work', '2'],
+    ['UNKEYWORD $Work', '1 3 4 5'],
+    ['NEW', ''],
+    ['OLD', '1 2 3 4 5'],
+    ['2:3', '2 3'],
+    ['UID 4:*', '4 5'],
+    ['NOT 2:3', '1 4 5'],
+    ['OR SEEN FLAGGED', '1 2 3'],
+    ['OR (SEEN ANSWERED) (DRAFT)', '3 5'],
+    ['NOT (OR SEEN DRAFT)', '2 4'],
+    ['SINCE 3-Jan-2020', '3 4 5'],
+    ['BEFORE 2-Jan-2020', '1'],
+    ['ON 4-Jan-2020', '4'],
+    ['SENTON 1-Jan-2020', '1'],
+    ['SENTSINCE 4-Jan-2020', '4 5'],
+    ['SENTBEFORE "2-Jan-2020"', '1'],
+    ['SAVEDBEFORE 1-Jan-2020', ''],
+    ['LARGER 30000', '4'],
+    ['SMALLER 30000', '1 2 3 5'],
+    ['OLDER 3600', '1 2 3 4 5'],
+    ['YOUNGER 3600', ''],
+    ['FROM zoe', '1'],
+    ['FROM "Zoe <zoe@example.net>"', '1'],
+    ['FROM EXAMPLE.NET', '1 2'],
+    ['TO ann', '1 2'],
+    ['CC carl', '2'],
+    ['BCC hidden', '5'],
+    ['SUBJECT alpha', '1 3'],
+    ['SUBJECT ""', '1 2 3 4 5'],
+    ['HEADER X-Custom "special v"', '1'],
+    ['HEADER X-Custom ""', '1'],
+    ['HEADER Message-ID "<4@x>"', '4'],
+    ['BODY "quick brown"', '1'],
+    ['BODY needle', '4'],
+    ['BODY alpha', ''],
+    ['TEXT alpha', '1 3'],
+    ['TEXT "Special Value"', '1'],
+    ['BODY ""', '1 2 3 4 5'],
+    ['OR BODY needle SUBJECT alpha', '1 3 4'],
+    ['BODY plain DRAFT', '5'],
+    ['THREADID 0000000000000000ffffffff', ''],
+  ])('SEARCH %s', async (criteria, expected) => {
+    expect(await search(criteria)).toBe(expected)
+  })
+
+  test('text is compared decoded, in any character set', async () => {
+    expect(await search('CHARSET UTF-8 SUBJECT {7+}\r\ngr\u00fc\u00dfe')).toBe('2')
+    expect(await search(Buffer.from('CHARSET ISO-8859-1 SUBJECT {5+}\r\ngr\xfc\xdfe', 'latin1'))).toBe('2')
+    expect(await search('BODY {8+}\r\nSTRA\u00dfE ')).toBe('2')
+    expect(await search('BODY {6+}\r\nna\u00efve')).toBe('3')
+    expect(await search('TO {7+}\r\nj\u00fcrgen')).toBe('2')
+    const answer = await client.ask('SEARCH CHARSET X-UNKNOWN SUBJECT a')
+    expect(answer).toMatchObject({ status: 'NO', text: expect.stringMatching(/^\[BADCHARSET/) })
+  })
+
+  test.each([
+    'FROB',
+    'SINCE',
+    'SINCE yesterday',
+    '()',
+    '(ALL',
+    'OR ALL',
+    'NOT',
+    'UID x',
+    'LARGER x',
+    '9',
+    'HEADER a',
+    'YOUNGER 0',
+  ])('SEARCH %s is refused', async criteria => {
+    expect(await client.ask(`SEARCH ${criteria}`)).toMatchObject({ status: 'BAD' })
+  })
+})
+
+describe('answers', () => {
+  test('RETURN', async () => {
+    const [line] = await client.ok('SEARCH RETURN (MIN MAX COUNT ALL) NOT 3')
+    expect(line).toMatch(/^\* ESEARCH \(TAG "t\d+"\) MIN 1 MAX 5 ALL 1:2,4:5 COUNT 4$/)
+    expect((await client.ok('UID SEARCH RETURN () SEEN'))[0]).toMatch(/^\* ESEARCH \(TAG "t\d+"\) UID ALL 1,3$/)
+    expect((await client.ok('SEARCH RETURN (MIN COUNT) KEYWORD none'))[0]).toMatch(
+      /^\* ESEARCH \(TAG "t\d+"\) COUNT 0$/,
+    )
+  })
+
+  test('SAVE and $', async () => {
+    expect(await client.ok('SEARCH RETURN (SAVE) SEEN')).toEqual([])
+    expect(await client.ok('FETCH $ UID')).toEqual(['* 1 FETCH (UID 1)', '* 3 FETCH (UID 3)'])
+    expect(await search('$ ANSWERED')).toBe('3')
+    expect(await search('NOT $')).toBe('2 4 5')
+    await client.ok('SEARCH RETURN (SAVE MIN) ALL')
+    expect(await client.ok('UID FETCH $ UID')).toEqual(['* 1 FETCH (UID 1)'])
+    await client.ask('SEARCH RETURN (SAVE) 99')
+    expect(await client.ok('FETCH $ UID')).toEqual([])
+  })
+
+  test('SORT', async () => {
+    const sort = async (keys: string) => (await client.ok(`SORT (${keys}) UTF-8 ALL`))[0]
+    expect(await sort('REVERSE ARRIVAL')).toBe('* SORT 5 4 3 2 1')
+    expect(await sort('SUBJECT')).toBe('* SORT 1 3 4 5 2')
+    expect(await sort('SUBJECT REVERSE DATE')).toBe('* SORT 3 1 5 4 2')
+    expect(await sort('FROM')).toBe('* SORT 3 2 4 5 1')
+    expect(await sort('REVERSE SIZE')).toMatch(/^\* SORT 4 /)
+    expect((await client.ok('UID SORT RETURN (COUNT MIN) (REVERSE ARRIVAL) UTF-8 SEEN'))[0]).toMatch(
+      /UID MIN 3 COUNT 2$/,
+    )
+    expect(await client.ask('SORT (FROB) UTF-8 ALL')).toMatchObject({ status: 'BAD' })
+  })
+
+  test('THREAD', async () => {
+    expect(await client.ok('THREAD REFERENCES UTF-8 ALL')).toEqual(['* THREAD (1 3 4)(2)(5)'])
+    expect(await client.ok('THREAD ORDEREDSUBJECT UTF-8 ALL')).toEqual(['* THREAD (1 3)(2)(4 5)'])
+    expect(await client.ok('UID THREAD REFERENCES UTF-8 KEYWORD none')).toEqual(['* THREAD'])
+    expect(await client.ask('THREAD FROB UTF-8 ALL')).toMatchObject({ status: 'BAD' })
+  })
+})

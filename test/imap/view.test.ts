@@ -1,0 +1,212 @@
+// What one session is told of what others do: sequence numbers that stay true, expunges at the right moment, IDLE,
+// CONDSTORE and QRESYNC.
+
+import { beforeEach, describe, expect, test } from 'vitest'
+import { deliver, openLmtp } from '../dialogue.ts'
+import { useTeal } from '../running.ts'
+import { append, Client, mail } from './client.ts'
+
+const service = useTeal()
+let number = 0
+let user = ''
+
+beforeEach(async () => {
+  user = `view${++number}`
+  await service.user(user)
+})
+
+const login = (mailbox = 'INBOX') => Client.login(service.at('imap'), user, mailbox)
+
+async function two(count: number): Promise<[Client, Client]> {
+  const one = await login()
+  for (let at = 1; at <= count; at++) await one.ok(append('INBOX', mail(`m${at}`)))
+  return [one, await login()]
+}
+
+const shown = (lines: readonly string[]) => lines.filter(line => !/RECENT/.test(line))
+
+describe('changes by others', () => {
+  test('arrive with the next command, each once', async () => {
+    const [one, other] = await two(2)
+    await one.ok('STORE 1 +FLAGS (\\Flagged)')
+    await one.ok(append('INBOX', mail('m3')))
+    expect(shown(await other.ok('NOOP'))).toEqual(['* 3 EXISTS', '* 1 FETCH (UID 1 FLAGS (\\Flagged))'])
+    expect(await other.ok('NOOP')).toEqual([])
+    expect(await one.ok('NOOP')).toEqual([])
+    one.close()
+    other.close()
+  })
+
+  test('expunges wait for a command that allows them', async () => {
+    const [one, other] = await two(4)
+    await one.ok('STORE 1,3 +FLAGS.SILENT (\\Deleted)')
+    await one.ok('EXPUNGE')
+    await one.ok(append('INBOX', mail('m5')))
+    const held = await other.ask('FETCH 1:4 UID')
+    expect(held).toMatchObject({ status: 'NO', text: expect.stringMatching(/^\[EXPUNGEISSUED\]/) })
+    expect(shown(held.lines)).toEqual(['* 2 FETCH (UID 2)', '* 4 FETCH (UID 4)', '* 5 EXISTS'])
+    expect(shown(await other.ok('SEARCH ALL'))).toEqual(['* SEARCH 2 4 5'])
+    expect(await other.ok('STORE 4 +FLAGS (\\Seen)')).toEqual(['* 4 FETCH (UID 4 FLAGS (\\Seen))'])
+    expect(shown(await other.ok('UID FETCH 4 UID'))).toEqual(['* 4 FETCH (UID 4)', '* 1 EXPUNGE', '* 2 EXPUNGE'])
+    expect(await other.ok('FETCH 1:* UID')).toEqual([2, 4, 5].map((uid, at) => `* ${at + 1} FETCH (UID ${uid})`))
+    one.close()
+    other.close()
+  })
+
+  test('a message that came and went unseen is never mentioned', async () => {
+    const [one, other] = await two(1)
+    await one.ok(append('INBOX', mail('brief'), '\\Deleted'))
+    await one.ok('EXPUNGE')
+    expect(await other.ok('NOOP')).toEqual([])
+    one.close()
+    other.close()
+  })
+
+  test('1:* never touches what arrived unseen', async () => {
+    const [one, other] = await two(1)
+    await one.ok(append('INBOX', mail('new'), '\\Deleted'))
+    // The other session has not been told of the second message, so its commands do not mean it.
+    const other1 = await other.ask('STORE 1:* +FLAGS (\\Flagged)')
+    expect(shown(other1.lines)).toEqual(['* 1 FETCH (UID 1 FLAGS (\\Flagged))', '* 2 EXISTS'])
+    one.close()
+    other.close()
+  })
+
+  test('keywords are announced before they appear', async () => {
+    const [one, other] = await two(1)
+    await one.ok('STORE 1 +FLAGS ($Fresh)')
+    const lines = await other.ok('NOOP')
+    expect(lines[0]).toMatch(/^\* FLAGS \(.*\$Fresh\)$/)
+    expect(lines[1]).toMatch(/^\* OK \[PERMANENTFLAGS \(.*\$Fresh \\\*\)\]/)
+    expect(lines[2]).toBe('* 1 FETCH (UID 1 FLAGS ($Fresh))')
+    one.close()
+    other.close()
+  })
+
+  test('a mailbox that is deleted is empty for who has it open', async () => {
+    const one = await login('INBOX')
+    await one.ok('CREATE Temp')
+    await one.ok(append('Temp', mail('x')))
+    const other = await login('Temp')
+    await one.ok('DELETE Temp')
+    expect(await other.ok('NOOP')).toEqual(['* 1 EXPUNGE'])
+    expect(await other.ask('STORE 1 +FLAGS (\\Seen)')).toMatchObject({ status: 'BAD' })
+    expect(await other.ask('UID STORE 1 +FLAGS (\\Seen)')).toMatchObject({ status: 'NO' })
+    one.close()
+    other.close()
+  })
+
+  test('mail from elsewhere is seen too', async () => {
+    const [one] = await two(0)
+    const id = (await service.call('GET', `/users/resolve/${user}`)).body.id
+    const inbox = (await service.call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
+    const lmtp = await openLmtp(service.at('lmtp'))
+    await deliver(lmtp, 'bea@example.net', [`${user}@example.com`], Buffer.from(mail('delivered')))
+    lmtp.close()
+    expect(shown(await one.ok('NOOP'))).toEqual(['* 1 EXISTS'])
+    await service.call('PUT', `/users/${id}/mailboxes/${inbox}/messages/1`, { flagged: true })
+    expect(await one.ok('NOOP')).toEqual([expect.stringMatching(/^\* 1 FETCH \(UID 1 FLAGS \(.*\\Flagged/)])
+    one.close()
+  })
+})
+
+describe('IDLE', () => {
+  test('tells as things happen, expunges too', async () => {
+    const [one, other] = await two(2)
+    const tag = other.command('IDLE')
+    expect(await other.line()).toMatch(/^\+/)
+    await one.ok(append('INBOX', mail('m3')))
+    expect(await other.line()).toBe('* 3 EXISTS')
+    expect(await other.line()).toBe('* 0 RECENT')
+    await one.ok('STORE 2 +FLAGS (\\Deleted)')
+    expect(await other.line()).toBe('* 2 FETCH (UID 2 FLAGS (\\Deleted))')
+    await one.ok('EXPUNGE')
+    expect(await other.line()).toBe('* 2 EXPUNGE')
+    other.send('DONE\r\n')
+    expect(await other.answer(tag)).toMatchObject({ status: 'OK', lines: [] })
+    one.close()
+    other.close()
+  })
+
+  test('what happened before it is told at its start; anything but DONE is refused', async () => {
+    const [one, other] = await two(1)
+    await one.ok('STORE 1 +FLAGS (\\Seen)')
+    const tag = other.command('IDLE')
+    await other.line()
+    expect(await other.line()).toBe('* 1 FETCH (UID 1 FLAGS (\\Seen))')
+    other.send('NOOP\r\n')
+    expect(await other.answer(tag)).toMatchObject({ status: 'BAD' })
+    one.close()
+    other.close()
+  })
+})
+
+describe('CONDSTORE and QRESYNC', () => {
+  const modseqs = async (client: Client) =>
+    (await client.ok('FETCH 1:* MODSEQ')).map(line => Number(/MODSEQ \((\d+)\)/.exec(line)?.[1]))
+
+  test('change numbers rise, and CHANGEDSINCE gives what is newer', async () => {
+    const [one] = await two(3)
+    const before = await modseqs(one)
+    await one.ok('STORE 2 +FLAGS.SILENT (\\Seen)')
+    const after = await modseqs(one)
+    expect(after[1]).toBeGreaterThan(Math.max(...before))
+    expect(await one.ok(`FETCH 1:* (FLAGS) (CHANGEDSINCE ${Math.max(...before)})`)).toEqual([
+      `* 2 FETCH (FLAGS (\\Seen) MODSEQ (${after[1]}))`,
+    ])
+    expect(await one.ok(`SEARCH MODSEQ ${after[1]}`)).toEqual([`* SEARCH 2 (MODSEQ ${after[1]})`])
+    one.close()
+  })
+
+  test('a client that was away is told what went and what changed', async () => {
+    const [one, other] = await two(6)
+    await one.ok('ENABLE QRESYNC')
+    const select = await one.ok('SELECT INBOX')
+    const uidValidity = /UIDVALIDITY (\d+)/.exec(select.join('\n'))?.[1]
+    const modseq = /HIGHESTMODSEQ (\d+)/.exec(select.join('\n'))?.[1]
+    await other.ok('STORE 2,4 +FLAGS.SILENT (\\Deleted)')
+    await other.ok('EXPUNGE')
+    await other.ok('STORE 1 +FLAGS.SILENT (\\Answered)')
+    await other.ok(append('INBOX', mail('m7')))
+    expect(shown(await one.ok('NOOP'))).toEqual([
+      '* VANISHED 2,4',
+      '* 5 EXISTS',
+      expect.stringMatching(/^\* 1 FETCH \(UID 1 FLAGS \(\\Answered\) MODSEQ \(\d+\)\)$/),
+    ])
+    const again = await login()
+    await again.ok('ENABLE QRESYNC')
+    const lines = await again.ok(`SELECT INBOX (QRESYNC (${uidValidity} ${modseq}))`)
+    expect(lines).toContain('* VANISHED (EARLIER) 2,4')
+    expect(lines.filter(line => / FETCH /.test(line))).toEqual([
+      expect.stringMatching(/^\* 1 FETCH \(UID 1 FLAGS \(\\Answered\) MODSEQ/),
+      expect.stringMatching(/^\* 5 FETCH \(UID 7 FLAGS \(\) MODSEQ/),
+    ])
+    expect(await again.ok(`UID FETCH 1:3 (FLAGS) (CHANGEDSINCE ${modseq} VANISHED)`)).toEqual([
+      '* VANISHED (EARLIER) 2',
+      expect.stringMatching(/^\* 1 FETCH \(UID 1/),
+    ])
+    expect((await again.ok(`SELECT INBOX (QRESYNC (${Number(uidValidity) + 1} ${modseq}))`)).join('\n')).not.toContain(
+      'VANISHED',
+    )
+    for (const client of [one, other, again]) client.close()
+  })
+
+  test('with QRESYNC an expunge is told by uid', async () => {
+    const [one] = await two(3)
+    await one.ok('ENABLE QRESYNC')
+    await one.ok('SELECT INBOX')
+    await one.ok('STORE 1:2 +FLAGS.SILENT (\\Deleted)')
+    const answer = await one.ask('EXPUNGE')
+    expect(answer.lines).toEqual(['* VANISHED 1:2'])
+    expect(answer.text).toMatch(/^\[HIGHESTMODSEQ \d+\]/)
+    one.close()
+  })
+
+  test('QRESYNC has to be enabled, VANISHED needs it', async () => {
+    const [one] = await two(1)
+    expect(await one.ask('SELECT INBOX (QRESYNC (1 1))')).toMatchObject({ status: 'BAD' })
+    await one.ok('SELECT INBOX')
+    expect(await one.ask('UID FETCH 1:* (FLAGS) (CHANGEDSINCE 1 VANISHED)')).toMatchObject({ status: 'BAD' })
+    one.close()
+  })
+})

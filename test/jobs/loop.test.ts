@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest'
+import { Loop, persist, type Work } from '#jobs/loop.ts'
+import { now, sleep } from '#lib/clock.ts'
+import { makeLog } from '#lib/log.ts'
+import { until } from './outbox.ts'
+
+const log = makeLog('silent')
+
+interface Job {
+  readonly name: string
+  due: number
+}
+
+/** Work over a plain list: what is claimed is taken off it. */
+function workOn(jobs: Job[], run: (job: Job, signal: AbortSignal) => Promise<void>): Work<Job> & { claims: number[] } {
+  const claims: number[] = []
+  return {
+    name: 'test',
+    claims,
+    async claim(room, at) {
+      claims.push(room)
+      await sleep(1)
+      const due = jobs.filter(job => job.due <= at).slice(0, room)
+      for (const job of due) jobs.splice(jobs.indexOf(job), 1)
+      return due
+    },
+    run,
+    next: () => jobs.reduce<number | null>((least, { due }) => Math.min(least ?? due, due), null),
+  }
+}
+
+test('what is due runs after a kick, never more at once than allowed, and everything runs once', async () => {
+  const jobs = Array.from({ length: 50 }, (_, index) => ({ name: String(index), due: 0 }))
+  const done: string[] = []
+  let running = 0
+  let most = 0
+  const work = workOn(jobs, async job => {
+    running += 1
+    most = Math.max(most, running)
+    await sleep(2)
+    running -= 1
+    done.push(job.name)
+  })
+  const loop = new Loop(work, { inFlightMax: 7, log })
+  for (let index = 0; index < 20; index++) loop.kick()
+  await until('all jobs', () => done.length === 50)
+  await loop.close()
+  expect(new Set(done).size).toBe(50)
+  expect(most).toBe(7)
+  expect(Math.max(...work.claims)).toBe(7)
+})
+
+test('a job in the future runs when its time has come, without another kick', async () => {
+  const started = now()
+  let ran = 0
+  const loop = new Loop(
+    workOn([{ name: 'later', due: started + 60 }], async () => {
+      ran = now()
+    }),
+    { inFlightMax: 1, log },
+  )
+  loop.kick()
+  await until('the job', () => ran > 0)
+  await loop.close()
+  expect(ran - started).toBeGreaterThanOrEqual(60)
+})
+
+test('closing waits for what runs, cuts off what takes too long, and takes nothing new', async () => {
+  const jobs = [
+    { name: 'quick', due: 0 },
+    { name: 'endless', due: 0 },
+  ]
+  const ended: string[] = []
+  const loop = new Loop(
+    workOn(jobs, async ({ name }, signal) => {
+      await sleep(name === 'quick' ? 20 : 60_000, signal).catch(() => ended.push('cut'))
+      ended.push(name)
+    }),
+    { inFlightMax: 5, log, drainMs: 60 },
+  )
+  loop.kick()
+  await until('both', () => jobs.length === 0)
+  await loop.close()
+  expect(ended).toEqual(['quick', 'cut', 'endless'])
+  jobs.push({ name: 'new', due: 0 })
+  loop.kick()
+  await sleep(20)
+  expect(ended).toHaveLength(3)
+})
+
+test('a claim that fails is made again; a job that throws stops nothing', async () => {
+  const jobs = [
+    { name: 'bad', due: 0 },
+    { name: 'good', due: 0 },
+  ]
+  const ran: string[] = []
+  const work = workOn(jobs, async ({ name }) => {
+    ran.push(name)
+    if (name === 'bad') throw new Error('bad')
+  })
+  let failures = 1
+  const flaky: Work<Job> = {
+    ...work,
+    claim: (room, at) => (failures-- > 0 ? Promise.reject(new Error('no storage')) : work.claim(room, at)),
+  }
+  const loop = new Loop(flaky, { inFlightMax: 1, log })
+  loop.kick()
+  await until('both', () => ran.length === 2)
+  await loop.close()
+  expect(ran).toEqual(['bad', 'good'])
+})
+
+test('a result is written again until it is, or until nobody waits', async () => {
+  let tries = 0
+  const signal = new AbortController()
+  const flaky = async () => {
+    tries += 1
+    if (tries === 1) throw new Error('no storage')
+  }
+  expect(await persist(flaky, signal.signal)).toBe(true)
+  expect(tries).toBe(2)
+  const never = persist(() => Promise.reject(new Error('no storage')), signal.signal)
+  await sleep(5)
+  signal.abort()
+  expect(await never).toBe(false)
+})

@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadConfig } from '#config'
+import { type Core, openCore } from '#core'
+import { type TaskHandler, Tasks } from '#jobs/tasks.ts'
+import { shiftClock, sleep } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { makeLog } from '#lib/log.ts'
+import { checkStore } from '#store/check.ts'
+
+let core: Core
+let dataDir: string
+let tasks: Tasks
+
+function makeTasks(handlers: Record<string, TaskHandler>): Tasks {
+  const { read, writer } = core
+  const made = new Tasks({ read, writer, log: makeLog('silent') })
+  for (const [kind, handler] of Object.entries(handlers)) made.handle(kind, handler)
+  return made
+}
+
+/** The state of a task once it is one of these. */
+async function until(id: string, ...states: string[]) {
+  for (let tries = 0; tries < 400; tries++) {
+    const task = await tasks.find(id)
+    if (task !== undefined && states.includes(task.state)) return task
+    await sleep(20)
+  }
+  throw new Error('the task does not get there')
+}
+
+const log: string[] = []
+let failures = 0
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'teal-tasks-'))
+  core = await openCore(loadConfig({ flags: { dataDir, hostname: 'localhost' } }), makeLog('silent'))
+  tasks = makeTasks({
+    'test.work': async (task, { progress }) => {
+      log.push(`begin ${task.input.name}`)
+      await progress({ half: true })
+      await sleep(30)
+      log.push(`end ${task.input.name}`)
+      return { name: task.input.name }
+    },
+    'test.refused': () => Promise.reject(new Fault('NoSuchMailbox')),
+    'test.broken': async () => {
+      failures += 1
+      if (failures < 3) throw new Error('not yet')
+      return { failures }
+    },
+  })
+})
+
+afterAll(async () => {
+  shiftClock(0)
+  await tasks.close()
+  expect(checkStore(core.read)).toEqual([])
+  await core.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+test('tasks of one account run one after the other and leave their result', async () => {
+  const ids = []
+  for (const name of ['a', 'b', 'c']) ids.push((await tasks.add({ kind: 'test.work', user: 'u1', input: { name } })).id)
+  for (const id of ids) expect((await until(id, 'done')).attempts).toBe(1)
+  expect(log.slice(0, 6)).toEqual(['begin a', 'end a', 'begin b', 'end b', 'begin c', 'end c'])
+})
+
+test('the same task that still waits is not added twice', async () => {
+  const later = Date.now() + 3_600_000
+  const task = { kind: 'test.work', user: 'u2', input: { name: 'once' }, due: later }
+  const first = await tasks.add(task)
+  expect(await tasks.add(task)).toEqual({ id: first.id, existing: true })
+  expect(await tasks.cancel(first.id)).toBe(true)
+  expect(await tasks.find(first.id)).toBeUndefined()
+  expect(await tasks.cancel(first.id)).toBe(false)
+})
+
+test('a refusal that cannot pass ends a task, an error is tried again', async () => {
+  const refused = await tasks.add({ kind: 'test.refused', user: null, input: {} })
+  expect((await until(refused.id, 'failed')).result).toMatchObject({ code: 'NoSuchMailbox' })
+  const unknown = await tasks.add({ kind: 'test.unknown', user: null, input: {} })
+  expect((await until(unknown.id, 'failed')).result).toMatchObject({ code: 'TaskUnknown' })
+  const broken = await tasks.add({ kind: 'test.broken', user: null, input: {} })
+  for (let round = 1; round < 3; round++) {
+    while (failures < round) await sleep(10)
+    await sleep(50)
+    shiftClock(round * limits.task.retryMs * 3)
+    tasks.kick()
+  }
+  expect(await until(broken.id, 'done')).toMatchObject({ attempts: 3, result: { failures: 3 } })
+  shiftClock(0)
+})
+
+test('a task may be put off, and is done when its time has come', async () => {
+  const { id } = await tasks.add({ kind: 'test.work', user: 'u3', input: { name: 'd' }, due: Date.now() + 3_600_000 })
+  expect(await tasks.delay(id, Date.now())).toBe(true)
+  await until(id, 'done')
+  expect(await tasks.delay(id, Date.now())).toBe(false)
+})

@@ -1,0 +1,56 @@
+// Messages in one file and back.
+
+import { describe, expect, test } from 'vitest'
+import { mboxMessage, readMbox } from '#mail/mbox.ts'
+
+async function* pieces(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function written(messages: readonly string[], size: number): Promise<Buffer> {
+  const out: Buffer[] = []
+  for (const message of messages) {
+    const envelope = { from: 'a@example.org', date: 0, fields: [] }
+    for await (const part of mboxMessage(envelope, pieces(Buffer.from(message), size))) out.push(part)
+  }
+  return Buffer.concat(out)
+}
+
+async function read(bytes: Buffer, size: number, most = 1e9): Promise<(string | null)[]> {
+  const found: (string | null)[] = []
+  for await (const { message } of readMbox(pieces(bytes, size), most)) found.push(message?.toString() ?? null)
+  return found
+}
+
+describe('a message in an mbox', () => {
+  const messages = [
+    'Subject: a\r\n\r\nFrom here\r\n\r\nFrom there\r\n',
+    'Subject: b\r\n\r\n>From\r\n>From x\r\n>>>>From y\r\n\r\n\r\n',
+    `Subject: long\r\n\r\nFrom ${'x'.repeat(200_000)}\r\nend`,
+    'Subject: nothing\r\n\r\n',
+    'no header at all',
+  ]
+  test.each([1, 7, 4096, 1e6])('comes back as it was, in pieces of %i bytes', async size => {
+    const back = await read(await written(messages, size), size)
+    const wanted = messages.map(one => `${one.replaceAll('\r', '')}${one.endsWith('\n') ? '' : '\n'}`)
+    expect(back).toEqual(wanted)
+  })
+
+  test('that is too large is passed over', async () => {
+    expect(await read(await written(messages, 100), 100, 1000)).toEqual([
+      expect.any(String),
+      expect.any(String),
+      null,
+      expect.any(String),
+      expect.any(String),
+    ])
+  })
+
+  test('keeps a From line that no empty line comes before', async () => {
+    const text = 'From a b\nSubject: x\n\nline\nFrom c d\nstill the first\n\nFrom e f\nSubject: y\n\nz\n'
+    expect(await read(Buffer.from(text), 5)).toEqual([
+      'Subject: x\n\nline\nFrom c d\nstill the first\n',
+      'Subject: y\n\nz\n',
+    ])
+  })
+})

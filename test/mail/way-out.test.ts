@@ -1,0 +1,79 @@
+// Rewritten senders, the header that finds circles, and reports.
+
+import { describe, expect, test } from 'vitest'
+import { composeReport } from '#mail/dsn.ts'
+import { Header } from '#mail/header.ts'
+import { isLooping, loopHeader } from '#mail/loop.ts'
+import { scanMime } from '#mail/mime.ts'
+import { outline } from '#mail/outline.ts'
+import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
+
+const key = { domain: 'our.test', secret: 'a secret of some length' }
+const day = 24 * 60 * 60 * 1000
+const at = Date.UTC(2026, 0, 1)
+
+describe('SRS', () => {
+  test.each(['anna@remote.test', 'a=b=c@remote.test', 'Anna.B+x@remote.test', 'SRS0=x=yy=far.test=bob@remote.test'])(
+    '%s comes back',
+    sender => {
+      const rewritten = rewriteSender(sender, key, at)
+      expect(rewritten).toMatch(/^SRS0=.*@our\.test$/)
+      expect(isRewritten(rewritten, 'OUR.test')).toBe(true)
+      expect(originalSender(rewritten, key, at + 20 * day)).toBe(sender)
+      expect(originalSender(rewritten.toLowerCase(), key, at)?.toLowerCase()).toBe(sender.toLowerCase())
+    },
+  )
+
+  test('what nobody rewrote here, changed, or is old, is nobody', () => {
+    const rewritten = rewriteSender('anna@remote.test', key, at)
+    expect(originalSender(rewritten.replace('anna', 'eve'), key, at)).toBeUndefined()
+    expect(originalSender(rewritten, { ...key, secret: 'another one' }, at)).toBeUndefined()
+    expect(originalSender(rewritten, key, at + 40 * day)).toBeUndefined()
+    expect(originalSender('SRS0=@our.test', key, at)).toBeUndefined()
+    expect(originalSender('anna@our.test', key, at)).toBeUndefined()
+  })
+
+  test('null senders and our own stay', () => {
+    expect(rewriteSender('', key, at)).toBe('')
+    expect(rewriteSender('me@our.test', key, at)).toBe('me@our.test')
+  })
+})
+
+test('the loop header is found by who made it, for whom it was made', () => {
+  const header = new Header(Buffer.from(`${loopHeader('secret', 'one')}Subject: x\r\n\r\n`))
+  expect(isLooping(header, 'secret', 'one')).toBe(true)
+  expect(isLooping(header, 'secret', 'two')).toBe(false)
+  expect(isLooping(header, 'other', 'one')).toBe(false)
+  const hops = new Header(Buffer.from('Received: x\r\n'.repeat(30)))
+  expect(isLooping(hops, 'secret', 'one')).toBe(true)
+})
+
+describe('reports', () => {
+  const recipient = { address: 'bob@remote.test', action: 'failed', status: 550, response: '5.1.1 nobody' } as const
+  const report = {
+    ...{ hostname: 'our.test', to: 'anna@our.test', now: at, arrived: at, whole: false },
+    recipients: [recipient],
+    original: Buffer.from('Subject: hello\r\n\r\n'),
+  }
+
+  test('have three parts that programs understand', () => {
+    const message = composeReport(report)
+    const root = scanMime(message)
+    expect(root.type.value).toBe('multipart/report')
+    expect(root.children.map(({ type }) => type.value)).toEqual([
+      'text/plain',
+      'message/delivery-status',
+      'text/rfc822-headers',
+    ])
+    expect(outline(root).summary.subject).toBe('Delivery has failed')
+    expect(message.toString()).toContain('\r\nStatus: 5.1.1\r\n')
+    expect(message.toString()).not.toMatch(/[^\r]\n/)
+  })
+
+  test('a server cannot write lines of its own into one', () => {
+    const response = 'no\r\nBcc: victim@remote.test\r\n\r\nX'
+    const text = composeReport({ ...report, recipients: [{ ...recipient, response }] }).toString()
+    expect(text).not.toMatch(/^Bcc:/m)
+    expect(text).toContain('Diagnostic-Code: smtp; 550 no Bcc: victim@remote.test X')
+  })
+})

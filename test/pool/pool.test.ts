@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { makeLog } from '#lib/log.ts'
+import { makeMetrics } from '#lib/metrics.ts'
+import { makePools, Pool, type Pools } from '#pool'
+
+interface Tasks {
+  echo: { input: unknown; value: unknown }
+  where: { input: null; value: number }
+  given: { input: null; value: unknown }
+  refuse: { input: null; value: never }
+  fail: { input: null; value: never }
+  spin: { input: null; value: never }
+  rest: { input: number; value: number }
+  die: { input: null; value: never }
+  hoard: { input: null; value: never }
+}
+
+const log = makeLog('silent')
+const metrics = makeMetrics('test')
+let pool: Pool<Tasks>
+
+const make = (changes: { threads?: number; queueLengthMax?: number; laneLengthMax?: number; heapMib?: number } = {}) =>
+  new Pool<Tasks>({
+    name: 'test',
+    file: new URL('./worker.ts', import.meta.url),
+    threads: 1,
+    queueLengthMax: 100,
+    deadlineMs: 10_000,
+    workerData: { path: 'here' },
+    log,
+    metrics,
+    ...changes,
+  })
+
+beforeEach(() => {
+  pool = make()
+})
+
+afterEach(() => pool.close())
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'ok',
+    error => (error instanceof Fault ? error.code : String(error)),
+  )
+
+describe('a pool', () => {
+  test('runs tasks by name and gives what they give', async () => {
+    expect(await pool.run('echo', { a: [1, 'ä', new Uint8Array(2)] })).toEqual({ a: [1, 'ä', new Uint8Array(2)] })
+    expect(await pool.run('given', null)).toEqual({ path: 'here' })
+  })
+
+  test('carries faults as faults and mistakes as mistakes', async () => {
+    const fault = await pool.run('refuse', null).catch(error => error)
+    expect(fault).toBeInstanceOf(Fault)
+    expect(fault).toMatchObject({ code: 'HashError', details: { field: 'why' } })
+    await expect(pool.run('fail', null)).rejects.toThrow('our own mistake')
+    expect(await pool.run('echo', 1)).toBe(1)
+  })
+
+  test('kills a thread that runs past its deadline and answers again', async () => {
+    const before = await pool.run('where', null)
+    const late = code(pool.run('spin', null, { deadlineMs: 100 }))
+    const waiting = pool.run('where', null)
+    expect(await late).toBe('TimedOut')
+    expect(await waiting).not.toBe(before)
+    expect(await code(pool.run('spin', null, { deadlineMs: 50 }))).toBe('TimedOut')
+    expect(await pool.run('echo', 2)).toBe(2)
+  })
+
+  test('does not count the start of a thread against the first task', async () => {
+    expect(await pool.run('echo', 'soon', { deadlineMs: 2000 })).toBe('soon')
+  })
+
+  test('refuses what waits past its deadline without touching the thread', async () => {
+    const before = await pool.run('where', null)
+    const busy = pool.run('rest', 300)
+    expect(await code(pool.run('echo', 1, { deadlineMs: 30 }))).toBe('TimedOut')
+    expect(await busy).toBe(300)
+    expect(await pool.run('where', null)).toBe(before)
+  })
+
+  test('refuses at once when its queue is full, and takes again when there is room', async () => {
+    await pool.close()
+    pool = make({ queueLengthMax: 2 })
+    const first = pool.run('rest', 100)
+    const second = pool.run('echo', 2)
+    const third = pool.run('echo', 3)
+    expect(pool.waiting).toBe(2)
+    expect(await code(pool.run('echo', 4))).toBe('Overloaded')
+    expect(await Promise.all([first, second, third])).toEqual([100, 2, 3])
+    expect(await pool.run('echo', 5)).toBe(5)
+  })
+
+  test('bounds one lane before the others', async () => {
+    await pool.close()
+    pool = make({ laneLengthMax: 1 })
+    const running = pool.run('rest', 50, { lane: 'a' })
+    const waiting = pool.run('echo', 1, { lane: 'a' })
+    expect(await code(pool.run('echo', 2, { lane: 'a' }))).toBe('Overloaded')
+    expect(await pool.run('echo', 3, { lane: 'b' })).toBe(3)
+    await Promise.all([running, waiting])
+  })
+
+  test('lets lanes take turns', async () => {
+    const order: string[] = []
+    const run = (lane: string, name: string) => pool.run('echo', name, { lane }).then(() => order.push(name))
+    const tasks = [run('x', 'x0'), run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]
+    await Promise.all(tasks)
+    expect(order).toEqual(['x0', 'a1', 'b1', 'c1', 'a2', 'a3'])
+  })
+
+  test('a caller who leaves is not waited for', async () => {
+    const gone = new AbortController()
+    const busy = pool.run('rest', 100)
+    const left = pool.run('echo', 1, { signal: gone.signal })
+    gone.abort(new Error('gone'))
+    await expect(left).rejects.toThrow('gone')
+    expect(pool.waiting).toBe(0)
+    await expect(pool.run('echo', 1, { signal: gone.signal })).rejects.toThrow('gone')
+    expect(await busy).toBe(100)
+  })
+
+  test('a caller who leaves a running task costs no thread', async () => {
+    const before = await pool.run('where', null)
+    const gone = new AbortController()
+    const left = pool.run('rest', 50, { signal: gone.signal })
+    gone.abort(new Error('gone'))
+    await expect(left).rejects.toThrow('gone')
+    expect(await pool.run('where', null)).toBe(before)
+  })
+
+  test('a thread that dies fails its task alone', async () => {
+    expect(await code(pool.run('die', null))).not.toBe('ok')
+    expect(await pool.run('echo', 1)).toBe(1)
+  })
+
+  test('a thread that takes all memory is replaced', async () => {
+    await pool.close()
+    pool = make({ heapMib: 32 })
+    expect(await code(pool.run('hoard', null))).toBe('TimedOut')
+    expect(await pool.run('echo', 1)).toBe(1)
+  })
+
+  test('closing refuses what waits and kills what runs', async () => {
+    const running = code(pool.run('spin', null))
+    const waiting = code(pool.run('echo', 1))
+    await pool.close()
+    expect(await Promise.all([running, waiting])).toEqual(['Stopping', 'Stopping'])
+    expect(await code(pool.run('echo', 1))).toBe('Stopping')
+  })
+})
+
+describe('the pools of the service', () => {
+  let pools: Pools
+  beforeEach(() => {
+    pools = makePools({
+      ...{ log, metrics, recall: true },
+      threads: { passwordThreads: 1, patternThreads: 1, readThreads: 1 },
+      reads: { file: new URL('./worker.ts', import.meta.url), workerData: { file: 'a path' } },
+    })
+  })
+  afterEach(() => pools.close())
+
+  test('a password is hashed, verified and then recognised', async () => {
+    const stored = await pools.passwords.hash('secret')
+    expect(stored).toMatch(/^\$pbkdf2-sha256\$i=100000\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+    expect(pools.passwords.recalls('secret', stored)).toBe(false)
+    expect(await pools.passwords.verify('wrong', stored)).toBe(false)
+    expect(pools.passwords.recalls('wrong', stored)).toBe(false)
+    expect(await pools.passwords.verify('secret', stored)).toBe(true)
+    expect(pools.passwords.recalls('secret', stored)).toBe(true)
+    expect(pools.passwords.recalls('secret', await pools.passwords.hash('secret'))).toBe(false)
+    expect(await pools.passwords.verify('secret', stored)).toBe(true)
+  })
+
+  test('nobody has a password: no, for null, empty and far too long ones', async () => {
+    expect(await pools.passwords.verify('secret', null)).toBe(false)
+    expect(await pools.passwords.verify('secret', '')).toBe(false)
+    const stored = await pools.passwords.hash('x')
+    expect(await pools.passwords.verify('x'.repeat(limits.password.lengthMax * 4 + 1), stored)).toBe(false)
+    expect(await code(pools.passwords.verify('secret', '{SSHA}abc'))).toBe('HashError')
+  })
+
+  test('the same question asked at once is answered once, also when the one who asked first leaves', async () => {
+    const stored = await pools.passwords.hash('secret')
+    const busy = pools.passwords.verify('busy', stored)
+    const gone = new AbortController()
+    const answers = [
+      code(pools.passwords.verify('secret', stored, { signal: gone.signal })),
+      ...Array.from({ length: 20 }, () => pools.passwords.verify('secret', stored)),
+    ]
+    gone.abort('gone')
+    expect(await Promise.all(answers)).toEqual(['gone', ...new Array(20).fill(true)])
+    const last = new AbortController()
+    const other = pools.passwords.hash('other')
+    const alone = code(pools.passwords.verify('nobody waits', stored, { signal: last.signal }))
+    last.abort('gone')
+    expect(await alone).toBe('gone')
+    await Promise.all([busy, other])
+  })
+
+  test('nothing is recognised when that is switched off', async () => {
+    const strict = makePools({ log, recall: false, threads: { passwordThreads: 1, patternThreads: 1, readThreads: 1 } })
+    const stored = await strict.passwords.hash('secret')
+    expect(await strict.passwords.verify('secret', stored)).toBe(true)
+    expect(strict.passwords.recalls('secret', stored)).toBe(false)
+    expect(strict.reads).toBeUndefined()
+    await strict.close()
+  })
+
+  test('patterns match, bad ones are named, hostile ones die and the next ones are answered', async () => {
+    const task = {
+      patterns: [
+        { source: '^re: ', flags: 'i' },
+        { source: 'ü', flags: 'u' },
+      ],
+      texts: ['RE: x', 'für'],
+    }
+    expect(await pools.patterns.run(task)).toEqual([
+      [true, false],
+      [false, true],
+    ])
+    const bad = [
+      { source: '(', flags: '' },
+      { source: 'a', flags: 'g' },
+      { source: 'a'.repeat(2000), flags: '' },
+    ]
+    for (const pattern of bad) {
+      expect(await code(pools.patterns.run({ patterns: [pattern], texts: ['a'] }))).toBe('InputValidationError')
+    }
+    const hostile = { patterns: [{ source: '^(a+)+$', flags: '' }], texts: [`${'a'.repeat(60)}b`] }
+    const [late, next] = [code(pools.patterns.run(hostile, { deadlineMs: 100 })), pools.patterns.run(task)]
+    expect(await late).toBe('TimedOut')
+    expect(await next).toEqual(await pools.patterns.run(task))
+  })
+
+  test('a storm of logins holds up no other pool', async () => {
+    const stored = await pools.passwords.hash('secret')
+    let left = 40
+    const storm = Array.from({ length: left }, (_, index) =>
+      pools.passwords.verify(`guess ${index}`, stored).then(() => {
+        left -= 1
+      }),
+    )
+    await pools.patterns.run({ patterns: [{ source: 'a', flags: '' }], texts: ['a'] })
+    expect(await pools.reads?.run('echo', 1)).toBe(1)
+    expect(left).toBeGreaterThan(0)
+    await Promise.all(storm)
+  })
+
+  test('long reads get what the caller gives them', async () => {
+    expect(await pools.reads?.run('given', null)).toEqual({ file: 'a path' })
+  })
+})

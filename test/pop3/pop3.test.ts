@@ -1,0 +1,254 @@
+// POP3 over the wire.
+
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
+import { Client as Imap } from '../imap/client.ts'
+import { useTeal } from '../running.ts'
+
+const service = useTeal()
+let number = 0
+let user = ''
+
+const message = (id: string, body: string) =>
+  `From: bea@example.net\r\nSubject: ${id}\r\nMessage-ID: <${id}@x>\r\n\r\n${body}`
+
+beforeEach(async () => {
+  user = `pop${++number}`
+  await service.user(user)
+})
+
+async function fill(bodies: readonly string[]): Promise<void> {
+  const imap = await Imap.login(service.at('imap'), user)
+  for (const [at, body] of bodies.entries()) {
+    const text = message(`m${at + 1}`, body)
+    await imap.ok(`APPEND INBOX {${text.length}+}\r\n${text}`)
+  }
+  imap.close()
+}
+
+async function open(): Promise<Dialogue> {
+  const pop = await Dialogue.open(service.at('pop3'))
+  expect(await pop.line()).toMatch(/^\+OK/)
+  return pop
+}
+
+async function ask(pop: Dialogue, command: string): Promise<string> {
+  pop.send(`${command}\r\n`)
+  return pop.line()
+}
+
+async function lines(pop: Dialogue): Promise<string[]> {
+  const all: string[] = []
+  for (let line = await pop.line(); line !== '.'; line = await pop.line()) all.push(line)
+  return all
+}
+
+async function login(name = user): Promise<Dialogue> {
+  const pop = await open()
+  await ask(pop, `USER ${name}`)
+  expect(await ask(pop, `PASS secret of ${name}`)).toMatch(/^\+OK/)
+  return pop
+}
+
+/** A message as a client that undoes the stuffing of lines reads it. */
+async function retrieve(pop: Dialogue, command: string): Promise<string> {
+  expect(await ask(pop, command)).toMatch(/^\+OK/)
+  return (await lines(pop)).map(line => `${line.replace(/^\./, '')}\r\n`).join('')
+}
+
+describe('before login', () => {
+  test('capabilities', async () => {
+    const pop = await open()
+    expect(await ask(pop, 'CAPA')).toMatch(/^\+OK/)
+    const all = await lines(pop)
+    for (const name of [
+      'TOP',
+      'UIDL',
+      'USER',
+      'SASL PLAIN LOGIN',
+      'STLS',
+      'PIPELINING',
+      'RESP-CODES',
+      'AUTH-RESP-CODE',
+    ]) {
+      expect(all).toContain(name)
+    }
+    pop.close()
+  })
+
+  test.each([
+    'STAT',
+    'LIST',
+    'RETR 1',
+    'DELE 1',
+    'RSET',
+    'UIDL',
+    'TOP 1 1',
+    'NOOP',
+    'FROB',
+    '',
+    'PASS x',
+    'AUTH FROB',
+    'USER',
+    '__proto__',
+  ])('%j is refused', async command => {
+    const pop = await open()
+    expect(await ask(pop, command)).toMatch(/^-ERR/)
+    expect(await ask(pop, 'QUIT')).toMatch(/^\+OK/)
+    await pop.closed()
+  })
+
+  test('a wrong password is -ERR [AUTH], and the session goes on', async () => {
+    const pop = await open()
+    await ask(pop, `USER ${user}`)
+    expect(await ask(pop, 'PASS wrong')).toMatch(/^-ERR \[AUTH\]/)
+    expect(await ask(pop, 'PASS wrong')).toBe('-ERR USER first')
+    const plain = Buffer.from(`\0${user}\0secret of ${user}`).toString('base64')
+    expect(await ask(pop, `AUTH PLAIN ${plain}`)).toMatch(/^\+OK 0 messages/)
+    pop.close()
+  })
+
+  test('AUTH with challenges', async () => {
+    const pop = await open()
+    expect(await ask(pop, 'AUTH')).toMatch(/^\+OK/)
+    expect(await lines(pop)).toEqual(['PLAIN', 'LOGIN'])
+    expect(await ask(pop, 'AUTH PLAIN')).toBe('+ ')
+    expect(await ask(pop, '*')).toMatch(/^-ERR/)
+    await ask(pop, 'AUTH PLAIN')
+    expect(await ask(pop, Buffer.from(`\0${user}\0secret of ${user}`).toString('base64'))).toMatch(/^\+OK/)
+    pop.close()
+  })
+
+  test('many errors end the session, so does a line without end', async () => {
+    const pop = await open()
+    pop.send('FROB\r\n'.repeat(limits.pop3.errorsMax + 5))
+    await pop.closed()
+    const other = await open()
+    expect(await ask(other, `USER ${'x'.repeat(limits.pop3.lineBytesMax + 1)}`)).toMatch(/^-ERR/)
+    expect(await ask(other, 'QUIT')).toMatch(/^\+OK/)
+  })
+})
+
+describe('the maildrop', () => {
+  test('is listed, and messages come as they are', async () => {
+    const bodies = ['one\r\n', '.dots\r\n..\r\n.\r\nend\r\n', 'no line end', `${'long line '.repeat(50_000)}\r\n`]
+    await fill(bodies)
+    const pop = await login()
+    const sizes = bodies.map((body, at) => message(`m${at + 1}`, body).length)
+    expect(await ask(pop, 'STAT')).toBe(`+OK 4 ${sizes.reduce((sum, size) => sum + size, 0)}`)
+    await ask(pop, 'LIST')
+    expect(await lines(pop)).toEqual(sizes.map((size, at) => `${at + 1} ${size}`))
+    expect(await ask(pop, 'LIST 2')).toBe(`+OK 2 ${sizes[1]}`)
+    for (const [at, body] of bodies.entries()) {
+      const text = message(`m${at + 1}`, body)
+      expect(await retrieve(pop, `RETR ${at + 1}`)).toBe(text.endsWith('\r\n') ? text : `${text}\r\n`)
+    }
+    for (const wrong of ['RETR 0', 'RETR 5', 'RETR x', 'LIST 9', 'DELE -1', 'TOP 1', 'TOP 9 1', 'UIDL 7']) {
+      expect(await ask(pop, wrong)).toMatch(/^-ERR/)
+    }
+    pop.close()
+  })
+
+  test('TOP gives the header and so many lines', async () => {
+    await fill(['1\r\n2\r\n.3\r\n4\r\n'])
+    const pop = await login()
+    const head = message('m1', '')
+    expect(await retrieve(pop, 'TOP 1 0')).toBe(head)
+    expect(await retrieve(pop, 'TOP 1 3')).toBe(`${head}1\r\n2\r\n.3\r\n`)
+    expect(await retrieve(pop, 'TOP 1 99')).toBe(`${head}1\r\n2\r\n.3\r\n4\r\n`)
+    pop.close()
+  })
+
+  test('ids stay the same over sessions and moves', async () => {
+    await fill(['a\r\n', 'b\r\n'])
+    const ids = async () => {
+      const pop = await login()
+      await ask(pop, 'UIDL')
+      const all = (await lines(pop)).map(line => line.split(' ')[1])
+      expect(await ask(pop, 'UIDL 1')).toBe(`+OK 1 ${all[0]}`)
+      pop.close()
+      return all
+    }
+    const before = await ids()
+    expect(new Set(before).size).toBe(2)
+    const imap = await Imap.login(service.at('imap'), user, 'INBOX')
+    await imap.ok('MOVE 1 Drafts')
+    await imap.ok('SELECT Drafts')
+    await imap.ok('MOVE 1 INBOX')
+    imap.close()
+    expect(await ids()).toEqual([before[1], before[0]])
+  })
+
+  test('is frozen at login; deleted messages go at QUIT and only then', async () => {
+    await fill(['a\r\n', 'b\r\n', 'c\r\n'])
+    const pop = await login()
+    expect(await ask(pop, 'DELE 2')).toMatch(/^\+OK/)
+    expect(await ask(pop, 'DELE 2')).toMatch(/^-ERR/)
+    expect(await ask(pop, 'RETR 2')).toMatch(/^-ERR/)
+    const lmtp = await openLmtp(service.at('lmtp'))
+    await deliver(lmtp, 'bea@example.net', [`${user}@example.com`], Buffer.from(message('late', 'x\r\n')))
+    lmtp.close()
+    await ask(pop, 'LIST')
+    expect((await lines(pop)).map(line => line.split(' ')[0])).toEqual(['1', '3'])
+    expect(await ask(pop, 'RSET')).toMatch(/^\+OK/)
+    expect(await ask(pop, 'STAT')).toMatch(/^\+OK 3 /)
+    await ask(pop, 'DELE 1')
+    pop.close()
+    const again = await login()
+    expect(await ask(again, 'STAT')).toMatch(/^\+OK 4 /)
+    await retrieve(again, 'RETR 3')
+    await ask(again, 'DELE 1')
+    expect(await ask(again, 'QUIT')).toMatch(/^\+OK/)
+    const imap = await Imap.login(service.at('imap'), user, 'INBOX')
+    expect(await imap.ok('FETCH 1:* FLAGS')).toEqual([
+      '* 1 FETCH (FLAGS ())',
+      '* 2 FETCH (FLAGS (\\Seen))',
+      '* 3 FETCH (FLAGS ())',
+    ])
+    expect(await imap.ok('STATUS Trash (MESSAGES)')).toEqual(['* STATUS "Trash" (MESSAGES 1)'])
+    imap.close()
+  })
+
+  test('a message somebody else took away meanwhile is refused, the rest goes on', async () => {
+    await fill(['a\r\n', 'b\r\n'])
+    const pop = await login()
+    const imap = await Imap.login(service.at('imap'), user, 'INBOX')
+    await imap.ok('STORE 1 +FLAGS.SILENT (\\Deleted)')
+    await imap.ok('EXPUNGE')
+    imap.close()
+    await ask(pop, 'DELE 1')
+    await ask(pop, 'DELE 2')
+    expect(await ask(pop, 'QUIT')).toMatch(/^\+OK/)
+    const after = await login()
+    expect(await ask(after, 'STAT')).toBe('+OK 0 0')
+    after.close()
+  })
+
+  test('shows the newest messages of so many', async () => {
+    const few = `few${number}`
+    await service.user(few, { pop3MaxMessages: 2 })
+    user = few
+    await fill(['a\r\n', 'b\r\n', 'c\r\n'])
+    const pop = await login()
+    expect(await ask(pop, 'STAT')).toMatch(/^\+OK 2 /)
+    expect(await retrieve(pop, 'RETR 1')).toContain('Subject: m2')
+    pop.close()
+  })
+
+  test('commands may be pipelined', async () => {
+    await fill(['a\r\n'])
+    const pop = await open()
+    pop.send(`USER ${user}\r\nPASS secret of ${user}\r\nSTAT\r\nUIDL 1\r\nDELE 1\r\nNOOP\r\nRSET\r\nQUIT\r\n`)
+    for (let count = 0; count < 8; count++) expect(await pop.line()).toMatch(/^\+OK/)
+    await pop.closed()
+  })
+})
+
+test('STLS drops what was pipelined behind it', async () => {
+  const pop = await open()
+  pop.send(`STLS\r\nUSER ${user}\r\n`)
+  expect(await pop.line()).toMatch(/^\+OK/)
+  pop.send('this is no handshake\r\n')
+  await pop.closed()
+})

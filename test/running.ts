@@ -1,0 +1,78 @@
+// A running service for a test file: started once, its store checked after every test, closed at the end.
+
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { ConfigPart } from '#config'
+import { startTeal, type Teal } from '#service'
+
+export interface Running {
+  readonly teal: Teal
+  /** Calls the API with the root token, or with `token`; JSON in, JSON out. */
+  call(method: string, path: string, body?: unknown, token?: string | null): Promise<{ status: number; body: Body }>
+  /** Calls the API and gives the answer as it is. */
+  raw(method: string, path: string, init?: RequestInit): Promise<Response>
+  /** Makes a user `name` with password `secret of <name>` and returns its id. */
+  user(name: string, more?: Record<string, unknown>): Promise<string>
+  /** Where a listener is. */
+  at(listener: keyof Teal['listeners']): { host: string; port: number }
+}
+
+/** Tests look into answers freely. */
+export type Body = ReturnType<typeof JSON.parse>
+
+/** Starts a service before the tests of the calling file and proves every invariant after each of them. */
+export function useTeal(options: ConfigPart = {}): Running {
+  let teal: Teal | undefined
+  const running = (): Teal => {
+    if (teal === undefined) throw new Error('the service is not up')
+    return teal
+  }
+  beforeAll(async () => {
+    teal = await startTeal(options, { strict: true })
+  })
+  afterEach(async () => {
+    expect(await running().check()).toEqual([])
+  })
+  afterAll(async () => {
+    await teal?.close()
+  })
+  return accessTo(running)
+}
+
+/** The same calls against a service that is managed otherwise. */
+export function accessTo(running: () => Teal): Running {
+  const raw: Running['raw'] = (method, path, init = {}) =>
+    fetch(running().url + path, {
+      method,
+      ...init,
+      headers: { 'x-access-token': running().rootToken, ...(init.headers as Record<string, string>) },
+    })
+  const call: Running['call'] = async (method, path, body, token) => {
+    const headers: Record<string, string> = {}
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    if (token !== null) headers['x-access-token'] = token ?? running().rootToken
+    const init: RequestInit = { method, headers }
+    if (body !== undefined) init.body = JSON.stringify(body)
+    const response = await fetch(running().url + path, init)
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  return {
+    get teal() {
+      return running()
+    },
+    raw,
+    call,
+    async user(name, more = {}) {
+      const form = { username: name, password: `secret of ${name}`, address: `${name}@example.com`, ...more }
+      const { status, body } = await call('POST', '/users', form)
+      expect(body).toMatchObject({ success: true })
+      expect(status).toBe(200)
+      return body.id
+    },
+    at(listener) {
+      const found = running().listeners[listener]
+      if (found === undefined) throw new Error(`no listener ${listener}`)
+      return found
+    },
+  }
+}

@@ -1,0 +1,104 @@
+// Databases of every schema there has been, brought up to this one.
+//
+// A database of an earlier schema is made by running the first migrations alone; what they make never changes once it was
+// released, which the hashes in schema.json say. A new migration adds its hash there.
+
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { checkStore } from '#store/check.ts'
+import { Reader } from '#store/reader.ts'
+import { migrate, migrations } from '#store/schema.ts'
+import { type Handle, openForWriting } from '#store/sqlite.ts'
+import '#store/archive.ts'
+import '#store/audits.ts'
+import '#store/bodies-check.ts'
+import '#store/tasks.ts'
+import '#store/transfer.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'teal-upgrade-'))
+const fixture = new URL('schema.json', import.meta.url)
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+/** What a schema looks like, without the texts' spaces. */
+function shapeOf(handle: Handle): string[] {
+  const rows = handle.prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all() as {
+    type: string
+    name: string
+    sql: string | null
+  }[]
+  return rows.map(({ type, name, sql }) => `${type} ${name} ${(sql ?? '').replace(/\s+/g, ' ')}`).sort()
+}
+
+/** A database with the first `count` migrations and a little in it. */
+function older(count: number): string {
+  const file = join(root, `${count}.db`)
+  const handle = openForWriting(file)
+  for (const step of migrations.slice(0, count)) handle.exec(step)
+  handle.pragma(`user_version = ${count}`)
+  if (count > 0) {
+    handle.exec(`INSERT INTO user VALUES (1, '507f1f77bcf86cd799439011', 'old', 'old', 'Old', 'old@example.com', 'x', NULL,
+      1, 0, 0, 1, 0, '[]', '{}', 1, NULL)`)
+    handle.exec('INSERT INTO usage VALUES (1, 0, 1)')
+    handle.exec(`INSERT INTO address VALUES ('507f1f77bcf86cd799439012', 'old@example.com', 'old@example.com',
+      'example.com', '507f1f77bcf86cd799439011', '', '[]', NULL, NULL, NULL, 1)`)
+    handle.exec(`INSERT INTO mailbox (num, id, user, path, uid_validity, subscribed, hidden, encrypt, retention, keywords,
+      modseq, created, created_modseq, path_modseq)
+      VALUES (1, '507f1f77bcf86cd799439013', 1, 'INBOX', 1, 1, 0, 0, 0, '[]', 1, 1, 1, 1)`)
+    handle.exec('INSERT INTO tally VALUES (1, 1, 1, 0, 0, 0)')
+  }
+  handle.close()
+  return file
+}
+
+describe('a database', () => {
+  const fresh = openForWriting(join(root, 'fresh.db'))
+  migrate(fresh)
+  const wanted = shapeOf(fresh)
+  fresh.close()
+
+  test.each(migrations.map((_, count) => count))('of schema %i becomes one of this', count => {
+    const file = older(count)
+    const handle = openForWriting(file)
+    migrate(handle)
+    expect(handle.pragma('user_version', { simple: true })).toBe(migrations.length)
+    expect(shapeOf(handle)).toEqual(wanted)
+    migrate(handle)
+    handle.close()
+    const read = Reader.open(file)
+    expect(checkStore(read)).toEqual([])
+    const users = count > 0 ? [{ username: 'old' }] : []
+    expect(read.all('SELECT username FROM user')).toEqual(users)
+    read.close()
+  })
+
+  test('of a later program is refused and left as it is', () => {
+    const file = join(root, 'later.db')
+    const handle = openForWriting(file)
+    migrate(handle)
+    handle.pragma(`user_version = ${migrations.length + 1}`)
+    expect(() => migrate(handle)).toThrow(expect.objectContaining({ code: 'DatabaseTooNew' }))
+    expect(handle.pragma('user_version', { simple: true })).toBe(migrations.length + 1)
+    handle.close()
+  })
+
+  test('whose migration breaks off stays of the schema before it', () => {
+    const handle = openForWriting(join(root, 'broken.db'))
+    handle.exec(migrations[0] ?? '')
+    handle.pragma('user_version = 1')
+    handle.exec('CREATE TABLE endpoint (in_the_way)')
+    expect(() => migrate(handle)).toThrow()
+    expect(handle.pragma('user_version', { simple: true })).toBe(1)
+    handle.close()
+  })
+})
+
+test('what was released never changes', () => {
+  // Empty until the first release; from then on one hash for each migration of it, in order.
+  const { released } = JSON.parse(readFileSync(fixture, 'utf8')) as { released: string[] }
+  const hashes = migrations.map(text => createHash('sha256').update(text).digest('hex'))
+  expect(hashes.slice(0, released.length)).toEqual(released)
+})

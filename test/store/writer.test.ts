@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Fault } from '#lib/fault.ts'
+import { makeLog } from '#lib/log.ts'
+import { makeMetrics } from '#lib/metrics.ts'
+import { Reader } from '#store/reader.ts'
+import { migrations } from '#store/schema.ts'
+import { openForWriting } from '#store/sqlite.ts'
+import { type Operation, StaleUnit, Writer } from '#store/writer.ts'
+import { type AddressRow, addressInsert, metaPut } from '#store/writes.ts'
+
+let dir: string
+let writer: Writer
+let read: Reader
+
+const open = () =>
+  Writer.open({ file: join(dir, 'teal.db'), dataDir: dir, log: makeLog('silent'), metrics: makeMetrics('test') })
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'teal-writer-'))
+  writer = await open()
+  read = Reader.open(join(dir, 'teal.db'))
+})
+
+afterEach(async () => {
+  read.close()
+  await writer.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+const address = (id: string, key: string): AddressRow => ({
+  id,
+  key,
+  address: key,
+  domain: 'example.com',
+  user: null,
+  name: '',
+  tags: '[]',
+  meta: null,
+  internal: null,
+  forward: null,
+  created: 1,
+})
+const insert = (id: string, key: string): Operation => [addressInsert.name, address(id, key)]
+const unit = (operations: Operation[], lane = 0, epoch = 0) => ({ lane, epoch, operations, bytes: 100 })
+const keys = () => read.all<{ key: string }>('SELECT key FROM address ORDER BY key').map(row => row.key)
+
+test('what is resolved can be read', async () => {
+  await writer.submit(unit([insert('a', 'a@example.com')]))
+  expect(keys()).toEqual(['a@example.com'])
+})
+
+test('a unit is all or nothing, and a broken rule fails that unit alone', async () => {
+  const results = await Promise.allSettled([
+    writer.submit(unit([insert('a', 'one')])),
+    writer.submit(unit([insert('b', 'two'), insert('c', 'one')])),
+    writer.submit(unit([insert('d', 'three')])),
+  ])
+  expect(results.map(result => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'AddressExistsError' })
+  expect(keys()).toEqual(['one', 'three'])
+})
+
+test('units of a lane made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {
+  await writer.submit(unit([insert('a', 'one')]))
+  const failed = writer.submit(unit([insert('b', 'one')], 7, 3))
+  const stale = writer.submit(unit([insert('c', 'two')], 7, 3))
+  const other = writer.submit(unit([insert('d', 'three')], 8, 0))
+  await expect(failed).rejects.toBeInstanceOf(Fault)
+  await expect(stale).rejects.toBeInstanceOf(StaleUnit)
+  await other
+  await expect(writer.submit(unit([insert('e', 'four')], 7, 2))).rejects.toBeInstanceOf(StaleUnit)
+  await writer.submit(unit([insert('f', 'five')], 7, 4))
+  expect(keys()).toEqual(['five', 'one', 'three'])
+})
+
+test('a full disk is a temporary error for all, loses nothing, and heals by itself', async () => {
+  await writer.submit(unit([insert('a', 'one')]))
+  const pages = Number(read.one<{ page_count: number }>('PRAGMA page_count')?.page_count)
+  writer.limitPages(pages)
+  const big = 'x'.repeat(200_000)
+  await expect(writer.write(metaPut, { key: 'big', value: big })).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  expect(writer.healthy).toBe(false)
+  await expect(writer.submit(unit([insert('b', 'two')]))).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  expect(keys()).toEqual(['one'])
+  writer.limitPages(0)
+  await expect.poll(() => writer.healthy, { timeout: 10_000 }).toBe(true)
+  await expect
+    .poll(async () =>
+      writer.submit(unit([insert('b', 'two')])).then(
+        () => 'stored',
+        () => 'refused',
+      ),
+    )
+    .toBe('stored')
+  expect(keys()).toEqual(['one', 'two'])
+})
+
+test('thousands of units at once are gathered into few commits', async () => {
+  const count = 3000
+  await Promise.all(Array.from({ length: count }, (_, n) => writer.submit(unit([insert(String(n), `k${n}`)]))))
+  expect(keys()).toHaveLength(count)
+})
+
+test('a database of a later program is refused', async () => {
+  await writer.close()
+  const handle = openForWriting(join(dir, 'teal.db'))
+  handle.pragma(`user_version = ${migrations.length + 1}`)
+  handle.close()
+  await expect(open()).rejects.toMatchObject({ code: 'DatabaseTooNew' })
+  const back = openForWriting(join(dir, 'teal.db'))
+  back.pragma(`user_version = ${migrations.length}`)
+  back.close()
+  writer = await open()
+})

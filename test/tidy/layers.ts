@@ -1,0 +1,181 @@
+// Who may import whom: the table of layers, the packages with one door, and files that nothing reaches.
+//
+// A unit is a folder of the layer table. Anything not listed for a unit is refused, so a new folder has to be placed
+// here before anybody can use it.
+
+import { posix } from 'node:path'
+import type { Project, Source } from './source.ts'
+import { type Finding, isProgram, type Rule } from './style.ts'
+
+const base = ['lib', 'config']
+const below = ['lib', 'config', 'net', 'mail', 'store', 'pool']
+const front = [...below, 'actors']
+
+/** Unit -> units it may import, besides itself. */
+const table: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  config: ['lib'],
+  net: ['lib'],
+  mail: ['lib'],
+  store: [...base, 'mail'],
+  pool: [...base, 'mail'],
+  actors: below,
+  http: front,
+  imap: front,
+  pop3: front,
+  smtp: front,
+  jobs: front,
+  cli: [...front, 'core', 'service'],
+  core: front,
+  service: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs'],
+  main: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs', 'cli', 'service'],
+  workers: ['lib', 'mail', 'store'],
+}
+
+/** What a worker may not take from the store: the main thread's ends of what it shares with workers. */
+const mainStore = ['writer', 'cache', 'blobs']
+
+/** Package -> the only files (or folder) that may import it. */
+const doors: Readonly<Record<string, string>> = {
+  'uWebSockets.js': 'src/http/server.ts',
+  'better-sqlite3': 'src/store/sqlite.ts',
+  lmdb: 'src/store/cache.ts',
+  piscina: 'src/pool.ts',
+  'smol-toml': 'src/config.ts',
+  'node:net': 'src/net/',
+  'node:tls': 'src/net/',
+}
+
+/** What puts the service together. */
+const roots = new Set(['src/core.ts', 'src/service.ts'])
+
+/** Files that are started rather than imported. */
+const entries = new Set(['src/main.ts', 'src/service.ts', 'bench/main.ts'])
+
+export const layerRules: readonly Rule[] = [
+  {
+    name: 'layer',
+    promise: 'imports go down the layer table only',
+    find: project =>
+      imports(project).flatMap(([source, line, target, typeOnly]) => layer(source, line, target, typeOnly)),
+  },
+  {
+    name: 'alias',
+    promise: 'another layer is imported by its alias, so that the line says what it reaches for',
+    find: project =>
+      programs(project)
+        .filter(source => !source.path.startsWith('workers/'))
+        .flatMap(source =>
+          source.imports
+            .filter(({ specifier }) => specifier.startsWith('.') && !/^\.\/[^/]+$/.test(specifier))
+            .filter(({ specifier }) => unitOf(resolve(source, specifier) ?? '') !== unitOf(source.path))
+            .map(({ specifier, line }) => found(source, line, `${specifier} is another layer: use its alias`)),
+        ),
+  },
+  {
+    name: 'door',
+    promise: 'a dangerous package is imported by the one file that knows it',
+    find: project =>
+      programs(project).flatMap(source =>
+        source.imports.flatMap(({ specifier, line }) => {
+          const door = doors[specifier]
+          const open =
+            door === undefined || source.path === door || (door.endsWith('/') && source.path.startsWith(door))
+          return open ? [] : [found(source, line, `${specifier} is for ${door} alone`)]
+        }),
+      ),
+  },
+  {
+    name: 'writer',
+    promise: 'only actors, the core and the service hold the writer',
+    find: project =>
+      imports(project)
+        .filter(([, , target, typeOnly]) => target === 'src/store/writer.ts' && !typeOnly)
+        .filter(([source]) => !roots.has(source.path) && !source.path.startsWith('actors/'))
+        .map(([source, line]) => found(source, line, 'the writer is for actors and the service')),
+  },
+  {
+    name: 'orphan',
+    promise: 'every file is imported or started by another, or is a bench that says how it is started',
+    find: project => {
+      const reached = new Set(imports(project, everything).map(([, , target]) => target))
+      const all = [...project.values()].filter(source => source.path.endsWith('.ts'))
+      const started = (path: string) =>
+        all.some(other => other.path !== path && other.literals.some(({ text }) => names(other, text, path)))
+      return all
+        .filter(({ path }) => isProgram(path) || path.startsWith('bench/'))
+        .filter(({ path }) => !entries.has(path) && !reached.has(path) && !started(path))
+        .filter(({ path, comments }) => !(path.startsWith('bench/') && comments.includes(`node ${path}`)))
+        .map(source => found(source, 1, 'nobody imports or starts this file'))
+    },
+  },
+]
+
+/** Whether a text in `source` is a path that ends at the file: 'workers/x.ts', or './x.ts' beside it. */
+function names(source: Source, text: string, path: string): boolean {
+  // lib/own.ts starts threads by name, wherever the program lies.
+  if (source.path === 'src/lib/own.ts' && source.code.includes('threadFile')) {
+    if (path === `workers/${text}.ts`) return true
+  }
+  if (!text.endsWith('.ts')) return false
+  if (text.startsWith('./')) return posix.join(posix.dirname(source.path), text) === path
+  const tail = text.replace(/^(\.\.\/)+/, '')
+  return tail.includes('/') && (path === tail || path.endsWith(`/${tail}`))
+}
+
+function layer(source: Source, line: number, target: string, typeOnly: boolean): Finding[] {
+  const from = unitOf(source.path)
+  const to = unitOf(target)
+  if (from === to && from !== 'workers') return []
+  if (to === 'workers') return [found(source, line, 'a worker is started by its URL, never imported')]
+  if (!table[from]?.includes(to)) return [found(source, line, `${from} may not import ${to}`)]
+  const file = target.slice('src/store/'.length, -'.ts'.length)
+  if (from === 'workers' && to === 'store' && !typeOnly && mainStore.includes(file)) {
+    return [found(source, line, `a worker may not import store/${file}.ts`)]
+  }
+  return []
+}
+
+/** Files that are one unit with src/service.ts. */
+const serviceParts = new Set(['listeners', 'own-certificate', 'service-api'])
+
+/** 'store' of src/store/x.ts, 'config' of src/config.ts and src/config/x.ts, 'actors', 'workers'. */
+function unitOf(path: string): string {
+  const [top = '', second = ''] = path.split('/')
+  const unit = second.replace(/\.ts$/, '')
+  if (top !== 'src') return top
+  return serviceParts.has(unit) ? 'service' : unit
+}
+
+type Edge = readonly [source: Source, line: number, target: string, typeOnly: boolean]
+
+function imports(project: Project, of: (project: Project) => Source[] = programs): Edge[] {
+  return of(project).flatMap(source =>
+    source.imports.flatMap(({ specifier, line, typeOnly }) => {
+      const target = resolve(source, specifier)
+      return target === undefined ? [] : [[source, line, target, typeOnly] as const]
+    }),
+  )
+}
+
+/** The project's file that an import reaches, or undefined for a package. */
+function resolve(source: Source, specifier: string): string | undefined {
+  if (specifier.startsWith('.')) return posix.normalize(posix.join(posix.dirname(source.path), specifier))
+  if (!specifier.startsWith('#')) return undefined
+  const name = specifier.slice(1)
+  if (!name.includes('/')) return `src/${name}.ts`
+  return name.startsWith('actors/') ? name : `src/${name}`
+}
+
+function programs(project: Project): Source[] {
+  return [...project.values()].filter(({ path }) => isProgram(path))
+}
+
+/** Programs and benches: tests are left out, since what only a test imports is not used. */
+function everything(project: Project): Source[] {
+  return [...project.values()].filter(({ path }) => path.endsWith('.ts') && !path.startsWith('test/'))
+}
+
+function found(source: Source, line: number, detail: string): Finding {
+  return { path: source.path, line, detail }
+}

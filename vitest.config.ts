@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config'
+
+const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
+
+/** Five suites: the ordinary one, the style as a test, the one executable, and the two that install programs of Debian's first. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/tidy.test.ts', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
+          pool: 'forks',
+          ...slow,
+        },
+      },
+      { test: { name: 'tidy', include: ['test/tidy.test.ts'], ...slow } },
+      { test: { name: 'interop', include: ['test/interop/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000 } },
+      {
+        test: {
+          name: 'executable',
+          include: ['test/executable/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 180_000,
+        },
+      },
+      { test: { name: 'browser', include: ['test/browser/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
+    ],
+  },
+})

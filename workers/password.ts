@@ -1,0 +1,18 @@
+// A thread that hashes and checks passwords. It runs at a lower priority than the main loop, so that a storm of logins
+// leaves the rest of the service its share of the processors.
+
+import { setPriority } from 'node:os'
+import { hashPassword, type PasswordTasks, verifyPassword } from '../src/lib/secret/hash.ts'
+import { answering } from '../src/lib/task.ts'
+
+// On Linux this is the thread's own priority; elsewhere it would be the whole process's.
+if (process.platform === 'linux') setPriority(5)
+
+/** Answers once the thread is up. */
+export const ready = (): boolean => true
+
+export const hash = answering(({ password }: PasswordTasks['hash']['input']) => hashPassword(password))
+
+export const verify = answering(({ password, stored }: PasswordTasks['verify']['input']) =>
+  verifyPassword(password, stored),
+)

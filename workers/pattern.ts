@@ -1,0 +1,15 @@
+// A thread that tries strangers' patterns. It holds nothing worth keeping: when a pattern runs past its deadline the
+// thread is killed and another takes its place. Lower in priority than the main loop.
+
+import { setPriority } from 'node:os'
+import { matchEach, matchPatterns } from '../src/lib/pattern.ts'
+import { answering } from '../src/lib/task.ts'
+
+// On Linux this is the thread's own priority; elsewhere it would be the whole process's.
+if (process.platform === 'linux') setPriority(5)
+
+/** Answers once the thread is up. */
+export const ready = (): boolean => true
+
+export const match = answering(matchPatterns)
+export const each = answering(matchEach)
