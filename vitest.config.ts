@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
@@ -5,6 +6,8 @@ const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 /** Five suites: the ordinary one, the style as a test, the one executable, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
+    // Half of what a test does is waiting.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       {
         test: {

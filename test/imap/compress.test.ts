@@ -34,11 +34,12 @@ async function talk(): Promise<Talk> {
     heard += chunk.toString('latin1')
     wake()
   }
-  socket.on('data', take)
-  socket.on('close', () => {
+  const end = () => {
     ended = true
     wake()
-  })
+  }
+  socket.on('data', take)
+  socket.on('close', end)
   socket.on('error', () => {})
   let write = (bytes: Buffer) => void socket.write(bytes)
   return {
@@ -60,7 +61,9 @@ async function talk(): Promise<Talk> {
       const inflate = createInflateRaw()
       deflate.on('data', chunk => socket.write(chunk))
       socket.off('data', take)
-      socket.pipe(inflate).on('data', take)
+      socket.off('close', end)
+      // What came last is still being inflated when the connection is closed.
+      socket.pipe(inflate).on('data', take).on('close', end)
       inflate.on('error', () => {})
       // What came with the answer is compressed already.
       inflate.write(Buffer.from(heard, 'latin1'))

@@ -18,7 +18,7 @@ import { Reader } from '#store/reader.ts'
 import { type Child, childEnvironment, startChild } from '../child.ts'
 
 const messages = 4000
-const roundsMax = 40
+const roundsMax = 12
 const dir = mkdtempSync(join(tmpdir(), 'teal-removal-'))
 const env = { TEAL_WEBHOOKS_ENABLED: 'false' }
 
@@ -38,7 +38,7 @@ test('a removal that is killed again and again takes everything and counts it ri
   while (state(task) !== 'done' && kills < roundsMax) {
     rmSync(runFile(dir), { force: true })
     const service = await startChild(dir, env)
-    await sleep(20 + ((kills * 37) % 80))
+    await sleep(20 + ((kills * 37) % 80) * kills)
     await service.end('SIGKILL')
     kills += 1
     check(read => expect(checkStore(read)).toEqual([]))
