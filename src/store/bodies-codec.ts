@@ -5,7 +5,8 @@
 // a value that does not unpack to it is damage and throws `DamagedBody`.
 
 import assert from 'node:assert'
-import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { zstdCompress } from 'node:zlib'
+import { compress, decompress, zstdOptions } from './zstd.ts'
 
 /** The bytes themselves. */
 export const codecRaw = 0
@@ -13,12 +14,6 @@ export const codecRaw = 0
 export const codecZstd = 1
 /** A table and, behind it or in a file, one piece for each chunk of the value: see `ChunkTable`. */
 export const codecChunks = 2
-
-/** Level 1: level 3 takes half as long again for 1 to 3% (bench/bodies.ts). */
-const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
-
-/** Smallest output buffer the library takes. */
-const chunkBytesMin = 64
 
 /** Shorter values are not worth a frame. */
 const packBytesMin = 96
@@ -31,10 +26,10 @@ export interface Packed {
   readonly data: Uint8Array
 }
 
-/** Packs a value that fits in memory several times over; takes about 20 µs and 1 ms a MB. */
+/** Packs a value that fits in memory several times over; takes about 10 µs and 1 ms a MB. */
 export function pack(value: Uint8Array): Packed {
   if (value.length < packBytesMin) return { codec: codecRaw, data: value }
-  const data = zstdCompressSync(value, options)
+  const data = compress(value)
   return pays(data.length, value.length) ? { codec: codecZstd, data } : { codec: codecRaw, data: value }
 }
 
@@ -48,7 +43,7 @@ export function unpack(codec: number, data: Buffer, size: number): Buffer {
 /** Packs one chunk of a longer value on the thread pool. */
 export function packChunk(chunk: Buffer): Promise<{ data: Buffer; raw: boolean }> {
   return new Promise((resolve, reject) => {
-    zstdCompress(chunk, options, (error, data) => {
+    zstdCompress(chunk, zstdOptions, (error, data) => {
       if (error) return reject(error)
       resolve(pays(data.length, chunk.length) ? { data, raw: false } : { data: chunk, raw: true })
     })
@@ -63,8 +58,7 @@ function inflate(data: Buffer, size: number): Buffer {
   if (size === 0) return Buffer.alloc(0)
   let value: Buffer
   try {
-    // One buffer of the right size instead of the library's own chunks: a third less time for small values.
-    value = zstdDecompressSync(data, { maxOutputLength: size, chunkSize: Math.max(size, chunkBytesMin) })
+    value = decompress(data, size)
   } catch (error) {
     throw new DamagedBody('a packed value does not unpack', { cause: error })
   }
