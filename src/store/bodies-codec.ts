@@ -6,7 +6,7 @@
 
 import assert from 'node:assert'
 import { zstdCompress } from 'node:zlib'
-import { compress, decompress, zstdOptions } from './zstd.ts'
+import { compress, decompress, packing } from './zstd.ts'
 
 /** The bytes themselves. */
 export const codecRaw = 0
@@ -43,7 +43,7 @@ export function unpack(codec: number, data: Buffer, size: number): Buffer {
 /** Packs one chunk of a longer value on the thread pool. */
 export function packChunk(chunk: Buffer): Promise<{ data: Buffer; raw: boolean }> {
   return new Promise((resolve, reject) => {
-    zstdCompress(chunk, zstdOptions, (error, data) => {
+    zstdCompress(chunk, packing, (error, data) => {
       if (error) return reject(error)
       resolve(pays(data.length, chunk.length) ? { data, raw: false } : { data: chunk, raw: true })
     })

@@ -78,7 +78,7 @@ export function compress(value: Uint8Array): Buffer {
  * @throws where the frame is damaged; a shorter value comes back as it is
  */
 export function decompress(frame: Uint8Array, size: number): Buffer {
-  if (size <= reusedMax && isTrusted()) {
+  if (size <= reusedMax && isFrame(frame) && isTrusted()) {
     const value = decompressAgain(frame, size)
     if (value !== undefined) return value
   }
@@ -99,6 +99,24 @@ function decompressAgain(frame: Uint8Array, size: number): Buffer | undefined {
   if (unpacker.run(frame, value) === size) return value
   unpacker.drop()
   return undefined
+}
+
+/** Whether `data` is one frame from its first byte to its last (RFC 8878 3.1.1): a piece of one would stay in the context. */
+function isFrame(data: Uint8Array): boolean {
+  if (data.length < 6 || data[0] !== 0x28 || data[1] !== 0xb5 || data[2] !== 0x2f || data[3] !== 0xfd) return false
+  const descriptor = data[4] ?? 0
+  const oneSegment = (descriptor & 0x20) !== 0
+  const contentSize = [oneSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0
+  const dictionary = [0, 1, 2, 4][descriptor & 3] ?? 0
+  let at = 5 + (oneSegment ? 0 : 1) + dictionary + contentSize
+  for (let last = false; !last; ) {
+    if (at + 3 > data.length) return false
+    const header = (data[at] ?? 0) | ((data[at + 1] ?? 0) << 8) | ((data[at + 2] ?? 0) << 16)
+    last = (header & 1) === 1
+    const repeated = ((header >> 1) & 3) === 1
+    at += 3 + (repeated ? 1 : header >> 3)
+  }
+  return at + ((descriptor & 4) === 0 ? 0 : 4) === data.length
 }
 
 /** Whether contexts can be used again here, found out once. */
