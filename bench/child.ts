@@ -92,6 +92,20 @@ export function residentBytes(pid: number): number {
   return Number(match?.[1] ?? 0) * 1024
 }
 
+export interface Memory {
+  /** Bytes of pages that are the process's alone. */
+  readonly own: number
+  /** Bytes of pages of files, its program among them. */
+  readonly mapped: number
+}
+
+/** Resident memory of a process by what it is. */
+export function memoryOf(pid: number): Memory {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024
+  return { own: bytes('RssAnon'), mapped: bytes('RssFile') + bytes('RssShmem') }
+}
+
 /** CPU seconds a process has used with all its threads. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

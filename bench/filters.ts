@@ -9,9 +9,11 @@ import { pathToFileURL } from 'node:url'
 import { monotonic } from '#lib/clock.ts'
 import { FilterMail, type FilterRule, Matcher } from '#mail/filter.ts'
 import { Header } from '#mail/header.ts'
-import { loadNote, runLoad } from './child.ts'
+import { cpuSeconds, loadNote, runLoad } from './child.ts'
 import type { LoadResult } from './load/job.ts'
 import type { Target } from './load/line.ts'
+import { type Dovecot, withDovecot } from './peer/dovecot.ts'
+import { sieveScript } from './peer/sieve.ts'
 import { fullPlan, type Plan, quickPlan } from './plan.ts'
 import { formatRows, type Row } from './row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from './service.ts'
@@ -22,6 +24,9 @@ const patternsEach = 20
 const rounds = 3
 const connections = 16
 const hostileFilters = 400
+/** Wished for: of the same deliveries without rules, and times the peer. */
+const rulesLeast = 0.7
+const timesPeer = 3
 
 /** Rules as people write them: most look at sender, subject or list, a fifth are expressions. */
 function ruleQueries(): Record<string, string>[] {
@@ -43,7 +48,10 @@ const expressions = [
 ]
 
 export async function filtersSection(plan: Plan): Promise<Row[]> {
-  return [...matchingRows(plan), ...(await serviceRows(plan))]
+  const rows = matchingRows(plan)
+  if (!plan.peers) return [...rows, ...(await serviceRows(plan))]
+  const sieve = sieveScript(ruleQueries())
+  return [...rows, ...(await withDovecot(people, dovecot => serviceRows(plan, dovecot), { sieve }))]
 }
 
 function matchingRows(plan: Plan): Row[] {
@@ -130,7 +138,7 @@ function view(header: Header): FilterMail {
   return new FilterMail({ header, size: 2048, hasAttachment: () => false }, 'me@bench.test')
 }
 
-async function serviceRows(plan: Plan): Promise<Row[]> {
+async function serviceRows(plan: Plan, dovecot?: Dovecot): Promise<Row[]> {
   const folder = makeFolder()
   const service = await startService(folder)
   try {
@@ -143,7 +151,7 @@ async function serviceRows(plan: Plan): Promise<Row[]> {
     await addRules(service, hostile, never)
     await load(service, users, plan.ms / 6)
     return [
-      ...(await ruleRows(service, plan, without, withRules)),
+      ...(await ruleRows(service, plan, { without, withRules, dovecot })),
       ...(await hostileRows(service, plan, without, hostile)),
     ]
   } finally {
@@ -158,36 +166,67 @@ async function addRules(service: Service, user: User, queries: readonly object[]
 }
 
 function load(service: Service, users: readonly User[], ms: number): Promise<LoadResult> {
-  const recipients = users.map(({ address }) => address)
-  const target = service.listener('lmtp')
-  return runLoad({ kind: 'deliver', protocol: 'lmtp', ...target, recipients, size: 2048, seed: 1, connections, ms })
+  return loadAt(service.listener('lmtp'), users, { ms })
 }
 
-async function ruleRows(
-  service: Service,
-  plan: Plan,
-  without: readonly User[],
-  withRules: readonly User[],
-): Promise<Row[]> {
+function loadAt(
+  target: Target,
+  users: readonly { readonly address: string }[],
+  bounds: { ms?: number; count?: number },
+): Promise<LoadResult> {
+  const recipients = users.map(({ address }) => address)
+  return runLoad({
+    kind: 'deliver',
+    protocol: 'lmtp',
+    ...target,
+    recipients,
+    size: 2048,
+    seed: 1,
+    connections,
+    ...bounds,
+  })
+}
+
+interface Contenders {
+  readonly without: readonly User[]
+  readonly withRules: readonly User[]
+  /** Every user of it has the same rules as a Sieve script. */
+  readonly dovecot: Dovecot | undefined
+}
+
+async function ruleRows(service: Service, plan: Plan, contenders: Contenders): Promise<Row[]> {
+  const { without, withRules, dovecot } = contenders
+  const sieved = (dovecot?.addresses ?? []).map(address => ({ address }))
   const bare: LoadResult[] = []
   const ruled: LoadResult[] = []
+  const peers: LoadResult[] = []
+  let [bareCpu, ruledCpu] = [0, 0]
+  if (dovecot !== undefined) await loadAt(dovecot.lmtp, sieved, { count: people })
   for (let round = 0; round < rounds; round++) {
+    if (dovecot !== undefined) peers.push(await loadAt(dovecot.lmtp, sieved, { ms: plan.ms / 2 }))
+    const before = cpuSeconds(service.pid)
     bare.push(await load(service, without, plan.ms / 2))
+    const between = cpuSeconds(service.pid)
     ruled.push(await load(service, withRules, plan.ms / 2))
+    bareCpu += between - before
+    ruledCpu += cpuSeconds(service.pid) - between
   }
   const own = median(ruled)
-  return [
-    {
-      what: `filters, deliveries to accounts with ${rulesEach} rules, ${patternsEach} of them expressions`,
-      ...{
-        figure: own.rate,
-        unit: '/s',
-        bound: { name: 'no rules', value: median(bare).rate },
-        wanted: { least: 0.7 },
-      },
-      note: loadNote(own),
-    },
-  ]
+  const each = `${perMessage(ruledCpu, ruled)} ms CPU each, ${perMessage(bareCpu, bare)} without rules`
+  const row = {
+    what: `filters, deliveries to accounts with ${rulesEach} rules, ${patternsEach} of them expressions`,
+    ...{ figure: own.rate, unit: '/s' },
+  }
+  const quiet = { name: 'no rules', value: median(bare).rate }
+  const rows: Row[] = [{ ...row, bound: quiet, wanted: { least: rulesLeast }, note: `${loadNote(own)}; ${each}` }]
+  if (peers.length === 0) return rows
+  const peer = median(peers)
+  const bound = { name: 'Dovecot with Sieve', value: peer.rate }
+  return [...rows, { ...row, bound, wanted: { least: timesPeer }, note: `Dovecot ${loadNote(peer)}` }]
+}
+
+function perMessage(seconds: number, results: readonly LoadResult[]): string {
+  return ((seconds * 1000) / results.reduce((sum, { done }) => sum + done, 0)).toFixed(2)
 }
 
 async function hostileRows(service: Service, plan: Plan, others: readonly User[], hostile: User): Promise<Row[]> {

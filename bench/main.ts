@@ -16,6 +16,7 @@ import { diskSection } from './section/disk.ts'
 import { httpSection } from './section/http.ts'
 import { imapSection } from './section/imap.ts'
 import { loginSection } from './section/login.ts'
+import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
 import { webhooksSection } from './section/webhooks.ts'
 import { updatesSection } from './updates.ts'
@@ -26,6 +27,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   login: loginSection,
   imap: imapSection,
   delivery: deliverySection,
+  smtp: smtpSection,
   disk: diskSection,
   webhooks: webhooksSection,
   updates: updatesSection,

@@ -1,52 +1,90 @@
-// Dovecot as a peer: a configuration of our own in a folder of its own, an LMTP listener on loopback, sdbox mailboxes.
+// Dovecot as a peer: a configuration of our own in a folder of its own, an LMTP listener on loopback, sdbox mailboxes, and
+// for those who ask the same Sieve script for every user.
 //
 // Nothing of the machine's own configuration is read or changed. Its durability is left at the default, which syncs
 // each delivery. Runs as root only, because Dovecot changes to other users.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from '#lib/clock.ts'
 import type { Target } from '../load/line.ts'
-import { openLines } from '../load/line.ts'
 import { makeFolder, removeFolder } from '../service.ts'
 import { installed } from './install.ts'
+import { freePort, greeting } from './port.ts'
 
 export interface Dovecot {
   readonly lmtp: Target
   /** One for each user. */
   readonly addresses: readonly string[]
+  /** Messages in all mailboxes. */
+  stored(): number
+}
+
+export interface DovecotOptions {
+  /** Sieve script of every user. */
+  readonly sieve?: string
 }
 
 const mailUser = 5000
+const userName = (index: number) => `u${String(index).padStart(4, '0')}`
 
 /** Starts Dovecot with `count` users, runs `task`, and stops it whatever happens. */
-export async function withDovecot<Result>(count: number, task: (peer: Dovecot) => Promise<Result>): Promise<Result> {
+export async function withDovecot<Result>(
+  count: number,
+  task: (peer: Dovecot) => Promise<Result>,
+  options: DovecotOptions = {},
+): Promise<Result> {
   installed('dovecot', ['dovecot-core', 'dovecot-lmtpd'])
+  if (options.sieve !== undefined) installed('sievec', ['dovecot-sieve'])
   const folder = makeFolder()
   const port = await freePort()
-  const addresses = Array.from({ length: count }, (_, index) => `u${String(index).padStart(4, '0')}@bench.test`)
-  const file = writeConfiguration(folder, port, addresses)
+  const names = Array.from({ length: count }, (_, index) => userName(index))
+  const addresses = names.map(name => `${name}@bench.test`)
+  const file = writeConfiguration(folder, port, addresses, options)
   const dovecot = spawn('dovecot', ['-c', file, '-F'], { stdio: 'ignore' })
   const ended = new Promise<void>(resolve => dovecot.once('exit', () => resolve()))
   try {
     const lmtp = { host: '127.0.0.1', port }
-    await greeting(lmtp, dovecot.pid ?? 0)
-    return await task({ lmtp, addresses })
+    await greeting(lmtp, `Dovecot (process ${dovecot.pid})`)
+    const stored = () => names.reduce((sum, name) => sum + messagesIn(join(folder, 'mail', 'bench.test', name)), 0)
+    return await task({ lmtp, addresses, stored })
   } finally {
     dovecot.kill('SIGTERM')
     await ended
+    await sleep(goneMs)
     removeFolder(folder)
   }
 }
 
-function writeConfiguration(folder: string, port: number, addresses: readonly string[]): string {
+/** Its processes take a moment to follow the first one. */
+const goneMs = 200
+
+/** Each message of an sdbox is a file, which gets its name when it is complete. */
+function messagesIn(home: string): number {
+  try {
+    const files = readdirSync(join(home, 'sdbox', 'mailboxes', 'INBOX', 'dbox-Mails'))
+    return files.filter(name => name.startsWith('u.')).length
+  } catch {
+    return 0
+  }
+}
+
+function writeConfiguration(
+  folder: string,
+  port: number,
+  addresses: readonly string[],
+  { sieve }: DovecotOptions,
+): string {
   chmodSync(folder, 0o755)
   for (const name of ['run', 'state', 'mail']) mkdirSync(join(folder, name))
   chownSync(join(folder, 'mail'), mailUser, mailUser)
   const users = join(folder, 'users')
   writeFileSync(users, addresses.map(address => `${address}:{PLAIN}x:${mailUser}:${mailUser}::::\n`).join(''))
+  if (sieve !== undefined) {
+    writeFileSync(join(folder, 'rules.sieve'), sieve)
+    chownSync(join(folder, 'rules.sieve'), mailUser, mailUser)
+  }
   const file = join(folder, 'dovecot.conf')
   writeFileSync(
     file,
@@ -94,40 +132,11 @@ service stats {
 }
 protocol lmtp {
   postmaster_address = postmaster@bench.test
-}
-`,
+${sieve === undefined ? '' : '  mail_plugins = $mail_plugins sieve\n'}}
+${sieve === undefined ? '' : `plugin {\n  sieve = file:~/sieve;active=${folder}/rules.sieve\n}\n`}`,
   )
   execFileSync('doveconf', ['-c', file], { stdio: ['ignore', 'ignore', 'inherit'] })
+  if (sieve !== undefined)
+    execFileSync('sievec', ['-c', file, join(folder, 'rules.sieve')], { stdio: ['ignore', 'ignore', 'inherit'] })
   return file
-}
-
-/** Waits until the peer greets. */
-async function greeting(target: Target, pid: number): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const greeted = await new Promise<boolean>(resolve => {
-      openLines(
-        target,
-        (_, client) => {
-          resolve(true)
-          client.end()
-        },
-        () => resolve(false),
-      )
-    })
-    if (greeted) return
-    await sleep(100)
-  }
-  throw new Error(`Dovecot (process ${pid}) did not greet`)
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      const port = typeof address === 'object' && address !== null ? address.port : 0
-      server.close(() => resolve(port))
-    })
-  })
 }

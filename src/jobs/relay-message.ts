@@ -40,7 +40,7 @@ export async function openOutgoing(
   body: number,
   how: { readonly hostname: string; readonly now: number; readonly findKey: FindSigningKey },
 ): Promise<OutgoingMessage> {
-  const opened = bodies.open(body)
+  const opened = bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
   const block = await opened.read(0, headerSize)

@@ -104,7 +104,7 @@ export class RelayResults {
     if (to === '' || told.length === 0 || message.body === null) return nothing
     const { read, bodies, sequence, hostname, log } = this.#options
     try {
-      const body = bodies.open(message.body)
+      const body = bodies.open(message.body, false)
       const headerSize = (await readDetail(read, message.body))?.headerSize ?? 0
       const prefix = Buffer.from(message.prefix)
       const whole = body.size + prefix.length <= limits.outbound.reportBytesMax

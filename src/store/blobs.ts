@@ -62,9 +62,10 @@ export class Bodies {
   /**
    * Opens a stored body. Offsets count from its first byte: what a message has on top is not part of it.
    *
+   * @param keep whether somebody is likely to open it again soon
    * @throws Fault MessageNotFound where there is none, DamagedBody where stored bytes are damaged
    */
-  open(num: number): Body {
+  open(num: number, keep = true): Body {
     const known = this.#opened.get(num)
     if (known !== undefined) {
       this.#opened.delete(num)
@@ -72,7 +73,7 @@ export class Bodies {
       return known
     }
     const body = readBody(this.#read, this.#files, num)
-    if (body.inMemory) this.#remember(num, body)
+    if (keep && body.inMemory) this.#remember(num, body)
     return body
   }
 
