@@ -1,7 +1,7 @@
 // The writer thread: the only writable handle on the database.
 //
-// A batch is one transaction, a unit one savepoint in it, and the answer is sent after the commit is on disk. A unit that
-// breaks a rule is undone alone; a commit that fails undoes the batch. Between batches, when nobody waits or the log has
+// A batch is one transaction, and the answer is sent after the commit is on disk. A unit that breaks a rule is undone
+// alone: its batch is done again with a savepoint for each; a commit that fails undoes the batch. Between batches, when nobody waits or the log has
 // grown long, the write-ahead log is copied back.
 
 import { parentPort, workerData } from 'node:worker_threads'
@@ -57,58 +57,80 @@ function start(handle: Handle): void {
       handle.pragma(`max_page_count = ${message.limitPages === 0 ? 4294967294 : message.limitPages}`)
     } else {
       port?.postMessage(commit(handle, sql, stale, message))
-      checkpoint(handle, message.checkpoint)
+      checkpoint(handle, sql, message.checkpoint)
     }
   })
 }
 
-function commit(handle: Handle, sql: Sql, stale: Map<number, number>, request: WriterRequest): WriterReply {
-  const failures: WriterReply['failures'] = []
-  const before: (() => void)[] = []
-  const afterwards: (() => void)[] = []
-  const undo: (() => void)[] = []
-  try {
-    sql('BEGIN IMMEDIATE').run()
-    request.units.forEach((unit, index) => {
-      const failure = apply(handle, sql, stale, unit, { before, afterwards, undo })
-      if (failure !== undefined) failures.push({ unit: index, ...failure })
-    })
-    for (const task of before) task()
-    sql('COMMIT').run()
-  } catch (error) {
-    if (handle.inTransaction) handle.exec('ROLLBACK')
-    for (const task of undo.reverse()) task()
-    return { batch: request.batch, failures: [], broken: String(error) }
-  }
-  for (const task of afterwards) task()
-  return { batch: request.batch, failures, broken: null }
-}
+type WrittenUnit = WriterRequest['units'][number]
+type UnitFailure = Omit<WriterReply['failures'][number], 'unit'>
 
+/** What units want done around their commit. */
 interface Tasks {
   readonly before: (() => void)[]
   readonly afterwards: (() => void)[]
   readonly undo: (() => void)[]
 }
 
-function apply(
+/**
+ * One batch. First without savepoints, each of which costs a copy of every page its unit touches; where something in it
+ * breaks a rule, or can be done only once, every unit gets one.
+ */
+function commit(handle: Handle, sql: Sql, stale: Map<number, number>, request: WriterRequest): WriterReply {
+  const isStale = ({ lane, epoch }: WrittenUnit) => lane !== 0 && (stale.get(lane) ?? -1) >= epoch
+  const bare = (unit: WrittenUnit, tasks: Tasks) => {
+    if (isStale(unit)) return { kind: 'stale', text: '' } as const
+    run(sql, unit, tasks)
+    return undefined
+  }
+  if (!request.units.some(isOnce)) {
+    const reply = attempt(handle, sql, request, bare)
+    if (reply.broken === null) return reply
+  }
+  return attempt(handle, sql, request, (unit, tasks) => {
+    if (isStale(unit)) return { kind: 'stale', text: '' }
+    const failure = apply(handle, sql, unit, tasks)
+    if (failure !== undefined && unit.lane !== 0) stale.set(unit.lane, unit.epoch)
+    return failure
+  })
+}
+
+function isOnce({ operations }: WrittenUnit): boolean {
+  return operations.some(([name, row]) => findWrite(name).once?.(row) === true)
+}
+
+/** One transaction with each unit in it that `apply` does not refuse. */
+function attempt(
   handle: Handle,
   sql: Sql,
-  stale: Map<number, number>,
-  unit: WriterRequest['units'][number],
-  tasks: Tasks,
-): { kind: 'conflict' | 'stale' | 'error'; text: string } | undefined {
-  if (unit.lane !== 0 && (stale.get(unit.lane) ?? -1) >= unit.epoch) return { kind: 'stale', text: '' }
-  const before: (() => void)[] = []
-  const afterwards: (() => void)[] = []
-  const undo: (() => void)[] = []
-  const effects: Effects = {
-    beforeCommit: task => before.push(task),
-    afterCommit: task => afterwards.push(task),
-    onRollback: task => undo.push(task),
+  { batch, units }: WriterRequest,
+  apply: (unit: WrittenUnit, tasks: Tasks) => UnitFailure | undefined,
+): WriterReply {
+  const failures: WriterReply['failures'] = []
+  const tasks: Tasks = { before: [], afterwards: [], undo: [] }
+  try {
+    sql('BEGIN IMMEDIATE').run()
+    units.forEach((unit, index) => {
+      const failure = apply(unit, tasks)
+      if (failure !== undefined) failures.push({ unit: index, ...failure })
+    })
+    for (const task of tasks.before) task()
+    sql('COMMIT').run()
+  } catch (error) {
+    if (handle.inTransaction) handle.exec('ROLLBACK')
+    for (const task of tasks.undo.reverse()) task()
+    return { batch, failures: [], broken: String(error) }
   }
+  for (const task of tasks.afterwards) task()
+  return { batch, failures, broken: null }
+}
+
+/** A unit in a savepoint of its own: one that breaks a rule is undone alone. */
+function apply(handle: Handle, sql: Sql, unit: WrittenUnit, tasks: Tasks): UnitFailure | undefined {
+  const own: Tasks = { before: [], afterwards: [], undo: [] }
   sql('SAVEPOINT unit').run()
   try {
-    for (const [name, row] of unit.operations) findWrite(name).run(sql, row, effects)
+    run(sql, unit, own)
     sql('RELEASE unit').run()
   } catch (error) {
     const failure = sqliteFailure(error)
@@ -117,22 +139,33 @@ function apply(
     if (!handle.inTransaction) throw error
     sql('ROLLBACK TO unit').run()
     sql('RELEASE unit').run()
-    if (unit.lane !== 0) stale.set(unit.lane, unit.epoch)
     return { kind: failure === undefined ? 'error' : 'conflict', text: String((error as Error).message) }
   }
-  tasks.before.push(...before)
-  tasks.afterwards.push(...afterwards)
-  tasks.undo.push(...undo)
+  tasks.before.push(...own.before)
+  tasks.afterwards.push(...own.afterwards)
+  tasks.undo.push(...own.undo)
   return undefined
+}
+
+function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }: Tasks): void {
+  const effects: Effects = {
+    beforeCommit: task => before.push(task),
+    afterCommit: task => afterwards.push(task),
+    onRollback: task => undo.push(task),
+  }
+  for (const [name, row] of operations) findWrite(name).run(sql, row, effects)
 }
 
 let sinceCheckpoint = 0
 
-function checkpoint(handle: Handle, idle: boolean): void {
+/** Batches between two looks at the length of the log; while nobody waits it is looked at sooner. */
+const looks = { idle: 8, busy: 64 }
+
+function checkpoint(handle: Handle, sql: Sql, idle: boolean): void {
   sinceCheckpoint += 1
-  if (!idle && sinceCheckpoint < 64) return
+  if (sinceCheckpoint < (idle ? looks.idle : looks.busy)) return
   sinceCheckpoint = 0
-  const pages = handle.pragma('wal_checkpoint(NOOP)') as { log: number }[]
-  if ((pages[0]?.log ?? 0) < limits.writer.checkpointPages) return
+  const { log = 0 } = sql('PRAGMA wal_checkpoint(NOOP)').get() as { log?: number }
+  if (log < limits.writer.checkpointPages) return
   handle.pragma('wal_checkpoint(PASSIVE)')
 }

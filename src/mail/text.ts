@@ -54,20 +54,46 @@ export async function readText(
   return { text: text.join('\n'), html }
 }
 
-/** The first limits.mime.introLengthMax characters on one line, as a preview. */
+/** The first limits.mime.introLengthMax characters on one line, as a preview; quoted lines do not count. */
 export function intro(text: string): string {
+  const { introLengthMax } = limits.mime
   // What is skipped (white space, quotes) is bounded too.
-  const line = text
-    .slice(0, 20 * limits.mime.introLengthMax)
-    .replace(/^>.*$/gm, ' ')
-    .replace(/(?:[\s\u200b-\u200f\u2060\ufeff\u00ad]|\u034f)+/g, ' ')
-    .trim()
-  if (line.length <= limits.mime.introLengthMax) return line
-  const cut = line.slice(0, limits.mime.introLengthMax - 1)
+  const end = Math.min(text.length, 20 * introLengthMax)
+  let line = ''
+  let startsLine = true
+  for (let at = 0; at < end && line.length <= introLengthMax; ) {
+    const code = text.charCodeAt(at)
+    if (startsLine && code === quoteSign) {
+      while (at < end && !isLineEnd(text.charCodeAt(at))) at++
+      startsLine = false
+    } else if (isBlank(code)) {
+      startsLine = isLineEnd(code)
+      at++
+    } else {
+      const start = at
+      while (at < end && !isBlank(text.charCodeAt(at))) at++
+      line += (line === '' ? '' : ' ') + text.slice(start, at)
+      startsLine = false
+    }
+  }
+  if (line.length <= introLengthMax) return line
+  const cut = line.slice(0, introLengthMax - 1)
   const space = cut.lastIndexOf(' ')
   // Not within a surrogate pair, and rather not within a word.
-  const end = space > cut.length - 30 ? space : /[\ud800-\udbff]$/.test(cut) ? cut.length - 1 : cut.length
-  return `${cut.slice(0, end).trimEnd()}…`
+  const stop = space > cut.length - 30 ? space : /[\ud800-\udbff]$/.test(cut) ? cut.length - 1 : cut.length
+  return `${cut.slice(0, stop).trimEnd()}…`
+}
+
+const quoteSign = 0x3e
+
+function isLineEnd(code: number): boolean {
+  return code === 10 || code === 13 || code === 0x2028 || code === 0x2029
+}
+
+/** White space, and what takes no room: soft hyphens, joiners, marks of direction. */
+function isBlank(code: number): boolean {
+  if (code < 0xa0) return code === 32 || (code >= 9 && code <= 13)
+  return code === 0x34f || /[\s\u00ad\u200b-\u200f\u2060\ufeff]/.test(String.fromCharCode(code))
 }
 
 /**

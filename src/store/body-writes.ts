@@ -42,8 +42,7 @@ export interface PartRow {
   readonly stored: number
 }
 
-/** Stores a body, or counts one more reference to it where an earlier unit has stored it. */
-export const bodyAdd = defineWrite<BodyRow>('body.add', (sql, row, effects) => {
+function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
   if (sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(row.num).changes === 1) return
   for (const [seq, part] of row.parts.entries()) {
     const num = addPart(sql, part, effects)
@@ -57,7 +56,10 @@ export const bodyAdd = defineWrite<BodyRow>('body.add', (sql, row, effects) => {
     row.recipe,
     data,
   )
-})
+}
+
+/** Stores a body, or counts one more reference to it where an earlier unit has stored it. */
+export const bodyAdd = defineWrite<BodyRow>('body.add', addBody, row => row.parts.some(part => part.file !== null))
 
 /** One more message carries the body. */
 export const bodyRetain = defineWrite<{ num: number }>('body.retain', (sql, row) => {

@@ -28,6 +28,15 @@ const rules: readonly Rule[] = [
       UNION ALL SELECT e.mailbox || ':' || e.uid FROM expunged e JOIN tally t ON t.mailbox = e.mailbox WHERE e.modseq > t.modseq`,
   },
   {
+    says: 'the change number a message came with never falls as uids rise',
+    query: `SELECT mailbox || ':' || uid FROM (SELECT mailbox, uid, created_modseq, lag(created_modseq)
+      OVER (PARTITION BY mailbox ORDER BY uid) AS before FROM message) WHERE before > created_modseq`,
+  },
+  {
+    says: 'no message changed before it came',
+    query: `SELECT mailbox || ':' || uid FROM message WHERE modseq < created_modseq`,
+  },
+  {
     says: 'no counter is above the change number of its account',
     query: `SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num JOIN usage u ON u.user = b.user
       WHERE t.modseq > u.modseq OR b.modseq > u.modseq`,

@@ -5,6 +5,7 @@
 // gone; two changes of one message are one. Rows come in the order of their numbers, a bounded piece at a time.
 
 import { limits } from '#lib/limits.ts'
+import { changedRows, changedUids, changedUidsOf } from './changes.ts'
 import type { Reader } from './reader.ts'
 
 interface Told<Kind extends string> {
@@ -94,13 +95,20 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
 
 /** How many rows changed after a number, counted up to `max`. */
 export function journalLength(read: Reader, user: number, after: number, max: number): number {
-  const count = (table: string) =>
-    read.one<{ n: number }>(
-      `SELECT count(*) AS n FROM (SELECT 1 FROM mailbox b JOIN tally t ON t.mailbox = b.num JOIN ${table} m
-       ON m.mailbox = b.num WHERE b.user = @user AND t.modseq > @after AND m.modseq > @after LIMIT @max)`,
-      { user, after, max },
-    )?.n ?? 0
-  return count('message') + count('expunged')
+  const folders = read.all<{ num: number }>(
+    'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b.user = ? AND t.modseq > ?',
+    user,
+    after,
+  )
+  const count = (text: string, ...values: number[]) =>
+    read.one<{ n: number }>(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, ...values, max)?.n ?? 0
+  let length = 0
+  for (const { num } of folders) {
+    length += count(changedUids, ...changedUidsOf(read, num, after))
+    length += count('SELECT 1 FROM expunged WHERE mailbox = ? AND modseq > ?', num, after)
+    if (length >= max) break
+  }
+  return length
 }
 
 function folderEntries({ id, path, created, named }: Folder, after: number): JournalEntry[] {
@@ -110,6 +118,8 @@ function folderEntries({ id, path, created, named }: Folder, after: number): Jou
 
 type MessageRow = [number, number, number, number, number, number, number, string | null]
 
+const messageColumns = 'uid, modseq, num, created_modseq, thread, idate, flags, keywords'
+
 /** Adds what changed in a folder and returns the number up to which that is all. */
 function messageEntries(
   read: Reader,
@@ -117,20 +127,14 @@ function messageEntries(
   { since, after, room }: { since: number; after: number; room: number },
   entries: JournalEntry[],
 ): number {
-  const rows = read.arrays<MessageRow>(
-    `SELECT uid, num, modseq, created_modseq, thread, idate, flags, keywords FROM message
-     WHERE mailbox = ? AND modseq > ? ORDER BY modseq LIMIT ?`,
-    folder.num,
-    after,
-    room + 1,
-  )
+  const rows = changedRows<MessageRow>(read, folder.num, messageColumns, { modseq: after, count: room + 1 })
   let upTo = Number.MAX_SAFE_INTEGER
   const more = rows.length > room
-  if (more) upTo = edge(rows.map(row => row[2]))
+  if (more) upTo = edge(rows.map(row => row[1]))
   // One change number may carry more messages than there is room for: then all of it is read.
-  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[2] ?? 0) : rows
-  if (shown !== rows) upTo = rows[0]?.[2] ?? upTo
-  for (const [uid, num, modseq, created, thread, idate, flags, keywords] of shown) {
+  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[1] ?? 0) : rows
+  if (shown !== rows) upTo = rows[0]?.[1] ?? upTo
+  for (const [uid, modseq, num, created, thread, idate, flags, keywords] of shown) {
     const about = { mailbox: folder.id, uid, num, thread, idate, flags, keywords: keywords?.split(' ') ?? [] }
     if (created > since) entries.push({ kind: 'exists', modseq, ...about })
     if (modseq > created) entries.push({ kind: 'flags', modseq, ...about })
@@ -139,12 +143,8 @@ function messageEntries(
 }
 
 function sameNumber(read: Reader, mailbox: number, modseq: number): MessageRow[] {
-  return read.arrays<MessageRow>(
-    `SELECT uid, num, modseq, created_modseq, thread, idate, flags, keywords FROM message
-     WHERE mailbox = ? AND modseq = ? ORDER BY uid`,
-    mailbox,
-    modseq,
-  )
+  const count = Number.MAX_SAFE_INTEGER
+  return changedRows(read, mailbox, messageColumns, { modseq: modseq - 1, upTo: modseq, count })
 }
 
 function goneEntries(read: Reader, folder: Folder, after: number, room: number, entries: JournalEntry[]): number {

@@ -5,6 +5,7 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
+import { changedRows, changedUids, changedUidsOf } from './changes.ts'
 import type { Reader } from './reader.ts'
 
 /** Counters of a folder, or undefined when it is gone. */
@@ -80,15 +81,7 @@ export function changesAfter(
   modseqMax: number,
   count: number,
 ): [uid: number, modseq: number, flags: number, keywords: string | null][] {
-  return read.arrays(
-    `SELECT uid, modseq, flags, keywords FROM message WHERE mailbox = ? AND (modseq, uid) > (?, ?) AND modseq <= ?
-     ORDER BY modseq, uid LIMIT ?`,
-    mailbox,
-    modseq,
-    uid,
-    modseqMax,
-    count,
-  )
+  return changedRows(read, mailbox, 'uid, modseq, flags, keywords', { modseq, uid, upTo: modseqMax, count })
 }
 
 /** Uids from `from` on, rising. */
@@ -188,8 +181,8 @@ export function listRows(
   after = 0,
   words: readonly string[] = [],
 ): ListedRow[] {
-  const changed = after > 0 ? ' AND m.modseq > ?' : ''
-  const values: unknown[] = after > 0 ? [after] : []
+  const changed = after > 0 ? ` AND m.uid IN (${changedUids})` : ''
+  const values: unknown[] = after > 0 ? changedUidsOf(read, mailbox, after) : []
   // At most two words, so that statements stay few; the others are judged by the caller.
   const patterns = words.slice(0, 2).map(word => `%${word}%`)
   const filter = changed + ' AND o.summary LIKE ?'.repeat(patterns.length)

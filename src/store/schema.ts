@@ -58,7 +58,8 @@ CREATE TABLE message (
   PRIMARY KEY (mailbox, uid)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX message_num ON message (num);
-CREATE INDEX message_modseq ON message (mailbox, modseq);
+-- What changed after it came; what did not is found by its uid (changes.ts).
+CREATE INDEX message_changed ON message (mailbox, modseq) WHERE modseq > created_modseq;
 CREATE INDEX message_idate ON message (mailbox, idate, uid);
 CREATE INDEX message_thread ON message (thread);
 CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
