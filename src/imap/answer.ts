@@ -51,6 +51,39 @@ export async function answerMessage(
   out.text(')\r\n')
 }
 
+/**
+ * The same at once, without waiting, where only text and whole messages are asked for and the message is in memory: what
+ * most programs fetch. Writes nothing and gives false where that is not so.
+ */
+export function answerWhole(
+  { out }: Session,
+  items: readonly FetchItem[],
+  seq: number,
+  row: ListedRow,
+  source: MessageSource,
+  text: (item: FetchItem, row: ListedRow) => string | undefined,
+): boolean {
+  if (!source.inMemory) return false
+  for (const item of items) {
+    if (item.kind === 'binary' || item.kind === 'binary.size') return false
+    if (item.kind === 'section' && !(isWhole(item.section) && item.section.partial === undefined)) return false
+  }
+  let before = `* ${seq} FETCH (`
+  for (const item of items) {
+    if (item.kind === 'section') {
+      out.text(`${before}${item.label}${item.section.label} {${source.size}}\r\n`)
+      for (const piece of source.pieces(0, source.size)) out.bytes(piece)
+    } else {
+      const value = text(item, row)
+      if (value === undefined) continue
+      out.text(before + value)
+    }
+    before = ' '
+  }
+  out.text(')\r\n')
+  return true
+}
+
 /** Whether a section is the whole message, which needs no looking into. */
 export function isWhole(section: Section): boolean {
   return section.part.length === 0 && section.what === ''

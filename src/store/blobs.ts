@@ -12,10 +12,11 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
+import { BodyCache } from './bodies-cache.ts'
 import { type BodyCheck, checkBodies } from './bodies-check.ts'
 import { type Cut, cutBody, type Source } from './bodies-cut.ts'
 import { BodyFiles } from './bodies-files.ts'
-import { type Body, isNamed, readBody } from './bodies-read.ts'
+import { type Body, isNamed, readBodies, readBody } from './bodies-read.ts'
 import type { BodyRow } from './body-writes.ts'
 import type { Reader } from './reader.ts'
 
@@ -29,9 +30,7 @@ export class Bodies {
   readonly #dataDir: string
   readonly #files: BodyFiles
   readonly #read: Reader
-  /** Bodies in memory, the one used last at the end. */
-  readonly #opened = new Map<number, Body>()
-  #openedBytes = 0
+  readonly #opened = new BodyCache(limits.body.cacheBytesMax)
 
   /** Makes the folders and removes what an earlier process left in scratch; nobody else may use `dataDir`. */
   constructor(dataDir: string, read: Reader) {
@@ -67,14 +66,19 @@ export class Bodies {
    */
   open(num: number, keep = true): Body {
     const known = this.#opened.get(num)
-    if (known !== undefined) {
-      this.#opened.delete(num)
-      this.#opened.set(num, known)
-      return known
-    }
+    if (known !== undefined) return known
     const body = readBody(this.#read, this.#files, num)
-    if (keep && body.inMemory) this.#remember(num, body)
+    if (keep && body.inMemory) this.#opened.put([[num, body]])
     return body
+  }
+
+  /**
+   * Reads ahead: opening each of these next costs little, as far as they are small. Some hundred at most, and no more
+   * bytes than are wanted at once.
+   */
+  ahead(nums: readonly number[]): void {
+    const unknown = nums.filter(num => !this.#opened.has(num))
+    if (unknown.length > 1) this.#opened.put(readBodies(this.#read, unknown))
   }
 
   /**
@@ -103,16 +107,6 @@ export class Bodies {
       if (faults.length >= faultsMax) break
     }
     return faults
-  }
-
-  #remember(num: number, body: Body): void {
-    this.#opened.set(num, body)
-    this.#openedBytes += body.size
-    for (const [oldest, { size }] of this.#opened) {
-      if (this.#openedBytes <= limits.body.cacheBytesMax) break
-      this.#opened.delete(oldest)
-      this.#openedBytes -= size
-    }
   }
 }
 

@@ -33,11 +33,11 @@ export function pack(value: Uint8Array): Packed {
   return pays(data.length, value.length) ? { codec: codecZstd, data } : { codec: codecRaw, data: value }
 }
 
-/** Takes back what `pack` made of a value of `size` bytes. */
-export function unpack(codec: number, data: Buffer, size: number): Buffer {
+/** Takes back what `pack` made of a value of `size` bytes; `into` may be used for it where it has that size. */
+export function unpack(codec: number, data: Buffer, size: number, into?: Buffer): Buffer {
   if (codec === codecRaw) return sized(data, size)
   if (codec !== codecZstd) throw new DamagedBody(`codec ${codec} is not one of a single value`)
-  return inflate(data, size)
+  return inflate(data, size, into)
 }
 
 /** Packs one chunk of a longer value on the thread pool. */
@@ -54,11 +54,11 @@ function pays(packed: number, length: number): boolean {
   return packed < length - (length >> 5)
 }
 
-function inflate(data: Buffer, size: number): Buffer {
+function inflate(data: Buffer, size: number, into?: Buffer): Buffer {
   if (size === 0) return Buffer.alloc(0)
   let value: Buffer
   try {
-    value = decompress(data, size)
+    value = decompress(data, size, into)
   } catch (error) {
     throw new DamagedBody('a packed value does not unpack', { cause: error })
   }

@@ -1,13 +1,15 @@
 // Looking for text in stored messages: decoded, case folded, substrings (RFC 9051 6.4.4 BODY, TEXT, HEADER).
 //
-// Synchronous and heavy: it belongs on a thread for long reads. A message is looked at in pieces of bounded size, so
-// neither a large one nor many cost memory.
+// Synchronous and heavy: it belongs on a thread for long reads. The index says which texts cannot have a needle; headers
+// are not in it, so their bytes are looked at before any is taken apart. Messages are read some at a time and a large one
+// in pieces of bounded size, so neither a large one nor many cost memory.
 
 import { limits } from '#lib/limits.ts'
 import { fold, squeeze } from '#mail/fold.ts'
 import { Header } from '#mail/header.ts'
 import { readText } from '#mail/text.ts'
 import { decodeWords } from '#mail/words.ts'
+import { readBodies } from './bodies-read.ts'
 import type { StoredDetail } from './outlines.ts'
 import type { Reader } from './reader.ts'
 import { candidateBodies } from './search-index.ts'
@@ -21,8 +23,10 @@ export interface Needle {
 }
 
 export interface ScanTask {
-  /** Bodies, and the header lines on top of each. */
-  readonly messages: readonly { readonly body: number; readonly prefix: string }[]
+  /** Bodies of the messages. */
+  readonly bodies: readonly number[]
+  /** The header lines on top of each; not looked at where no needle is looked for in headers. */
+  readonly prefixes: readonly string[]
   /** Number of the account. */
   readonly user: number
   /** Some of the messages may be longer than what the index holds of them. */
@@ -33,7 +37,12 @@ export interface ScanTask {
 
 /** Bytes of a body; what `Bodies.open` gives. */
 export interface Openable {
-  open(num: number): { readonly size: number; read(start?: number, end?: number): Buffer | Promise<Buffer> }
+  open(num: number): OpenBody
+}
+
+interface OpenBody {
+  readonly size: number
+  read(start?: number, end?: number): Buffer | Promise<Buffer>
 }
 
 interface Scan {
@@ -43,29 +52,107 @@ interface Scan {
   /** Some needle is looked for in headers. */
   readonly headers: boolean
   /** For each needle, the bodies whose text may have it; null where the index cannot tell. */
-  readonly candidates: readonly (ReadonlySet<number> | null)[]
+  readonly candidates: Candidates
 }
+
+type Candidates = readonly (ReadonlySet<number> | null)[]
+
+/** A message that is still to be looked at. */
+interface Open {
+  /** Its place in the task. */
+  readonly at: number
+  readonly num: number
+  readonly prefix: string
+}
+
+/** Messages whose bodies are read in one go. */
+const batch = 100
 
 /** For each message, a bit for each needle that was found. White space is flexible in texts, case does not matter. */
 export async function scanTexts(read: Reader, bodies: Openable, task: ScanTask): Promise<number[]> {
-  const { needles, user } = task
+  const { needles } = task
   const headers = needles.some(needle => needle.header || needle.where === 'text')
-  const candidates = needles.map(needle => (needle.header ? null : candidateBodies(read, user, needle.text)))
-  const scan: Scan = { read, bodies, needles, headers, candidates }
-  const answers: number[] = []
-  for (const { body, prefix } of task.messages) {
-    const hopeless = !headers && candidates.every(set => set !== null && !set.has(body))
-    answers.push(hopeless && !task.long ? 0 : await scanOne(scan, body, prefix))
+  const scan: Scan = { read, bodies, needles, headers, candidates: candidatesOf(read, task) }
+  const answers = task.bodies.map(() => 0)
+  const open: Open[] = []
+  for (const [at, num] of task.bodies.entries()) {
+    const hopeless = !headers && !task.long && scan.candidates.every(set => set !== null && !set.has(num))
+    if (!hopeless) open.push({ at, num, prefix: task.prefixes[at] ?? '' })
   }
+  for (let at = 0; at < open.length; at += batch) await scanSome(scan, task.long, open.slice(at, at + batch), answers)
   return answers
 }
 
-async function scanOne(scan: Scan, num: number, prefix: string): Promise<number> {
-  const { read, bodies, needles } = scan
-  const row = read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', num)
-  if (row === undefined) return 0
-  const detail = JSON.parse(row.detail) as StoredDetail
-  const body = bodies.open(num)
+/** What the index said last: the messages of a folder come in several tasks. */
+let known: { readonly key: string; readonly sets: Candidates } | undefined
+
+function candidatesOf(read: Reader, { user, needles }: ScanTask): Candidates {
+  const modseq = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? 0
+  const key = JSON.stringify([user, modseq, needles])
+  if (known?.key !== key) {
+    known = { key, sets: needles.map(({ header, text }) => (header ? null : candidateBodies(read, user, text))) }
+  }
+  return known.sets
+}
+
+async function scanSome(scan: Scan, long: boolean, some: readonly Open[], answers: number[]): Promise<void> {
+  const opened = new Map<number, OpenBody>(
+    readBodies(
+      scan.read,
+      some.map(({ num }) => num),
+    ),
+  )
+  const likely = some.filter(one => {
+    const body = opened.get(one.num)
+    if (long || body === undefined || scan.candidates.some((set, at) => mayMatter(scan, at, set, one.num))) return true
+    return mayStand(body, one.prefix, scan.needles)
+  })
+  const details = new Map(
+    scan.read.arrays<[number, string]>(
+      'SELECT body, detail FROM outline WHERE body IN (SELECT value FROM json_each(?))',
+      JSON.stringify(likely.map(({ num }) => num)),
+    ),
+  )
+  for (const { at, num, prefix } of likely) {
+    const detail = details.get(num)
+    // A message that went meanwhile has no text.
+    if (detail === undefined) continue
+    const body = opened.get(num) ?? scan.bodies.open(num)
+    answers[at] = await scanOne(scan, JSON.parse(detail) as StoredDetail, body, num, prefix)
+  }
+}
+
+/** Whether the text of a body may have the needle at that place. */
+function mayMatter({ needles }: Scan, at: number, set: ReadonlySet<number> | null, num: number): boolean {
+  return needles[at]?.header === false && (set === null || set.has(num))
+}
+
+/** What means nothing else in a header than itself, wherever it stands there. */
+const plainNeedle = /^[!-9;-~]*$/
+
+/**
+ * Whether one of the needles may stand in the header. Most headers are plain and most needles a word, which then stands in
+ * the bytes or nowhere.
+ */
+function mayStand(body: OpenBody, prefix: string, needles: readonly Needle[]): boolean {
+  const bytes = body.read(0, limits.mime.headerBytesMax)
+  if (bytes instanceof Promise) return true
+  const end = Math.min(placeOf(bytes, '\n\r\n'), placeOf(bytes, '\n\n'))
+  const block = (prefix + bytes.toString('latin1', 0, end)).toLowerCase()
+  if (/=\?|[^\t\n\r -~]/.test(block)) return true
+  return needles.some(({ where, text, header }) => {
+    if (header && !block.includes(where)) return false
+    return (header || where === 'text') && (!plainNeedle.test(text) || block.includes(text))
+  })
+}
+
+function placeOf(bytes: Buffer, mark: string): number {
+  const place = bytes.indexOf(mark, 0, 'latin1')
+  return place < 0 ? bytes.length : place + 1
+}
+
+async function scanOne(scan: Scan, detail: StoredDetail, body: OpenBody, num: number, prefix: string): Promise<number> {
+  const { needles } = scan
   let bits = 0
   if (scan.headers) {
     const block = await body.read(0, Math.min(detail.headerSize, limits.mime.headerBytesMax))

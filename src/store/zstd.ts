@@ -73,13 +73,13 @@ export function compress(value: Uint8Array): Buffer {
 }
 
 /**
- * The value of `size` bytes, more than none, that a frame holds.
+ * The value of `size` bytes, more than none, that a frame holds, in `into` where that is given and has that size.
  *
  * @throws where the frame is damaged; a shorter value comes back as it is
  */
-export function decompress(frame: Uint8Array, size: number): Buffer {
+export function decompress(frame: Uint8Array, size: number, into?: Buffer): Buffer {
   if (size <= reusedMax && isFrame(frame) && isTrusted()) {
-    const value = decompressAgain(frame, size)
+    const value = decompressAgain(frame, size, into)
     if (value !== undefined) return value
   }
   // One buffer of the right size instead of the library's own chunks. It also tells what is wrong with a damaged frame.
@@ -94,8 +94,8 @@ function compressAgain(value: Uint8Array): Buffer | undefined {
   return Buffer.from(scratch.subarray(0, length))
 }
 
-function decompressAgain(frame: Uint8Array, size: number): Buffer | undefined {
-  const value = Buffer.allocUnsafe(size)
+function decompressAgain(frame: Uint8Array, size: number, into?: Buffer): Buffer | undefined {
+  const value = into?.length === size ? into : Buffer.allocUnsafe(size)
   if (unpacker.run(frame, value) === size) return value
   unpacker.drop()
   return undefined

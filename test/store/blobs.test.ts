@@ -460,6 +460,9 @@ test('random messages with shared attachments, copied and dropped in random orde
     alive.map(([num, { refs }]) => ({ num, refs })),
   )
   for (const [num, { bytes }] of alive) expect((await bodies.open(num).read()).equals(bytes), `seed ${seed}`).toBe(true)
+  const again = new Bodies(dir, read)
+  again.ahead([...alive.map(([num]) => num), next])
+  for (const [num, { bytes }] of alive) expect((await again.open(num).read()).equals(bytes), `seed ${seed}`).toBe(true)
   expect(await faultsOf(), `seed ${seed}`).toEqual([])
   await clean()
   expect(await faultsOf(true), `seed ${seed}`).toEqual([])

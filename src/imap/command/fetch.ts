@@ -10,7 +10,7 @@ import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { type Listed, type ListedRow, listRows } from '#store/listing.ts'
-import { answerMessage, isWhole } from '../answer.ts'
+import { answerMessage, answerWhole, isWhole } from '../answer.ts'
 import { command, type Done, inMailbox } from '../command.ts'
 import { type FetchItem, fetchItem } from '../item.ts'
 import type { Session } from '../session.ts'
@@ -182,13 +182,17 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
   let missing = 0
   let bytes = 0
   let since = out.written
+  let ahead = 0
   try {
-    for (const row of rows) {
+    for (const [index, row] of rows.entries()) {
       const seq = view.seqOf(row[0])
       if (seq === 0) continue
       try {
+        if (index >= ahead) ahead = readAhead(session, rows, index)
         const source = new MessageSource(services.bodies, row[9], row[10], row[14])
-        await answerMessage(session, plan.items, seq, row, source, text)
+        if (!answerWhole(session, plan.items, seq, row, source, text)) {
+          await answerMessage(session, plan.items, seq, row, source, text)
+        }
         bytes += source.size
       } catch (error) {
         if (!(error instanceof Fault && error.code === 'MessageNotFound')) throw error
@@ -203,6 +207,19 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
     session.transferred('imapDownload', bytes)
   }
   return missing
+}
+
+/** Reads bodies of the next rows in one go, as many as may be gathered; gives the place of the first that was not. */
+function readAhead({ services }: Session, rows: readonly ListedRow[], from: number): number {
+  const nums: number[] = []
+  let bytes = 0
+  for (const row of rows.slice(from)) {
+    bytes += row[6]
+    if (bytes > limits.imap.sliceBytes && nums.length > 0) break
+    nums.push(row[9])
+  }
+  services.bodies.ahead(nums)
+  return from + nums.length
 }
 
 /** Rows of this slice whose flags changed because they were fetched. */

@@ -84,13 +84,19 @@ async function lookInto(session: Session, open: readonly Candidate[], keys: read
     text: key.needle,
     header: key.op === 'header',
   }))
-  const messages = open.map(({ row }) => ({ body: row[9], prefix: row[10] }))
-  const long = open.some(({ row }) => row[6] > limits.mime.textBytesMax)
+  const headers = needles.some(needle => needle.header || needle.where === 'text')
   const { num, id } = session.user
   const answers: number[] = []
-  for (let at = 0; at < messages.length; at += limits.imap.scanMessages) {
-    const some = messages.slice(at, at + limits.imap.scanMessages)
-    answers.push(...(await session.services.scan({ user: num, messages: some, needles, long }, { lane: id })))
+  for (let at = 0; at < open.length; at += limits.imap.scanMessages) {
+    const some = open.slice(at, at + limits.imap.scanMessages)
+    const task = {
+      user: num,
+      bodies: some.map(({ row }) => row[9]),
+      prefixes: headers ? some.map(({ row }) => row[10]) : [],
+      needles,
+      long: some.some(({ row }) => row[6] > limits.mime.textBytesMax),
+    }
+    answers.push(...(await session.services.scan(task, { lane: id })))
   }
   for (const [index, candidate] of open.entries()) {
     // A message that went meanwhile has no text.

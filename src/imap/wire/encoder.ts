@@ -11,14 +11,17 @@ export interface Sink {
   drain(): Promise<void>
 }
 
-/** Text is handed to the socket in pieces of about this many characters. */
+/** Text and short bytes are handed to the socket in pieces of about this size. */
 const chunkLength = 64 * 1024
-/** Shorter bytes are gathered with the text around them. */
-const gatherBytes = 2048
+/** Shorter bytes are copied to the text around them: thousands of small messages go out in few pieces. */
+const gatherBytes = 16 * 1024
 
 export class Encoder {
   readonly #sink: Sink
   #text = ''
+  /** What comes before that text, and how long it is. */
+  #parts: (string | Buffer)[] = []
+  #gathered = 0
   /** Bytes handed to the sink so far. */
   written = 0
 
@@ -29,7 +32,7 @@ export class Encoder {
   /** Text as it is to appear, UTF-8. */
   text(text: string): this {
     this.#text += text
-    if (this.#text.length >= chunkLength) this.flush()
+    if (this.#text.length + this.#gathered >= chunkLength) this.flush()
     return this
   }
 
@@ -46,7 +49,13 @@ export class Encoder {
 
   /** Raw bytes, after everything written before. */
   bytes(bytes: Buffer): this {
-    if (bytes.length < gatherBytes && isPlain(bytes)) return this.text(bytes.toString('latin1'))
+    if (bytes.length < gatherBytes) {
+      this.#parts.push(this.#text, bytes)
+      this.#gathered += this.#text.length + bytes.length
+      this.#text = ''
+      if (this.#gathered >= chunkLength) this.flush()
+      return this
+    }
     this.flush()
     this.#write(bytes)
     return this
@@ -54,9 +63,11 @@ export class Encoder {
 
   /** Hands what has gathered to the socket, without waiting. */
   flush(): void {
-    if (this.#text === '') return
-    const bytes = Buffer.from(this.#text, 'utf8')
+    if (this.#text === '' && this.#parts.length === 0) return
+    const bytes = this.#parts.length === 0 ? Buffer.from(this.#text, 'utf8') : together(this.#parts, this.#text)
     this.#text = ''
+    this.#parts = []
+    this.#gathered = 0
     this.#write(bytes)
   }
 
@@ -72,9 +83,14 @@ export class Encoder {
   }
 }
 
-function isPlain(bytes: Buffer): boolean {
-  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) > 0x7f) return false
-  return true
+function together(parts: readonly (string | Buffer)[], text: string): Buffer {
+  let length = Buffer.byteLength(text)
+  for (const part of parts) length += typeof part === 'string' ? Buffer.byteLength(part) : part.length
+  const all = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const part of parts) at += typeof part === 'string' ? all.write(part, at) : part.copy(all, at)
+  all.write(text, at)
+  return all
 }
 
 const quotable = /^[\x01-\x09\x0b\x0c\x0e-\x7f]*$/
