@@ -1,16 +1,18 @@
 // Mail that an account sends through SMTP submission: under its own addresses only, to whoever is here at once, to others
 // through the outbound queue, and with a copy in Sent where the account wants one.
 //
-// The account is looked at anew for every message, so a session that began before it was closed sends nothing more.
+// A foreign sender is replaced by the account's own (actors/sent-form.ts), as it is over HTTP. Who asked to hear of a
+// delivery goes through the queue, which reports (RFC 3461). The account is looked at anew for every message, so a session
+// that began before it was closed sends nothing more.
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { domainToUnicode, mailboxes, splitAddress } from '#mail/address.ts'
-import { parseAddresses } from '#mail/address-list.ts'
+import { domainToUnicode, splitAddress } from '#mail/address.ts'
 import { formatDate } from '#mail/date.ts'
 import { flag } from '#mail/flags.ts'
-import type { Received } from '#store/blobs.ts'
+import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
+import type { Bodies, Received } from '#store/blobs.ts'
 import type { Cache } from '#store/cache.ts'
 import { holdsDomain } from '#store/directory.ts'
 import { findAlias } from '#store/domains.ts'
@@ -20,7 +22,8 @@ import { findUser, type User } from '#store/users.ts'
 import type { Drop, DropRecipient, DropResult } from './drop.ts'
 import { mailTargets, queueMessage } from './outgoing.ts'
 import { prepare } from './prepare.ts'
-import { maySendAs } from './sender.ts'
+import { senderFor } from './sender.ts'
+import { sentForm } from './sent-form.ts'
 import type { ActorSystem } from './system.ts'
 import { appendMessage } from './user/append.ts'
 
@@ -30,6 +33,7 @@ export interface SubmissionOptions {
   readonly settings: Settings
   readonly drop: Drop
   readonly cache: Cache
+  readonly bodies: Bodies
   readonly hostname: string
 }
 
@@ -37,6 +41,8 @@ export interface SubmissionOptions {
 export interface SubmissionRecipient {
   readonly address: string
   readonly local: DropRecipient | null
+  /** What the sender wants to hear of it. */
+  readonly notice: RecipientNotice
 }
 
 export interface SubmissionEnvelope {
@@ -49,6 +55,7 @@ export interface SubmissionEnvelope {
   /** Of the session. */
   readonly id: string
   readonly utf8: boolean
+  readonly notice: MessageNotice
 }
 
 export class Submission {
@@ -58,69 +65,91 @@ export class Submission {
     this.#options = options
   }
 
-  /** Whether the account may send as `address`, the envelope's sender. @throws Fault UserDisabled, SenderNotAllowed */
-  async sender(id: string, address: string): Promise<void> {
-    const user = await this.#live(id)
-    if (!(await maySendAs(this.#options.system.read, user, address))) throw new Fault('SenderNotAllowed')
+  /** Whether the account may send at all. @throws Fault UserDisabled */
+  async sender(id: string): Promise<void> {
+    await this.#live(id)
   }
 
   /** Who an address is. @throws Fault as `Drop.recipient` for domains of ours, RateLimitedError past the daily limit */
-  async recipient(id: string, address: string): Promise<SubmissionRecipient> {
+  async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
     const { system, drop, cache } = this.#options
     const user = await this.#live(id)
     const counted = cache.counted('recipients', id)
     if (counted.used >= this.#recipientsMax(user)) throw this.#tooMany(counted.ttlMs)
     try {
-      return { address, local: await drop.recipient(address) }
+      return { address, notice, local: await drop.recipient(address) }
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'UserNotFound') throw error
       const domain = domainToUnicode(splitAddress(address).domain)
       const own = (await holdsDomain(system.read, domain)) || (await findAlias(system.read, domain)) !== undefined
       if (own) throw error
-      return { address, local: null }
+      return { address, notice, local: null }
     }
   }
 
   /** Sends a message; one result for each recipient, in order. */
   async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
-    const { cache, drop } = this.#options
+    const { cache, system, hostname, bodies } = this.#options
+    const { read } = system
     const user = await this.#live(envelope.user)
-    await this.#checkFrom(user, received)
+    const block = received.read(0, received.root.headerEnd)
+    const rest = () => received.stream(received.root.headerEnd)
+    const form = await sentForm({ read, bodies, hostname }, user, { block, size: received.size, rest })
+    try {
+      const max = this.#recipientsMax(user)
+      const spent = cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
+      if (!spent.allowed) throw this.#tooMany(spent.ttlMs)
+      // Receipts have the null sender and keep it (RFC 8098 3).
+      const wanted = { address: envelope.from }
+      const from = envelope.from === '' ? '' : (await senderFor(read, user, wanted, hostname)).address
+      const results = await this.#send(user, form.received ?? received, { ...envelope, from })
+      const sent = results.every(result => 'stored' in result)
+      if (sent && user.options.uploadSentMessages === true) await this.#keep(user, received, from)
+      return results
+    } finally {
+      await form.received?.discard()
+    }
+  }
+
+  /** To whoever is here at once, to all others and to those whose delivery is to be reported through the queue. */
+  async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
     const { recipients, from } = envelope
-    const max = this.#recipientsMax(user)
-    const spent = cache.spend('recipients', user.id, limits.time.day, max, recipients.length)
-    if (!spent.allowed) throw this.#tooMany(spent.ttlMs)
-    const local = recipients.flatMap(one => (one.local === null ? [] : [one.local]))
+    const direct = ({ local, notice }: SubmissionRecipient) =>
+      local !== null && notice.notify?.includes('success') !== true ? [local] : []
+    const local = recipients.flatMap(direct)
+    const { drop } = this.#options
     const here =
       local.length === 0 ? [] : await drop.deliver(received, { from, recipients: local, source: 'submission' })
-    const remote = recipients.filter(one => one.local === null).map(one => one.address)
-    const away = remote.length === 0 ? undefined : await this.#queue(user, received, envelope, remote)
-    const keeps = user.options.uploadSentMessages === true && here.every(result => 'stored' in result)
-    if (keeps && away?.refused === undefined) await this.#keep(user, received, from)
+    const others = recipients.filter(one => direct(one).length === 0)
+    const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)
     let at = 0
-    return recipients.map(one => {
-      const result: DropResult | undefined = one.local === null ? away?.result : here[at++]
-      return result ?? { refused: away?.refused ?? new Fault('InternalError') }
-    })
+    return recipients.map(
+      one => (direct(one).length > 0 ? here[at++] : away) ?? { refused: new Fault('InternalError') },
+    )
   }
 
   async #queue(
     user: User,
     received: Received,
     envelope: SubmissionEnvelope,
-    to: readonly string[],
-  ): Promise<{ result?: DropResult; refused?: unknown }> {
+    recipients: readonly SubmissionRecipient[],
+  ): Promise<DropResult> {
     const { system, sequence, hostname } = this.#options
-    const { from, protocol, id, utf8 } = envelope
+    const { from, protocol, id, utf8, notice } = envelope
     try {
       const prepared = await prepare(received, sequence)
       const prefix = `Received: by ${hostname} with ${protocol} id ${id};\r\n ${formatDate(now())}\r\n`
       const relay = user.options.mtaRelay
-      const options = { messageId: prepared.messageId, utf8, ...(relay === undefined ? {} : { relay }) }
-      const targets = mailTargets(to)
+      const asked = recipients.filter(one => Object.keys(one.notice).length > 0)
+      const options = {
+        ...{ messageId: prepared.messageId, utf8, ...notice },
+        ...(relay !== undefined && { relay }),
+        ...(asked.length > 0 && { notices: Object.fromEntries(asked.map(one => [one.address, one.notice])) }),
+      }
+      const targets = mailTargets(recipients.map(({ address }) => address))
       const outgoing = { user: user.id, from, targets, prepared, prefix, origin: 'submission', options } as const
       await system.door(user.id).run(queueMessage, outgoing)
-      return { result: { stored: null } }
+      return { stored: null }
     } catch (refused) {
       return { refused }
     }
@@ -139,16 +168,6 @@ export class Submission {
       await system.door(user.id).run(appendMessage, append)
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'OverQuotaError') throw error
-    }
-  }
-
-  /** Every address in From is the account's. @throws Fault SenderNotAllowed */
-  async #checkFrom(user: User, received: Received): Promise<void> {
-    const fields = received.root.header.raw('from') ?? ''
-    for (const { address } of mailboxes(parseAddresses(fields))) {
-      if (!(await maySendAs(this.#options.system.read, user, address))) {
-        throw new Fault('SenderNotAllowed', { text: 'The address in From is not yours' })
-      }
     }
   }
 

@@ -100,15 +100,15 @@ function dropOptions(core: Core, tls: TlsStore) {
 function submissionOptions(core: Core, tls: TlsStore) {
   const { config, system, sequence, settings, drop, cache, bodies, log, metrics, credentials } = core
   const { hostname } = config
-  const submission = new Submission({ system, sequence, settings, drop, cache, hostname })
+  const submission = new Submission({ system, sequence, settings, drop, cache, bodies, hostname })
   const mail: MailDrop<SubmissionRecipient, Received> = {
-    sender: (address, { user }) => submission.sender(String(user), address),
-    recipient: (address, { user }) => submission.recipient(String(user), address),
+    sender: (_, { user }) => submission.sender(String(user)),
+    recipient: (address, { user }, notice) => submission.recipient(String(user), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
-    async deliver(received, { from, recipients, utf8, speaker }) {
+    async deliver(received, { speaker, ...envelope }) {
       const { user, protocol, id } = speaker
       try {
-        return await submission.deliver(received, { user: String(user), from, recipients, protocol, id, utf8 })
+        return await submission.deliver(received, { ...envelope, user: String(user), protocol, id })
       } finally {
         await received.discard()
       }

@@ -24,6 +24,8 @@ export interface Attempt {
   /** As it was claimed: this try is counted. */
   readonly target: Target
   readonly outcome: 'delivered' | 'failed' | 'retry'
+  /** What was delivered is in a mailbox here, with a host that reports further, or with one that does not. */
+  readonly way?: 'here' | 'reporting' | 'relayed'
   readonly failure: string | null
   /** SMTP or HTTP status; null where nobody answered. */
   readonly status: number | null
@@ -107,10 +109,10 @@ export class RelayResults {
       const body = bodies.open(message.body, false)
       const headerSize = (await readDetail(read, message.body))?.headerSize ?? 0
       const prefix = Buffer.from(message.prefix)
-      const whole = body.size + prefix.length <= limits.outbound.reportBytesMax
+      const whole = body.size + prefix.length <= returnedMax(message, told)
       const original = Buffer.concat([prefix, await body.read(0, whole ? body.size : headerSize)])
       const { envelopeId, messageId } = message.options
-      const recipients = told.map(one => shown(one))
+      const recipients = told.map(one => shown(message, one))
       const form = {
         hostname,
         to,
@@ -152,21 +154,32 @@ function settle(message: Outbound, attempt: Attempt, waits: readonly number[], a
   }
 }
 
+/** Bytes up to which the report of these outcomes carries all of the message (RFC 3461 4.3). */
+function returnedMax({ options: { returns } }: Outbound, told: readonly Settled[]): number {
+  if (returns === 'headers' || !told.some(({ final }) => final.state === 3)) return 0
+  return returns === 'full' ? limits.outbound.reportFullBytesMax : limits.outbound.reportBytesMax
+}
+
 /** Whether the sender hears of this outcome (RFC 3461 4.1; a forward's owner wants no letters about targets of his). */
-function isTold({ origin, options }: Outbound, { target, final }: Settled): boolean {
+function isTold({ origin, options }: Outbound, { target, final, way }: Settled): boolean {
   if (origin === 'autoreply' || origin === 'report' || target.kind === 'http') return false
-  const notify = options.notify ?? ['failure', 'delay']
+  const notify = options.notices?.[target.value]?.notify ?? ['failure', 'delay']
   if (notify.includes('never')) return false
   if (final.state === 3) return notify.includes('failure')
-  if (final.state === 2) return notify.includes('success')
+  // RFC 3461 5.2.2: a host that knows the parameters has them, and reports itself.
+  if (final.state === 2) return notify.includes('success') && way !== 'reporting'
   return final.warned && origin === 'submission' && notify.includes('delay')
 }
 
-function shown({ target, final, status, response, host, until }: Settled): ReportRecipient {
-  const action = final.state === 3 ? 'failed' : final.state === 2 ? 'relayed' : 'delayed'
+function shown({ options }: Outbound, settled: Settled): ReportRecipient {
+  const { target, final, status, response, host, until, way } = settled
+  const done = way === 'here' ? 'delivered' : 'relayed'
+  const action = final.state === 3 ? 'failed' : final.state === 2 ? done : 'delayed'
   const address = target.value
+  const original = options.notices?.[address]?.original
   return {
     ...{ address, action, status, response },
+    ...(original !== undefined && { original }),
     ...(host !== undefined && { host }),
     ...(action === 'delayed' && { until }),
   }

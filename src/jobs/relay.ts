@@ -28,6 +28,7 @@ import { Loop } from './loop.ts'
 import { postForm } from './relay-form.ts'
 import { type RelayItem, RelayLanes } from './relay-lanes.ts'
 import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './relay-message.ts'
+import { byNotice, type WireNotice } from './relay-notice.ts'
 import { type Attempt, RelayResults } from './relay-results.ts'
 import { NotConnected, RelaySessions } from './relay-sessions.ts'
 import { MailFailed, type MailRoute, type MailSent } from './smtp-client.ts'
@@ -168,7 +169,16 @@ class Sender implements Relay {
       const envelope = { from, recipients: [recipient], source: 'submission' as const }
       const [result] = (await drop.deliverStored(stored, envelope)) as [DropResult]
       if ('refused' in result) throw result.refused
-      return { target, outcome: 'delivered', status: 250, failure: null, response: 'delivered here', reached: true }
+      const way = recipient.user === '' ? 'relayed' : 'here'
+      return {
+        target,
+        outcome: 'delivered',
+        way,
+        status: 250,
+        failure: null,
+        response: 'delivered here',
+        reached: true,
+      }
     } catch (error) {
       if (!(error instanceof Fault)) this.#options.log.error({ error }, 'a message could not be delivered here')
       return { target, ...byFault(error), reached: true }
@@ -243,7 +253,22 @@ class Sender implements Relay {
     opened: OutgoingMessage,
     signal: AbortSignal,
   ): Promise<Attempt[]> {
-    const envelope = { from: wire(message.sender), to: recipients.map(({ to }) => to), size: opened.size }
+    const attempts: Attempt[] = []
+    for (const { recipients: same, dsn } of byNotice(message, recipients)) {
+      attempts.push(...(await this.#transact(message, { recipients: same, dsn }, ways, opened, signal)))
+    }
+    return attempts
+  }
+
+  async #transact(
+    message: Outbound,
+    { recipients, dsn }: { readonly recipients: readonly Recipient[]; readonly dsn: WireNotice | undefined },
+    ways: readonly string[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const to = recipients.map(recipient => recipient.to)
+    const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }) }
     let last: MailFailed | undefined
     for (const way of ways) {
       const route = way.includes('://') ? relayRoute(way, this.#options) : this.#hostRoute(way)
@@ -320,7 +345,17 @@ function relayRoute(text: string, { hostname, ca }: RelayOptions): MailRoute {
 function bySent({ target, to }: Recipient, sent: MailSent, host: string): Attempt {
   const refused = sent.refused.find(({ recipient }) => recipient === to)
   if (refused === undefined) {
-    return { target, outcome: 'delivered', failure: null, status: 250, response: sent.response, host, reached: true }
+    const way = sent.reports ? 'reporting' : 'relayed'
+    return {
+      target,
+      outcome: 'delivered',
+      way,
+      failure: null,
+      status: 250,
+      response: sent.response,
+      host,
+      reached: true,
+    }
   }
   return byAnswer(target, refused.code, refused.response, host)
 }

@@ -33,6 +33,8 @@ export interface MailEnvelope {
   readonly from: string
   readonly to: readonly string[]
   readonly size?: number
+  /** What its sender wants to hear; left out where the server does not know of such (RFC 3461). */
+  readonly dsn?: SMTPConnection.DSNOptions
 }
 
 export interface RefusedRecipient {
@@ -46,6 +48,8 @@ export interface MailSent {
   readonly refused: readonly RefusedRecipient[]
   /** The reply after the message. */
   readonly response: string
+  /** Whether the server knows what senders want to hear, and reports in our place (RFC 3461). */
+  readonly reports: boolean
 }
 
 /** Why a message did not go: `rejected` when the server said no (then `status` and `response` say how). */
@@ -81,6 +85,7 @@ export class MailSession {
   readonly #connection: SMTPConnection
   readonly #onAbort: () => void
   readonly #signal: AbortSignal
+  #reports = false
   /** What broke the session while nobody waited for an answer, or will when somebody does. */
   #broken: Error | undefined
   #fail: ((error: Error) => void) | undefined
@@ -116,6 +121,7 @@ export class MailSession {
     const session = new MailSession(new (smtpConnection())(options(route, socket)), signal)
     try {
       await session.#step(done => session.#connection.connect(error => done(error ?? null)))
+      session.#reports = /^250[- ]DSN\b/im.test(String(session.#connection.lastServerResponse))
       const { auth } = route
       if (auth !== undefined) {
         if (!session.#connection.secure && !isLoopback(socket)) throw plainAuth()
@@ -140,13 +146,15 @@ export class MailSession {
    */
   async send(envelope: MailEnvelope, message: Buffer | NodeJS.ReadableStream): Promise<MailSent> {
     try {
-      const { from, to, size } = envelope
+      const { from, to, size, dsn } = envelope
       const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
-        const form = { from: from === '' ? (false as const) : from, to: [...to], ...(size !== undefined && { size }) }
+        const sender = from === '' ? (false as const) : from
+        const form = { from: sender, to: [...to], ...(size !== undefined && { size }), ...(dsn && { dsn }) }
         this.#connection.send(form, message as Buffer, (error, result) => done(error, result))
       })
       const refused = ((info.rejectedErrors ?? []) as Partial<SmtpError>[]).map(refusedRecipient)
-      return { accepted: info.accepted, refused, response: String(info.response).slice(0, responseLengthMax) }
+      const response = String(info.response).slice(0, responseLengthMax)
+      return { accepted: info.accepted, refused, response, reports: this.#reports }
     } catch (error) {
       throw new MailFailed(error)
     }

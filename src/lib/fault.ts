@@ -94,7 +94,6 @@ const table = {
     imap: 'CLIENTBUG',
   },
   AuthCancelled: { status: 400, text: 'The authentication exchange was cancelled', smtp: '501 5.7.0' },
-  SenderNotAllowed: { status: 403, text: 'This sender address is not yours', smtp: '553 5.7.1' },
   HashError: { status: 400, text: 'The password hash is of no known form' },
   SealBroken: { status: 500, text: 'A stored secret cannot be read with the configured key' },
   InvalidAttestation: { status: 400, text: 'The security key could not be registered with this answer' },

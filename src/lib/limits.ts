@@ -800,6 +800,8 @@ export const limits = {
     responseLengthMax: 500,
     /** Bytes of the original that a report carries: all of it up to this, else its header alone. */
     reportBytesMax: 64 * kib,
+    /** The same where its sender asked for all of it (RFC 3461 4.3). */
+    reportFullBytesMax: 1 * mib,
     /** How long a message that is done can be looked up. */
     keepMs: 7 * day,
     sweepMs: 10 * minute,

@@ -11,6 +11,8 @@ import { encodeWords } from './words.ts'
 
 export interface ReportRecipient {
   readonly address: string
+  /** The recipient its sender named, as `type;address`, where he did. */
+  readonly original?: string
   readonly action: 'failed' | 'delayed' | 'delivered' | 'relayed'
   /** SMTP code of the last answer; null where nobody answered. */
   readonly status: number | null
@@ -106,8 +108,9 @@ function fields({ hostname, arrived, envelopeId, recipients, now }: Report): str
     `Reporting-MTA: dns; ${hostname}`,
     `Arrival-Date: ${mailDate(arrived)}`,
   ]
-  const each = recipients.map(({ address, action, status, response, host, until }) => [
+  const each = recipients.map(({ address, original, action, status, response, host, until }) => [
     '',
+    ...(original === undefined ? [] : [`Original-Recipient: ${oneLine(original.replace(';', '; '))}`]),
     `Final-Recipient: ${typed(address)}`,
     `Action: ${action}`,
     `Status: ${enhanced(action, status, response)}`,

@@ -5,11 +5,13 @@
 
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import type { MessageNotice } from '#mail/notice.ts'
 import { takesPasswords } from '#net/sasl.ts'
 import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
 import { Arrival, readChunk, readDots } from './message.ts'
+import { messageNotice, recipientNotice, takesNotices } from './notice.ts'
 import type { Setting } from './server.ts'
 import type { Session, Transaction } from './session.ts'
 
@@ -31,7 +33,11 @@ const commands: readonly Command[] = [
     extensions: ({ setting }) => ['PIPELINING', `SIZE ${setting.bounds.messageBytesMax}`, '8BITMIME', 'SMTPUTF8'],
     run: mail,
   },
-  { name: 'RCPT', extensions: () => ['ENHANCEDSTATUSCODES'], run: recipient },
+  {
+    name: 'RCPT',
+    extensions: ({ setting }) => ['ENHANCEDSTATUSCODES', ...(takesNotices(setting) ? ['DSN'] : [])],
+    run: recipient,
+  },
   { name: 'DATA', run: data },
   { name: 'BDAT', extensions: () => ['CHUNKING'], run: chunk },
   { name: 'RSET', run: rset },
@@ -91,8 +97,11 @@ async function mail(session: Session, argument: string): Promise<void> {
   const { address, parameters } = readArgument(argument, 'FROM:')
   let utf8 = false
   let declaredBytes = 0
+  let notice: MessageNotice = {}
   for (const [name, value] of parameters) {
-    if (name === 'SIZE' && /^\d{1,15}$/.test(value)) declaredBytes = Number(value)
+    const wish = takesNotices(setting) ? messageNotice(name, value) : undefined
+    if (wish !== undefined) notice = { ...notice, ...wish }
+    else if (name === 'SIZE' && /^\d{1,15}$/.test(value)) declaredBytes = Number(value)
     else if (name === 'BODY' && /^(7BIT|8BITMIME)$/i.test(value)) continue
     else if (name === 'SMTPUTF8' && value === '') utf8 = true
     else if (name === 'AUTH' && value !== '' && setting.authenticate !== undefined) continue
@@ -103,7 +112,7 @@ async function mail(session: Session, argument: string): Promise<void> {
   if (address !== '' && !address.includes('@')) throw new Fault('PathMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
   await setting.drop.sender?.(address, session)
-  session.transaction = { from: address, utf8, recipients: [], arrival: undefined }
+  session.transaction = { from: address, utf8, notice, recipients: [], arrival: undefined }
   session.reply(250, '2.1.0', 'OK')
 }
 
@@ -114,10 +123,10 @@ async function recipient(session: Session, argument: string): Promise<void> {
     return session.answer(smtpReply(new Fault('TooManyRecipients')))
   }
   const { address, parameters } = readArgument(argument, 'TO:')
-  if (parameters.size > 0) throw new Fault('ParameterUnknown')
+  const notice = recipientNotice(setting, parameters)
   if (needsUtf8(address) && !transaction.utf8) throw new Fault('PathNeedsUtf8')
   try {
-    transaction.recipients.push(await setting.drop.recipient(withDomain(address, setting.hostname), session))
+    transaction.recipients.push(await setting.drop.recipient(withDomain(address, setting.hostname), session, notice))
   } catch (error) {
     return refuseRecipient(session, error)
   }

@@ -24,10 +24,10 @@ export async function deliver(session: Session, transaction: Transaction, arriva
 
 /** The outcomes; where the message as a whole failed, that for every recipient. @throws Disconnected */
 async function hand(session: Session, transaction: Transaction, arrival: Arrival): Promise<readonly Outcome[]> {
-  const { from, utf8, recipients } = transaction
+  const { from, utf8, notice, recipients } = transaction
   try {
     const received = await arrival.finish()
-    const envelope = { from, utf8, recipients, size: arrival.size, speaker: session }
+    const envelope = { from, utf8, notice, recipients, size: arrival.size, speaker: session }
     return await session.setting.drop.deliver(received, envelope)
   } catch (error) {
     if (error instanceof Disconnected) throw error

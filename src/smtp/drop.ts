@@ -5,6 +5,7 @@
 // resolves only after every outcome is on disk or refused, and a message that comes again (same Message-ID and Date) to
 // somebody who has it is not stored twice, since a peer that lost our answer will send it again.
 
+import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
 import type { TlsInfo } from '#net/tls.ts'
 
 export type SmtpService = 'smtp' | 'lmtp' | 'submission' | 'submissions'
@@ -36,6 +37,8 @@ export interface Envelope<Recipient> {
   readonly size: number
   /** Whether addresses or header fields may hold UTF-8 (RFC 6531). */
   readonly utf8: boolean
+  /** What its sender wants to hear. */
+  readonly notice: MessageNotice
   readonly speaker: Speaker
 }
 
@@ -55,10 +58,10 @@ export interface Outcome {
 }
 
 export interface MailDrop<Recipient, Received> {
-  /** Whether this speaker may send as `address`; '' is the null sender. @throws Fault, SenderNotAllowed for example */
+  /** Whether this speaker may send as `address`; '' is the null sender. @throws Fault, UserDisabled for example */
   sender?(address: string, speaker: Speaker): void | Promise<void>
   /** Finds the recipient of an address. @throws Fault UserNotFound, OverQuotaError, UserDisabled, ... */
-  recipient(address: string, speaker: Speaker): Recipient | Promise<Recipient>
+  recipient(address: string, speaker: Speaker, notice: RecipientNotice): Recipient | Promise<Recipient>
   /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded, ... */
   open(speaker: Speaker): Intake<Received>
   /** One outcome for each recipient, in order. Owns `received` from here on, also where it throws. */

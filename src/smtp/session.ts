@@ -8,6 +8,7 @@
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import type { MessageNotice } from '#mail/notice.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import type { TlsInfo } from '#net/tls.ts'
 import { commandOf } from './commands.ts'
@@ -19,6 +20,7 @@ import type { Setting } from './server.ts'
 export interface Transaction {
   readonly from: string
   readonly utf8: boolean
+  readonly notice: MessageNotice
   readonly recipients: unknown[]
   /** Set between the chunks of BDAT. */
   arrival: Arrival | undefined

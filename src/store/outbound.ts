@@ -3,6 +3,7 @@
 // A message has one row and one for each target, and a target one state; what is in flight is told apart from what
 // waits. Reads are by index and bounded by the caller, but where a function says that it scans.
 
+import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
 import { checkParts } from './check.ts'
 import { type TargetRow, targetState } from './outbound-writes.ts'
 import type { Reader } from './reader.ts'
@@ -10,16 +11,15 @@ import type { Reader } from './reader.ts'
 /** Who made the message that is sent. */
 export type Origin = 'submission' | 'forward' | 'autoreply' | 'report'
 
-export interface OutboundOptions {
+export interface OutboundOptions extends MessageNotice {
   /** Relay of the account (an smtp: or smtps: URL) for targets of kind `mail`, instead of the service's way out. */
   readonly relay?: string
   /** Account or address it is forwarded for. */
   readonly forwardedFor?: string
   /** The sender before it was rewritten (SRS). */
   readonly originalSender?: string
-  /** RFC 3461: when the sender wants to hear; failures and delays where absent. */
-  readonly notify?: readonly ('never' | 'success' | 'failure' | 'delay')[]
-  readonly envelopeId?: string
+  /** What its sender wants to hear, by recipient. */
+  readonly notices?: Readonly<Record<string, RecipientNotice>>
   /** When it was to be sent, where its sender said so. */
   readonly notBefore?: number
   /** Message-ID, for reports and logs. */

@@ -1,11 +1,13 @@
 // A mail server that takes everything, or does as it is told, for tests of what leaves the service.
 
-import { SMTPServer } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
 export interface SinkMessage {
   readonly from: string
   readonly to: readonly string[]
   readonly raw: string
+  /** What was said about reports: of the message, then of each recipient (RFC 3461). */
+  readonly dsn: readonly unknown[]
 }
 
 export interface Answer {
@@ -27,13 +29,14 @@ export interface Sink {
   close(): Promise<void>
 }
 
-export async function startSink(port = 0): Promise<Sink> {
+export async function startSink(port = 0, options: SMTPServerOptions = {}): Promise<Sink> {
   const waiting: { count: number; done: () => void }[] = []
   const error = ({ code, text }: Answer) => Object.assign(new Error(text), { responseCode: code })
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['AUTH', 'STARTTLS'],
     logger: false,
+    ...options,
     onConnect(_session, done) {
       sink.connections += 1
       done()
@@ -46,11 +49,12 @@ export async function startSink(port = 0): Promise<Sink> {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
-        const { mailFrom, rcptTo } = session.envelope
+        const { mailFrom, rcptTo, dsn } = session.envelope as typeof session.envelope & { dsn?: unknown }
         const message = {
           from: mailFrom === false ? '' : mailFrom.address,
           to: rcptTo.map(({ address }) => address),
           raw: Buffer.concat(chunks).toString('utf8'),
+          dsn: [dsn, ...rcptTo.map(one => (one as { dsn?: unknown }).dsn)],
         }
         const answer = sink.message(message)
         if (answer === 'hang') return

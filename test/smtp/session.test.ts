@@ -398,11 +398,11 @@ describe('refusals', () => {
   test('a sender may be refused', async () => {
     const { greeted, drop } = await start('smtp')
     drop.sender = address => {
-      if (address === 'bad@b.test') throw fault('SenderNotAllowed')
+      if (address === 'bad@b.test') throw fault('UserDisabled')
     }
     const wire = await greeted()
     expect(await say(wire, 'MAIL FROM:<bad@b.test>', 'MAIL FROM:<good@b.test>')).toEqual([
-      '553 5.7.1 This sender address is not yours',
+      '550 5.2.1 This account is disabled',
       '250 2.1.0 OK',
     ])
   })

@@ -8,6 +8,7 @@ import { encrypted, wantsEncryption } from '#actors/encryption.ts'
 import { mailTargets, type Outgoing } from '#actors/outgoing.ts'
 import { prepare } from '#actors/prepare.ts'
 import { senderFor, spendRecipients } from '#actors/sender.ts'
+import { sentForm } from '#actors/sent-form.ts'
 import { prepareStored } from '#actors/stored.ts'
 import type { Append, Prepared } from '#actors/user/append.ts'
 import { submitMessage } from '#actors/user/submit.ts'
@@ -17,7 +18,6 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, mailboxes } from '#mail/address.ts'
 import { compose, recipientsOf } from '#mail/compose.ts'
 import { flag } from '#mail/flags.ts'
-import { fromField, rewriteHeader } from '#mail/rewrite.ts'
 import type { Received } from '#store/blobs.ts'
 import { findMailbox, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import type { MessageMeta, Outlined } from '#store/messages.ts'
@@ -78,11 +78,9 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
       const recipients = [...new Set(people.map(({ address }) => address))].filter(isAddress)
       if (recipients.length === 0) return {}
       spendRecipients(deps, user, recipients.length)
-      const [given] = mailboxes(summary.from)
-      const from = await senderFor(read, user, given, hostname)
       const kept: Received[] = []
       try {
-        const sent = await outgoingForm(message, summary, from, kept)
+        const { from, sent } = await outgoingForm(user, message, kept)
         const copy = await copyOf(user, message, sent, kept)
         const { reference, files } = message.meta
         const submission = {
@@ -211,32 +209,21 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
     return mailbox
   }
 
-  /** A draft as it goes out: without Bcc, under an address that its owner may use. */
+  /** A draft as it goes out, and who it is from. */
   async function outgoingForm(
+    user: User,
     message: Outlined,
-    summary: StoredSummary,
-    from: { name: string; address: string },
     kept: Received[],
-  ): Promise<Prepared> {
-    const [given] = mailboxes(summary.from)
-    const honest = given?.address === from.address && summary.from.length === 1
-    if (summary.bcc.length === 0 && honest) return prepareStored(read, message.body)
+  ): Promise<{ from: Sender; sent: Prepared }> {
     const detail = await readDetail(read, message.body)
     if (detail === undefined) throw new Fault('MessageNotFound')
     const body = bodies.open(message.body)
     const block = await body.read(0, detail.headerSize)
-    const replace = new Map(honest ? [] : [['from', fromField(from)]])
-    const intake = bodies.intake(message.size + block.length)
-    try {
-      await intake.write(rewriteHeader(block, new Set(honest ? ['bcc'] : ['bcc', 'sender']), replace))
-      for await (const chunk of body.stream(detail.headerSize)) await intake.write(chunk)
-      const received = await intake.finish()
-      kept.push(received)
-      return await prepare(received, sequence)
-    } catch (error) {
-      await intake.abort()
-      throw error
-    }
+    const rest = () => body.stream(detail.headerSize)
+    const { from, received } = await sentForm({ read, bodies, hostname }, user, { block, size: body.size, rest })
+    if (received === null) return { from, sent: prepareStored(read, message.body) }
+    kept.push(received)
+    return { from, sent: await prepare(received, sequence) }
   }
 
   /** What is kept of a sent draft: the draft as it was, or what was sent, encrypted. */
