@@ -60,6 +60,7 @@ export class CertificateDoor {
   readonly #seal: Seal
   readonly #usable = new Map<string, Usable>()
   readonly #sinks: Sink[] = []
+  readonly #listeners: (() => void)[] = []
 
   private constructor(directory: DirectoryDoor, seal: Seal) {
     this.#directory = directory
@@ -111,6 +112,28 @@ export class CertificateDoor {
     return row
   }
 
+  /**
+   * Replaces what ACME fetched before, or had to fetch; that it is for the server name is for the caller to know.
+   *
+   * @throws Fault CertNotFound where it was deleted meanwhile, or is not ACME's any more; InputValidationError
+   */
+  async renew(id: string, privateKey: string, cert: string, signal?: AbortSignal): Promise<CertificateRow> {
+    const made = readCertificate(requireKey(privateKey), cert, [])
+    const values = {
+      ...{ key: await this.#seal.seal(made.key), cert: made.cert, expires: made.expires },
+      ...{ fingerprint: keyFingerprint(requireKey(privateKey)), names: JSON.stringify(made.altNames) },
+    }
+    const row = await this.#directory.run(renewCertificate, { id, values }, signal)
+    this.#keep(row, made.key)
+    this.#tell()
+    return row
+  }
+
+  /** Called after every change, when it is in use. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
   /** @throws Fault CertNotFound */
   async delete(id: string, signal?: AbortSignal): Promise<void> {
     await this.#directory.run(deleteCertificate, { id }, signal)
@@ -130,6 +153,7 @@ export class CertificateDoor {
   #tell(): void {
     const names = this.#names()
     for (const sink of this.#sinks) sink.follow(names)
+    for (const listener of this.#listeners) listener()
   }
 
   /** Name -> the certificate that is used for it. */
@@ -226,6 +250,23 @@ const putCertificate: CertificateCommand<PutInput, CertificateRow> = {
     }
     turn.write(certificatePut, row, row.key.length + (row.cert?.length ?? 0))
     turn.emit(existing === undefined ? 'cert.created' : 'cert.updated', described(row))
+    return row
+  },
+}
+
+interface RenewInput {
+  readonly id: string
+  readonly values: Pick<CertificateRow, 'key' | 'cert' | 'fingerprint' | 'names' | 'expires'>
+}
+
+const renewCertificate: CertificateCommand<RenewInput, CertificateRow> = {
+  name: 'certificate.renew',
+  async run(turn, { id, values }) {
+    const existing = await findCertificate(turn.read, id)
+    if (existing === undefined || existing.acme === 0) throw new Fault('CertNotFound')
+    const row: CertificateRow = { ...existing, ...values, updated: turn.now }
+    turn.write(certificatePut, row, row.key.length + (row.cert?.length ?? 0))
+    turn.emit('cert.updated', described(row))
     return row
   },
 }

@@ -9,9 +9,11 @@ import assert from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
+import { acmeName } from '#lib/acme-name.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { keys } from './config/keys.ts'
-import { isLoopback, type Key } from './config/kinds.ts'
+import { isLoopback, type Key, splitSocket } from './config/kinds.ts'
 
 /** The configuration: durations in milliseconds, sizes in bytes, paths absolute, '' for what is unset. */
 export type Config = Values<typeof keys>
@@ -233,6 +235,37 @@ function checkTogether(config: Config, draft: Draft): void {
     if (other !== undefined) refuse(`${name}.port`, `is ${port} on ${host}, which ${other} has already`)
     taken.set(`${host} ${port}`, name)
   }
+  checkAcme(config, taken, refuse)
+}
+
+function checkAcme(
+  { tls: { acme }, hostname, api }: Config,
+  taken: ReadonlyMap<string, string>,
+  refuse: (name: string, reason: string) => void,
+): void {
+  const { host, port } = splitSocket(acme.http) ?? { host: '', port: 0 }
+  const other = port === 0 ? undefined : taken.get(`${host} ${port}`)
+  if (other !== undefined) refuse('tls.acme.http', `is ${acme.http}, which ${other} has already`)
+  if (!acme.enabled) {
+    if (acme.http !== '') refuse('tls.acme.http', 'is of no use while tls.acme.enabled is off')
+    return
+  }
+  const { protocol = '', hostname: server = '' } = acme.directory === '' ? {} : new URL(acme.directory)
+  if (protocol === '') refuse('tls.acme.directory', 'must be set')
+  if (protocol === 'http:' && !isLoopback(server.replace(/^\[|\]$/g, ''))) {
+    refuse('tls.acme.directory', 'must be https, unless the ACME server is on this machine')
+  }
+  if (!acme.termsAgreed) {
+    refuse('tls.acme.termsAgreed', `must be true: nothing is fetched before the terms of ${server} are agreed to`)
+  }
+  if (acme.email !== '' && !/^[^\s@,?]+@[^\s@,?]+$/.test(acme.email)) refuse('tls.acme.email', 'must be a mail address')
+  if (acme.names.length > limits.acme.namesMax) {
+    refuse('tls.acme.names', `must not have more than ${limits.acme.namesMax} names`)
+  }
+  if (acme.names.length === 0 && acmeName(hostname) === undefined) {
+    refuse('tls.acme.names', `must be set, since no certificate can be fetched for the hostname ${hostname}`)
+  }
+  if (!api.enabled && acme.http === '') refuse('tls.acme.http', 'must be set while the API is off: nobody else answers')
 }
 
 /** The sections that are listeners, in the order in which they start. */
@@ -247,6 +280,8 @@ export const listeners = [
   'pop3s',
   'api',
 ] as const satisfies readonly (keyof Config)[]
+
+export { splitSocket } from './config/kinds.ts'
 
 export type ListenerName = (typeof listeners)[number]
 

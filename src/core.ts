@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Access } from '#actors/access.ts'
+import { AcmeDoor } from '#actors/acme.ts'
 import { CertificateDoor } from '#actors/certificate.ts'
 import { type Credentials, openCredentials } from '#actors/credentials.ts'
 import { DkimDoor } from '#actors/dkim.ts'
@@ -65,6 +66,8 @@ export interface Core {
   readonly transfer: Transfer
   readonly webhooks: WebhookDoor
   readonly certificates: CertificateDoor
+  /** What fetches certificates remembers. */
+  readonly acme: AcmeDoor
   readonly dkim: DkimDoor
   /** The way out to hosts that users and operators name. */
   readonly outward: Outward
@@ -137,6 +140,7 @@ async function buildCore(config: Config, log: Log, closers: Closers): Promise<Co
   closers.add(() => system.close())
   const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
   const certificates = await CertificateDoor.open(system.directory, seal)
+  const acme = new AcmeDoor(read, writer, seal)
   const dkim = new DkimDoor(system.directory, seal)
   const outward = new Outward({ allowPrivate: config.network.allowPrivate })
   const access = openAccess(config, system, writer)
@@ -158,7 +162,7 @@ async function buildCore(config: Config, log: Log, closers: Closers): Promise<Co
   return {
     ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
-    ...{ dkim, outward, pools, reads, kick, onEvents, close },
+    ...{ acme, dkim, outward, pools, reads, kick, onEvents, close },
   }
 }
 

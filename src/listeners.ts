@@ -10,7 +10,7 @@ import type { DropRecipient } from '#actors/drop.ts'
 import { encrypted } from '#actors/encryption.ts'
 import { Submission, type SubmissionRecipient } from '#actors/submission.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
-import type { ListenerName } from '#config'
+import { type ListenerName, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
 import { type Caller, isRole } from '#http/access.ts'
 import type { DailyCounter } from '#http/api/users.ts'
@@ -22,17 +22,17 @@ import { Tally } from '#http/tally.ts'
 import { type ImapDependencies, ImapServer } from '#imap/server.ts'
 import type { Tasks } from '#jobs/tasks.ts'
 import { limits } from '#lib/limits.ts'
-import { watchPair } from '#net/pair-files.ts'
+import { listenForChallenges } from '#net/challenge-listener.ts'
 import { TlsStore } from '#net/tls.ts'
 import { listenPop3, type Pop3Dependencies } from '#pop3/server.ts'
 import type { MailDrop, Speaker } from '#smtp/drop.ts'
 import { startSmtp } from '#smtp/server.ts'
 import type { Received } from '#store/blobs.ts'
-import { ownCertificate } from './own-certificate.ts'
+import { type OwnCertificate, openOwnCertificate } from './own-certificate.ts'
 import { apiDeps } from './service-api.ts'
 
-/** Where each listener that runs is found. */
-export type Listeners = { [Name in ListenerName]?: { host: string; port: number } }
+/** Where each listener that runs is found; `acme` is that for challenges alone. */
+export type Listeners = { [Name in ListenerName | 'acme']?: { host: string; port: number } }
 
 /** Opens every listener that is enabled. `strict` is for tests: see ServiceOptions. @throws Fault PortInUse, ConfigInvalid */
 export async function listenAll(
@@ -43,14 +43,15 @@ export async function listenAll(
 ): Promise<Listeners> {
   const { config } = core
   const open: Listeners = {}
-  const add = (service: ListenerName, listener: { close(): unknown; address: { host: string; port: number } }) => {
+  const add = (service: keyof Listeners, listener: { close(): unknown; address: { host: string; port: number } }) => {
     closers.add(() => listener.close())
     open[service] = { ...listener.address }
   }
-  const tls = await provideTls(core, closers)
+  const own = await openOwnCertificate(core, closers)
+  const tls = provideTls(core, own)
   const imap = new ImapServer(imapDependencies(core, tls))
   if (config.api.enabled) {
-    const server = await listenApi(core, tasks, imap, how, closers)
+    const server = await listenApi(core, tasks, imap, own, how, closers)
     closers.add(() => server.close())
     open.api = { host: server.host, port: server.port }
   }
@@ -71,6 +72,11 @@ export async function listenAll(
     const at = { host, port, implicitTls: service === 'pop3s' }
     if (enabled) add(service, await listenPop3(pop3Dependencies(core, tls), at))
   }
+  const plain = splitSocket(config.tls.acme.http)
+  if (plain !== undefined) {
+    const { hostname } = config
+    add('acme', await listenForChallenges({ ...plain, hostname, challenges: core.acme.challenges }))
+  }
   return open
 }
 
@@ -78,6 +84,7 @@ async function listenApi(
   core: Core,
   tasks: Tasks,
   imap: ImapServer,
+  own: OwnCertificate,
   { strict }: { strict: boolean },
   closers: Closers,
 ) {
@@ -86,7 +93,7 @@ async function listenApi(
   const identify = async (token: string | null) => callerOf(await access.identify(token))
   const endpoints = apiEndpoints(apiDeps(core, tasks, imap))
   const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
-  return secure ? listenHttps(core, exchange, closers) : listenHttp(exchange, { host, port })
+  return secure ? listenHttps(core, own, exchange, closers) : listenHttp(exchange, { host, port })
 }
 
 /** What the listeners need that take mail from other servers. */
@@ -159,12 +166,12 @@ function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
 }
 
 /** The API over HTTPS, with the certificates that the other listeners use. */
-async function listenHttps(core: Core, exchange: Exchange, closers: Closers): Promise<HttpServer> {
+async function listenHttps(core: Core, own: OwnCertificate, exchange: Exchange, closers: Closers): Promise<HttpServer> {
   const { config, log } = core
   const { host, port } = config.api
-  const { pair, chosen } = await ownCertificate(config)
-  const certificates = new HttpCertificates(pair, error => log.error({ error }, 'HTTPS could not be started again'))
-  core.certificates.supply(certificates, { initial: chosen ? null : { name: config.hostname, pair } })
+  const certificates = new HttpCertificates(own.pair, error => log.error({ error }, 'HTTPS could not be started again'))
+  own.follow(certificates)
+  core.certificates.supply(certificates, initialOf(core, own))
   const server = await listenHttp(exchange, { host, port, tls: certificates.tls })
   certificates.attach(server)
   closers.add(() => certificates.close())
@@ -172,21 +179,16 @@ async function listenHttps(core: Core, exchange: Exchange, closers: Closers): Pr
 }
 
 /** What every other listener speaks TLS with: the own certificate, and by name those that were put in over the API. */
-async function provideTls(core: Core, closers: Closers): Promise<TlsStore> {
-  const { hostname, tls: configured } = core.config
-  const { pair, chosen } = await ownCertificate(core.config)
-  const tls = new TlsStore(pair, configured.minVersion)
-  core.certificates.supply(tls, { initial: chosen ? null : { name: hostname, pair } })
-  if (chosen) {
-    const renew = (pair: { key: string; cert: string }) => {
-      tls.update('', pair.key, pair.cert)
-      core.log.info('the certificate in tls.cert was renewed')
-    }
-    const refused = (error: unknown) => core.log.warn({ error }, 'the certificate in tls.cert was not taken')
-    const watch = watchPair(configured, renew, refused)
-    closers.add(() => watch.close())
-  }
+function provideTls(core: Core, own: OwnCertificate): TlsStore {
+  const tls = new TlsStore(own.pair, core.config.tls.minVersion)
+  own.follow(tls)
+  core.certificates.supply(tls, initialOf(core, own))
   return tls
+}
+
+/** A certificate for the host name is the default one where none was chosen in the configuration. */
+function initialOf({ config }: Core, { pair, chosen }: OwnCertificate) {
+  return { initial: chosen ? null : { name: config.hostname, pair } }
 }
 
 /** What an account moves in a day, in bytes, counted under the names of its limits. */

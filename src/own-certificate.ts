@@ -1,9 +1,14 @@
 // The certificate that every listener shows where none was put in for the name it is asked by; made where nobody chose one.
+//
+// Where it comes from files, these are looked at again and again, and whoever follows gets what they hold after a change,
+// once key and certificate belong together: the listeners of mail and the API alike.
 
 import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
+import type { Closers, Core } from '#core'
+import { watchPair } from '#net/pair-files.ts'
 import { selfSigned } from '#net/self-signed.ts'
-import type { KeyPair } from '#net/tls.ts'
+import { type KeyPair, secureContext } from '#net/tls.ts'
 
 /** The certificate of the configuration, or the one made for the host name at first start. */
 export async function ownCertificate(config: Config): Promise<{ pair: KeyPair; chosen: boolean }> {
@@ -11,4 +16,32 @@ export async function ownCertificate(config: Config): Promise<{ pair: KeyPair; c
   const chosen = cert !== '' && key !== ''
   if (!chosen) return { pair: await selfSigned(config.dataDir, config.hostname), chosen }
   return { pair: { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }, chosen }
+}
+
+/** What is told of a new default certificate: a TlsStore, or what a listener of another kind has instead. */
+export interface DefaultSink {
+  update(names: readonly string[], key: string, cert: string): void
+}
+
+/** The own certificate for those who show it for as long as the service runs. */
+export interface OwnCertificate {
+  readonly pair: KeyPair
+  readonly chosen: boolean
+  follow(sink: DefaultSink): void
+}
+
+export async function openOwnCertificate({ config, log }: Core, closers: Closers): Promise<OwnCertificate> {
+  const own = await ownCertificate(config)
+  const sinks: DefaultSink[] = []
+  if (own.chosen) {
+    const renew = (pair: KeyPair) => {
+      secureContext(pair, config.tls.minVersion)
+      for (const sink of sinks) sink.update([''], pair.key, pair.cert)
+      log.info('the certificate in tls.cert was renewed')
+    }
+    const refused = (error: unknown) => log.warn({ error }, 'the certificate in tls.cert was not taken')
+    const watch = watchPair(config.tls, renew, refused)
+    closers.add(() => watch.close())
+  }
+  return { ...own, follow: sink => void sinks.push(sink) }
 }

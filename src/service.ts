@@ -15,6 +15,7 @@ import { listenControl } from '#http/control.ts'
 import { apiEndpoints } from '#http/endpoints.ts'
 import { Tally } from '#http/tally.ts'
 import { handleAccountTasks } from '#jobs/account-tasks.ts'
+import { Acme } from '#jobs/acme.ts'
 import { startAudits } from '#jobs/audits.ts'
 import { startExpiry } from '#jobs/expiry.ts'
 import { indexingLoop } from '#jobs/indexing.ts'
@@ -60,6 +61,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     await sendMail(core, closers)
     const tasks = startJobs(core, closers)
     const listeners = await listenAll(core, tasks, { strict: options.strict === true }, closers)
+    fetchCertificates(core, closers)
     await listenToOwner(core, tasks, closers)
     writeRunFile(config.dataDir, listeners)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
@@ -141,6 +143,17 @@ async function sendMail(core: Core, closers: Closers): Promise<void> {
   })
   closers.add(() => relay.close())
   core.onEvents(() => relay.kick())
+}
+
+/** Starts fetching certificates where the configuration asks for it. That it fails keeps nobody from starting. */
+function fetchCertificates(core: Core, closers: Closers): void {
+  const { config, read, acme: door, certificates, outward, log, metrics } = core
+  const { acme: settings } = config.tls
+  if (!settings.enabled) return
+  const names = settings.names.length > 0 ? settings.names : [config.hostname]
+  const acme = new Acme({ read, door, certificates, outward, log, metrics, version, names, settings })
+  closers.add(() => acme.close())
+  core.onEvents(() => acme.kick())
 }
 
 /** Starts what works on rows by itself; others may add who does tasks of their kind before the first is due. */

@@ -172,6 +172,15 @@ describe('values', () => {
     ['log.level', 'loud'],
     ['mobileconfig.organization', 'a\nb'],
     ['tls.cert', 'a\0b'],
+    ['tls.acme.http', '80'],
+    ['tls.acme.http', '0.0.0.0:65536'],
+    ['tls.acme.http', 'mail.example.com:80'],
+    ['tls.acme.http', '::80'],
+    ['tls.acme.names', 'mail.example.com,*.example.com'],
+    ['tls.acme.names', 'localhost'],
+    ['tls.acme.renewDays', '0'],
+    ['tls.acme.keyType', 'rsa1024'],
+    ['tls.acme.directory', 'ftp://ca.example'],
   ])('%s = %j is refused by name', (name, value) => {
     const [problem = '', ...more] = problems({ flags: parseFlags([`${name}=${value}`]) })
     expect(more).toEqual([])
@@ -236,6 +245,41 @@ describe('refusals', () => {
     ])
     expect(problems({ flags: { imap: { port: 8080, enabled: false } } })).toEqual([])
     expect(problems({ flags: { imap: { port: 0 }, imaps: { port: 0 } } })).toEqual([])
+  })
+})
+
+describe('ACME', () => {
+  const good = { enabled: true, termsAgreed: true, names: ['mail.example.com'] }
+  const found = (acme: NonNullable<ConfigPart['tls']>['acme'], more: ConfigPart = {}) =>
+    problems({ flags: { hostname: 'mx.example.com', ...more, tls: { acme } } })
+
+  test('needs agreement to the terms and a name, and nothing else', () => {
+    expect(found(good)).toEqual([])
+    expect(found({ enabled: true, termsAgreed: true })).toEqual([])
+    expect(found({ ...good, http: '0.0.0.0:80', email: 'a@example.com' })).toEqual([])
+    expect(found({ ...good, http: '[::]:80' })).toEqual([])
+    expect(found({ enabled: true })[0]).toMatch(
+      /'tls\.acme\.termsAgreed' must be true: .* acme-v02\.api\.letsencrypt\.org/,
+    )
+    expect(found({ ...good, names: [] }, { hostname: 'mx' })[0]).toMatch(/'tls\.acme\.names' must be set.* mx$/)
+    expect(found({ ...good, directory: '' })[0]).toMatch(/'tls\.acme\.directory' must be set/)
+    expect(found({ ...good, email: 'admin' })[0]).toMatch(/'tls\.acme\.email' must be a mail address/)
+    const many = Array.from({ length: 101 }, (_, index) => `n${index}.example.com`)
+    expect(found({ ...good, names: many })[0]).toMatch(/'tls\.acme\.names' must not have more/)
+  })
+
+  test('talks without encryption on this machine only', () => {
+    expect(found({ ...good, directory: 'http://127.0.0.1:4000/dir' })).toEqual([])
+    expect(found({ ...good, directory: 'http://[::1]:4000/dir' })).toEqual([])
+    expect(found({ ...good, directory: 'http://ca.example/dir' })[0]).toMatch(/'tls\.acme\.directory' must be https/)
+  })
+
+  test('needs somebody to answer, on an address of its own', () => {
+    expect(found(good, { api: { enabled: false } })[0]).toMatch(/'tls\.acme\.http' must be set while the API is off/)
+    expect(found({ ...good, http: '127.0.0.1:8080' })[0]).toMatch(
+      /'tls\.acme\.http' is 127\.0\.0\.1:8080, which api has/,
+    )
+    expect(found({ http: '127.0.0.1:80' })[0]).toMatch(/'tls\.acme\.http' is of no use/)
   })
 })
 

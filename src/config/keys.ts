@@ -14,12 +14,14 @@ import {
   hostname,
   list,
   notCidr,
+  notFetched,
   notHostname,
   notOrigin,
   path,
   port,
   secret,
   size,
+  socket,
   url,
   words,
 } from './kinds.ts'
@@ -82,6 +84,29 @@ export const keys = {
     cert: path('', 'Certificate chain in PEM; unset: self-signed for hostname, made at first start'),
     key: path('', 'Private key of tls.cert in PEM'),
     minVersion: choice(['TLSv1.2', 'TLSv1.3'], 'TLSv1.2', 'Oldest TLS version that is spoken'),
+    acme: {
+      enabled: flag(false, 'Whether certificates are fetched and renewed by ACME (RFC 8555), proven over HTTP'),
+      directory: url(
+        'https://acme-v02.api.letsencrypt.org/directory',
+        ['https', 'http'],
+        'Directory of the ACME server; unencrypted on loopback only',
+      ),
+      ca: path('', 'Certificates in PEM to trust for the directory instead of the public ones'),
+      email: words('', 'Address the ACME server may write to'),
+      termsAgreed: flag(false, "Whether the ACME server's terms of service are agreed to; needed"),
+      names: list([], 'Names that each get a certificate; unset: hostname', notFetched),
+      renewDays: count(
+        30,
+        1,
+        365,
+        'Days before its end at which a certificate is renewed, at most a third of its life',
+      ),
+      keyType: choice(['ec256', 'ec384', 'rsa2048', 'rsa4096'], 'ec256', 'Kind of key certificates get'),
+      http: socket(
+        '',
+        'Where challenges are answered over plain HTTP, the rest sent to HTTPS; unset: by the API alone',
+      ),
+    },
   },
 
   auth: {

@@ -5,6 +5,7 @@
 
 import { isAbsolute, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
+import { acmeName } from '#lib/acme-name.ts'
 
 /** What reading gives: the value, or why it is none. The reason follows the key's name in a sentence. */
 export type Read<Value> = { readonly value: Value } | { readonly reason: string }
@@ -115,6 +116,23 @@ export function address(initial: string, text: string): Key<string> {
   })
 }
 
+/** Where a listener listens, as 'address:port' ('[address]:port' for IPv6); empty means it does not. */
+export function socket(initial: string, text: string): Key<string> {
+  return key<string>('address and port', initial, text, raw => {
+    if (raw === '') return { value: '' }
+    const good = typeof raw === 'string' && splitSocket(raw) !== undefined
+    return good ? { value: raw } : { reason: "must be an IP address and a port such as '0.0.0.0:80' or '[::]:80'" }
+  })
+}
+
+/** The parts of an address and port; undefined where the text is none. */
+export function splitSocket(text: string): { host: string; port: number } | undefined {
+  const [, six, other, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = six ?? other ?? ''
+  const known = six === undefined ? host === 'localhost' || ipaddr.IPv4.isValidFourPartDecimal(host) : isIpv6(six)
+  return known && Number(digits) <= 65_535 ? { host, port: Number(digits) } : undefined
+}
+
 /** A URL with one of `schemes` and a host; empty means unset. A password in it is masked when shown. */
 export function url(initial: string, schemes: readonly string[], text: string): Key<string> {
   const reason = `must be a URL that starts with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`
@@ -166,6 +184,11 @@ export function notHostname(text: string): string | undefined {
   return isHostname(text.toLowerCase()) ? undefined : 'is no host name'
 }
 
+/** Why no certificate can be fetched for `text` by ACME, or undefined where one can. */
+export function notFetched(text: string): string | undefined {
+  return acmeName(text) === undefined ? 'is no whole host name, which alone can be fetched (no wildcard)' : undefined
+}
+
 /** Whether a listener on `host` can be reached from this machine only. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback')
@@ -188,6 +211,10 @@ function literal(value: unknown): string {
 function isHostname(name: string): boolean {
   const label = /^(?!-)[\p{Ll}\p{Lo}\p{N}_-]{1,63}(?<!-)$/u
   return name.length > 0 && name.length <= 253 && name.split('.').every(part => label.test(part))
+}
+
+function isIpv6(host: string): boolean {
+  return ipaddr.IPv6.isValid(host)
 }
 
 function readNumber(raw: unknown, min: number, max: number): Read<number> {

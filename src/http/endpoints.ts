@@ -11,6 +11,7 @@ import { type AuthLogDeps, authLogEndpoints } from './api/authlog.ts'
 import { type AutoconfigDeps, autoconfigEndpoints } from './api/autoconfig.ts'
 import { type AutoreplyDeps, autoreplyEndpoints } from './api/autoreply.ts'
 import { type CertificateDeps, certificateEndpoints } from './api/certificates.ts'
+import { type ChallengeDeps, challengeEndpoints } from './api/challenges.ts'
 import { type DirectoryDeps, directoryEndpoints } from './api/directory.ts'
 import { type DkimDeps, dkimEndpoints } from './api/dkim.ts'
 import { type DocumentationDeps, documentationEndpoints } from './api/documentation.ts'
@@ -65,6 +66,7 @@ export interface ApiDeps {
   readonly audit: AuditDeps
   readonly autoconfig: AutoconfigDeps
   readonly certificates: CertificateDeps
+  readonly challenges: ChallengeDeps
   readonly dkim: DkimDeps
   readonly health: HealthDeps
   readonly metrics: MetricsDeps
@@ -100,6 +102,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...auditEndpoints(deps.audit),
     ...autoconfigEndpoints(deps.autoconfig),
     ...certificateEndpoints(deps.certificates),
+    ...challengeEndpoints(deps.challenges),
     ...dkimEndpoints(deps.dkim),
     ...healthEndpoints(deps.health),
     ...metricsEndpoints(deps.metrics),

@@ -723,6 +723,46 @@ export const limits = {
     keysMax: 100_000,
     rsaBits: 2048,
     rsaBitsMin: 1024,
+  /** Fetching certificates by ACME (jobs/acme.ts). */
+  acme: {
+    /** Wait after the first, second, ... failure in a row, up to a fifth of it more at random; the last one repeats. Of the
+     *  five failures a name may have in an hour with the largest public server this uses three. */
+    retriesMs: [10 * minute, 30 * minute, 2 * hour, 6 * hour, 12 * hour, 24 * hour],
+    /** Longest wait that a server can ask for with Retry-After. */
+    retryAfterMsMax: 7 * day,
+    /** Wait for a server that says it is asked too often and not how long. */
+    rateLimitedMs: 1 * hour,
+    /** Wait before a server that cannot be reached is asked for any name. */
+    restMs: 1 * minute,
+    /** A certificate is not fetched again sooner than this, however short it is valid. */
+    renewMsMin: 1 * hour,
+    /** Names that are fetched at once. */
+    inFlightMax: 2,
+    /** Names in the settings. */
+    namesMax: 100,
+    /** One call, its whole answer included, and bytes of the answer: a chain has some 10 KiB. */
+    requestMs: 30 * second,
+    answerBytesMax: 256 * kib,
+    /** One attempt with all its calls and waits. */
+    attemptMs: 5 * minute,
+    /** First and longest wait before a server is asked again how far it is. */
+    pollMs: 1 * second,
+    pollMsMax: 15 * second,
+    /** How long a stopping service waits for an attempt; what is cut off goes on after the next start. */
+    drainMs: 1 * second,
+    /** Challenges that can be answered at once, and characters of a token (RFC 8555 8.3). */
+    challengesMax: 1000,
+    tokenLengthMin: 16,
+    tokenLengthMax: 128,
+    /** Characters of an address that a server gives for an order or an account. */
+    urlLengthMax: 2048,
+    /** Characters of a server's reason that go into the log. */
+    reasonLengthMax: 500,
+    /** The listener for challenges: connections at once, bytes of a request's head, and time for it to arrive. */
+    connectionsMax: 256,
+    headBytesMax: 8 * kib,
+    headMs: 10 * second,
+  },
     /** A signature takes some 5 ms of the main loop at this size. */
     rsaBitsMax: 4096,
     /** Opened keys that are kept. */

@@ -37,6 +37,20 @@ export function makeMetrics(version: string) {
         },
       })
     },
+    /** Makes a gauge with a value for each of a bounded set of names, read when someone asks. */
+    observeEach(name: string, help: string, label: string, read: () => Promise<Iterable<[string, number]>>): void {
+      new Gauge({
+        name: prefix + name,
+        help,
+        labelNames: [label],
+        registers,
+        async collect() {
+          const values = [...(await read())]
+          this.reset()
+          for (const [value, number] of values) this.labels(value).set(number)
+        },
+      })
+    },
     apiRequests: counter('api_requests_total', 'HTTP requests', ['method', 'route', 'status']),
     apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
     authAttempts: counter('auth_attempts_total', 'Authentication attempts', ['service', 'scope', 'result']),
@@ -51,6 +65,7 @@ export function makeMetrics(version: string) {
     actors: gauge('actors', 'Users with an actor in memory'),
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
+    acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

@@ -4,8 +4,8 @@
 // least; a key that does not belong to its certificate is refused before it replaces one that works. Where the operator
 // gives none, one is made for the host name and kept (self-signed.ts).
 
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
 import { Fault } from '#lib/fault.ts'
 
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
@@ -87,12 +87,47 @@ export class TlsStore {
 /** What a handshake needs of a certificate. @throws Fault CertificateInvalid */
 export function secureContext(pair: KeyPair, minVersion: TlsVersion): SecureContext {
   try {
-    const belongs = new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))
+    const key = createPrivateKey(pair.key)
+    const belongs = new X509Certificate(pair.cert).checkPrivateKey(key)
     if (!belongs) throw new Fault('CertificateInvalid', { text: 'The private key does not belong to the certificate' })
-    return createSecureContext({ key: pair.key, cert: pair.cert, minVersion })
+    return createSecureContext({ key: pair.key, cert: pair.cert, minVersion, ...preferences(key) })
   } catch (error) {
     throw error instanceof Fault ? error : new Fault('CertificateInvalid', { cause: error })
   }
+}
+
+/**
+ * The order in which a default context wants signatures and ciphers: those that its own key cannot make first. When a name
+ * has a certificate with a key of another kind, it joins the default one in the connection instead of replacing it, and
+ * this order is what makes the name's be taken.
+ */
+function preferences({ asymmetricKeyType }: KeyObject) {
+  const own = asymmetricKeyType === 'ec' ? 'ecdsa' : asymmetricKeyType?.startsWith('ed') ? 'ed' : 'rsa'
+  const { [own]: last, ...others } = signatures
+  const named = DEFAULT_CIPHERS.split(':').filter(cipher => /^(ECDHE|DHE)-/.test(cipher))
+  const [first, second] = [named.filter(isEcdsa), named.filter(cipher => !isEcdsa(cipher))]
+  const rest = DEFAULT_CIPHERS.split(':').filter(cipher => !named.includes(cipher))
+  const later = rest.findIndex(cipher => !cipher.startsWith('TLS_'))
+  const ordered = own === 'rsa' ? [...first, ...second] : [...second, ...first]
+  return {
+    sigalgs: [...Object.values(others), last].flat().join(':'),
+    ciphers: [...rest.slice(0, later), ...ordered, ...rest.slice(later)].join(':'),
+    honorCipherOrder: true,
+  }
+}
+
+function isEcdsa(cipher: string): boolean {
+  return cipher.includes('-ECDSA-')
+}
+
+const signatures = {
+  ecdsa: ['ecdsa_secp256r1_sha256', 'ecdsa_secp384r1_sha384', 'ecdsa_secp521r1_sha512'],
+  ed: ['ed25519', 'ed448'],
+  rsa: [
+    ...['rsa_pss_rsae_sha256', 'rsa_pss_rsae_sha384', 'rsa_pss_rsae_sha512'],
+    ...['rsa_pss_pss_sha256', 'rsa_pss_pss_sha384', 'rsa_pss_pss_sha512'],
+    ...['rsa_pkcs1_sha256', 'rsa_pkcs1_sha384', 'rsa_pkcs1_sha512'],
+  ],
 }
 
 /** How TLS was agreed on, once the handshake is made. */

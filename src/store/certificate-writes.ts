@@ -37,4 +37,5 @@ export const certificatePut = defineWrite<CertificateRow>('certificate.put', (sq
 
 export const certificateDelete = defineWrite<{ id: string }>('certificate.delete', (sql, row) => {
   sql('DELETE FROM certificate WHERE id = ?').run(row.id)
+  sql('DELETE FROM acme_order WHERE certificate = ?').run(row.id)
 })

@@ -314,6 +314,16 @@ CREATE TABLE certificate (
 );
 CREATE UNIQUE INDEX certificate_servername ON certificate (servername);
 
+-- The account with an ACME server: \`key\` is sealed, \`url\` null until the server knows it.
+CREATE TABLE acme_account (directory TEXT PRIMARY KEY, key TEXT NOT NULL, url TEXT) WITHOUT ROWID;
+
+-- How far the fetching of a certificate by ACME is: when it is tried next, the end of the certificate that this was
+-- planned by, failures in a row and why the last one was, and the order under way with the key it is for, sealed.
+CREATE TABLE acme_order (
+  certificate TEXT PRIMARY KEY, due INTEGER NOT NULL, expires INTEGER, attempts INTEGER NOT NULL, failure TEXT,
+  directory TEXT, url TEXT, key TEXT
+) WITHOUT ROWID;
+
 -- The key that signs the mail of a domain; \`key\` is sealed.
 CREATE TABLE dkim (
   id TEXT PRIMARY KEY, domain TEXT NOT NULL, selector TEXT NOT NULL, description TEXT, key TEXT NOT NULL,

@@ -1,7 +1,7 @@
 // A certificate authority for tests: issues what they ask for, ended certificates and odd names too.
 
 import 'reflect-metadata'
-import { createPrivateKey, generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto'
 import * as x509 from '@peculiar/x509'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
@@ -29,6 +29,8 @@ export interface Authority {
   /** PEM. */
   readonly cert: string
   issue(wanted: Wanted): Promise<Issued>
+  /** What a certificate request (DER) asks for, where `names` is all that it names and it is signed with its key; PEM. */
+  certify(request: Buffer, names: readonly string[], expires: number): Promise<string>
   /** An authority below this one. */
   delegate(name: string): Promise<Authority>
 }
@@ -80,6 +82,19 @@ function authority(own: x509.X509Certificate, signingKey: webcrypto.CryptoKey): 
       const cert = await sign(commonName, publicKey, expires, extensions)
       return { key: pem(key), cert: `${cert.toString('pem')}\n` }
     },
+    async certify(request, names, expires) {
+      const asked = new x509.Pkcs10CertificateRequest(request)
+      const others = asked.getExtension('2.5.29.17') as x509.SubjectAlternativeNameExtension | null
+      const found = others?.names.items.map(({ value }) => value) ?? []
+      const common = asked.subjectName.getField('CN').filter(name => !names.includes(name))
+      if (!(await asked.verify())) throw new Error('is not signed with its key')
+      if (common.length > 0 || found.join() !== names.join()) throw new Error('asks for other names')
+      const extensions = [
+        new x509.SubjectAlternativeNameExtension(names.map(value => ({ type: 'dns' as const, value }))),
+      ]
+      const publicKey = (await asked.publicKey.export()) as webcrypto.CryptoKey
+      return `${(await sign('', publicKey, expires, extensions)).toString('pem')}\n`
+    },
     async delegate(name) {
       const keys = await cryptoKeys(newKey())
       const extensions = [new x509.BasicConstraintsExtension(true, undefined, true)]
@@ -101,14 +116,18 @@ function validity(expires: number) {
 async function cryptoKeys(
   key: KeyObject,
 ): Promise<{ privateKey: webcrypto.CryptoKey; publicKey: webcrypto.CryptoKey }> {
-  const curve = { name: 'ECDSA', namedCurve: 'P-256' }
   const { subtle } = webcrypto
-  const privateKey = await subtle.importKey('pkcs8', key.export({ type: 'pkcs8', format: 'der' }), curve, true, [
-    'sign',
-  ])
-  const { d: _private, key_ops: _operations, ...jwk } = await subtle.exportKey('jwk', privateKey)
-  const publicKey = await subtle.importKey('jwk', { ...jwk, key_ops: ['verify'] }, curve, true, ['verify'])
+  const how = algorithms[key.asymmetricKeyType ?? ''] ?? { name: 'ECDSA', namedCurve: 'P-256' }
+  const own = key.export({ type: 'pkcs8', format: 'der' })
+  const open = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  const privateKey = await subtle.importKey('pkcs8', own, how, true, ['sign'])
+  const publicKey = await subtle.importKey('spki', open, how, true, ['verify'])
   return { privateKey, publicKey }
+}
+
+const algorithms: Readonly<Record<string, webcrypto.RsaHashedImportParams | webcrypto.Algorithm>> = {
+  rsa: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  ed25519: { name: 'Ed25519' },
 }
 
 function pem(key: KeyObject): string {

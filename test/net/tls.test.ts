@@ -1,6 +1,6 @@
 // The certificate a service makes for itself, and which certificate a client gets.
 
-import { X509Certificate } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import { selfSigned } from '#net/self-signed.ts'
 import { TlsStore, type TlsVersion } from '#net/tls.ts'
+import { openAuthority } from './authority.ts'
 import { Wire } from './wire.ts'
 
 let folder: string
@@ -116,6 +117,40 @@ describe('the store', () => {
     tls.remove('A.teal.test')
     expect(await nameFor(at, 'a.teal.test')).toBe('default.test')
     expect(tls.pair('x.wild.test').cert).toBe((await own('wild.test')).cert)
+  })
+
+  test('gives a name its certificate whatever kinds of key it and the default have', async () => {
+    const root = await openAuthority()
+    const keys = {
+      ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+      ed: generateKeyPairSync('ed25519').privateKey,
+      rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+    }
+    const pair = (name: string, key: KeyObject) => root.issue({ commonName: name, names: [name], key })
+    const seen: string[] = []
+    for (const [own, key] of Object.entries(keys)) {
+      const tls = new TlsStore(await pair(`default-${own}`, key))
+      for (const [kind, other] of Object.entries(keys)) {
+        const { key, cert } = await pair(`${kind}.test`, other)
+        tls.update(`${kind}.test`, key, cert)
+      }
+      const at = await serve(tls)
+      for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+        for (const servername of ['ec.test', 'ed.test', 'rsa.test', 'other.test']) {
+          const wire = await Wire.openTls(at, { servername, maxVersion })
+          seen.push(`${own} ${maxVersion} ${servername}: ${wire.tls.getPeerCertificate().subject.CN}`)
+          wire.close()
+        }
+      }
+      await listener?.close()
+    }
+    const wanted = Object.keys(keys).flatMap(own =>
+      ['TLSv1.2', 'TLSv1.3'].flatMap(version => [
+        ...['ec.test', 'ed.test', 'rsa.test'].map(name => `${own} ${version} ${name}: ${name}`),
+        `${own} ${version} other.test: default-${own}`,
+      ]),
+    )
+    expect(seen).toEqual(wanted)
   })
 
   test('replaces a certificate while listening; a bad one changes nothing', async () => {

@@ -34,7 +34,7 @@ export const coverageRules: readonly Rule[] = [
       const names = declared(
         project,
         'src/config/keys.ts',
-        /\b(\w+): (?:flag|count|port|duration|size|choice|words|secret|path|hostname|address|url|list)\(/g,
+        /\b(\w+): (?:flag|count|port|duration|size|choice|words|secret|path|hostname|address|socket|url|list)\(/g,
       )
       const text = codeOf(project, path => isProgram(path) && !path.startsWith('src/config'))
       return names.filter(({ name }) => !new RegExp(`\\b${name}\\b`).test(text)).map(finding('is read nowhere'))
