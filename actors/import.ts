@@ -10,7 +10,7 @@ import type { Bodies, Received } from '#store/blobs.ts'
 import { resolveLogin } from '#store/directory.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Sequence } from '#store/sequence.ts'
-import { missingKeys } from '#store/transfer.ts'
+import { isImported, missingKeys } from '#store/transfer.ts'
 import { importedInsert } from '#store/transfer-writes.ts'
 import { findUser } from '#store/users.ts'
 import { prepare } from './prepare.ts'
@@ -105,7 +105,7 @@ export class Importer {
   async #store(user: string, item: ImportItem, received: Received): Promise<Imported> {
     try {
       const { mailbox, source, key, flags, keywords } = item
-      if ((await this.missing(user, mailbox, source, [key])).length === 0) return 'known'
+      if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
       const prepared = await prepare(received, this.#options.sequence)
       await this.#options.system.door(user).run(appendMessage, {
         ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },

@@ -15,6 +15,7 @@ import { deliverySection } from './section/delivery.ts'
 import { diskSection } from './section/disk.ts'
 import { httpSection } from './section/http.ts'
 import { imapSection } from './section/imap.ts'
+import { importSection } from './section/import.ts'
 import { loginSection } from './section/login.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
@@ -29,6 +30,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   delivery: deliverySection,
   smtp: smtpSection,
   disk: diskSection,
+  import: importSection,
   webhooks: webhooksSection,
   updates: updatesSection,
   filters: filtersSection,

@@ -7,6 +7,8 @@ export interface Plan {
   readonly ms: number
   /** Messages of the realistic mixture. */
   readonly mixed: number
+  /** Messages of a Maildir that is moved in. */
+  readonly imported: number
   /** Milliseconds a service is left alone before its idle memory is read. */
   readonly idleMs: number
   /** Users that log in once each while nobody knows their passwords yet. */
@@ -15,5 +17,12 @@ export interface Plan {
   readonly peers: boolean
 }
 
-export const fullPlan: Plan = { ms: 6000, mixed: 10_000, idleMs: 15_000, coldLogins: 500, peers: false }
-export const quickPlan: Plan = { ms: 1000, mixed: 500, idleMs: 5000, coldLogins: 100, peers: false }
+export const fullPlan: Plan = {
+  ms: 6000,
+  mixed: 10_000,
+  imported: 100_000,
+  idleMs: 15_000,
+  coldLogins: 500,
+  peers: false,
+}
+export const quickPlan: Plan = { ms: 1000, mixed: 500, imported: 20_000, idleMs: 5000, coldLogins: 100, peers: false }

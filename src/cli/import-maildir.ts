@@ -4,13 +4,11 @@
 // everything odd is named and passed over. Names are held for one folder at a time and messages for some calls, so memory
 // does not grow with the number of messages. Running it again moves only what is missing.
 
-import { constants } from 'node:fs'
-import { type FileHandle, lstat, open, opendir, readdir, readFile } from 'node:fs/promises'
+import { lstat, opendir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { LineEnds } from '#mail/line-end.ts'
 import {
   internalDate,
   maildirFolder,
@@ -21,6 +19,7 @@ import {
 } from '#mail/maildir.ts'
 import { type ImportOptions, runImports, type Source } from './import.ts'
 import { Load, type LoadItem, type Tally } from './load.ts'
+import { MailFiles } from './maildir-file.ts'
 import { withConfig } from './options.ts'
 import type { Progress } from './print.ts'
 import type { Reach } from './reach.ts'
@@ -122,6 +121,7 @@ interface Named {
 class FolderImport {
   readonly #options: FolderOptions
   readonly #load: Load
+  readonly #files = new MailFiles()
 
   constructor(options: FolderOptions) {
     this.#options = options
@@ -141,7 +141,7 @@ class FolderImport {
     await this.#load.end()
   }
 
-  /** Asks which of these are missing, and moves them: some are read while others are sent. */
+  /** Asks which of these are missing, and moves them: some are read while others are stored. */
   async #some(folder: string, names: readonly string[]): Promise<void> {
     const { to, user, mailbox, tally, progress } = this.#options
     const byKey = new Map<string, Named>()
@@ -156,82 +156,36 @@ class FolderImport {
     const { keys } = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)
     tally.known += byKey.size - keys.length
     progress.add(byKey.size - keys.length)
-    for (let at = 0; at < keys.length; at += transfer.readingMax) {
-      const some = keys.slice(at, at + transfer.readingMax).flatMap(key => byKey.get(key) ?? [])
-      for (const item of await Promise.all(some.map(named => this.#read(named)))) {
-        if (item !== null) await this.#load.add(item)
-      }
+    const wanted = keys.flatMap(key => byKey.get(key) ?? [])
+    for await (const [{ file, name }, read] of this.#files.read(wanted)) {
+      if ('odd' in read) this.#odd(file, read.odd)
+      else if ('lost' in read) this.#lost(file, read.lost)
+      else
+        await this.#load.add({ ...this.#described(file, name, read.changed), size: read.size, content: read.content })
     }
   }
 
-  #odd(file: string, what: string): null {
+  #odd(file: string, what: string): void {
     this.#options.tally.skipped += 1
     this.#options.progress.note(`${file}: ${what}, passed over`)
     this.#options.progress.add(1)
-    return null
   }
 
-  #lost(file: string, what: string): null {
+  #lost(file: string, what: string): void {
     this.#options.tally.failed += 1
     this.#options.progress.note(`${file}: ${what}`)
     this.#options.progress.add(1)
-    return null
   }
 
-  async #read({ file, name }: Named): Promise<LoadItem | null> {
-    let handle: FileHandle | undefined
-    try {
-      // Neither through a link nor waiting for a pipe.
-      const found = await lstat(file)
-      if (!found.isFile()) return this.#odd(file, 'is no regular file')
-      if (found.size === 0) return this.#odd(file, 'is empty')
-      if (found.size > this.#bytesMax) return this.#lost(file, 'is larger than a message may be')
-      handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-      const { unique, flags, keywords, letters, delivered } = parseMaildirName(name)
-      const words = [...letters].flatMap(letter => this.#options.keywords.get(letter) ?? [])
-      const { dates } = this.#options
-      const idate =
-        dates === 'header' ? null : dates === 'file' ? found.mtimeMs : internalDate(found.mtimeMs, delivered)
-      const item = {
-        ...{ key: unique, name: file, flags, keywords: [...new Set([...keywords, ...words])] },
-        idate: idate === null ? null : Math.round(idate),
-      }
-      if (found.size <= transfer.wholeBytesMax) {
-        const content = new LineEnds().mend(await handle.readFile())
-        return content.length === 0 ? this.#odd(file, 'is empty') : { ...item, size: content.length, content }
-      }
-      return { ...item, ...(await streamed(file, handle)) }
-    } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException
-      // Another program has moved it meanwhile: the next run finds it.
-      return this.#lost(file, code === 'ENOENT' ? 'has gone' : `cannot be read (${code || String(error)})`)
-    } finally {
-      await handle?.close()
-    }
+  /** What the name and the time of a file say of its message. */
+  #described(file: string, name: string, changed: number): Omit<LoadItem, 'size' | 'content'> {
+    const { unique, flags, keywords, letters, delivered } = parseMaildirName(name)
+    const words = [...letters].flatMap(letter => this.#options.keywords.get(letter) ?? [])
+    const { dates } = this.#options
+    const at = dates === 'header' ? null : dates === 'file' ? changed : internalDate(changed, delivered)
+    const idate = at === null ? null : Math.round(at)
+    return { key: unique, name: file, flags, keywords: [...new Set([...keywords, ...words])], idate }
   }
-
-  readonly #bytesMax = limits.body.messageBytesMax
-}
-
-/** A large message: read once for its size, and again when it is sent. */
-async function streamed(file: string, handle: FileHandle): Promise<Pick<LoadItem, 'size' | 'content'>> {
-  let size = 0
-  const ends = new LineEnds()
-  for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: limits.body.chunkBytes })) {
-    size += piece.length + ends.count(piece)
-  }
-  async function* content(): AsyncGenerator<Buffer> {
-    const again = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
-    const mending = new LineEnds()
-    let sent = 0
-    for await (const piece of again.createReadStream({ highWaterMark: limits.body.chunkBytes })) {
-      const mended = mending.mend(piece)
-      sent += mended.length
-      yield mended
-    }
-    if (sent !== size) throw new Fault('InputValidationError', { text: `${file} was changed while it was read` })
-  }
-  return { size, content }
 }
 
 /** Names in a folder; none where it is not there. */

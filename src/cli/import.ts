@@ -4,6 +4,7 @@
 // A pair that breaks off does not stop the others; asked again, only what is missing is moved.
 
 import { Fault } from '#lib/fault.ts'
+import { collectGarbage } from '#lib/heap.ts'
 import { limits } from '#lib/limits.ts'
 import { newTally, type Tally } from './load.ts'
 import { type ConfigOptions, configFrom } from './options.ts'
@@ -54,6 +55,7 @@ export async function runImports(
   })
   for (const { source } of named) await source.check()
   const to = await reach(config)
+  if (to.own) collectGarbage()
   try {
     const jobs = await resolved(to, named)
     const progress = new Progress('messages', options.json === true)

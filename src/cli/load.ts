@@ -1,5 +1,6 @@
 // Sending messages to whoever holds the data directory, for every kind of import: many in a call, some calls at once for
-// each folder, memory bounded by both. A busy answer is tried again; what one message meets is reported and passed over.
+// each folder. Messages are copied into a few buffers that are used again and again, so memory is those buffers, however
+// many messages there are. A busy answer is tried again; what one message meets is reported and passed over.
 //
 // Nothing here reads a source or knows its format.
 
@@ -11,6 +12,9 @@ import type { Reach } from './reach.ts'
 
 const { transfer } = limits
 
+/** Of one buffer: a batch and the lines before its messages. */
+const bufferBytes = transfer.batchBytes + transfer.headBytesMax
+
 export interface LoadItem {
   /** The name the message has at its source. */
   readonly key: string
@@ -21,6 +25,7 @@ export interface LoadItem {
   readonly idate: number | null
   /** Bytes in all. */
   readonly size: number
+  /** May change as soon as `Load.add` has resolved. */
   readonly content: Buffer | (() => AsyncIterable<Buffer>)
 }
 
@@ -41,6 +46,14 @@ export function newTally(): Tally {
 
 type Result = 'imported' | 'known' | { readonly error: string }
 
+/** One call: messages that go together, and how to send them, as often as need be. */
+interface Batch {
+  readonly items: { name: string; size: number }[]
+  /** Bytes held in memory until it is answered. */
+  readonly held: number
+  body(): Uint8Array | AsyncIterable<Buffer>
+}
+
 /** Sends messages into one folder of one account. */
 export class Load {
   readonly #to: Reach
@@ -48,8 +61,12 @@ export class Load {
   readonly #tally: Tally
   readonly #progress: Progress
   readonly #calls = new Set<Promise<void>>()
-  #batch: LoadItem[] = []
-  #bytes = 0
+  /** Buffers that no call uses. */
+  readonly #free: Buffer[] = []
+  #buffer: Buffer | undefined
+  #filled = 0
+  #items: Batch['items'] = []
+  #held = 0
   #failure: unknown
 
   constructor(to: Reach, place: { user: string; mailbox: string; source: string }, tally: Tally, progress: Progress) {
@@ -60,12 +77,17 @@ export class Load {
     this.#progress = progress
   }
 
-  /** Takes a message; resolves when there is room for the next. */
+  /** Takes a message; resolves when there is room for the next. @throws what ended a call */
   async add(item: LoadItem): Promise<void> {
-    if (this.#batch.length > 0 && this.#bytes + item.size > transfer.batchBytes) await this.#flush()
-    this.#batch.push(item)
-    this.#bytes += item.size
-    if (this.#batch.length >= transfer.batchMessages || this.#bytes >= transfer.batchBytes) await this.#flush()
+    const { name, size, content } = item
+    const head = headOf(item)
+    if (!Buffer.isBuffer(content) || head.length + size > bufferBytes) return this.#alone(item, head)
+    if (this.#filled + head.length + size > bufferBytes) await this.#flush()
+    this.#buffer ??= this.#free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
+    this.#filled += head.copy(this.#buffer, this.#filled)
+    this.#filled += content.copy(this.#buffer, this.#filled)
+    this.#items.push({ name, size })
+    if (this.#items.length >= transfer.batchMessages || this.#filled >= transfer.batchBytes) await this.#flush()
   }
 
   /** Resolves when everything is stored. @throws what ended a call */
@@ -75,27 +97,48 @@ export class Load {
     if (this.#failure !== undefined) throw this.#failure
   }
 
+  /** A message that is too large to wait for others. */
+  async #alone({ name, size, content }: LoadItem, head: Buffer): Promise<void> {
+    await this.#flush()
+    const held = Buffer.isBuffer(content) ? size : 0
+    await this.#start({ items: [{ name, size }], held, body: () => pieces(head, content) })
+  }
+
   async #flush(): Promise<void> {
-    while (this.#calls.size >= transfer.callsMax) await Promise.race(this.#calls)
+    const buffer = this.#buffer
+    if (buffer === undefined) return
+    const bytes = buffer.subarray(0, this.#filled)
+    const batch = { items: this.#items, held: bytes.length, body: () => bytes }
+    this.#buffer = undefined
+    this.#filled = 0
+    this.#items = []
+    await this.#start(batch, buffer)
+  }
+
+  async #start(batch: Batch, buffer?: Buffer): Promise<void> {
+    const full = () => this.#calls.size >= transfer.callsMax || this.#held + batch.held > transfer.heldBytesMax
+    while (this.#calls.size > 0 && full()) await Promise.race(this.#calls)
     if (this.#failure !== undefined) throw this.#failure
-    const batch = this.#batch
-    if (batch.length === 0) return
-    this.#batch = []
-    this.#bytes = 0
+    this.#held += batch.held
     const call: Promise<void> = this.#send(batch)
+      .then(() => {
+        if (buffer !== undefined) this.#free.push(buffer)
+      })
       .catch(error => {
         this.#failure ??= error
       })
-      .finally(() => this.#calls.delete(call))
+      .finally(() => {
+        this.#held -= batch.held
+        this.#calls.delete(call)
+      })
     this.#calls.add(call)
   }
 
-  async #send(batch: readonly LoadItem[]): Promise<void> {
+  async #send({ items, body }: Batch): Promise<void> {
     for (let wait = transfer.retryMsMin; ; wait *= 2) {
       try {
-        const body = batch.every(({ content }) => Buffer.isBuffer(content)) ? whole(batch) : pieces(batch)
-        const { results } = await this.#to.send<{ results: Result[] }>(this.#path, body)
-        this.#count(batch, results)
+        const { results } = await this.#to.send<{ results: Result[] }>(this.#path, body())
+        this.#count(items, results)
         return
       } catch (error) {
         const busy = error instanceof Fault && (error.code === 'Overloaded' || error.code === 'TimedOut')
@@ -105,8 +148,8 @@ export class Load {
     }
   }
 
-  #count(batch: readonly LoadItem[], results: readonly Result[]): void {
-    for (const [index, item] of batch.entries()) {
+  #count(items: Batch['items'], results: readonly Result[]): void {
+    for (const [index, item] of items.entries()) {
       const result = results[index]
       if (result === 'imported') {
         this.#tally.imported += 1
@@ -117,7 +160,7 @@ export class Load {
         this.#progress.note(`${item.name}: ${result?.error ?? 'no answer'}`)
       }
     }
-    this.#progress.add(batch.length)
+    this.#progress.add(items.length)
   }
 }
 
@@ -125,14 +168,8 @@ function headOf({ key, size, flags, keywords, idate }: LoadItem): Buffer {
   return Buffer.from(`${JSON.stringify({ key, size, flags, keywords, idate })}\n`)
 }
 
-function whole(batch: readonly LoadItem[]): Buffer {
-  return Buffer.concat(batch.flatMap(item => [headOf(item), item.content as Buffer]))
-}
-
-async function* pieces(batch: readonly LoadItem[]): AsyncGenerator<Buffer> {
-  for (const item of batch) {
-    yield headOf(item)
-    if (Buffer.isBuffer(item.content)) yield item.content
-    else yield* item.content()
-  }
+async function* pieces(head: Buffer, content: LoadItem['content']): AsyncGenerator<Buffer> {
+  yield head
+  if (Buffer.isBuffer(content)) yield content
+  else yield* content()
 }

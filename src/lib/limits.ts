@@ -614,7 +614,9 @@ export const limits = {
     batchMessages: 100,
     batchBytes: 512 * kib,
     /** Calls under way for one account: one is read while another is stored. */
-    callsMax: 3,
+    callsMax: 2,
+    /** Bytes of messages that one account's calls under way hold; a message larger than this goes when no other does. */
+    heldBytesMax: 8 * mib,
     /** Messages being stored at once for one call. */
     storingMax: 32,
     /** Calls of one command under way at once. */
@@ -628,8 +630,11 @@ export const limits = {
     retryMsMax: 60 * second,
     /** A message up to this size is read at once; a larger one streams. */
     wholeBytesMax: 1 * mib,
-    /** Files of a Maildir read at once for each account. */
+    /** Files of a Maildir looked at together, and fetched side by side from a slow disk. */
     readingMax: 8,
+    /** Time that reading a file takes where the disk is slow, and bytes of it that are fetched ahead. */
+    slowFileMs: 1,
+    fetchBytes: 128 * kib,
     /** A whole export, and one record of it. */
     exportBytesMax: 16 * 1024 * mib,
     recordBytesMax: 32 * mib,
@@ -718,11 +723,6 @@ export const limits = {
     namesMax: 1000,
     descriptionLengthMax: 255,
   },
-  /** Keys that sign outgoing mail. */
-  dkim: {
-    keysMax: 100_000,
-    rsaBits: 2048,
-    rsaBitsMin: 1024,
   /** Fetching certificates by ACME (jobs/acme.ts). */
   acme: {
     /** Wait after the first, second, ... failure in a row, up to a fifth of it more at random; the last one repeats. Of the
@@ -763,6 +763,11 @@ export const limits = {
     headBytesMax: 8 * kib,
     headMs: 10 * second,
   },
+  /** Keys that sign outgoing mail. */
+  dkim: {
+    keysMax: 100_000,
+    rsaBits: 2048,
+    rsaBitsMin: 1024,
     /** A signature takes some 5 ms of the main loop at this size. */
     rsaBitsMax: 4096,
     /** Opened keys that are kept. */

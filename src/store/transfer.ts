@@ -21,6 +21,12 @@ export function missingKeys(read: Reader, mailbox: number, source: string, keys:
     .map(([key]) => key)
 }
 
+/** Whether a message was moved into the folder with this id. */
+export function isImported(read: Reader, mailbox: string, source: string, key: string): boolean {
+  const text = `SELECT 1 FROM imported WHERE mailbox = (SELECT num FROM mailbox WHERE id = ?) AND source = ? AND key = ?`
+  return read.one(text, mailbox, source, key) !== undefined
+}
+
 checkParts.push({
   rules: [
     {

@@ -7,6 +7,7 @@
 import { Type } from 'typebox'
 import type { Imported, Importer, ImportItem } from '#actors/import.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { keepHeapSmall } from '#lib/heap.ts'
 import { limits } from '#lib/limits.ts'
 import { isKeyword, systemFlags } from '#mail/flags.ts'
 import { checkPath } from '#mail/path.ts'
@@ -100,27 +101,40 @@ export function controlEndpoints({ importer, messageBytesMax }: ControlDeps) {
       'TimedOut',
     ],
     async run({ input, request }) {
-      const { user, mailbox } = input
-      const results: Promise<Imported | { error: string; code: string }>[] = []
-      const records = new Records(request.stream())
-      for (;;) {
-        const head = await records.head()
-        if (head === null) break
-        const { size, ...item } = readHead(head)
-        const intake = importer.intake(messageBytesMax)
-        try {
-          for await (const chunk of records.bytes(size)) await intake.write(chunk)
-        } catch (error) {
-          await intake.abort()
-          throw error
-        }
-        const received = await intake.finish()
-        results.push(importer.store(user, { ...item, mailbox, source: input.source }, received).catch(refusal))
-        if (results.length % transfer.storingMax === 0) await Promise.all(results)
+      const release = keepHeapSmall()
+      try {
+        return { results: await take(input, request.stream()) }
+      } finally {
+        release()
       }
-      return { results: await Promise.all(results) }
     },
   })
+
+  /** Takes messages in as they come: what each met, in their order. */
+  async function take(to: { user: string; mailbox: string; source: string }, chunks: AsyncIterable<Buffer>) {
+    const { user, mailbox, source } = to
+    const results: Promise<Imported | { error: string; code: string }>[] = []
+    const records = new Records(chunks)
+    for (;;) {
+      const head = await records.head()
+      if (head === null) break
+      const { size, ...item } = readHead(head)
+      const intake = importer.intake(messageBytesMax)
+      try {
+        for await (const chunk of records.bytes(size)) await intake.write(chunk)
+      } catch (error) {
+        await intake.abort()
+        throw error
+      }
+      const received = await intake.finish()
+      const stored = importer.store(user, { ...item, mailbox, source }, received).catch(refusal)
+      // Heard of when all are awaited, which may be after it failed.
+      stored.catch(() => {})
+      results.push(stored)
+      if (results.length % transfer.storingMax === 0) await Promise.all(results)
+    }
+    return Promise.all(results)
+  }
 
   return [accounts, folder, missing, messages]
 }
