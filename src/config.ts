@@ -258,6 +258,10 @@ function checkAcme(
   if (!acme.termsAgreed) {
     refuse('tls.acme.termsAgreed', `must be true: nothing is fetched before the terms of ${server} are agreed to`)
   }
+  if (acme.bindingKeyId !== '' && acme.bindingKey === '') {
+    refuse('tls.acme.bindingKeyId', 'needs tls.acme.bindingKey beside it')
+  }
+  if (!/^[A-Za-z0-9+/_-]*=*$/.test(acme.bindingKey)) refuse('tls.acme.bindingKey', 'must be in base64')
   if (acme.email !== '' && !/^[^\s@,?]+@[^\s@,?]+$/.test(acme.email)) refuse('tls.acme.email', 'must be a mail address')
   if (acme.names.length > limits.acme.namesMax) {
     refuse('tls.acme.names', `must not have more than ${limits.acme.namesMax} names`)

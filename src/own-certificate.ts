@@ -31,17 +31,18 @@ export interface OwnCertificate {
 }
 
 export async function openOwnCertificate({ config, log }: Core, closers: Closers): Promise<OwnCertificate> {
-  const own = await ownCertificate(config)
   const sinks: DefaultSink[] = []
-  if (own.chosen) {
+  const { cert, key } = config.tls
+  if (cert !== '' && key !== '') {
     const renew = (pair: KeyPair) => {
       secureContext(pair, config.tls.minVersion)
       for (const sink of sinks) sink.update([''], pair.key, pair.cert)
       log.info('the certificate in tls.cert was renewed')
     }
     const refused = (error: unknown) => log.warn({ error }, 'the certificate in tls.cert was not taken')
-    const watch = watchPair(config.tls, renew, refused)
+    // Before the files are read, so that no change falls between.
+    const watch = watchPair({ cert, key }, renew, refused)
     closers.add(() => watch.close())
   }
-  return { ...own, follow: sink => void sinks.push(sink) }
+  return { ...(await ownCertificate(config)), follow: sink => void sinks.push(sink) }
 }

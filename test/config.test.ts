@@ -264,6 +264,12 @@ describe('ACME', () => {
     expect(found({ ...good, names: [] }, { hostname: 'mx' })[0]).toMatch(/'tls\.acme\.names' must be set.* mx$/)
     expect(found({ ...good, directory: '' })[0]).toMatch(/'tls\.acme\.directory' must be set/)
     expect(found({ ...good, email: 'admin' })[0]).toMatch(/'tls\.acme\.email' must be a mail address/)
+    const bound = { ...good, bindingKeyId: 'me', bindingKey: 'c2VjcmV0LXNlY3JldC1zZWNyZXQ' }
+    expect(found(bound)).toEqual([])
+    expect(found({ ...bound, bindingKey: '' })[0]).toMatch(/'tls\.acme\.bindingKeyId' needs tls\.acme\.bindingKey/)
+    expect(found({ ...bound, bindingKey: 'no base64 is this' })[0]).toMatch(
+      /'tls\.acme\.bindingKey' must be in base64$/,
+    )
     const many = Array.from({ length: 101 }, (_, index) => `n${index}.example.com`)
     expect(found({ ...good, names: many })[0]).toMatch(/'tls\.acme\.names' must not have more/)
   })

@@ -93,6 +93,11 @@ export const keys = {
       ),
       ca: path('', 'Certificates in PEM to trust for the directory instead of the public ones'),
       email: words('', 'Address the ACME server may write to'),
+      bindingKeyId: words(
+        '',
+        'Name of the key that binds to an account the ACME server knows already, where it wants one',
+      ),
+      bindingKey: secret(16, 'That key, in base64 (external account binding)'),
       termsAgreed: flag(false, "Whether the ACME server's terms of service are agreed to; needed"),
       names: list([], 'Names that each get a certificate; unset: hostname', notFetched),
       renewDays: count(

@@ -13,13 +13,13 @@ import type { CertificateDoor } from '#actors/certificate.ts'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { parsePrivateKey } from '#lib/secret/private-key.ts'
-import { AcmeRefusal, AcmeSession, certificateRequest, type Order } from '#net/acme.ts'
+import { type AcmeBinding, AcmeRefusal, AcmeSession, certificateRequest, type Order } from '#net/acme.ts'
 import { type Certificate, readCertificate } from '#net/certificate.ts'
 import type { AcmeRow } from '#store/acme.ts'
 
 export type KeyType = 'ec256' | 'ec384' | 'rsa2048' | 'rsa4096'
 
-export interface AcmeServer {
+export interface AcmeServer extends AcmeBinding {
   readonly directory: string
   readonly email: string
   readonly termsAgreed: boolean
@@ -113,7 +113,7 @@ export class AcmeOrders {
 
   #session({ key, url }: AcmeAccount, signal: AbortSignal): AcmeSession {
     const { directory, userAgent, agent } = this.#server
-    return new AcmeSession({ agent: agent(), directory, key, account: url, userAgent, signal })
+    return new AcmeSession({ agent: agent(), directory, key, account: url, binding: this.#server, userAgent, signal })
   }
 }
 

@@ -9,6 +9,7 @@ import assert from 'node:assert'
 import type { Authorization, Client, Order } from 'acme-client'
 import type { Agent } from 'undici'
 import { after, now, sleep } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { acmeClient } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import type { Challenges } from './challenges.ts'
@@ -26,6 +27,7 @@ export type AcmeFailure =
   | 'rateLimited'
   | 'rejected'
   | 'server'
+  | 'store'
 
 /** What an ACME server said instead of yes. */
 export class AcmeRefusal extends Error {
@@ -48,7 +50,13 @@ export class AcmeRefusal extends Error {
 
 /** The word for whatever ended an attempt. */
 export function acmeFailure(error: unknown): AcmeFailure {
+  if (error instanceof Fault) return 'store'
   return error instanceof AcmeRefusal ? error.word : outwardFailure(error)
+}
+
+export interface AcmeBinding {
+  readonly bindingKeyId: string
+  readonly bindingKey: string
 }
 
 export interface AcmeSessionOptions {
@@ -59,6 +67,8 @@ export interface AcmeSessionOptions {
   readonly key: string
   /** Null where the account is not known to the server yet. */
   readonly account: string | null
+  /** Binds a new account to one that the server knows (RFC 8555 7.3.4), where the id is not empty; the key in base64. */
+  readonly binding: AcmeBinding
   readonly userAgent: string
   readonly signal: AbortSignal
 }
@@ -71,10 +81,12 @@ export class AcmeSession {
 
   constructor(options: AcmeSessionOptions) {
     this.#options = options
-    const { directory, key, account } = options
+    const { directory, key, account, binding } = options
+    const external = { kid: binding.bindingKeyId, hmacKey: binding.bindingKey }
     this.#client = new (acmeClient().Client)({
       ...{ directoryUrl: directory, accountKey: key },
       ...(account !== null && { accountUrl: account }),
+      ...(external.kid !== '' && { externalAccountBinding: external }),
     })
     const { http } = this.#client as unknown as { http?: { request?: unknown } }
     assert(typeof http?.request === 'function', 'acme-client makes its calls in a way of its own')

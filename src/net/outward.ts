@@ -71,7 +71,7 @@ export interface AgentOptions {
   readonly connectionsMax: number
   /** Bytes of a response body before it is cut off with an error. */
   readonly answerBytesMax: number
-  /** Certificates to trust besides the built-in ones, for tests. */
+  /** Certificates to trust instead of the built-in ones, in PEM. */
   readonly ca?: string
 }
 

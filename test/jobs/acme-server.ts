@@ -1,7 +1,7 @@
 // A small ACME server for tests (RFC 8555): checks signatures, nonces and requests, reads challenges over HTTP as a real one
 // does, and issues with an authority of its own. It can be made to refuse, to wait, to forget and to go away.
 
-import { createHash, createPublicKey, type JsonWebKey, verify, X509Certificate } from 'node:crypto'
+import { createHash, createHmac, createPublicKey, type JsonWebKey, verify, X509Certificate } from 'node:crypto'
 import { request as get, type IncomingMessage } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -71,6 +71,8 @@ export class AcmeServer {
   refuse: (call: string, name: string) => Refusal | undefined = () => undefined
   /** Waited for before a challenge is read, or a certificate made. */
   hold: (call: string) => Promise<void> = async () => {}
+  /** The key that new accounts have to be bound with, in base64url, by its id. */
+  binding: { id: string; key: string } | undefined
   /** The name that is certified instead of the one that was asked for. */
   other: string | undefined
   readonly #issuer: Authority
@@ -191,9 +193,24 @@ export class AcmeServer {
     const id = createHash('sha256').update(key).digest('hex').slice(0, 16)
     const url = `${this.#base}/account/${id}`
     if (payload?.termsOfServiceAgreed !== true) throw problem('userActionRequired', 403)
+    if (this.binding !== undefined) this.#bound(payload.externalAccountBinding, key)
     const known = this.accounts.has(url)
     if (!known) this.accounts.set(url, { jwk, contact: payload.contact })
     return { status: known ? 200 : 201, body: { status: 'valid' }, headers: { location: url } }
+  }
+
+  /** Whether the key of an account is signed with the one that was given out for it (RFC 8555 7.3.4). */
+  #bound(given: unknown, key: string): void {
+    const { protected: head = '', payload = '', signature } = (given ?? {}) as Record<string, string>
+    if (head === '') throw problem('externalAccountRequired', 403)
+    const { id = '', key: secret = '' } = this.binding ?? {}
+    const right = createHmac('sha256', Buffer.from(secret, 'base64url'))
+      .update(`${head}.${payload}`)
+      .digest('base64url')
+    const { alg, kid, url } = JSON.parse(Buffer.from(head, 'base64url').toString('utf8'))
+    const same = Buffer.from(payload, 'base64url').toString('utf8') === key
+    const good = alg === 'HS256' && kid === id && url === `${this.#base}/newAccount` && same && signature === right
+    if (!good) throw problem('unauthorized', 403)
   }
 
   #account(url: string, payload: Signed['payload']): Answer {

@@ -10,6 +10,7 @@ import type { ConfigPart } from '#config'
 import { now, shiftClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { startTeal, type Teal } from '#service'
+import { startChild } from '../child.ts'
 import { openAuthority } from '../net/authority.ts'
 import { Wire } from '../net/wire.ts'
 import { accessTo, type Body } from '../running.ts'
@@ -144,6 +145,16 @@ describe('a first certificate', () => {
     expect(metrics).toMatch(/certificate_expires_seconds\{name="mail\.teal\.test"\} \d{10}/)
     expect(metrics).toContain('acme_attempts_total{result="issued"} 2')
     expect(metrics).toContain('acme_failures{name="mail.teal.test"} 0')
+  })
+
+  test('comes from a server that wants accounts bound to what it knows already', async () => {
+    server.binding = { id: 'customer 7', key: Buffer.from('a key of thirty-two bytes or so.').toString('base64url') }
+    await start()
+    expect((await failed(1)).failure).toBe('account')
+    await teal.close()
+    await start({ bindingKeyId: server.binding.id, bindingKey: server.binding.key })
+    pass(13 * minute)
+    await inUse()
   })
 
   test('is made with answers that take their time', async () => {
@@ -290,6 +301,23 @@ describe('a server that refuses', () => {
     await inUse(2)
   })
 
+  test('that never comes to an end is left in time, and the order kept', async () => {
+    const most = limits.acme as { attemptMs: number }
+    const { attemptMs } = most
+    most.attemptMs = 1500
+    server.processing = Number.POSITIVE_INFINITY
+    try {
+      await start()
+      expect(await failed(1)).toMatchObject({ failure: 'late', url: expect.stringContaining('/order/') })
+    } finally {
+      most.attemptMs = attemptMs
+    }
+    server.processing = 0
+    pass(13 * minute)
+    await inUse()
+    expect(server.orders.size).toBe(1)
+  })
+
   test('that has forgotten the account gets it again', async () => {
     await start()
     await inUse()
@@ -361,6 +389,32 @@ describe('a restart', () => {
     expect(server.count('finalize')).toBe(1)
   })
 
+  test('after it was killed goes on as well, with the names and the account it had', async () => {
+    let free = () => {}
+    const held = new Promise<void>(resolve => {
+      free = resolve
+    })
+    server.hold = async name => (name === 'challenge' ? held : undefined)
+    const env = {
+      TEAL_HOSTNAME: hostname,
+      TEAL_NETWORK_ALLOW_PRIVATE: '127.0.0.0/8',
+      TEAL_TLS_ACME_ENABLED: 'true',
+      TEAL_TLS_ACME_TERMS_AGREED: 'true',
+      TEAL_TLS_ACME_DIRECTORY: server.directory,
+      TEAL_TLS_ACME_CA: trusted,
+      TEAL_TLS_ACME_HTTP: '127.0.0.1:0',
+    }
+    const child = await startChild(dataDir, env)
+    await expect.poll(() => server.count('challenge'), patience).toBe(1)
+    await child.end('SIGKILL')
+    await start({ http: '127.0.0.1:0' })
+    await expect.poll(() => server.count('challenge'), patience).toBe(2)
+    free()
+    await inUse()
+    expect(server.orders.size).toBe(1)
+    expect(server.accounts.size).toBe(1)
+  })
+
   test('with an order that the server has lost begins another one', async () => {
     server.refuse = name => (name === 'finalize' ? { status: 503, type: 'serverInternal', retryAfter: '7' } : undefined)
     await start()
@@ -419,6 +473,18 @@ describe('the API', () => {
       expect([servername, status, Object.keys(body.details)]).toEqual([servername, 400, ['servername']])
     }
     expect((await call('GET', '/certs')).body.total).toBe(1)
+  })
+
+  test('leaves wildcards alone that somebody else fetches', async () => {
+    await teal.close()
+    await start({ enabled: false })
+    const { status, body } = await call('POST', '/certs', { servername: '*.wild.test', acme: true })
+    expect([status, body.acme]).toEqual([200, true])
+    await teal.close()
+    await start()
+    const next = (await call('POST', '/certs', { servername: 'next.teal.test', acme: true })).body
+    await expect.poll(async () => (await call('GET', `/certs/${next.id}`)).body.hasCert, patience).toBe(true)
+    expect([...server.orders.values()].map(({ name }) => name)).toEqual([hostname, 'next.teal.test'])
   })
 
   test('leaves a certificate alone that is not for ACME', async () => {

@@ -58,7 +58,16 @@ async function attempt(
   const agent = new Outward({ allowPrivate }).agent({ connectionsMax: 2, answerBytesMax: limits.acme.answerBytesMax })
   const key = newKey().export({ type: 'pkcs8', format: 'pem' }).toString()
   expect(keyOf(key).asymmetricKeyType).toBe('ec')
-  const session = new AcmeSession({ agent, directory: `${base}/directory`, key, account, userAgent: 'Teal/0', signal })
+  const binding = { bindingKeyId: '', bindingKey: '' }
+  const session = new AcmeSession({
+    agent,
+    binding,
+    directory: `${base}/directory`,
+    key,
+    account,
+    userAgent: 'Teal/0',
+    signal,
+  })
   try {
     await task(session)
     return { word: '', text: '', error: undefined }
@@ -74,7 +83,9 @@ const begin = (session: AcmeSession) => session.begin('mail.teal.test')
 describe('a session', () => {
   test('makes an account and an order', async () => {
     routes['/newOrder'] = json({ status: 'pending', authorizations: [] }, { location: `${base}/order` }, 201)
-    expect(await attempt(session => session.account('a@teal.test', true), { account: null })).toMatchObject({ word: '' })
+    expect(await attempt(session => session.account('a@teal.test', true), { account: null })).toMatchObject({
+      word: '',
+    })
     expect(await attempt(begin)).toMatchObject({ word: '' })
     expect(calls.at(-1)).toBe('/newOrder')
   })
