@@ -1,17 +1,20 @@
 // Where incoming mail is dropped: from a recipient's address to an account, from received bytes to a stored message.
 //
 // A recipient is looked up before the bytes arrive, so that a stranger hears of a wrong address at RCPT. What is stored is
-// what was received with two header lines on top, `Delivered-To` and `Return-Path`, and nothing else changed. Rules of the
-// account are decided before its turn; what they queue is one unit with the message. A delivery resolves only when every
-// recipient's fate is on disk or refused. Addresses that only forward, and senders we rewrote, are recipients, too.
+// what was received with two header lines on top, `Delivered-To` and `Return-Path`, and nothing else changed (but see
+// classification.ts). Rules of the account are decided before its turn; what they queue is one unit with the message. A
+// delivery resolves only when every recipient's fate is on disk or refused. Addresses that only forward, and senders we
+// rewrote, are recipients, too.
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
 import { type Mailbox, normalizeAddress } from '#mail/address.ts'
+import { Header } from '#mail/header.ts'
 import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
-import { type Address, resolveAddress } from '#store/directory.ts'
+import { type Address, type ForwardReply, resolveAddress } from '#store/directory.ts'
 import { queueId } from '#store/outbound.ts'
 import type { Reads } from '#store/reads.ts'
 import { traceInsert } from '#store/rule-writes.ts'
@@ -19,12 +22,14 @@ import type { Trace } from '#store/rules.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import { findUser, readUsage, type User } from '#store/users.ts'
+import { topOf, withoutClassification } from './classification.ts'
 import type { DirectoryCommand } from './directory.ts'
-import { sealDelivery } from './encryption.ts'
+import { type SealedForward, sealDelivery, sealForward } from './encryption.ts'
 import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
 import { type Outgoing, type Queued, queue } from './outgoing.ts'
 import { prepare } from './prepare.ts'
 import { learned, type Register } from './register.ts'
+import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
 import type { Arriving, Decision, Rules } from './rules.ts'
 import { arriveReceived, arriveStored } from './stored.ts'
 import type { ActorSystem } from './system.ts'
@@ -75,6 +80,7 @@ export interface DropOptions {
   readonly keys: ForwardKeys
   readonly throttle: Throttle
   readonly register: Register
+  readonly log: Log
 }
 
 const senders = new WeakMap<Arriving, readonly Mailbox[]>()
@@ -139,6 +145,17 @@ export class Drop {
 
   /** Stores a message for each recipient; one result for each, in order. */
   async deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+    const clean = await this.#withoutVerdicts(received.root.headerEnd, received.size, (start, end) =>
+      received.stream(start, end),
+    )
+    try {
+      return await this.#deliver(clean ?? received, envelope)
+    } finally {
+      await clean?.discard()
+    }
+  }
+
+  async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
     const { from, score = 0 } = envelope
     const message = arriveReceived(prepared, received, { from, score })
@@ -149,8 +166,34 @@ export class Drop {
   async deliverStored(stored: StoredMessage, envelope: DropEnvelope): Promise<DropResult[]> {
     const { system, bodies } = this.#options
     const { from, score = 0 } = envelope
+    const body = bodies.open(stored.body)
     const message = await arriveStored(system.read, bodies, { ...stored, from, score })
-    return this.#toAll(message, envelope, () => bodies.open(stored.body).stream())
+    const { length: prefix } = Buffer.from(stored.prefix)
+    const stream = (start: number, end?: number) => body.stream(start, end)
+    const clean = await this.#withoutVerdicts(message.header.block.length - prefix, body.size, stream)
+    if (clean === null) return this.#toAll(message, envelope, () => stream(0))
+    try {
+      const prepared = await prepare(clean, this.#options.sequence)
+      const header = new Header(Buffer.concat([Buffer.from(stored.prefix), clean.root.header.block]))
+      const cleaned = { ...arriveReceived(prepared, clean, { from, score }), header, prefix: stored.prefix }
+      return await this.#toAll(cleaned, envelope, () => clean.stream())
+    } finally {
+      await clean.discard()
+    }
+  }
+
+  /** The message without what a stranger says of our verdict; null where he says nothing, or nobody is told. */
+  async #withoutVerdicts(
+    headerEnd: number,
+    size: number,
+    stream: (start: number, end?: number) => AsyncIterable<Buffer>,
+  ): Promise<Received | null> {
+    const { rules, bodies } = this.#options
+    if (!rules.classifies) return null
+    const end = topOf(headerEnd)
+    const chunks: Buffer[] = []
+    for await (const chunk of stream(0, end)) chunks.push(chunk)
+    return withoutClassification(bodies, { top: Buffer.concat(chunks), size, rest: () => stream(end) })
   }
 
   async #toAll(message: Arriving, envelope: DropEnvelope, bytes: Bytes): Promise<DropResult[]> {
@@ -197,13 +240,18 @@ export class Drop {
       this.#note(message, account, stored, false)
       return stored
     }
-    const decision = await rules.decide(account, address, message)
+    const decided = await rules.decide(account, address, message)
+    let decision = decided
+    let discard = async () => {}
     let taken = false
     const also = (turn: UserTurn, appended: Appended | null) => {
       taken = true
       carryOut(turn, decision, message, appended)
     }
     try {
+      const sealed = await sealForward(this.#options, account, decided.outgoing, bytes)
+      discard = sealed.discard
+      decision = forwarding(decided, sealed)
       if (decision.drop) {
         await door.run(dropMessage, { also: turn => also(turn, null) })
         return null
@@ -222,14 +270,15 @@ export class Drop {
     } finally {
       if (!taken) decision.undo()
       await decision.discard()
+      await discard()
     }
   }
 
-  /** An address that belongs to no account: nothing is stored, all its targets are queued. */
+  /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
   async #forward(message: Arriving, { address }: DropRecipient, found: Address): Promise<null> {
     const { keys, throttle, settings, system } = this.#options
     const { header, prepared, prefix, from } = message
-    const { targets = [], forwards = 0 } = found.forward ?? {}
+    const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
     const allowed = forwards || settings.get('const:max:forwards')
     const own = new Set([found.key, normalizeAddress(address).key])
     const request = { owner: found.id, user: null, address, from, header, prepared, prefix, targets, allowed, own }
@@ -237,9 +286,29 @@ export class Drop {
     // Nothing is kept of it, so what cannot go on must not be taken.
     if (plan.reason === 'daily-limit')
       throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
-    if (plan.outgoing.length === 0) throw new Fault('ForwardLoop')
-    await system.directory.run(queueAll, plan.outgoing)
+    const answers = autoreply?.status === true
+    if (plan.outgoing.length === 0 && (targets.length > 0 || !answers)) throw new Fault('ForwardLoop')
+    const reply = answers ? await this.#replyFor(found, autoreply, { address, own, header, from }) : unanswered('off')
+    let queued = false
+    try {
+      const all = [...plan.outgoing, ...(reply.outgoing === undefined ? [] : [reply.outgoing])]
+      if (all.length > 0) await system.directory.run(queueAll, all)
+      queued = true
+    } finally {
+      if (!queued) reply.undo()
+      await reply.discard()
+    }
     return null
+  }
+
+  #replyFor(
+    found: Address,
+    { start, end, name = '', subject = '', text = '', html = '' }: ForwardReply,
+    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from'>,
+  ): Promise<Reply> {
+    const form = { name: name || found.name, subject, text, html }
+    const bounds = { start: start || null, end: end || null }
+    return planReply(this.#options, { ...message, owner: found.id, user: null, id: found.id, form, ...bounds })
   }
 
   /** What came back to a sender we rewrote goes on to the sender there was. */
@@ -282,6 +351,13 @@ const dropMessage: UserCommand<{ also: (turn: UserTurn) => void }, void> = {
 const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
   name: 'outgoing.queue',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
+}
+
+/** The decision with what may go out; what can go nowhere is kept. */
+function forwarding(decision: Decision, { outgoing, unusable }: SealedForward): Decision {
+  if (!unusable) return { ...decision, outgoing }
+  const forward = { queueId: null, targets: [], reason: 'not-encrypted' }
+  return { ...decision, outgoing, drop: false, forward: undefined, trace: { ...decision.trace, forward } }
 }
 
 /** Queues what was decided and keeps the decision for those who ask. */

@@ -1,7 +1,8 @@
 // Encryption at rest: what is stored for an account that asks for it is encrypted to its public key first.
 //
 // The account's own flag or the folder's suffices. Drafts never are, nor what is encrypted already. A key that cannot be
-// used encrypts nothing: mail is stored as it came rather than refused.
+// used encrypts nothing: mail is stored as it came rather than refused. What is forwarded is encrypted by a flag of its own;
+// with a key that cannot be used it is not forwarded, since that would take it in the clear out of the house.
 
 import { isEncrypted } from '#mail/outline.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
@@ -10,6 +11,7 @@ import type { Reader } from '#store/reader.ts'
 import type { Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { User } from '#store/users.ts'
+import type { Outgoing } from './outgoing.ts'
 import { prepare } from './prepare.ts'
 import type { Append, Prepared } from './user/append.ts'
 
@@ -65,6 +67,47 @@ export async function sealDelivery(
     )
   )
     return null
+  const sealed = await seal(deps, user, bytes)
+  return typeof sealed === 'string' ? null : sealed
+}
+
+/** Whether what is forwarded for this account is to be encrypted. */
+function wantsForwardEncryption({ options }: User): boolean {
+  return options.encryptForwarded === true && options.pubKey !== undefined && options.pubKey !== ''
+}
+
+export interface SealedForward {
+  /** What may go out; none of what is forwarded where it should be encrypted and cannot be. */
+  readonly outgoing: readonly Outgoing[]
+  readonly unusable: boolean
+  discard(): Promise<void>
+}
+
+/** Messages about to be queued for an account, the forwarded ones encrypted where it wants that. */
+export async function sealForward(
+  deps: EncryptionDeps & { readonly sequence: Sequence },
+  user: User,
+  outgoing: readonly Outgoing[],
+  bytes: () => AsyncIterable<Buffer>,
+): Promise<SealedForward> {
+  const asIs = { outgoing, unusable: false, discard: async () => {} }
+  if (!wantsForwardEncryption(user) || !outgoing.some(({ origin }) => origin === 'forward')) return asIs
+  const sealed = await seal(deps, user, bytes)
+  if (sealed === 'encrypted') return asIs
+  if (sealed === 'unusable') {
+    return { ...asIs, outgoing: outgoing.filter(({ origin }) => origin !== 'forward'), unusable: true }
+  }
+  const { prepared, discard } = sealed
+  const encrypted = outgoing.map(one => (one.origin === 'forward' ? { ...one, prepared } : one))
+  return { outgoing: encrypted, unusable: false, discard }
+}
+
+/** The message encrypted; a word where it is so already, or cannot be. */
+async function seal(
+  deps: EncryptionDeps & { readonly sequence: Sequence },
+  user: User,
+  bytes: () => AsyncIterable<Buffer>,
+): Promise<Sealed | 'encrypted' | 'unusable'> {
   const intake = deps.bodies.intake()
   for await (const chunk of bytes()) await intake.write(chunk)
   const received = await intake.finish()
@@ -75,7 +118,7 @@ export async function sealDelivery(
   }
   if (stored !== received) return { prepared: await prepare(stored, deps.sequence), discard }
   await discard()
-  return null
+  return isEncrypted(received.root) ? 'encrypted' : 'unusable'
 }
 
 function isTarget({ id, path, specialUse }: Mailbox, to: Append['to']): boolean {

@@ -4,13 +4,10 @@
 // costs nothing: `has` says so from the row that was read anyway. Compiled filters are kept under the account's `rules`
 // number, which every change raises. Whatever goes wrong in here, the message is delivered.
 
-import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { mailboxes, normalizeAddress, splitAddress } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
-import { type NoReply, noReply, replyInput } from '#mail/autoreply.ts'
-import { compose } from '#mail/compose.ts'
 import {
   type Ask,
   combine,
@@ -23,17 +20,18 @@ import {
 import { flag } from '#mail/flags.ts'
 import type { Header } from '#mail/header.ts'
 import type { Patterns } from '#pool'
-import type { Bodies, Received } from '#store/blobs.ts'
+import type { Bodies } from '#store/blobs.ts'
 import { listAddresses } from '#store/directory.ts'
 import { domainVerdict } from '#store/domains.ts'
 import { type Autoreply, type Filter, findAutoreply, listFilters, type Trace } from '#store/rules.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import type { User } from '#store/users.ts'
+import { classification } from './classification.ts'
 import { type ForwardKeys, type ForwardPlan, planForward, type Throttle } from './forward.ts'
 import type { Outgoing } from './outgoing.ts'
 import { PatternRunner } from './patterns.ts'
-import { prepare } from './prepare.ts'
+import { planReply, type Reply, unanswered } from './reply.ts'
 import type { ActorSystem } from './system.ts'
 import type { Append, Prepared } from './user/append.ts'
 import { blameFilter } from './user/rules.ts'
@@ -113,6 +111,11 @@ export class Rules {
     return rules !== undefined || (targets?.length ?? 0) > 0 || (spamLevel ?? spamLevelDefault) === 0 || tags.length > 0
   }
 
+  /** Whether headers say how a message was judged. */
+  get classifies(): boolean {
+    return this.#options.classify
+  }
+
   /** Decides about a message for one account, as whose address `address` it came. */
   async decide(user: User, address: string, arriving: Arriving): Promise<Decision> {
     const compiled = await this.#load(user)
@@ -152,7 +155,7 @@ export class Rules {
         ...(late.length > 0 && { timedOut: late }),
       },
       undo: () => reply.undo(),
-      discard: async () => reply.received?.discard(),
+      discard: () => reply.discard(),
     }
   }
 
@@ -278,38 +281,12 @@ export class Rules {
     { autoreply }: Compiled,
     own: ReadonlySet<string>,
     spam: boolean,
-  ): Promise<{ reason?: NoReply; outgoing?: Outgoing; received?: Received; undo(): void }> {
-    const nothing = (reason: NoReply) => ({ reason, undo: () => {} })
-    if (autoreply?.status !== true || user.options.autoreply !== true) return nothing('off')
-    if (spam) return nothing('spam')
-    const { start, end } = autoreply
-    const reason = noReply({ header, sender: from, own, start, end, now: now() })
-    if (reason !== undefined) return nothing(reason)
-    const { throttle, settings, bodies, sequence, keys, log } = this.#options
-    const interval = Math.max(settings.get('const:autoreply:interval'), limits.autoreply.intervalMsMin)
-    if (throttle.counted('autoreplies', user.id).used >= limits.autoreply.dayMax) return nothing('too-many')
-    // Marked first, so that two messages at once get one answer; taken back where it was not queued after all.
-    const mark = `${autoreply.id} ${normalizeAddress(from).key}`
-    if (!throttle.mark('autoreply', mark, interval)) return nothing('answered-lately')
-    const undo = () => throttle.remove('autoreply', mark)
-    try {
-      const form = { ...autoreply, name: autoreply.name || user.name }
-      const input = replyInput(form, header, from, address)
-      const { message, messageId } = await compose(input, { hostname: keys.hostname, date: now() })
-      const received = await bodies.receive(message)
-      const prepared = await prepare(received, sequence)
-      throttle.count('autoreplies', user.id, limits.time.day)
-      const targets = [{ kind: 'mail' as const, value: from }]
-      return {
-        outgoing: { user: user.id, from: '', targets, prepared, origin: 'autoreply', options: { messageId } },
-        received,
-        undo,
-      }
-    } catch (error) {
-      undo()
-      log.warn({ error, user: user.id }, 'an autoreply could not be written')
-      return nothing('off')
-    }
+  ): Promise<Reply> {
+    if (autoreply?.status !== true || user.options.autoreply !== true) return unanswered('off')
+    if (spam) return unanswered('spam')
+    const { id, start, end } = autoreply
+    const form = { ...autoreply, name: autoreply.name || user.name }
+    return planReply(this.#options, { owner: user.id, user: user.id, id, form, start, end, address, own, header, from })
   }
 }
 
@@ -349,14 +326,4 @@ function targetOf(action: FilterAction, verdict: Verdict | undefined): Append['t
   if (verdict?.spam === true && verdict.by === 'level') return junk
   if (action.mailbox !== undefined) return { id: action.mailbox, orInbox: true }
   return verdict?.spam === true ? junk : 'INBOX'
-}
-
-function classification({ spam, by }: Verdict): string {
-  const source = by === 'domain' ? 'user-domainaccess' : by === 'level' ? 'user-spamlevel' : 'user-filter'
-  const info = { domain: 'The sender domain is on a list', level: 'The spam level decided', filter: 'A filter decided' }
-  return [
-    `WD-Mail-Classification: ${spam ? 'junk' : 'not-junk'}\r\n`,
-    `WD-Mail-Classification-Source: ${source}\r\n`,
-    `WD-Mail-Classification-Info: ${info[by as keyof typeof info] ?? ''}\r\n`,
-  ].join('')
 }

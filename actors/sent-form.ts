@@ -7,7 +7,7 @@
 import { mailboxes } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
 import { Header } from '#mail/header.ts'
-import { fromField, rewriteHeader } from '#mail/rewrite.ts'
+import { cutFields, fromField, rewriteHeader } from '#mail/rewrite.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { Reader } from '#store/reader.ts'
 import type { User } from '#store/users.ts'
@@ -47,7 +47,7 @@ export async function sentForm(
   const drop = new Set(hidden.filter(key => header.has(key)))
   if (header.has('sender') && !(honest && (await all(read, user, addresses('sender'))))) drop.add('sender')
   if (honest && drop.size === 0) return { from, received: null }
-  const top = rewriteHeader(block, drop, new Map(honest ? [] : [['from', fromField(from)]]))
+  const top = honest ? cutFields(block, drop) : rewriteHeader(block, drop, new Map([['from', fromField(from)]]))
   const intake = bodies.intake(size + top.length)
   try {
     await intake.write(top)

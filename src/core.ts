@@ -155,7 +155,7 @@ async function buildCore(config: Config, log: Log, closers: Closers): Promise<Co
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
   const register = new Register(writer)
   closers.add(() => register.close())
-  const drop = new Drop({ ...shared, reads, rules, register })
+  const drop = new Drop({ ...shared, reads, rules, register, log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   const close = () => closers.run()

@@ -153,7 +153,7 @@ export const keys = {
       '',
       'Folder of messages (*.eml) for new users; {name}, {username}, {address}, {date}, {id} are filled in',
     ),
-    classificationHeaders: flag(false, 'Whether headers that say how a message was judged are added to it'),
+    classificationHeaders: flag(false, 'Whether headers say how a message was judged; those of strangers are taken out'),
   },
   quota: {
     storage: size('1GB', '1MB', '1024TB', 'Storage of a user without an own quota'),

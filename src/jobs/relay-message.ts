@@ -10,10 +10,13 @@ import { parseAddresses } from '#mail/address-list.ts'
 import { type SigningKey, signatures } from '#mail/dkim.ts'
 import { mailDate } from '#mail/dsn.ts'
 import { Header } from '#mail/header.ts'
+import { cutFields } from '#mail/rewrite.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { type Outbound, queueId } from '#store/outbound.ts'
 import { readDetail, type StoredDetail } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
+
+const hidden = new Set(['bcc', 'resent-bcc'])
 
 export type FindSigningKey = (domain: string) => Promise<SigningKey | undefined>
 
@@ -44,7 +47,7 @@ export async function openOutgoing(
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
   const block = await opened.read(0, headerSize)
-  const kept = message.origin === 'forward' ? withoutBcc(block) : block
+  const kept = message.origin === 'forward' ? cutFields(block, hidden) : block
   const top = Buffer.concat([Buffer.from(message.prefix), kept])
   const header = new Header(top)
   const rest = () => opened.stream(headerSize)
@@ -76,20 +79,4 @@ function signingDomain(message: Outbound, header: Header): string {
   if (message.origin === 'forward') return splitAddress(message.sender).domain
   const [from] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
   return splitAddress(from?.address ?? message.sender).domain
-}
-
-function withoutBcc(block: Buffer): Buffer {
-  const header = new Header(block)
-  const fields = header.fields.filter(({ key }) => key === 'bcc' || key === 'resent-bcc')
-  if (fields.length === 0) return block
-  const pieces: Buffer[] = []
-  let at = 0
-  for (const { start, end } of fields) {
-    pieces.push(block.subarray(at, start))
-    // The line end that closes the field goes with it.
-    const feed = block.indexOf(0x0a, end)
-    at = feed < 0 ? block.length : feed + 1
-  }
-  pieces.push(block.subarray(at))
-  return Buffer.concat(pieces)
 }

@@ -1,4 +1,7 @@
-// Header fields of a stored message taken out or replaced on its way out; nothing else of it changes.
+// Header fields of a message taken out or replaced, on its way in or out; nothing else of it changes.
+//
+// Pure. `cutFields` keeps every other byte, lines that are no field among them; `rewriteHeader` writes the fields anew, with
+// CRLF line ends, and is for messages that get a field they did not have. Neither ever looks behind the header block.
 
 import { Header } from './header.ts'
 
@@ -26,6 +29,36 @@ export function rewriteHeader(
   }
   for (const [key, field] of replace) if (!done.has(key)) pieces.push(Buffer.from(field), crlf)
   return Buffer.concat([...pieces, crlf])
+}
+
+/**
+ * A header block without some fields, every other byte of it as it was; the same buffer where there are none of them.
+ *
+ * @param keys names in lower case
+ */
+export function cutFields(block: Buffer, keys: ReadonlySet<string>): Buffer {
+  const pieces: Buffer[] = []
+  let kept = 0
+  let cutting = false
+  for (let start = 0; start < block.length; ) {
+    const feed = block.indexOf(0x0a, start)
+    const next = feed < 0 ? block.length : feed + 1
+    const folded = block[start] === 0x20 || block[start] === 0x09
+    const cut: boolean = folded ? cutting : keys.has(fieldName(block, start, next))
+    if (cut && !cutting) pieces.push(block.subarray(kept, start))
+    if (cut) kept = next
+    cutting = cut
+    start = next
+  }
+  return kept === 0 ? block : Buffer.concat([...pieces, block.subarray(kept)])
+}
+
+const nameLengthMax = 128
+
+/** The name of the field on a line, in lower case; '' where none is named. */
+function fieldName(block: Buffer, start: number, end: number): string {
+  const text = block.toString('latin1', start, Math.min(end, start + nameLengthMax))
+  return /^([!-9;-~]+)[ \t]*:/.exec(text)?.[1]?.toLowerCase() ?? ''
 }
 
 /** `From: ...` with the name encoded where it must be. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Header } from '#mail/header.ts'
-import { fromField, rewriteHeader } from '#mail/rewrite.ts'
+import { cutFields, fromField, rewriteHeader } from '#mail/rewrite.ts'
 
 const block = Buffer.from(
   'From: a@x.example\r\nBcc: one@x.example,\r\n two@x.example\r\nX-Own: \xff\r\nbcc: three\r\n\r\n',
@@ -10,6 +10,16 @@ const block = Buffer.from(
 test('fields go, folded lines with them, and the others stay byte for byte', () => {
   const rewritten = rewriteHeader(block, new Set(['bcc']))
   expect(rewritten.toString('latin1')).toBe('From: a@x.example\r\nX-Own: \xff\r\n\r\n')
+})
+
+test('fields are cut out, and every other byte stays', () => {
+  const keys = new Set(['bcc', 'x-gone'])
+  const cut = (text: string) => cutFields(Buffer.from(text, 'latin1'), keys).toString('latin1')
+  expect(cut(block.toString('latin1'))).toBe('From: a@x.example\r\nX-Own: \xff\r\n\r\n')
+  expect(cut('Bcc: a\n\tb\n c\nno field\nX-Gone : 1\nX-Gone-Not: 2\n\nBcc ')).toBe('no field\nX-Gone-Not: 2\n\nBcc ')
+  expect(cut('X: 1\r\n BCC: folded\r\n\r\n')).toBe('X: 1\r\n BCC: folded\r\n\r\n')
+  expect(cut('Subject: x\r\nBcc: without an end')).toBe('Subject: x\r\n')
+  expect(cutFields(block, new Set(['nothing']))).toBe(block)
 })
 
 test('a field is replaced once, or added where there was none', () => {

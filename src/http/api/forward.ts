@@ -1,9 +1,11 @@
 // Forwarding a stored message over HTTP: to whom it was forwarded before, or to further addresses (wire-shapes, Messages).
 //
 // What goes out is planned, counted and queued like any other forward of the account (actors/forward.ts); the message
-// stays and is marked as forwarded. Nothing is queued where the account may forward no more today.
+// stays and is marked as forwarded. Nothing is queued where the account may forward no more today, or wants its forwards
+// encrypted with a key that cannot be used.
 
 import { Type } from 'typebox'
+import { sealForward } from '#actors/encryption.ts'
 import { type ForwardKeys, planForward, type Throttle } from '#actors/forward.ts'
 import { queueMessage } from '#actors/outgoing.ts'
 import { arriveStored } from '#actors/stored.ts'
@@ -46,7 +48,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
         Type.Array(Type.Object({ seq: Type.String(), type: Type.String(), value: Type.String() })),
       ),
     },
-    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'RateLimitedError'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'RateLimitedError', 'EncryptionUnsupported'],
     async run({ input, signal }) {
       const user = await requireUser(read, input.user)
       const { mailbox, message } = await messageOf(read, input)
@@ -74,9 +76,15 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       }
       const door = system.door(user.id)
       let queueId: string | undefined
-      for (const outgoing of plan.outgoing) {
-        const queued = await door.run(queueMessage, outgoing, signal)
-        queueId ??= queued.queueId
+      const sealed = await sealForward(deps, user, plan.outgoing, () => bodies.open(message.body).stream())
+      if (sealed.unusable) throw new Fault('EncryptionUnsupported', { text: 'The key of the account cannot be used' })
+      try {
+        for (const outgoing of sealed.outgoing) {
+          const queued = await door.run(queueMessage, outgoing, signal)
+          queueId ??= queued.queueId
+        }
+      } finally {
+        await sealed.discard()
       }
       if (queueId === undefined) return {}
       const uids = [[message.uid, message.uid]] as const

@@ -7,10 +7,14 @@ import { useTeal } from '../../running.ts'
 const service = useTeal({ mail: { classificationHeaders: true } })
 let count = 0
 
-async function send(to: string, domain: string): Promise<{ stored: string | null; verdict?: object; raw: string }> {
+async function send(
+  to: string,
+  domain: string,
+  lines = '',
+): Promise<{ stored: string | null; verdict?: object; raw: string }> {
   count += 1
   const id = `<v${count}@remote.test>`
-  const message = `From: a@${domain}\r\nSubject: x\r\nMessage-ID: ${id}\r\n\r\nx\r\n`
+  const message = `From: a@${domain}\r\nSubject: x\r\n${lines}Message-ID: ${id}\r\n\r\nx\r\n`
   const lmtp = await openLmtp(service.at('lmtp'))
   const [reply] = await deliver(lmtp, `a@${domain}`, [`${to}@example.com`], Buffer.from(message))
   lmtp.close()
@@ -53,4 +57,34 @@ test('a filter that says it is no junk wins over the level', async () => {
     verdict: { spam: false, by: 'filter' },
   })
   expect(await send('lenient', 'other.test')).toMatchObject({ stored: 'Junk', verdict: { spam: true, by: 'level' } })
+})
+
+const foreign =
+  'WD-Mail-Classification: not-junk\r\nX-Kept:  as it\r\n\tis\r\nwd-mail-classification-SOURCE : mine,\r\n folded\r\n' +
+  'Wd-Mail-Classification-Info: trust me\r\n'
+
+test("a stranger's verdict is not taken for ours", async () => {
+  await service.user('lied', { spamLevel: 0 })
+  const { raw } = await send('lied', 'any.test', foreign)
+  expect(raw.match(/^wd-mail.*$/gim)).toEqual([
+    'WD-Mail-Classification: junk',
+    'WD-Mail-Classification-Source: user-spamlevel',
+    'WD-Mail-Classification-Info: The spam level decided',
+  ])
+  expect(raw).toContain('Subject: x\r\nX-Kept:  as it\r\n\tis\r\nMessage-ID: ')
+  await service.user('trusting', { tags: ['quiet'] })
+  const { raw: unjudged } = await send('trusting', 'any.test', foreign)
+  expect(unjudged).not.toMatch(/wd-mail|trust me|folded/i)
+})
+
+test('nor where the message waited in the queue first', async () => {
+  const user = await service.user('queued')
+  await service.user('source', { targets: ['queued@example.com'] })
+  await send('source', 'any.test', foreign)
+  const list = async () => (await service.call('GET', `/users/${user}/mailboxes?counters=true`)).body.results[0]
+  await expect.poll(async () => (await list()).total).toBe(1)
+  const { id } = await list()
+  const raw = await (await service.raw('GET', `/users/${user}/mailboxes/${id}/messages/1/message.eml`)).text()
+  expect(raw).not.toMatch(/wd-mail|trust me/i)
+  expect(raw).toMatch(/^X-Forward-Seen: /m)
 })
