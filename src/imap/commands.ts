@@ -5,6 +5,7 @@ import { fetchCommands } from './command/fetch.ts'
 import { folderCommands } from './command/folders.ts'
 import { listCommands } from './command/list.ts'
 import { loginCommands } from './command/login.ts'
+import { notifyCommands } from './command/notify.ts'
 import { quotaCommands } from './command/quota.ts'
 import { searchCommands } from './command/search.ts'
 import { selectCommands } from './command/select.ts'
@@ -21,6 +22,7 @@ export const commands: readonly CommandRow[] = [
   ...changeCommands,
   ...searchCommands,
   ...quotaCommands,
+  ...notifyCommands,
 ]
 
 const byName = new Map(commands.map(row => [row.name, row]))
@@ -31,7 +33,10 @@ export function findCommand(name: string, byUid: boolean): CommandRow | undefine
   return row === undefined || (byUid && row.uid !== true) ? undefined : row
 }
 
-/** What holds for the whole protocol rather than for one command. */
+/**
+ * What holds for the whole protocol rather than for one command. LITERAL+ includes what LITERAL- allows, and a server
+ * announces one of them only (RFC 7888 5).
+ */
 const general = ['IMAP4rev2', 'IMAP4rev1', 'LITERAL+', 'MULTIAPPEND', 'UTF8=ACCEPT']
 
 /** Everything the table can do, in the order of the table. */

@@ -10,20 +10,19 @@ import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flagText } from '#mail/flags.ts'
-import { joinRanges } from '#mail/numbers.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
-import { goneAfter } from '#store/listing.ts'
 import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
-import type { Idling } from './idling.ts'
+import type { Notices } from './notices.ts'
 import type { ImapServices } from './server.ts'
 import { Teller } from './teller.ts'
+import { Telling } from './telling.ts'
 import type { Places, View } from './view.ts'
 import { Decoder, malformed, type NumberSet } from './wire/decoder.ts'
 import { Encoder, quoted } from './wire/encoder.ts'
-import { Flooded, type Gathered, gather } from './wire/gather.ts'
+import { afterLogin, beforeLogin, Flooded, type Gathered, gather } from './wire/gather.ts'
 import { encodeMailboxName } from './wire/name.ts'
 
 /** The account a session has logged in to. */
@@ -39,12 +38,6 @@ export interface Account {
 
 export type Enableable = 'CONDSTORE' | 'QRESYNC' | 'UTF8=ACCEPT' | 'IMAP4REV2'
 
-const beforeLogin = {
-  commandBytesMax: limits.imap.commandBytesBeforeLoginMax,
-  literalBytesMax: limits.imap.literalBytesBeforeLoginMax,
-}
-const afterLogin = { commandBytesMax: limits.imap.commandBytesMax, literalBytesMax: limits.imap.commandBytesMax }
-
 export class Session {
   readonly id: string
   readonly connection: Connection
@@ -58,8 +51,10 @@ export class Session {
   #over = false
   #late: Timer | undefined
   #unwatch: (() => void) | undefined
-  /** While the client waits for changes. */
-  idling: Idling | undefined
+  /** What the client wants to hear of, once it said so (NOTIFY). */
+  notices: Notices | undefined
+  /** While the client waits for changes: in IDLE and, with NOTIFY, between commands. */
+  telling: Telling | undefined
   /** COMPRESS was answered: both directions are compressed next, then they are. */
   compression: 'none' | 'next' | 'active' = 'none'
   /** STARTTLS was answered: the handshake comes next. */
@@ -141,7 +136,7 @@ export class Session {
     } finally {
       this.#late?.cancel()
       this.#unwatch?.()
-      this.idling?.stop()
+      void this.telling?.stop()
       this.services.left(this)
     }
   }
@@ -223,19 +218,6 @@ export class Session {
     return names === '' ? keywords : `${names} ${keywords}`
   }
 
-  /** Uids in `set` that went after `modseq`, rising. */
-  goneSince(view: View, modseq: number, set: NumberSet | undefined): number[] {
-    const gone = goneAfter(this.user.door.read, view.num, modseq).filter(uid => view.seqOf(uid) === 0)
-    if (set === undefined) return gone
-    if (set === 'saved') return []
-    const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? view.uidNext : from, to] as const))
-    let at = 0
-    return gone.filter(uid => {
-      while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
-      return at < ranges.length && (ranges[at]?.[0] ?? 0) <= uid
-    })
-  }
-
   /** Asks for the literal that was announced. */
   invite(): void {
     this.out.line('+ OK').flush()
@@ -273,7 +255,7 @@ export class Session {
     const { connection } = this
     let gathered: Gathered
     try {
-      gathered = await gather(connection, this.loggedIn ? afterLogin : beforeLogin, () => this.invite())
+      gathered = await this.#waitForCommand()
     } catch (error) {
       if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
       this.#answer('*', 'BAD', { text: 'The line is too long' })
@@ -292,6 +274,22 @@ export class Session {
       this.compression = 'active'
     }
     if (connection.backlogBytes > limits.net.backlogBytesSoft) await connection.drain()
+  }
+
+  /** Whoever registered for it is told changes meanwhile. */
+  async #waitForCommand(): Promise<Gathered> {
+    const { connection, notices } = this
+    const command = () => gather(connection, this.loggedIn ? afterLogin : beforeLogin, () => this.invite())
+    if (notices === undefined) return command()
+    const telling = new Telling(this, notices.selected?.delayed === false)
+    this.telling = telling
+    telling.stir()
+    try {
+      return await command()
+    } finally {
+      this.telling = undefined
+      await telling.stop()
+    }
   }
 
   async #secure(): Promise<void> {
@@ -336,10 +334,24 @@ export class Session {
 
   /** Untagged changes before the tagged answer. */
   async #sync(row: CommandRow | undefined, byUid: boolean): Promise<void> {
-    const { view } = this
-    if (view === undefined) return
+    // What a client took away itself it is told, whatever else it wants to hear.
+    if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await this.view?.tell(this.teller, true)
     const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
-    if (view.news(expunge)) await view.tell(this.teller, expunge)
+    if (row?.expunges !== 'never' && this.news(expunge)) await this.tell(expunge)
+  }
+
+  /** Whether there is something to tell; without `expunge` messages that went are left out. */
+  news(expunge: boolean): boolean {
+    const { notices, view } = this
+    if (notices === undefined) return view?.news(expunge) === true
+    return notices.news || (notices.selected !== undefined && view?.news(expunge) === true)
+  }
+
+  /** Tells it. */
+  async tell(expunge: boolean): Promise<void> {
+    const { notices, view } = this
+    if (notices === undefined || notices.selected !== undefined) await view?.tell(this.teller, expunge)
+    await notices?.tell()
   }
 
   async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
@@ -376,7 +388,10 @@ export class Session {
 
   #hear(change: Change): void {
     if (change.kind === 'logout') this.bye(change.reason.replace(/[\r\n]/g, ' '))
-    else if (this.view?.notice(change) === true) this.idling?.stir()
+    else {
+      const seen = this.view?.notice(change) === true
+      if (this.notices?.hear(change) === true || seen) this.telling?.stir()
+    }
   }
 }
 

@@ -1,8 +1,13 @@
 // Untagged responses about the selected folder: how what the view has found is said to this client (RFC 9051 7.4, 7.5).
+//
+// It only words it: what is told and when is the view's and the session's to say. New messages come with what the client
+// asked for by NOTIFY.
 
+import { Fault } from '#lib/fault.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { findMailbox } from '#store/mailboxes.ts'
+import { fetchMessages } from './command/fetch.ts'
 import type { Session } from './session.ts'
 import type { Listener } from './view.ts'
 
@@ -27,8 +32,23 @@ export class Teller implements Listener {
     if (!rev2) out.line('* 0 RECENT')
   }
 
+  /** RFC 5465 5.2: what the client asked for of new messages. */
+  async arrived(uids: readonly number[]): Promise<void> {
+    const { view, notices } = this.#session
+    const items = notices?.selected?.items ?? []
+    if (view === undefined || items.length === 0) return
+    const places = toRanges(uids.map(uid => view.seqOf(uid) - 1))
+    try {
+      await fetchMessages(this.#session, view, places, { items, changedSince: 0 }, true)
+    } catch (error) {
+      // More than may be moved in a day, or parts that cannot be decoded: the client knows that the messages are there.
+      if (!(error instanceof Fault)) throw error
+    }
+  }
+
   flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void {
     const session = this.#session
+    if (session.notices?.selected?.flags === false) return
     const change = session.condstore ? ` MODSEQ (${modseq})` : ''
     session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)})${change})\r\n`)
   }

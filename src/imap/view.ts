@@ -22,6 +22,8 @@ export interface Listener {
   gone(seqs: readonly number[], uids: readonly number[]): void
   /** The number of messages is now this. */
   exists(total: number): void
+  /** Those at the end are new, and known to the view now. */
+  arrived(uids: readonly number[]): Promise<void>
   /** Keywords appeared that the client has not heard of. */
   keywords(): Promise<void>
   /** A message has these flags now. */
@@ -112,6 +114,19 @@ export class View {
     return at < this.#count && this.uids[at] === uid ? at + 1 : 0
   }
 
+  /** Uids in `set` that went after `modseq`, rising. */
+  goneSince(modseq: number, set: NumberSet | undefined): number[] {
+    const gone = goneAfter(this.#read, this.num, modseq).filter(uid => this.seqOf(uid) === 0)
+    if (set === undefined) return gone
+    if (set === 'saved') return []
+    const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
+    let at = 0
+    return gone.filter(uid => {
+      while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
+      return at < ranges.length && (ranges[at]?.[0] ?? 0) <= uid
+    })
+  }
+
   /** Uid at a place. */
   uidAt(place: number): number {
     return this.uids[place] ?? 0
@@ -198,6 +213,7 @@ export class View {
       if (fresh.length > 0) {
         this.#add(fresh)
         listener.exists(this.#count)
+        await listener.arrived(fresh)
       }
       await this.#tellFlags(listener, known, modseqMax)
     }

@@ -269,6 +269,9 @@ export const limits = {
     /** Characters of a LIST pattern, and wildcards in it. */
     patternLengthMax: 4096,
     wildcardsMax: 16,
+    /** Groups of events of one NOTIFY, and folders in which something happened before they are told of together. */
+    notifyGroupsMax: 50,
+    notifyFoldersMax: 200,
     /** How long a stopping service waits for commands that run. */
     drainMs: 10 * second,
     /** Changes are gathered this long before an idling client is told, so that a storm is one answer. */

@@ -71,12 +71,12 @@ function parseFetch(decoder: Decoder): FetchInput {
 
 /** RFC 7162 3.2.6: what went since then, before any FETCH. */
 function tellVanished(session: Session, view: View, input: FetchInput): void {
-  const gone = session.goneSince(view, input.changedSince, input.set)
+  const gone = view.goneSince(input.changedSince, input.set)
   if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
 }
 
 /** Answers a FETCH for messages at these places. */
-async function fetchMessages(
+export async function fetchMessages(
   session: Session,
   view: View,
   places: Places,

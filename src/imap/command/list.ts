@@ -185,6 +185,27 @@ export async function listResponse(session: Session, folder: Mailbox): Promise<s
   return listLine(session, folder, new Tree(await session.folders()), input, false)
 }
 
+/**
+ * LIST responses that nobody asked for (RFC 5465 5.4, 5.5): folders that came, were renamed or (un)subscribed, and paths
+ * where there is none any more.
+ */
+export function noticeLines(
+  session: Session,
+  folders: readonly Mailbox[],
+  changes: readonly { readonly folder: Mailbox; readonly from: string | undefined }[],
+  gone: readonly string[],
+): string[] {
+  const tree = new Tree(folders)
+  const input = { selection: new Set<string>(), returns: new Set(['SUBSCRIBED']), plain: false }
+  const old = (path: string) => ` ("OLDNAME" (${session.mailboxName(path)}))`
+  return [
+    ...gone.map(path => `* LIST (\\NonExistent) "/" ${session.mailboxName(path)}`),
+    ...changes.map(({ folder, from }) => {
+      return listLine(session, folder, tree, input, false) + (from === undefined ? '' : old(from))
+    }),
+  ]
+}
+
 function listLine(
   session: Session,
   folder: Mailbox,

@@ -129,7 +129,7 @@ function parseMatch(decoder: Decoder): unknown {
 
 /** What went and what changed since the client was here. */
 async function resync(session: Session, view: View, { modseq, known }: Resync): Promise<void> {
-  const gone = session.goneSince(view, modseq, known)
+  const gone = view.goneSince(modseq, known)
   if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
   const all: NumberSet = [[1, Infinity]]
   const places = view.resolve(known ?? all, true) ?? []

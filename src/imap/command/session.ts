@@ -6,7 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import { version } from '#lib/own.ts'
 import { anyState, command, inMailbox, loggedIn, nothing } from '../command.ts'
-import { Idling } from '../idling.ts'
+import { idle as waitForDone } from '../idling.ts'
 import type { Enableable } from '../session.ts'
 import { malformed } from '../wire/decoder.ts'
 
@@ -100,12 +100,7 @@ const idle = command({
   capabilities: ['IDLE'],
   parse: nothing,
   async run(session) {
-    session.idling = new Idling(session)
-    try {
-      await session.idling.run()
-    } finally {
-      session.idling = undefined
-    }
+    await waitForDone(session)
     return undefined
   },
 })

@@ -37,6 +37,15 @@ export interface GatherBounds {
   readonly literalBytesMax: number
 }
 
+export const beforeLogin: GatherBounds = {
+  commandBytesMax: limits.imap.commandBytesBeforeLoginMax,
+  literalBytesMax: limits.imap.literalBytesBeforeLoginMax,
+}
+export const afterLogin: GatherBounds = {
+  commandBytesMax: limits.imap.commandBytesMax,
+  literalBytesMax: limits.imap.commandBytesMax,
+}
+
 /** The client sent more than can be thrown away. */
 export class Flooded extends Error {}
 
