@@ -175,6 +175,30 @@ describe('forwarding', () => {
   })
 })
 
+test.each([
+  ['no From', ['Subject: x'], 'x'],
+  ['ten From', [...Array.from({ length: 10 }, (_, at) => `From: f${at}@remote.test`), 'Subject: x'], 'x'],
+  ['an empty body', ['From: a@remote.test', 'Subject: x'], ''],
+  ['nothing but a sender', [], ''],
+])('a message with %s is stored, forwarded and answered', async (what, lines, text) => {
+  const name = what.replaceAll(' ', '-').toLowerCase()
+  const user = await service.user(name, { targets: ['friend@elsewhere.test'] })
+  await service.call('PUT', `/users/${user}/autoreply`, { status: true, html: '<p>a<b>b</p><script>x</b' })
+  const at = sink.messages.length
+  const to = `${name}@example.com`
+  const lmtp = await openLmtp(service.at('lmtp'))
+  const message = [...lines, `Resent-To: ${to}`, '', text].join('\r\n')
+  expect(await deliver(lmtp, `${name}@remote.test`, [to], Buffer.from(message))).toEqual([
+    expect.stringMatching(/^250/),
+  ])
+  lmtp.close()
+  const messages = (await sink.received(at + 2)).slice(at)
+  expect(messages.map(one => one.to[0]).toSorted()).toEqual(['friend@elsewhere.test', `${name}@remote.test`].toSorted())
+  const copy = messages.find(one => one.to[0] === 'friend@elsewhere.test')
+  expect(copy?.raw).toMatch(/^Message-ID: <[^>]+>\r$/m)
+  expect((await inboxOf(user)).total).toBe(1)
+})
+
 describe('autoreply', () => {
   const put = (user: string, body: object) => service.call('PUT', `/users/${user}/autoreply`, body)
 
