@@ -1,13 +1,16 @@
 // What this machine can do at best, measured in the same run as what it is compared with.
 //
 // Each function does one thing in its barest form for about `ms` milliseconds and gives operations a second: a durable
-// append, one transaction for each message, hashing on all processors. Nothing of the service is in the way but the
-// file that opens SQLite.
+// append, one transaction for each message, hashing on all processors, reading bodies. Nothing of the service is in the way
+// but the files that open SQLite and unpack bodies.
 
 import { pbkdf2 } from 'node:crypto'
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { readBodies } from '#store/bodies-read.ts'
+import { databaseFile } from '#store/place.ts'
+import { Reader } from '#store/reader.ts'
 import { openForWriting } from '#store/sqlite.ts'
 
 /** Durable appends of `records` records of `size` bytes for each sync, in records a second. */
@@ -66,6 +69,18 @@ export function oneCommitEach(folder: string, size: number, ms: number): number 
   const rate = repeat(ms, () => deliver())
   db.close()
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+  return rate
+}
+
+/** Reads the rows of `count` small bodies of a data directory that nobody serves and unpacks them, in bodies a second. */
+export function bareBodies(dataDir: string, count: number): number {
+  const read = Reader.open(databaseFile(dataDir))
+  const nums = read.arrays<[number]>('SELECT num FROM body ORDER BY num DESC LIMIT ?', count).map(([num]) => num)
+  const started = performance.now()
+  let done = 0
+  for (let at = 0; at < nums.length; at += 100) done += readBodies(read, nums.slice(at, at + 100)).length
+  const rate = (done * 1000) / (performance.now() - started)
+  read.close()
   return rate
 }
 

@@ -27,7 +27,7 @@ export class ImapLoad {
     this.#socket = socket
     socket.on('data', chunk => this.#take(chunk))
     socket.on('error', () => {})
-    socket.on('close', () => this.#done?.(new Error('the connection closed')))
+    socket.on('close', () => this.#done?.(new Error(`the connection closed: ${this.#tail.toString('latin1')}`)))
   }
 
   /** Connects and logs in. */

@@ -1,5 +1,5 @@
 // Dovecot as a peer: a configuration of our own in a folder of its own, an LMTP listener on loopback, sdbox mailboxes, and
-// for those who ask the same Sieve script for every user.
+// for those who ask IMAP, or the same Sieve script for every user.
 //
 // Nothing of the machine's own configuration is read or changed. Its durability is left at the default, which syncs
 // each delivery. Runs as root only, because Dovecot changes to other users.
@@ -15,7 +15,11 @@ import { freePort, greeting } from './port.ts'
 
 export interface Dovecot {
   readonly lmtp: Target
-  /** One for each user. */
+  /** Only where it was asked for. */
+  readonly imap: Target
+  /** The first of its processes. */
+  readonly pid: number
+  /** One for each user; the password is `dovecotPassword`. */
   readonly addresses: readonly string[]
   /** Messages in all mailboxes. */
   stored(): number
@@ -24,7 +28,10 @@ export interface Dovecot {
 export interface DovecotOptions {
   /** Sieve script of every user. */
   readonly sieve?: string
+  readonly imap?: boolean
 }
+
+export const dovecotPassword = 'x'
 
 const mailUser = 5000
 const userName = (index: number) => `u${String(index).padStart(4, '0')}`
@@ -37,18 +44,21 @@ export async function withDovecot<Result>(
 ): Promise<Result> {
   installed('dovecot', ['dovecot-core', 'dovecot-lmtpd'])
   if (options.sieve !== undefined) installed('sievec', ['dovecot-sieve'])
+  if (options.imap === true) installed('../lib/dovecot/imap', ['dovecot-imapd'])
   const folder = makeFolder()
   const port = await freePort()
+  const imapPort = await freePort()
   const names = Array.from({ length: count }, (_, index) => userName(index))
   const addresses = names.map(name => `${name}@bench.test`)
-  const file = writeConfiguration(folder, port, addresses, options)
+  const file = writeConfiguration(folder, { lmtp: port, imap: imapPort }, addresses, options)
   const dovecot = spawn('dovecot', ['-c', file, '-F'], { stdio: 'ignore' })
   const ended = new Promise<void>(resolve => dovecot.once('exit', () => resolve()))
   try {
     const lmtp = { host: '127.0.0.1', port }
+    const imap = { host: '127.0.0.1', port: imapPort }
     await greeting(lmtp, `Dovecot (process ${dovecot.pid})`)
     const stored = () => names.reduce((sum, name) => sum + messagesIn(join(folder, 'mail', 'bench.test', name)), 0)
-    return await task({ lmtp, addresses, stored })
+    return await task({ lmtp, imap, pid: dovecot.pid ?? 0, addresses, stored })
   } finally {
     dovecot.kill('SIGTERM')
     await ended
@@ -72,15 +82,18 @@ function messagesIn(home: string): number {
 
 function writeConfiguration(
   folder: string,
-  port: number,
+  ports: { readonly lmtp: number; readonly imap: number },
   addresses: readonly string[],
-  { sieve }: DovecotOptions,
+  { sieve, imap }: DovecotOptions,
 ): string {
   chmodSync(folder, 0o755)
   for (const name of ['run', 'state', 'mail']) mkdirSync(join(folder, name))
   chownSync(join(folder, 'mail'), mailUser, mailUser)
   const users = join(folder, 'users')
-  writeFileSync(users, addresses.map(address => `${address}:{PLAIN}x:${mailUser}:${mailUser}::::\n`).join(''))
+  writeFileSync(
+    users,
+    addresses.map(address => `${address}:{PLAIN}${dovecotPassword}:${mailUser}:${mailUser}::::\n`).join(''),
+  )
   if (sieve !== undefined) {
     writeFileSync(join(folder, 'rules.sieve'), sieve)
     chownSync(join(folder, 'rules.sieve'), mailUser, mailUser)
@@ -88,7 +101,7 @@ function writeConfiguration(
   const file = join(folder, 'dovecot.conf')
   writeFileSync(
     file,
-    `protocols = lmtp
+    `protocols = lmtp${imap === true ? ' imap' : ''}
 base_dir = ${folder}/run
 state_dir = ${folder}/state
 log_path = ${folder}/log
@@ -118,10 +131,10 @@ service lmtp {
   process_limit = 200
   inet_listener lmtp {
     address = 127.0.0.1
-    port = ${port}
+    port = ${ports.lmtp}
   }
 }
-service auth {
+${imap === true ? imapSettings(ports.imap) : ''}service auth {
   client_limit = 20000
 }
 service anvil {
@@ -139,4 +152,25 @@ ${sieve === undefined ? '' : `plugin {\n  sieve = file:~/sieve;active=${folder}/
   if (sieve !== undefined)
     execFileSync('sievec', ['-c', file, join(folder, 'rules.sieve')], { stdio: ['ignore', 'ignore', 'inherit'] })
   return file
+}
+
+/** Enough processes for sessions that wait, and no port but ours. */
+function imapSettings(port: number): string {
+  return `service imap-login {
+  inet_listener imap {
+    address = 127.0.0.1
+    port = ${port}
+  }
+  inet_listener imaps {
+    port = 0
+  }
+}
+service imap {
+  process_limit = 2000
+  client_limit = 1
+}
+protocol imap {
+  mail_max_userip_connections = 2000
+}
+`
 }
