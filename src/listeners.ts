@@ -134,10 +134,12 @@ function submissionOptions(core: Core, tls: TlsStore) {
 }
 
 function pop3Dependencies(core: Core, tls: TlsStore): Pop3Dependencies {
-  const { config, system, bodies, settings, metrics, log } = core
+  const { config, system, bodies, sequence, settings, metrics, log } = core
   return {
     hostname: config.hostname,
     cleartext: config.auth.cleartext,
+    transfer: (door, command, transfer) =>
+      transferMessages({ bodies, sequence, reads: core.reads }, door, command, transfer),
     deleteTo: config.pop3.deleteTo,
     messagesMax: config.pop3.maxMessages,
     tls,

@@ -79,7 +79,7 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
       const flags = flagsAfter(flagsBefore, input)
       const keywords = keywordsAfter(had, input)
       if (flags === flagsBefore && sameKeywords(keywords, had)) {
-        same.push({ uid, modseq: before, flags, keywords })
+        same.push({ uid, modseq: before, flags, keywords: had })
         continue
       }
       unseen += seenChange(flagsBefore, flags)

@@ -6,11 +6,13 @@
 import type { UserDoor } from '#actors/system.ts'
 import { expungeMessages, moveMessages, storeFlags } from '#actors/user/message.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { toRanges } from '#mail/numbers.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { contentId, newestRows } from '#store/listing.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import type { Pop3Services } from './server.ts'
 
 export interface Drop {
   readonly uid: number
@@ -78,7 +80,7 @@ export class Maildrop {
   }
 
   /** RFC 1939 6: the update. */
-  async update(deleteTo: DeleteTo): Promise<void> {
+  async update(deleteTo: DeleteTo, transfer: Pop3Services['transfer']): Promise<void> {
     const uids = (some: readonly Drop[]) => toRanges(some.map(drop => drop.uid))
     const read = this.#drops.filter(drop => drop.read)
     const deleted = this.#drops.filter(drop => drop.deleted)
@@ -89,7 +91,11 @@ export class Maildrop {
     }
     if (deleted.length === 0) return
     if (deleteTo === 'trash' && this.#trash !== undefined) {
-      await this.#door.run(moveMessages, { from: mailbox, to: this.#trash.id, uids: uids(deleted), origin: null })
+      // Some at a time, since each may have to be encrypted.
+      for (let at = 0; at < deleted.length; at += limits.actor.encryptedMax) {
+        const some = uids(deleted.slice(at, at + limits.actor.encryptedMax))
+        await transfer(this.#door, moveMessages, { from: mailbox, to: this.#trash.id, uids: some, origin: null })
+      }
     } else {
       await this.#door.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false, origin: null })
     }

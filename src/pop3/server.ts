@@ -3,7 +3,8 @@
 // A session gets functions and plain values, so that it can be tested without the rest. Nothing here knows the
 // protocol.
 
-import type { ActorSystem } from '#actors/system.ts'
+import type { ActorSystem, UserDoor } from '#actors/system.ts'
+import type { moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -33,6 +34,8 @@ export interface Pop3Dependencies {
     session: string
     ip: string
   }): Promise<{ user: string }>
+  /** Moves messages, encrypted on the way where the account or the folder asks for it. */
+  readonly transfer: (door: UserDoor, command: typeof moveMessages, transfer: Transfer) => Promise<Transferred>
   readonly system: ActorSystem
   readonly bodies: Bodies
   readonly settings: Settings

@@ -314,7 +314,8 @@ const commands: Readonly<Record<string, Row | undefined>> = {
     phase: 'any',
     async run(session) {
       session.over = true
-      if (session.phase === 'transaction') await session.drop.update(session.services.deleteTo)
+      if (session.phase === 'transaction')
+        await session.drop.update(session.services.deleteTo, session.services.transfer)
       session.ok('Bye')
     },
   },

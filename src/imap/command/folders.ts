@@ -3,11 +3,16 @@
 // Names are checked before the account's turn; what a change does to folders below is the actor's. Answers are written
 // when the change is on disk, never before.
 
+import { wantsEncryption } from '#actors/encryption.ts'
 import { createMailbox, deleteMailbox, updateMailbox } from '#actors/user/mailbox.ts'
-import { moveMessages } from '#actors/user/message.ts'
+import { moveMessages, type UidRanges } from '#actors/user/message.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { toRanges } from '#mail/numbers.ts'
 import { pathProblem } from '#mail/path.ts'
-import type { Mailbox } from '#store/mailboxes.ts'
+import { arrivals } from '#store/listing.ts'
+import { findMailbox, type Mailbox } from '#store/mailboxes.ts'
+import { findUser } from '#store/users.ts'
 import { command, loggedIn, nothing } from '../command.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
@@ -94,12 +99,29 @@ const rename = command({
       return undefined
     }
     // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
-    const fresh = { hidden: false, retention: 0, encrypt: false, subscribed: false }
+    const fresh = { hidden: false, retention: 0, encrypt: mailbox.encrypt, subscribed: false }
     const { id } = await door.run(createMailbox, { path: to, ...fresh })
-    await door.run(moveMessages, { from: mailbox.id, to: id, uids: [[1, 0xffffffff]], origin: null })
+    await moveAll(session, mailbox, id)
     return undefined
   },
 })
+
+/** In one step where nothing is to be encrypted on the way, else some at a time. */
+async function moveAll(session: Session, from: Mailbox, to: string): Promise<void> {
+  const { door, id, num } = session.user
+  const [user, target] = [await findUser(door.read, id), await findMailbox(door.read, num, to)]
+  const move = (uids: UidRanges) => {
+    return session.services.transfer(door, moveMessages, { from: from.id, to, uids, origin: null })
+  }
+  if (user === undefined || !wantsEncryption(user, target)) {
+    await move([[1, 0xffffffff]])
+    return
+  }
+  const uids = arrivals(door.read, from.num, 1)
+  for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
+    await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
+  }
+}
 
 const subscribe = command({
   name: 'SUBSCRIBE',
