@@ -11,8 +11,10 @@ import { outboundSection } from './outbound.ts'
 import { fullPlan, type Plan, quickPlan } from './plan.ts'
 import { formatRows, isMet, type Row } from './row.ts'
 import { searchSection } from './search.ts'
+import { backupSection } from './section/backup.ts'
 import { deliverySection } from './section/delivery.ts'
 import { diskSection } from './section/disk.ts'
+import { exportSection } from './section/export.ts'
 import { httpSection } from './section/http.ts'
 import { imapSection } from './section/imap.ts'
 import { importSection } from './section/import.ts'
@@ -31,6 +33,8 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   smtp: smtpSection,
   disk: diskSection,
   import: importSection,
+  backup: backupSection,
+  export: exportSection,
   webhooks: webhooksSection,
   updates: updatesSection,
   filters: filtersSection,

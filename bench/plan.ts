@@ -9,6 +9,10 @@ export interface Plan {
   readonly mixed: number
   /** Messages of a Maildir that is moved in. */
   readonly imported: number
+  /** Accounts that are exported. */
+  readonly accounts: number
+  /** Bytes of a store that is backed up. */
+  readonly stored: number
   /** Milliseconds a service is left alone before its idle memory is read. */
   readonly idleMs: number
   /** Users that log in once each while nobody knows their passwords yet. */
@@ -21,8 +25,19 @@ export const fullPlan: Plan = {
   ms: 6000,
   mixed: 10_000,
   imported: 100_000,
+  accounts: 10_000,
+  stored: 2 ** 30,
   idleMs: 15_000,
   coldLogins: 500,
   peers: false,
 }
-export const quickPlan: Plan = { ms: 1000, mixed: 500, imported: 20_000, idleMs: 5000, coldLogins: 100, peers: false }
+export const quickPlan: Plan = {
+  ms: 1000,
+  mixed: 500,
+  imported: 20_000,
+  accounts: 2000,
+  stored: 2 ** 27,
+  idleMs: 5000,
+  coldLogins: 100,
+  peers: false,
+}

@@ -12,7 +12,7 @@ import { Fault } from '#lib/fault.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/backup.ts'
 import { checkBodies } from '#store/bodies-check.ts'
 import { checkStore } from '#store/check.ts'
-import { databaseFile, lockFile } from '#store/place.ts'
+import { databaseFile, lockFile, runFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
 import { lock } from '#store/sqlite.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
@@ -23,7 +23,7 @@ interface Options extends ConfigOptions {
 }
 
 /** Politeness of a process whose work can wait. */
-const polite = 10
+const polite = 19
 
 export function backupCommand(): Command {
   return withConfig(new Command('backup'))
@@ -35,7 +35,7 @@ export function backupCommand(): Command {
       const { dataDir } = configFrom(options)
       requireData(dataDir)
       setPriority(polite)
-      const result = await takeBackup(dataDir, folder, new Date(now()), said(options))
+      const result = await takeBackup(dataDir, folder, new Date(now()), said(options), existsSync(runFile(dataDir)))
       const { files, added, removed } = result
       print(options.json, result, `${folder}: the database and ${files} files (${added} new, ${removed} removed)`)
     })

@@ -54,6 +54,11 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** Stops this thread for `ms`: for work of a process of its own that is to leave the machine to others. */
+export function halt(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
 /** Resolves when everything else that is due has had its turn; for work that comes in slices. */
 export function breathe(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))

@@ -6,9 +6,10 @@
 // broke off leaves the one before it whole. Nothing here writes to the directory that is backed up.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, fdatasyncSync, openSync } from 'node:fs'
 import { chmod, copyFile, cp, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { halt, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { version } from '#lib/own.ts'
@@ -40,21 +41,36 @@ type Progress = (text: string) => void
 /** How often a backup is begun anew because a file went away under it. */
 const triesMax = 5
 
-/** Takes a backup of `dataDir` into `folder`, which may hold an earlier one. */
-export async function takeBackup(dataDir: string, folder: string, at: Date, say: Progress): Promise<BackupResult> {
+/**
+ * Takes a backup of `dataDir` into `folder`, which may hold an earlier one.
+ *
+ * @param gently leaves most of the disk's time to a service that is at work; the thread stands still in between
+ */
+export async function takeBackup(
+  dataDir: string,
+  folder: string,
+  at: Date,
+  say: Progress,
+  gently = false,
+): Promise<BackupResult> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const foreign =
     (await readdir(folder)).length > 0 && !existsSync(noteFile(folder)) && !existsSync(join(folder, 'blobs'))
   if (foreign) throw new Fault('BackupInvalid', { text: `${folder} is not empty and holds no backup` })
   const before = await readNote(folder).catch(() => undefined)
-  const files = new Files(dataDir, folder)
+  const pace = new Pace(gently)
+  const files = new Files(dataDir, folder, { links: true, pace })
   // Before the database is copied, so that what is dropped meanwhile is there.
   await files.addAll()
   for (let tries = 1; ; tries++) {
     const database = `teal-${newId()}.db`
     const path = join(folder, database)
     try {
-      await copyDatabase(databaseFile(dataDir), path, (left, total) => say(`database: ${percent(left, total)}`))
+      pace.begin()
+      await copyDatabase(databaseFile(dataDir), path, (left, total) => {
+        say(`database: ${percent(left, total)}`)
+        pace.rest(path)
+      })
       const names = namedFiles(path)
       const missing = await files.add(names)
       if (missing.length > 0) {
@@ -95,7 +111,7 @@ export async function restoreBackup(folder: string, dataDir: string, say: Progre
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   await copyKeys(folder, dataDir)
   const names = namedFiles(from)
-  const files = new Files(folder, dataDir, false)
+  const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
   say(`${names.size} files`)
   const missing = await files.add(names)
   if (missing.length > 0)
@@ -151,20 +167,56 @@ function namedFiles(path: string): Set<string> {
   }
 }
 
+/**
+ * Leaves the disk to the service: what was written goes to the disk in small pieces, and after each the disk rests for a
+ * multiple of the time it took. Stops the thread meanwhile: a backup has a process of its own.
+ */
+class Pace {
+  readonly #gently: boolean
+  #began = monotonic()
+
+  constructor(gently: boolean) {
+    this.#gently = gently
+  }
+
+  /** Ends a stretch of work on the file at `path`. */
+  rest(path: string): void {
+    if (!this.#gently) return
+    const handle = openSync(path, 'r')
+    try {
+      fdatasyncSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+    halt((monotonic() - this.#began) * restShare)
+    this.#began = monotonic()
+  }
+
+  /** Begins a stretch of work. */
+  begin(): void {
+    this.#began = monotonic()
+  }
+}
+
+/** Times that the disk rests of the time it works. */
+const restShare = 5
+
 /** Files of bodies, from one folder into another. */
 class Files {
   readonly #from: BodyFiles
   readonly #to: BodyFiles
   readonly #root: string
   readonly #links: boolean
+  readonly #pace: Pace
   readonly #folders = new Set<string>()
   added = 0
 
-  constructor(from: string, to: string, links = true) {
+  constructor(from: string, to: string, { links, pace }: { links: boolean; pace: Pace }) {
     this.#from = new BodyFiles(from)
     this.#to = new BodyFiles(to)
     this.#root = join(to, 'blobs')
     this.#links = links
+    this.#pace = pace
   }
 
   async addAll(): Promise<void> {
@@ -199,9 +251,11 @@ class Files {
           if (code === 'EEXIST') return true
         }
       }
+      this.#pace.begin()
       await copyFile(from, fresh)
       await syncFile(fresh)
       await rename(fresh, to)
+      this.#pace.rest(to)
       return true
     } catch (error) {
       await rm(fresh, { force: true })
