@@ -13,7 +13,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { threadFile } from '#lib/own.ts'
+import { threadFile, threadOptions } from '#lib/own.ts'
 import type { PatternTasks } from '#lib/pattern.ts'
 import type { PasswordTasks } from '#lib/secret/hash.ts'
 import type { KeyTasks } from '#lib/secret/key-tasks.ts'
@@ -334,6 +334,7 @@ class Thread {
       name: 'ready',
       ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, concurrentTasksPerWorker: 1, idleTimeout: Infinity },
       ...{ atomics: 'disabled', recordTiming: false, workerData },
+      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
     })
     // A thread that dies with a task fails that task; without one there is nobody to tell but the log.

@@ -23,7 +23,7 @@ export function keepHeapSmall(): () => void {
   }
 }
 
-/** Collects all garbage of this thread now. Takes some ten milliseconds: for the end of a start, never in service. */
+/** Collects all garbage of this thread now. Takes some ten milliseconds: for once, after a start. */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')

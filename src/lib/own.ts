@@ -20,6 +20,21 @@ export function threadFile(name: ThreadName): URL {
   return new URL(`../../workers/${name}.ts`, import.meta.url)
 }
 
+/**
+ * Options every thread is started with: what the program itself was told to import first, and before that the file that
+ * spares it to take the types off its modules.
+ */
+export const threadOptions: readonly string[] | undefined = bundled
+  ? undefined
+  : ['--import', new URL('./stripped.js', import.meta.url).href, ...imported(process.execArgv)]
+
+function imported(options: readonly string[]): string[] {
+  return options.flatMap((option, at) => {
+    if (option.startsWith('--import=')) return [option]
+    return option === '--import' ? [option, options[at + 1] ?? ''] : []
+  })
+}
+
 function sourceVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version

@@ -62,7 +62,7 @@ export function changedUidsOf(read: Reader, mailbox: number, modseq: number): [n
 }
 
 /** The lowest uid of a folder from which on every message came after a change number; past the last where none did. */
-export function firstAfter(read: Reader, mailbox: number, modseq: number): number {
+function firstAfter(read: Reader, mailbox: number, modseq: number): number {
   type Row = { uid: number; came: number }
   const last = read.one<Row>(
     'SELECT uid, created_modseq AS came FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT 1',

@@ -11,7 +11,7 @@ import { Fault, type FaultCode } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { threadFile } from '#lib/own.ts'
+import { threadFile, threadOptions } from '#lib/own.ts'
 import { Queue } from '#lib/queue.ts'
 import type { Write } from './write.ts'
 import { conflicts } from './writes.ts'
@@ -90,7 +90,10 @@ export class Writer {
 
   /** Starts the thread, which brings the schema up to date before this resolves. */
   static async open(options: WriterOptions): Promise<Writer> {
-    const worker = new Worker(threadFile('writer'), { workerData: { file: options.file, dataDir: options.dataDir } })
+    const worker = new Worker(threadFile('writer'), {
+      workerData: { file: options.file, dataDir: options.dataDir },
+      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
+    })
     await new Promise<void>((resolve, reject) => {
       worker.once('error', reject)
       worker.once('message', (message: { ready: true } | { refused: FaultCode | null; text: string }) => {

@@ -50,7 +50,7 @@ const doors: Readonly<Record<string, string>> = {
 const roots = new Set(['src/core.ts', 'src/service.ts'])
 
 /** Files that are started rather than imported. */
-const entries = new Set(['src/main.ts', 'src/service.ts', 'bench/main.ts'])
+const entries = new Set(['src/main.js', 'src/service.ts', 'bench/main.ts'])
 
 export const layerRules: readonly Rule[] = [
   {
@@ -99,7 +99,7 @@ export const layerRules: readonly Rule[] = [
     promise: 'every file is imported or started by another, or is a bench that says how it is started',
     find: project => {
       const reached = new Set(imports(project, everything).map(([, , target]) => target))
-      const all = [...project.values()].filter(source => source.path.endsWith('.ts'))
+      const all = [...project.values()].filter(source => /\.[tj]s$/.test(source.path))
       const started = (path: string) =>
         all.some(other => other.path !== path && other.literals.some(({ text }) => names(other, text, path)))
       return all
@@ -173,7 +173,7 @@ function programs(project: Project): Source[] {
 
 /** Programs and benches: tests are left out, since what only a test imports is not used. */
 function everything(project: Project): Source[] {
-  return [...project.values()].filter(({ path }) => path.endsWith('.ts') && !path.startsWith('test/'))
+  return [...project.values()].filter(({ path }) => /\.[tj]s$/.test(path) && !path.startsWith('test/'))
 }
 
 function found(source: Source, line: number, detail: string): Finding {

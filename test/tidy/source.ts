@@ -69,7 +69,7 @@ export function lineAt(source: Pick<Source, 'text'>, at: number): number {
 
 function makeSource(path: string, text: string): Source {
   const lines = text.split('\n')
-  if (!path.endsWith('.ts')) return { path, text, lines, code: '', comments: '', literals: [], imports: [] }
+  if (!/\.[tj]s$/.test(path)) return { path, text, lines, code: '', comments: '', literals: [], imports: [] }
   const { code, comments, literals } = scan(text)
   return { path, text, lines, code, comments, literals, imports: findImports(text, code, literals) }
 }

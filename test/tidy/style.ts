@@ -99,7 +99,7 @@ export const styleRules: readonly Rule[] = [
   calls(
     'environment',
     'settings come from the configuration, so only the command line reads the environment',
-    ['src/main.ts', 'src/cli/options.ts'],
+    ['src/main.js', 'src/cli/options.ts'],
     [/\bprocess\.env\b/g],
   ),
   anywhere('console', 'output goes through the log or the command line', /(?<![.\w])console\./g),

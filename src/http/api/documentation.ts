@@ -30,7 +30,13 @@ export function documentationEndpoints(others: readonly Endpoint[], deps: Docume
     'content-security-policy': policy,
     'referrer-policy': 'no-referrer',
   }
-  const document = file('/openapi.json', 'This document', 'application/json; charset=utf-8', () => bytes)
+  // Printed when somebody asks for it: few ever do, and it takes longer than all listeners to open.
+  let bytes: Uint8Array | undefined
+  const printed = () => {
+    bytes ??= printOpenapi({ ...deps, endpoints: [...others, document] })
+    return bytes
+  }
+  const document: Endpoint = file('/openapi.json', 'This document', 'application/json; charset=utf-8', printed)
   const own = [
     document,
     file('/', 'Documentation for people', html, () => markup),
@@ -38,7 +44,6 @@ export function documentationEndpoints(others: readonly Endpoint[], deps: Docume
     file('/docs/page.js', "The page's script", 'text/javascript; charset=utf-8', () => script),
     file('/docs/page.css', "The page's style", 'text/css; charset=utf-8', () => style),
   ]
-  const bytes = printOpenapi({ ...deps, endpoints: [...others, document] })
   return own
 }
 
