@@ -15,26 +15,25 @@ import { Header } from '#mail/header.ts'
 import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import { type Address, type ForwardReply, resolveAddress } from '#store/directory.ts'
-import { queueId } from '#store/outbound.ts'
 import type { Reads } from '#store/reads.ts'
-import { traceInsert } from '#store/rule-writes.ts'
-import type { Trace } from '#store/rules.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import { findUser, readUsage, type User } from '#store/users.ts'
 import { topOf, withoutClassification } from './classification.ts'
+import { carryOut, forwarding } from './decision.ts'
 import type { DirectoryCommand } from './directory.ts'
-import { type SealedForward, sealDelivery, sealForward } from './encryption.ts'
+import { sealDelivery, sealForward } from './encryption.ts'
 import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
 import { type Outgoing, type Queued, queue } from './outgoing.ts'
 import { prepare } from './prepare.ts'
 import { learned, type Register } from './register.ts'
 import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
-import type { Arriving, Decision, Rules } from './rules.ts'
+import type { Arriving, Rules } from './rules.ts'
 import { arriveReceived, arriveStored } from './stored.ts'
 import type { ActorSystem } from './system.ts'
 import { type Append, type Appended, appendMessage } from './user/append.ts'
 import { requireUser, type UserCommand, type UserTurn } from './user/user.ts'
+import type { VerificationResults } from './verification.ts'
 
 export interface DropRecipient {
   /** As the envelope gave it. */
@@ -56,6 +55,8 @@ export interface DropEnvelope {
   readonly source: 'lmtp' | 'smtp' | 'submission'
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score?: number
+  /** Whether it comes from whom it says, where that was looked at. */
+  readonly verification?: VerificationResults
 }
 
 /** `stored` is null where rules or a forwarding address took the message without storing it. */
@@ -157,8 +158,8 @@ export class Drop {
 
   async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
-    const { from, score = 0 } = envelope
-    const message = arriveReceived(prepared, received, { from, score })
+    const { from, score = 0, verification } = envelope
+    const message = { ...arriveReceived(prepared, received, { from, score }), verification }
     return this.#toAll(message, envelope, () => received.stream())
   }
 
@@ -206,7 +207,7 @@ export class Drop {
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
     const { account } = recipient
-    if (account !== undefined && !this.#options.rules.has(account)) {
+    if (account !== undefined && !this.#options.rules.has(account, message.score)) {
       const stored = await this.#store(account, plainAppend(message, recipient, source), bytes)
       this.#note(message, account, stored, false)
       return stored
@@ -235,7 +236,7 @@ export class Drop {
     const append = plainAppend(message, recipient, source)
     const account = recipient.account ?? (await findUser(system.read, user))
     if (account === undefined) return door.run(appendMessage, append)
-    if (!rules.has(account)) {
+    if (!rules.has(account, message.score)) {
       const stored = await this.#store(account, append, bytes)
       this.#note(message, account, stored, false)
       return stored
@@ -324,14 +325,18 @@ export class Drop {
   }
 }
 
-function plainAppend({ prepared, prefix, from }: Arriving, { address }: DropRecipient, source: string): Append {
+function plainAppend(
+  { prepared, prefix, from, verification }: Arriving,
+  { address }: DropRecipient,
+  source: string,
+): Append {
   return {
     prepared,
     to: 'INBOX',
     prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${prefix}`,
     flags: 0,
     keywords: [],
-    meta: { from, rcpt: address, source },
+    meta: { from, rcpt: address, source, ...(verification && { verificationResults: { ...verification } }) },
     once: true,
     limited: true,
   }
@@ -351,44 +356,4 @@ const dropMessage: UserCommand<{ also: (turn: UserTurn) => void }, void> = {
 const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
   name: 'outgoing.queue',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
-}
-
-/** The decision with what may go out; what can go nowhere is kept. */
-function forwarding(decision: Decision, { outgoing, unusable }: SealedForward): Decision {
-  if (!unusable) return { ...decision, outgoing }
-  const forward = { queueId: null, targets: [], reason: 'not-encrypted' }
-  return { ...decision, outgoing, drop: false, forward: undefined, trace: { ...decision.trace, forward } }
-}
-
-/** Queues what was decided and keeps the decision for those who ask. */
-function carryOut(turn: UserTurn, decision: Decision, message: Arriving, appended: Appended | null): void {
-  const queued = decision.outgoing.map(outgoing => ({ origin: outgoing.origin, ...queue(turn, outgoing) }))
-  const idOf = (origin: string) => queued.find(one => one.origin === origin)?.num
-  const { forward, autoreply, ...rest } = decision.trace
-  const named = (part: { queueId: string | null } | undefined, num: number | undefined) =>
-    part === undefined ? undefined : { ...part, queueId: num === undefined ? null : queueId(num) }
-  const mailbox = appended === null ? undefined : turn.state.mailboxes.get(appended.mailboxNumber)
-  const trace: Trace = {
-    ...rest,
-    stored: mailbox?.path ?? null,
-    ...(forward !== undefined && { forward: named(forward, idOf('forward')) as NonNullable<Trace['forward']> }),
-    ...(autoreply !== undefined && {
-      autoreply: named(autoreply, idOf('autoreply')) as NonNullable<Trace['autoreply']>,
-    }),
-  }
-  const body = JSON.stringify(trace)
-  turn.write(
-    traceInsert,
-    {
-      user: turn.state.num,
-      num: turn.sequence.next('trace'),
-      at: turn.now,
-      message: appended?.num ?? null,
-      mailbox: appended?.mailboxNumber ?? null,
-      uid: appended?.uid ?? null,
-      reference: message.prepared.hash,
-      body,
-    },
-    body.length + 80,
-  )
 }

@@ -36,6 +36,7 @@ import type { ActorSystem } from './system.ts'
 import type { Append, Prepared } from './user/append.ts'
 import { blameFilter } from './user/rules.ts'
 import { remember } from './user/user.ts'
+import type { VerificationResults } from './verification.ts'
 
 export interface RulesOptions {
   readonly system: ActorSystem
@@ -61,6 +62,8 @@ export interface Arriving {
   readonly from: string
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score: number
+  /** Whether it comes from whom it says, where that was looked at. */
+  readonly verification?: VerificationResults | undefined
   /** Its plain text; read once, when somebody asks. */
   text(): Promise<string>
   /** What filters see, shared by all recipients. */
@@ -105,10 +108,11 @@ export class Rules {
     this.#runner = new PatternRunner(options.patterns, options.log)
   }
 
-  /** Whether anything has to be decided for the account at all. */
-  has({ options, tags }: User): boolean {
+  /** Whether anything has to be decided for the account at all, about a message with this score. */
+  has({ options, tags }: User, score: number): boolean {
     const { rules, targets, spamLevel } = options
-    return rules !== undefined || (targets?.length ?? 0) > 0 || (spamLevel ?? spamLevelDefault) === 0 || tags.length > 0
+    const junk = (spamLevel ?? spamLevelDefault) <= score
+    return rules !== undefined || (targets?.length ?? 0) > 0 || junk || tags.length > 0
   }
 
   /** Whether headers say how a message was judged. */

@@ -181,6 +181,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     metrics,
     threads: config.pool,
     recall: config.auth.credentialCache,
+    dnsServers: config.smtp.dnsServers,
     reads: { file: threadFile('query'), workerData: { dataDir: config.dataDir } },
   })
   const reads = makeReads((name, input, options) => {

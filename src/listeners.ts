@@ -10,6 +10,7 @@ import type { DropRecipient } from '#actors/drop.ts'
 import { encrypted } from '#actors/encryption.ts'
 import { Submission, type SubmissionRecipient } from '#actors/submission.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
+import { Verifier } from '#actors/verification.ts'
 import { type ListenerName, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
 import { type Caller, isRole } from '#http/access.ts'
@@ -203,14 +204,18 @@ function transfers({ cache }: Core) {
 
 /** What SMTP and LMTP need of the store and the actors. */
 function mailDrop(core: Core): MailDrop<DropRecipient, Received> {
-  const { drop, bodies, config } = core
+  const { drop, bodies, config, log, pools } = core
+  const { authenticate, dmarc } = config.smtp
+  const verifier = new Verifier({ pool: pools.verify, hostname: config.hostname, heed: dmarc === 'heed', log })
   return {
     recipient: address => drop.recipient(address),
     open: () => bodies.intake(config.mail.maxSize),
     async deliver(received, { from, recipients, speaker }) {
       const source = speaker.service === 'submissions' ? 'submission' : speaker.service
       try {
-        return await drop.deliver(received, { from, recipients, source })
+        const judges = authenticate && speaker.service === 'smtp'
+        const judged = judges ? await verifier.judge(received, from, speaker) : {}
+        return await drop.deliver(received, { from, recipients, source, ...judged })
       } finally {
         await received.discard()
       }

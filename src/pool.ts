@@ -19,6 +19,7 @@ import type { PasswordTasks } from '#lib/secret/hash.ts'
 import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
 import { type Answer, settled } from '#lib/task.ts'
+import type { VerifyTasks } from '#mail/verification.ts'
 import { Passwords } from './pool/passwords.ts'
 
 export interface RunOptions {
@@ -42,6 +43,8 @@ export interface PoolsOptions {
   readonly recall: boolean
   /** The thread for long reads: its file, and what it is given at start (the database's path). */
   readonly reads?: { readonly file: URL; readonly workerData: unknown }
+  /** DNS servers that are asked about senders; those of the system where absent. */
+  readonly dnsServers?: readonly string[]
 }
 
 export interface Pools {
@@ -49,6 +52,8 @@ export interface Pools {
   /** Security keys, signed profiles, QR codes. */
   readonly keys: Pool<KeyTasks>
   readonly patterns: Patterns
+  /** Where mail comes from. */
+  readonly verify: Pool<VerifyTasks>
   /** Long reads; absent where no file was given. */
   readonly reads: Pool<TaskTable> | undefined
   /** Refuses what waits, kills what runs. For the end of the service, when nobody waits for an answer any more. */
@@ -85,6 +90,7 @@ export function makePools(options: PoolsOptions): Pools {
     deadlineMs: pool.patternMs,
     heapMib: pool.patternHeapMib,
   })
+  const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? []))
   const reads =
     options.reads === undefined
       ? undefined
@@ -102,11 +108,17 @@ export function makePools(options: PoolsOptions): Pools {
       run: (task, run) => patterns.run('match', task, run),
       each: (task, run) => patterns.run('each', task, run),
     },
-    reads,
+    ...{ verify, reads },
     close: async () => {
-      await Promise.all([passwords.close(), keys.close(), patterns.close(), reads?.close()])
+      await Promise.all([passwords.close(), keys.close(), patterns.close(), verify.close(), reads?.close()])
     },
   }
+}
+
+function verifyForm(servers: readonly string[]): Omit<PoolForm, 'log' | 'metrics'> {
+  const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.verify
+  const file = threadFile('verify')
+  return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, workerData: { servers } }
 }
 
 export interface Patterns {
@@ -120,6 +132,8 @@ interface PoolForm {
   readonly name: string
   readonly file: URL
   readonly threads: number
+  /** Tasks at once on one thread, for those that wait more than they work; all of them go with a thread that is killed. */
+  readonly concurrency?: number
   readonly queueLengthMax: number
   /** Waiting tasks of one lane. */
   readonly laneLengthMax?: number
@@ -281,14 +295,14 @@ export class Pool<Tasks extends object> {
   }
 }
 
-/** One thread, started when it is needed: a Piscina of one, so that we know whose time a task takes. */
+/** One thread, started when it is needed: a Piscina of one, so that we know whose time it takes. */
 class Thread {
   readonly #form: PoolForm
   #piscina: Piscina | undefined
   #up: Promise<unknown> | undefined
   #idle: Timer | undefined
   #stopped = false
-  free = true
+  #running = 0
 
   constructor(form: PoolForm) {
     this.#form = form
@@ -298,26 +312,33 @@ class Thread {
     return this.#piscina !== undefined
   }
 
+  get free(): boolean {
+    return this.#running < (this.#form.concurrency ?? 1)
+  }
+
   /** Runs one task; the deadline counts from the moment the thread is up. */
   async run({ name, input, deadlineMs }: Job): Promise<unknown> {
-    this.free = false
+    const piscina = this.#piscina ?? this.#start()
+    this.#running += 1
     this.#idle?.cancel()
     const stop = new AbortController()
+    const shared = this.#form.concurrency !== undefined
     let timer: Timer | undefined
     try {
-      const piscina = this.#piscina ?? this.#start()
       await within(limits.pool.startMs, this.#up ?? Promise.resolve(), () => new Error('the thread does not start'))
       timer = after(deadlineMs, () => {
+        if (shared) return void this.#letGo()
         this.#replace(piscina)
         stop.abort()
       })
-      return await piscina.run(input, { name, signal: stop.signal })
+      // A task that can be aborted has a thread for itself.
+      return await piscina.run(input, shared ? { name } : { name, signal: stop.signal })
     } catch (error) {
-      throw this.#failure(error, stop.signal.aborted)
+      throw this.#failure(error, stop.signal.aborted || (shared && this.#piscina !== piscina))
     } finally {
       timer?.cancel()
-      this.free = true
-      this.#idle = after(limits.pool.idleMs, () => void this.#letGo())
+      this.#running -= 1
+      if (this.#running === 0) this.#idle = after(limits.pool.idleMs, () => void this.#letGo())
     }
   }
 
@@ -328,11 +349,12 @@ class Thread {
   }
 
   #start(): Piscina {
-    const { file, workerData, heapMib } = this.#form
+    const { file, workerData, heapMib, concurrency = 1 } = this.#form
     const piscina = new Piscina({
       filename: fileURLToPath(file),
       name: 'ready',
-      ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, concurrentTasksPerWorker: 1, idleTimeout: Infinity },
+      ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, idleTimeout: Infinity },
+      concurrentTasksPerWorker: concurrency,
       ...{ atomics: 'disabled', recordTiming: false, workerData },
       ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),

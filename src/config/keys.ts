@@ -17,6 +17,7 @@ import {
   notFetched,
   notHostname,
   notOrigin,
+  notServer,
   path,
   port,
   secret,
@@ -64,7 +65,19 @@ export const keys = {
     metrics: { enabled: flag(true, 'Whether GET /metrics answers (without a token)') },
   },
 
-  smtp: listener(1025, 'SMTP for incoming mail'),
+  smtp: {
+    ...listener(1025, 'SMTP for incoming mail'),
+    authenticate: flag(
+      false,
+      'Whether SPF, DKIM and DMARC are looked at; for a listener that other servers reach without one in between',
+    ),
+    dmarc: choice(
+      ['note', 'heed'],
+      'note',
+      'What a DMARC failure leads to: it is noted, or what the sender domain asks for is done (refuse, junk)',
+    ),
+    dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
+  },
   lmtp: listener(2424, 'LMTP'),
   submission: listener(1587, 'submission with STARTTLS'),
   submissions: listener(1465, 'submission over TLS'),
@@ -153,7 +166,10 @@ export const keys = {
       '',
       'Folder of messages (*.eml) for new users; {name}, {username}, {address}, {date}, {id} are filled in',
     ),
-    classificationHeaders: flag(false, 'Whether headers say how a message was judged; those of strangers are taken out'),
+    classificationHeaders: flag(
+      false,
+      'Whether headers say how a message was judged; those of strangers are taken out',
+    ),
   },
   quota: {
     storage: size('1GB', '1MB', '1024TB', 'Storage of a user without an own quota'),

@@ -179,6 +179,13 @@ export function notOrigin(text: string): string | undefined {
   return good ? undefined : "is no origin such as 'https://mail.example.com'"
 }
 
+/** Why `text` is no server by its address, a port behind it or not, or undefined where it is one. */
+export function notServer(text: string): string | undefined {
+  const host = splitSocket(text)?.host
+  const good = ipaddr.isValid(text) || (host !== undefined && ipaddr.isValid(host))
+  return good ? undefined : "is no address such as '192.0.2.1', '192.0.2.1:53' or '[2001:db8::1]:53'"
+}
+
 /** Why `text` is no host name, or undefined where it is one. */
 export function notHostname(text: string): string | undefined {
   return isHostname(text.toLowerCase()) ? undefined : 'is no host name'

@@ -177,6 +177,11 @@ const table = {
 
   // Rules and mail on its way out
   FilterNotFound: { status: 404, text: 'This filter does not exist' },
+  SenderRefused: {
+    status: 403,
+    text: 'The domain in From wants messages refused that it cannot be proven to have sent (DMARC)',
+    smtp: '550 5.7.26',
+  },
   ForwardLoop: { status: 400, text: 'The message goes round in circles', smtp: '554 5.4.6' },
 
   // Moving in and out

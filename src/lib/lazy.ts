@@ -22,6 +22,12 @@ export const schemaCompiler = (): typeof import('typebox/compile') => load('type
 /** Puts DKIM signatures together. */
 export const dkimSigner = (): typeof import('mailauth/lib/dkim/sign.js')['dkimSign'] =>
   load('mailauth/lib/dkim/sign.js').dkimSign
+/** Checks of where mail comes from: DKIM, SPF, DMARC. */
+export const mailVerifiers = () => ({
+  ...(load('mailauth/lib/dkim/verify.js') as typeof import('mailauth/lib/dkim/verify.js')),
+  ...(load('mailauth/lib/spf/index.js') as typeof import('mailauth/lib/spf/index.js')),
+  ...(load('mailauth/lib/dmarc/index.js') as typeof import('mailauth/lib/dmarc/index.js')),
+})
 /** OpenPGP keys and messages. */
 export const openpgp = (): typeof import('openpgp') => load('openpgp')
 /** Documents of a database whose exports are taken in. */

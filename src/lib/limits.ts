@@ -311,6 +311,23 @@ export const limits = {
     /** Time a thread may take to start. */
     startMs: 15 * second,
   },
+  /** Finding out whether mail comes from whom it says (mail/verification.ts). */
+  verify: {
+    /** Messages looked at at once on the thread, and messages that wait for it. */
+    concurrency: 32,
+    queueMax: 256,
+    /** A thread that is busy with one message for this long is killed. */
+    taskMs: 10 * second,
+    /** A message is taken after this, whatever is not known by then. */
+    totalMs: 12 * second,
+    /** All DNS questions of one message, how many there are, and how long one of them may take before it is asked again. */
+    dnsMs: 6 * second,
+    lookupsMax: 60,
+    questionMs: 2 * second,
+    /** Larger messages, and such with more signatures, are looked at for SPF alone. */
+    messageBytesMax: 10 * mib,
+    signaturesMax: 10,
+  },
   /** Filter patterns. */
   pattern: {
     /** Characters of one pattern. */

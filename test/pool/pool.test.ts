@@ -21,7 +21,15 @@ const log = makeLog('silent')
 const metrics = makeMetrics('test')
 let pool: Pool<Tasks>
 
-const make = (changes: { threads?: number; queueLengthMax?: number; laneLengthMax?: number; heapMib?: number } = {}) =>
+const make = (
+  changes: {
+    threads?: number
+    queueLengthMax?: number
+    laneLengthMax?: number
+    heapMib?: number
+    concurrency?: number
+  } = {},
+) =>
   new Pool<Tasks>({
     name: 'test',
     file: new URL('./worker.ts', import.meta.url),
@@ -130,6 +138,22 @@ describe('a pool', () => {
     gone.abort(new Error('gone'))
     await expect(left).rejects.toThrow('gone')
     expect(await pool.run('where', null)).toBe(before)
+  })
+
+  test('tasks that wait share a thread; one that never ends takes them along, and the pool answers again', async () => {
+    await pool.close()
+    pool = make({ concurrency: 4 })
+    const first = await pool.run('where', null)
+    const order: number[] = []
+    const resting = [300, 200, 100].map(ms => pool.run('rest', ms).then(rested => order.push(rested)))
+    await Promise.all(resting)
+    expect(order).toEqual([100, 200, 300])
+    expect(await pool.run('where', null)).toBe(first)
+    const other = code(pool.run('rest', 60_000))
+    expect(await code(pool.run('spin', null, { deadlineMs: 100 }))).toBe('TimedOut')
+    expect(await other).toBe('TimedOut')
+    expect(await pool.run('echo', 1)).toBe(1)
+    expect(await pool.run('where', null)).not.toBe(first)
   })
 
   test('a thread that dies fails its task alone', async () => {

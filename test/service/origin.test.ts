@@ -1,0 +1,233 @@
+// Whether mail over SMTP comes from whom it says: what is found is kept and shown, and heeded where that is configured.
+
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Fault, smtpReply } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { privatePem } from '#lib/secret/private-key.ts'
+import { dnsTxt, publicPem, signatures } from '#mail/dkim.ts'
+import { verifyMessage } from '#mail/verification.ts'
+import { startTeal, type Teal } from '#service'
+import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
+import { openSubscriber, until } from '../jobs/outbox.ts'
+import { type NameServer, startNameServer } from '../net/name-server.ts'
+import { Wire } from '../net/wire.ts'
+import { accessTo, type Running } from '../running.ts'
+
+const key = generateKeyPairSync('ed25519').privateKey
+let dns: NameServer
+const running: Partial<Record<'noting' | 'heeding' | 'off', Teal>> = {}
+const at = (name: keyof typeof running): Running => accessTo(() => running[name] as Teal)
+
+beforeAll(async () => {
+  dns = await startNameServer()
+  const smtp = { authenticate: true, dnsServers: [dns.address] }
+  running.noting = await startTeal({ smtp, network: { allowPrivate: ['127.0.0.0/8'] } }, { strict: true })
+  running.heeding = await startTeal({ smtp: { ...smtp, dmarc: 'heed' } }, { strict: true })
+  running.off = await startTeal({ smtp: { dnsServers: [dns.address] } }, { strict: true })
+  for (const name of ['noting', 'heeding', 'off'] as const) await at(name).user('anna')
+})
+afterAll(async () => {
+  for (const teal of Object.values(running)) {
+    expect(await teal.check()).toEqual([])
+    await teal.close()
+  }
+  await dns.close()
+})
+beforeEach(() => {
+  dns.texts.clear()
+  dns.silent.clear()
+  dns.failing = false
+  const { name, value } = dnsTxt('good.test', 's1', publicPem(key))
+  dns.texts.set('good.test', ['v=spf1 ip4:127.0.0.1 -all', 'something else'])
+  dns.texts.set(name, [value])
+  dns.texts.set('_dmarc.good.test', ['v=DMARC1; p=reject'])
+  dns.texts.set('soft.test', ['v=spf1 -all'])
+  dns.texts.set('_dmarc.soft.test', ['v=DMARC1; p=quarantine'])
+})
+
+let count = 0
+
+function message(from: string, text = 'Hello'): Buffer {
+  count += 1
+  return Buffer.from(
+    `From: ${from}\r\nTo: anna@example.com\r\nSubject: x\r\nMessage-ID: <o${count}@t>\r\n\r\n${text}\r\n`,
+  )
+}
+
+async function signed(plain: Buffer): Promise<Buffer> {
+  const head = await signatures(plain, [{ domain: 'good.test', selector: 's1', privateKey: privatePem(key) }])
+  return Buffer.concat([Buffer.from(head), plain])
+}
+
+async function send(service: Running, sender: string, bytes: Buffer): Promise<string> {
+  const smtp = await Dialogue.open(service.at('smtp'))
+  await smtp.reply()
+  await smtp.ask('EHLO there.test')
+  const [reply = ''] = await deliver(smtp, sender, ['anna@example.com'], bytes)
+  smtp.close()
+  return reply
+}
+
+/** The newest message of a folder. */
+async function newest(service: Running, path = 'INBOX') {
+  const { body: user } = await service.call('GET', '/users/resolve/anna')
+  const { body } = await service.call('GET', `/users/${user.id}/mailboxes/resolve?path=${path}`)
+  const messages = `/users/${user.id}/mailboxes/${body.id}/messages`
+  const [row] = (await service.call('GET', messages)).body.results
+  return (await service.call('GET', `${messages}/${row?.id}`)).body
+}
+
+describe('what is found', () => {
+  test('is shown with the message: sending host, signature, policy', async () => {
+    const noting = at('noting')
+    expect(await send(noting, 'bob@good.test', await signed(message('bob@good.test')))).toMatch(/^250/)
+    expect((await newest(noting)).verificationResults).toEqual({
+      ...{ tls: false, spf: 'good.test', dkim: 'good.test' },
+      dmarc: { domain: 'good.test', policy: 'reject' },
+    })
+  })
+
+  test.each([
+    [
+      'a signature alone',
+      'x@elsewhere.test',
+      true,
+      { spf: false, dkim: 'good.test', dmarc: { domain: 'good.test', policy: 'reject' } },
+    ],
+    [
+      'the host alone',
+      'x@good.test',
+      false,
+      { spf: 'good.test', dkim: false, dmarc: { domain: 'good.test', policy: 'reject' } },
+    ],
+    ['nothing', 'x@soft.test', false, { spf: false, dkim: false, dmarc: { domain: false, policy: 'reject' } }],
+    ['a null sender', '', false, { spf: false, dkim: false, dmarc: { domain: false, policy: 'reject' } }],
+  ])('with %s', async (_, sender, signs, wanted) => {
+    const plain = message('bob@good.test')
+    expect(await send(at('noting'), sender, signs ? await signed(plain) : plain)).toMatch(/^250/)
+    expect((await newest(at('noting'))).verificationResults).toEqual({ tls: false, ...wanted })
+  })
+
+  test('a broken signature, a foreign one and one of a part prove nothing', async () => {
+    const noting = at('noting')
+    const changed = Buffer.from((await signed(message('bob@good.test'))).toString().replace('Hello', 'Hullo'))
+    await send(noting, 'x@elsewhere.test', changed)
+    expect((await newest(noting)).verificationResults).toMatchObject({ dkim: false, dmarc: { domain: false } })
+    await send(noting, 'x@elsewhere.test', await signed(message('bob@soft.test')))
+    const foreign = (await newest(noting)).verificationResults
+    expect(foreign).toMatchObject({ dkim: 'good.test', dmarc: { domain: false, policy: 'quarantine' } })
+    const many = `DKIM-Signature: v=1; a=rsa-sha256; d=good.test; s=s1; h=from; bh=AA==; b=AA==\r\n`.repeat(
+      limits.verify.signaturesMax,
+    )
+    await send(noting, 'x@elsewhere.test', Buffer.concat([Buffer.from(many), await signed(message('bob@good.test'))]))
+    expect((await newest(noting)).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+  })
+
+  test('no policy is no verdict, and neither is a message without From or with ten', async () => {
+    const noting = at('noting')
+    await send(noting, 'x@elsewhere.test', message('bob@nowhere.test'))
+    expect((await newest(noting)).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+    for (const from of ['', 'a@good.test, b@soft.test']) {
+      expect(await send(at('heeding'), 'x@elsewhere.test', message(from))).toMatch(/^250/)
+      expect((await newest(at('heeding'))).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+    }
+  })
+
+  test('says how the connection was secured', async () => {
+    const wire = await Wire.open(at('noting').at('smtp'))
+    await wire.reply()
+    await wire.ask('EHLO there.test')
+    await wire.ask('STARTTLS')
+    await wire.startTls()
+    for (const line of ['EHLO there.test', 'MAIL FROM:<x@good.test>', 'RCPT TO:<anna@example.com>', 'DATA'])
+      await wire.ask(line)
+    expect(await wire.ask(`${message('x@good.test').toString()}.`)).toMatch(/^250/)
+    wire.close()
+    const { tls } = (await newest(at('noting'))).verificationResults
+    expect(tls).toEqual({ name: expect.stringMatching(/^TLS_/), version: 'TLSv1.3' })
+  })
+
+  test('goes with the event of a message that is marked', async () => {
+    const service = at('noting')
+    const subscriber = await openSubscriber()
+    await service.call('POST', '/webhooks', { type: ['marked.spam'], url: subscriber.url })
+    await send(service, 'x@good.test', message('x@good.test'))
+    const shown = await newest(service)
+    const { body: user } = await service.call('GET', '/users/resolve/anna')
+    const junk = (await service.call('GET', `/users/${user.id}/mailboxes/resolve?path=Junk`)).body.id
+    const path = `/users/${user.id}/mailboxes/${shown.mailbox}/messages`
+    expect((await service.call('PUT', path, { message: String(shown.id), moveTo: junk })).status).toBe(200)
+    await until('the event', () => subscriber.calls.length > 0)
+    expect(subscriber.calls[0]?.body.verificationResults).toEqual(shown.verificationResults)
+    await subscriber.close()
+  })
+})
+
+describe('what follows', () => {
+  test('nothing, unless the policy is to be heeded', async () => {
+    expect(await send(at('noting'), 'x@elsewhere.test', message('bob@good.test'))).toMatch(/^250/)
+    expect(await send(at('heeding'), 'bob@good.test', message('bob@good.test'))).toMatch(/^250/)
+    const { code, enhanced } = smtpReply(new Fault('SenderRefused'))
+    const reply = await send(at('heeding'), 'x@elsewhere.test', message('bob@good.test'))
+    expect(reply).toMatch(new RegExp(`^${code} ${enhanced} `))
+    expect([code, enhanced]).toEqual([550, '5.7.26'])
+  })
+
+  test('what is to be put aside lands in Junk', async () => {
+    const text = `aside ${count}`
+    expect(await send(at('heeding'), 'x@elsewhere.test', message('bob@soft.test', text))).toMatch(/^250/)
+    expect((await newest(at('heeding'), 'Junk')).text).toContain(text)
+  })
+
+  test('who asks for nothing is looked up nowhere, nor is mail over LMTP', async () => {
+    const asked = dns.asked.length
+    expect(await send(at('off'), 'x@soft.test', message('bob@good.test'))).toMatch(/^250/)
+    expect((await newest(at('off'))).verificationResults).toBeUndefined()
+    const lmtp = await openLmtp(at('heeding').at('lmtp'))
+    const replies = await deliver(lmtp, 'x@soft.test', ['anna@example.com'], message('bob@good.test'))
+    lmtp.close()
+    expect(replies).toEqual([expect.stringMatching(/^250/)])
+    expect((await newest(at('heeding'))).verificationResults).toBeUndefined()
+    expect(dns.asked.length).toBe(asked)
+  })
+})
+
+describe('names that cannot be looked up', () => {
+  test('a server that fails costs nobody his mail', async () => {
+    dns.failing = true
+    expect(await send(at('heeding'), 'x@soft.test', message('bob@good.test'))).toMatch(/^250/)
+    expect((await newest(at('heeding'))).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+  })
+
+  test('a server that never answers costs no more than the time there is', { timeout: 30_000 }, async () => {
+    dns.silent.add('good.test').add('soft.test')
+    const replies = await Promise.all(
+      Array.from({ length: 3 * limits.verify.concurrency }, () =>
+        send(at('heeding'), 'x@soft.test', message('bob@good.test')),
+      ),
+    )
+    expect(new Set(replies.map(reply => reply.slice(0, 3)))).toEqual(new Set(['250']))
+    expect((await newest(at('heeding'))).verificationResults).toMatchObject({ tls: false })
+  })
+
+  test('questions of one message have a number', async () => {
+    let asked = 0
+    const resolve = async (name: string) => {
+      asked += 1
+      return name.startsWith('_')
+        ? [['v=DMARC1; p=none']]
+        : [[`v=spf1 include:a${asked}.${name} include:b${asked}.${name} -all`]]
+    }
+    const from = Array.from({ length: 200 }, (_, n) => `a@d${n}.test`).join(', ')
+    const input = {
+      message: message(from),
+      ip: '192.0.2.1',
+      helo: 'h.test',
+      sender: 'x@loop.test',
+      hostname: 'mx.test',
+    }
+    expect(await verifyMessage(input, resolve)).toMatchObject({ spf: false, dkim: false })
+    expect(asked).toBeLessThanOrEqual(limits.verify.lookupsMax)
+  })
+})
