@@ -5,6 +5,7 @@
 
 import type { ActorSystem, UserDoor } from '#actors/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
+import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -76,6 +77,8 @@ export interface ImapServices extends Omit<ImapDependencies, 'system' | 'clearte
   capabilities(session: Session): string
   /** Counts a command that was carried out. */
   count(command: string, result: string, ms: number): void
+  /** Somebody may search soon: the thread for it, which takes a tenth of a second to start, is started or kept. */
+  expectSearch(): void
   /** A session logged in. @throws Fault TooManySessions */
   entered(session: Session, user: string, sessionsMax: number): void
   left(session: Session): void
@@ -95,6 +98,8 @@ export class ImapServer {
   readonly #log: Log
   readonly #byUser = new Map<string, Set<Session>>()
   #sessions = 0
+  /** Until then the thread that searches is there without being asked. */
+  #warmUntil = 0
 
   constructor(dependencies: ImapDependencies) {
     const { system, cleartext, metrics, ...rest } = dependencies
@@ -109,6 +114,7 @@ export class ImapServer {
       takesPasswords: connection => takesPasswords(connection, cleartext),
       capabilities: session => capabilities(whole, session),
       count: (command, result) => metrics.commands.labels('imap', command, result).inc(),
+      expectSearch: () => this.#warm(),
       entered: (session, user, sessionsMax) => this.#enter(session, user, sessionsMax),
       left: session => this.#leave(session),
     }
@@ -141,6 +147,16 @@ export class ImapServer {
     } finally {
       this.#metrics.sessions.labels('imap').set(--this.#sessions)
     }
+  }
+
+  #warm(): void {
+    const time = monotonic()
+    if (time < this.#warmUntil) return
+    this.#warmUntil = time + limits.pool.idleMs / 2
+    // A pool that is busy is warm, and one that stops need not be.
+    this.#services
+      .scan({ user: 0, bodies: [], prefixes: [], needles: [], long: false }, { lane: '' })
+      .catch(() => undefined)
   }
 
   /** Sessions of an account. */

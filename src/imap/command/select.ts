@@ -70,18 +70,10 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       if (session.rev2) out.line(await listResponse(session, mailbox))
       if (input.resync?.uidValidity === mailbox.uidValidity) await resync(session, view, input.resync)
       session.select(view, mailbox)
-      warm(session)
+      session.services.expectSearch()
       return { code: readOnly ? 'READ-ONLY' : 'READ-WRITE' }
     },
   })
-}
-
-/** Whoever selects may search: the thread that looks into texts takes a tenth of a second to start. */
-function warm(session: Session): void {
-  const { num, id } = session.user
-  const nothing = { user: num, bodies: [], prefixes: [], needles: [], long: false }
-  // A busy pool needs no warming, and a stopping service none either.
-  session.services.scan(nothing, { lane: id }).catch(() => undefined)
 }
 
 function parseSelect(decoder: Decoder): SelectInput {
