@@ -23,11 +23,12 @@ export const schemaCompiler = (): typeof import('typebox/compile') => load('type
 export const dkimSigner = (): typeof import('mailauth/lib/dkim/sign.js')['dkimSign'] =>
   load('mailauth/lib/dkim/sign.js').dkimSign
 /** Checks of where mail comes from: DKIM, SPF, DMARC. */
-export const mailVerifiers = () => ({
-  ...(load('mailauth/lib/dkim/verify.js') as typeof import('mailauth/lib/dkim/verify.js')),
-  ...(load('mailauth/lib/spf/index.js') as typeof import('mailauth/lib/spf/index.js')),
-  ...(load('mailauth/lib/dmarc/index.js') as typeof import('mailauth/lib/dmarc/index.js')),
-})
+export const mailVerifiers = () => {
+  const dkim: typeof import('mailauth/lib/dkim/verify.js') = load('mailauth/lib/dkim/verify.js')
+  const spf: typeof import('mailauth/lib/spf/index.js') = load('mailauth/lib/spf/index.js')
+  const dmarc: typeof import('mailauth/lib/dmarc/index.js') = load('mailauth/lib/dmarc/index.js')
+  return { dkimVerify: dkim.dkimVerify, spf: spf.spf, evaluateDmarc: dmarc.evaluateDmarc }
+}
 /** OpenPGP keys and messages. */
 export const openpgp = (): typeof import('openpgp') => load('openpgp')
 /** Documents of a database whose exports are taken in. */
