@@ -89,8 +89,17 @@ export class Closers {
     this.#tasks.push(task)
   }
 
+  /** Runs all of them, also where one fails. @throws what the first met that failed */
   async run(): Promise<void> {
-    for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) await task()
+    const failures: unknown[] = []
+    for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) {
+      try {
+        await task()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
   }
 }
 

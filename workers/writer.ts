@@ -51,8 +51,7 @@ function start(handle: Handle): void {
   const stale = new Map<number, number>()
   port?.on('message', (message: WriterRequest | { close: true } | { limitPages: number }) => {
     if ('close' in message) {
-      handle.pragma('wal_checkpoint(TRUNCATE)')
-      handle.close()
+      end(handle)
       port?.close()
     } else if ('limitPages' in message) {
       handle.pragma(`max_page_count = ${message.limitPages === 0 ? 4294967294 : message.limitPages}`)
@@ -77,6 +76,17 @@ interface Tasks {
  * One batch. First without savepoints, each of which costs a copy of every page its unit touches; where something in it
  * breaks a rule, or can be done only once, every unit gets one.
  */
+/** The log is copied back; where the disk has no room for that it stays, and the next start does it. */
+function end(handle: Handle): void {
+  try {
+    handle.pragma('wal_checkpoint(TRUNCATE)')
+  } catch (error) {
+    if (sqliteFailure(error)?.kind !== 'full') throw error
+  } finally {
+    handle.close()
+  }
+}
+
 function commit(handle: Handle, sql: Sql, stale: Map<number, number>, request: WriterRequest): WriterReply {
   const isStale = ({ lane, epoch }: WrittenUnit) => lane !== 0 && (stale.get(lane) ?? -1) >= epoch
   const bare = (unit: WrittenUnit, tasks: Tasks) => {

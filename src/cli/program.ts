@@ -4,6 +4,7 @@
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { version } from '#lib/own.ts'
+import { sqliteFailure } from '#store/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './backup.ts'
 import { configCommand } from './config.ts'
 import { dnsCommand } from './dns.ts'
@@ -32,10 +33,16 @@ export async function run(): Promise<void> {
   try {
     await program.parseAsync()
   } catch (error) {
-    const known = error instanceof Fault
-    process.stderr.write(`teal: ${known ? error.message : String((error as Error).stack)}\n`)
-    process.exitCode = known && error.code === 'ConfigInvalid' ? 2 : 1
+    process.stderr.write(`teal: ${told(error)}\n`)
+    process.exitCode = error instanceof Fault && error.code === 'ConfigInvalid' ? 2 : 1
   }
+}
+
+/** What is said of an error: where it came from only if it is a mistake of ours. */
+function told(error: unknown): string {
+  const { message, stack, syscall } = error as NodeJS.ErrnoException
+  const worlds = error instanceof Fault || syscall !== undefined || sqliteFailure(error)?.kind === 'full'
+  return worlds ? message : (stack ?? String(error))
 }
 
 /** Commands that are added do not take these over by themselves: help after a mistake, and the exit code for one. */

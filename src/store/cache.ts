@@ -183,7 +183,11 @@ export class Cache {
     )
     this.#closed = true
     await this.#tables.root.close()
-    sealFolder(this.#dir)
+    try {
+      sealFolder(this.#dir)
+    } catch (error) {
+      this.#log.warn({ error }, 'the cache is not used again: it could not be closed properly')
+    }
   }
 
   #set(kind: string, id: string, used: number, ttlMs: number): Count {

@@ -60,7 +60,8 @@ export function statements(handle: Handle): Sql {
  * Takes the lock of a data directory; the operating system lets go of it when the process ends, however it ends.
  *
  * @returns a function that gives it back
- * @throws Fault DataDirectoryInUse when another process, or another service of this one, holds it
+ * @throws Fault DataDirectoryInUse when another process, or another service of this one, holds it, DataDirectoryUnusable
+ * when the disk is full
  */
 export function lock(file: string): () => void {
   const handle = new Database(file, { timeout: 0 })
@@ -69,6 +70,9 @@ export function lock(file: string): () => void {
     handle.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     handle.close()
+    if (sqliteFailure(error)?.kind === 'full') {
+      throw new Fault('DataDirectoryUnusable', { text: `There is no room on the disk for ${file}`, cause: error })
+    }
     throw new Fault('DataDirectoryInUse', { cause: error })
   }
   return () => handle.close()

@@ -1,0 +1,166 @@
+// A disk that fills up in the middle of a command: the error is clear, nothing half-written stays, and the same command
+// completes when there is room again.
+//
+// The disk is a small file system in memory, which only root may mount; a file that is removed again makes the room.
+
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { childEnvironment, runTeal } from '../child.ts'
+import type { Body } from '../running.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'teal-full-'))
+const disk = join(root, 'disk')
+const filler = join(disk, 'filler')
+const source = join(root, 'source')
+const messages = 60
+const messageBytes = 100_000
+let number = 0
+
+beforeAll(async () => {
+  mkdirSync(disk)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk])
+  mkdirSync(join(source, 'maildir/cur'), { recursive: true })
+  let mbox = ''
+  for (let at = 0; at < messages; at++) {
+    const text = message(at)
+    writeFileSync(join(source, `maildir/cur/${1.7e9 + at}.M${at}.host:2,S`), text)
+    mbox += `From a@example.org Mon Jan  1 10:00:00 2024\n${text}\n`
+  }
+  writeFileSync(join(source, 'mbox'), mbox)
+})
+
+afterEach(() => {
+  for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true })
+})
+
+afterAll(() => {
+  execFileSync('umount', [disk])
+  rmSync(root, { recursive: true, force: true })
+})
+
+function message(at: number): string {
+  const data = randomBytes(messageBytes * 0.74)
+    .toString('base64')
+    .replace(/.{76}/g, '$&\n')
+  const mime = 'MIME-Version: 1.0\nContent-Type: application/octet-stream\nContent-Transfer-Encoding: base64\n'
+  return `From: a@example.org\nSubject: ${at}\nMessage-ID: <${at}@example.org>\n${mime}\n${data}\n`
+}
+
+/** Leaves so many bytes free. */
+function fill(left: number): void {
+  rmSync(filler, { force: true })
+  const { bavail, bsize } = statfsSync(disk)
+  const handle = openSync(filler, 'w')
+  const piece = Buffer.alloc(4096, 1)
+  for (let bytes = bavail * bsize - left; bytes > 0; bytes -= piece.length) writeSync(handle, piece)
+  closeSync(handle)
+}
+
+function makeRoom(): void {
+  rmSync(filler)
+}
+
+/** A directory of its own with an account. */
+async function directory(where: string): Promise<Record<string, string>> {
+  const env = childEnvironment(join(where, `data${++number}`))
+  await good(env, 'user', 'add', 'alice', '--address', 'alice@example.com', '--generate')
+  return env
+}
+
+async function good(env: Record<string, string>, ...words: string[]): Promise<string> {
+  const { code, out, err } = await runTeal(words, env)
+  expect(`${words[0]} ${code} ${err}`).toMatch(/^\S+ 0 /)
+  return out
+}
+
+async function refused(env: Record<string, string>, ...words: string[]): Promise<void> {
+  const { code, out, err } = await runTeal(words, env)
+  expect(`${out}${err}`).toMatch(/storage|no space|disk|room/i)
+  expect(code).toBe(1)
+  expect(`${out}${err}`).not.toMatch(/\n\s+at /)
+}
+
+async function inboxOf(env: Record<string, string>): Promise<number> {
+  const { mailboxes } = JSON.parse(await good(env, 'user', 'show', 'alice', '--json')) as Body
+  return mailboxes.find((one: Body) => one.path === 'INBOX').total
+}
+
+test.each(['maildir', 'mbox'])('import-%s', async kind => {
+  const env = await directory(disk)
+  fill(3_000_000)
+  await refused(env, `import-${kind}`, `alice:${join(source, kind)}`)
+  makeRoom()
+  await good(env, 'verify')
+  const before = await inboxOf(env)
+  expect(before).toBeLessThan(messages)
+  const again = JSON.parse(await good(env, `import-${kind}`, `alice:${join(source, kind)}`, '--json')) as Body
+  expect(again).toMatchObject({ imported: messages - before, known: before, failed: 0 })
+  expect(await inboxOf(env)).toBe(messages)
+  await good(env, 'verify')
+})
+
+test('export', async () => {
+  const env = await directory(root)
+  const folder = join(disk, 'exports')
+  mkdirSync(folder)
+  const file = join(folder, 'accounts.teal')
+  fill(0)
+  await refused(env, 'export', file)
+  expect(readdirSync(folder)).toEqual([])
+  makeRoom()
+  await good(env, 'export', file)
+  writeFileSync(join(folder, 'before'), '')
+  expect(existsSync(file)).toBe(true)
+})
+
+test('import', async () => {
+  const from = await directory(root)
+  const file = join(source, 'accounts.teal')
+  await good(from, 'export', file)
+  const env = childEnvironment(join(disk, 'data'))
+  await good(env, 'user', 'add', 'bob', '--generate')
+  fill(0)
+  await refused(env, 'import', file)
+  makeRoom()
+  const { imported, entries, existing } = JSON.parse(await good(env, 'import', file, '--json')) as Body
+  expect({ imported, existing }).toEqual({ imported: entries, existing: 0 })
+  await good(env, 'verify')
+})
+
+test('backup, and restore', async () => {
+  const env = await directory(root)
+  const folder = join(disk, 'backup')
+  await good(env, 'backup', folder)
+  const whole = readdirSync(folder).sort()
+  await good(env, 'import-maildir', `alice:${join(source, 'maildir')}`)
+  fill(2_000_000)
+  await refused(env, 'backup', folder)
+  expect(readdirSync(folder).sort()).toEqual(whole)
+  makeRoom()
+  await good(env, 'verify', '--backup', folder)
+  await good(env, 'backup', folder)
+  await good(env, 'verify', '--backup', folder)
+  const target = childEnvironment(join(disk, 'restored'))
+  fill(2_000_000)
+  await refused(target, 'restore', folder)
+  expect(existsSync(join(disk, 'restored/teal.db'))).toBe(false)
+  makeRoom()
+  await good(target, 'restore', folder)
+  await good(target, 'verify')
+  expect(await inboxOf(target)).toBe(messages)
+})

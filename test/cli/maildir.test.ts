@@ -1,0 +1,126 @@
+// Maildirs as they are found in the wild: broken names, links, pipes, sockets, files that are none, and two imports of the
+// same one. Everything odd is named, the rest is moved, and nothing waits for ever.
+
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { runTeal } from '../child.ts'
+import { type Body, useTeal } from '../running.ts'
+
+const service = useTeal()
+const root = mkdtempSync(join(tmpdir(), 'teal-maildir-'))
+let number = 0
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const environment = () => ({ PATH: process.env.PATH ?? '', TEAL_DATA_DIR: service.teal.config.dataDir })
+
+async function moved(...words: string[]): Promise<{ code: number | null; tally: Body; err: string }> {
+  const { code, out, err } = await runTeal(['import-maildir', ...words, '--json'], environment())
+  return { code, err, tally: out === '' ? undefined : JSON.parse(out) }
+}
+
+function maildir(): string {
+  const path = join(root, `maildir${++number}`)
+  for (const part of ['cur', 'new', 'tmp']) mkdirSync(join(path, part), { recursive: true })
+  return path
+}
+
+function message(subject: string): string {
+  return `From: a@example.org\nSubject: ${subject}\nMessage-ID: <${subject}@example.org>\n\nHello ${subject}\n`
+}
+
+async function messagesOf(user: string): Promise<Body[]> {
+  const { body } = await service.call('GET', `/users/${user}/mailboxes`)
+  const found: Body[] = []
+  for (const { id } of body.results) {
+    found.push(...(await service.call('GET', `/users/${user}/mailboxes/${id}/messages?limit=250`)).body.results)
+  }
+  return found
+}
+
+async function subjects(user: string): Promise<string[]> {
+  return (await messagesOf(user)).map(({ subject }) => subject).sort()
+}
+
+test('what is no mail is named and passed over, and the rest is moved', async () => {
+  const user = await service.user('odd')
+  const path = maildir()
+  const put = (name: string, text: string) => writeFileSync(join(path, name), text)
+  put('cur/1704164645.M1.host:2,S', message('plain'))
+  put('new/no-time-and-no-flags', message('bare'))
+  put('cur/:2,S', message('nameless'))
+  put(`cur/${'x'.repeat(250)}`, message('long'))
+  put('cur/1704164645.M2.höst ~,:2,SZ9', message('strange'))
+  writeFileSync(Buffer.concat([Buffer.from(`${path}/cur/latin-`), Buffer.from([0xe4, 0x3a])]), message('latin'))
+  put('cur/1704164645.M3.host:2,S', '')
+  put('cur/1704164645.M4.host:2,', '\0\x01\xff'.repeat(50))
+  put('tmp/1704164645.M5.host', message('unfinished'))
+  mkdirSync(join(path, 'cur/1704164645.M6.host:2,'))
+  symlinkSync(join(path, 'cur'), join(path, 'cur/loop'))
+  symlinkSync('loop2', join(path, 'cur/loop2'))
+  symlinkSync('/etc/hostname', join(path, 'cur/outside:2,S'))
+  symlinkSync('/', join(path, '.Linked'))
+  execFileSync('mkfifo', [join(path, 'cur/pipe:2,S')])
+  const socket = createServer()
+  await new Promise<void>(resolve => socket.listen(join(path, 'cur/socket'), () => resolve()))
+  put('cur/1704164646.large.host:2,', message('large'))
+  truncateSync(join(path, 'cur/1704164646.large.host:2,'), limits.body.messageBytesMax + 1)
+
+  const { code, tally, err } = await moved(`odd:${path}`)
+  socket.close()
+  expect(code).toBe(3)
+  for (const name of ['loop', 'loop2', 'outside', 'pipe', 'socket', 'M3', 'M6', 'large', 'Linked'])
+    expect(err).toContain(name)
+  // The name that is no text cannot be opened by what was read of it.
+  expect(tally).toMatchObject({ imported: 5, failed: 2, skipped: 9 })
+  expect(await subjects(user)).toEqual(['', 'bare', 'long', 'plain', 'strange'])
+  expect(await moved(`odd:${path}`)).toMatchObject({ tally: { imported: 0, known: 5, failed: 2, skipped: 8 } })
+})
+
+test('a message that streams is moved exactly, whatever its line ends', async () => {
+  const user = await service.user('streams')
+  const path = maildir()
+  const lines = Array.from(
+    { length: 40_000 },
+    (_, at) => `${at} ${'y'.repeat(40)}${at % 3 === 0 ? '\r\n' : '\n'}`,
+  ).join('')
+  writeFileSync(join(path, 'cur/1704164645.M1.host:2,S'), `Subject: mixed\n\n${lines}`)
+  expect(await moved(`streams:${path}`)).toMatchObject({ code: 0, tally: { imported: 1 } })
+  const [{ mailbox, id }] = await messagesOf(user)
+  const raw = await service.raw('GET', `/users/${user}/mailboxes/${mailbox}/messages/${id}/message.eml`)
+  expect(await raw.text()).toBe(`Subject: mixed\n\n${lines}`.replace(/\r?\n/g, '\r\n'))
+})
+
+test('identifiers that match nobody refuse the whole call', async () => {
+  const user = await service.user('known')
+  const path = maildir()
+  writeFileSync(join(path, 'cur/1704164645.M1.host:2,S'), message('one'))
+  for (const nobody of ['nobody', 'nobody@example.com', '0123456789abcdef01234567']) {
+    const { code, err, tally } = await moved(`known:${path}`, `${nobody}:${path}`)
+    expect({ code, tally }).toEqual({ code: 1, tally: undefined })
+    expect(err).toContain(nobody)
+  }
+  expect((await moved(`known:${path}`, `known:${join(root, 'nowhere')}`)).code).toBe(1)
+  expect((await moved('known')).code).toBe(1)
+  expect(await subjects(user)).toEqual([])
+})
+
+test('two imports of the same Maildir at once bring each message once', async () => {
+  const user = await service.user('twice')
+  const path = maildir()
+  const names = Array.from({ length: 150 }, (_, at) => `n${at}`)
+  for (const [at, name] of names.entries()) {
+    const folder = at % 3 === 0 ? '.Lists' : ''
+    mkdirSync(join(path, folder, 'cur'), { recursive: true })
+    writeFileSync(join(path, folder, `cur/1704164645.M${at}.host:2,S`), message(name))
+  }
+  const both = await Promise.all([moved(`twice:${path}`), moved(`twice:${path}`)])
+  expect(both.map(({ code, err }) => `${code} ${err}`)).toEqual(['0 ', '0 '])
+  expect(both[0].tally.imported + both[1].tally.imported).toBe(names.length)
+  expect(await subjects(user)).toEqual(names.toSorted())
+})
