@@ -147,6 +147,8 @@ async function buildCore(config: Config, log: Log, closers: Closers): Promise<Co
   const wanted = subscriptions.wanted.bind(subscriptions)
   const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
   closers.add(() => system.close())
+  metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
+  metrics.observe('body_cache_bytes', 'Bytes of opened messages that are kept in memory', () => bodies.keptBytes)
   const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
   const certificates = await CertificateDoor.open(system.directory, seal)
   const acme = new AcmeDoor(read, writer, seal)
@@ -155,6 +157,7 @@ async function buildCore(config: Config, log: Log, closers: Closers): Promise<Co
   const access = openAccess(config, system, writer)
   const cache = Cache.open({ dir: cacheDir(dataDir), log })
   closers.add(() => cache.close())
+  metrics.observe('cache_entries', 'Counters, marks and challenges in the cache', () => cache.size)
   const parts = { config, log, metrics, system, writer, settings, cache, pools, access, wanted }
   const credentials = openCredentials(parts)
   closers.add(() => credentials.close())

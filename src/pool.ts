@@ -8,7 +8,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import { after, type Timer, within } from '#lib/clock.ts'
+import { after, monotonic, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -216,7 +216,11 @@ export class Pool<Tasks extends object> {
     reject: (error: unknown) => void,
   ): Job | undefined {
     const { signal, lane = '', deadlineMs = this.#form.deadlineMs } = options
-    const count = (result: Result) => this.#form.metrics?.poolTasks.inc({ pool: this.#form.name, result })
+    const asked = monotonic()
+    const count = (result: Result) => {
+      this.#form.metrics?.poolTasks.inc({ pool: this.#form.name, result })
+      this.#form.metrics?.poolSeconds.observe({ pool: this.#form.name }, (monotonic() - asked) / 1000)
+    }
     const refusal = this.#refusal(lane, signal)
     if (refusal !== undefined) {
       count(refusal instanceof Fault && refusal.code === 'Overloaded' ? 'overloaded' : 'left')

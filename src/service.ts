@@ -22,12 +22,15 @@ import { indexingLoop } from '#jobs/indexing.ts'
 import { handleMessageTasks } from '#jobs/message-tasks.ts'
 import { startRelay } from '#jobs/relay.ts'
 import { Tasks } from '#jobs/tasks.ts'
-import { startWebhooks } from '#jobs/webhooks.ts'
+import { remembered, startWebhooks } from '#jobs/webhooks.ts'
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
 import { version } from '#lib/own.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { checkBodies } from '#store/bodies-check.ts'
 import { checkStore } from '#store/check.ts'
+import { waitingFigures } from '#store/outbound.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/place.ts'
 import { findToken } from '#store/tokens.ts'
 import { type Listeners, listenAll } from './listeners.ts'
@@ -127,8 +130,19 @@ async function deliverEvents(core: Core, closers: Closers): Promise<void> {
   core.onEvents(delivery.kick)
 }
 
+/** The queue of outgoing mail in the metrics. */
+function observeQueue({ read, metrics }: Core): void {
+  const figures = remembered(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
+  metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
+  metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => {
+    const { due } = figures()
+    return due === null ? 0 : Math.max(0, now() - due) / 1000
+  })
+}
+
 /** Starts sending queued mail, unless the configuration lets it gather. */
 async function sendMail(core: Core, closers: Closers): Promise<void> {
+  observeQueue(core)
   const { config, read, writer, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
   if (!config.outbound.enabled) return
   const relay = await startRelay({

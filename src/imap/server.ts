@@ -108,12 +108,16 @@ export class ImapServer {
     // RFC 7889 3: the limit is the same for every mailbox.
     const limited = `APPENDLIMIT=${dependencies.messageBytesMax}`
     const whole = allCapabilities.map(name => (name === 'APPENDLIMIT' ? limited : name)).join(' ')
+    const seconds = metrics.commandSeconds.labels('imap')
     this.#services = {
       ...rest,
       door: id => system.door(id),
       takesPasswords: connection => takesPasswords(connection, cleartext),
       capabilities: session => capabilities(whole, session),
-      count: (command, result) => metrics.commands.labels('imap', command, result).inc(),
+      count: (command, result, ms) => {
+        metrics.commands.labels('imap', command, result).inc()
+        seconds.observe(ms / 1000)
+      },
       expectSearch: () => this.#warm(),
       entered: (session, user, sessionsMax) => this.#enter(session, user, sessionsMax),
       left: session => this.#leave(session),

@@ -160,7 +160,8 @@ function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Delive
 /** Rows counted of one kind; a larger figure says no more. */
 const countMax = 10_000
 
-function remembered<T>(read: () => T, ms: number): () => T {
+/** What `read` gives, read again after `ms` at the earliest: anybody may ask for metrics as often as they like. */
+export function remembered<T>(read: () => T, ms: number): () => T {
   let value: T | undefined
   let until = 0
   return () => {

@@ -838,6 +838,9 @@ export const limits = {
     laneInFlightMax: 10,
     /** Recipients of one transaction (RFC 5321 4.5.3.1.8). */
     recipientsMax: 100,
+    /** Waiting recipients counted for the metrics; more says no more. The count is made anew after this. */
+    countMax: 10_000,
+    figuresMs: 5 * second,
     /** Due targets that are looked at in one go. */
     aheadMax: 500,
     /** Messages over one connection, and how long it is kept without work. */

@@ -9,18 +9,15 @@ export type Metrics = ReturnType<typeof makeMetrics>
 
 const prefix = 'wildduck_'
 
+/** Bounds of buckets for times. */
+const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
+
 /** Makes the metrics of one service. Names keep the prefix that dashboards of this API know. */
 export function makeMetrics(version: string) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-    new Counter({ name: prefix + name, help, labelNames, registers })
-  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-    new Gauge({ name: prefix + name, help, labelNames, registers })
-  const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
-    new Histogram({ name: prefix + name, help, buckets, labelNames, registers })
-  const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
+  const { counter, gauge, histogram } = makers(registers)
 
   gauge('info', 'The running service', ['version']).labels(version).set(1)
   gauge('up', 'Whether the service is up').set(1)
@@ -57,15 +54,31 @@ export function makeMetrics(version: string) {
     connections: counter('connections_total', 'Accepted connections', ['service']),
     sessions: gauge('sessions', 'Open sessions', ['service']),
     commands: counter('commands_total', 'Protocol commands', ['service', 'command', 'result']),
+    commandSeconds: histogram('command_seconds', 'Time to answer a protocol command', seconds, ['service']),
     messages: counter('messages_total', 'Messages stored', ['source']),
     deliveries: counter('deliveries_total', 'Recipients answered at delivery', ['service', 'result']),
+    deliverySeconds: histogram('delivery_seconds', 'Time from the end of a message to its answer', seconds, [
+      'service',
+    ]),
     writerBatches: counter('writer_batches_total', 'Transactions', ['result']),
     writerUnits: histogram('writer_batch_units', 'Units in one transaction', [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
     writerSeconds: histogram('writer_batch_seconds', 'Time from sending a batch to its commit', seconds),
     actors: gauge('actors', 'Users with an actor in memory'),
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
+    poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
+}
+
+/** What makes metrics whose names have the prefix. */
+function makers(registers: Registry[]) {
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name: prefix + name, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Gauge({ name: prefix + name, help, labelNames, registers })
+  const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
+    new Histogram({ name: prefix + name, help, buckets, labelNames, registers })
+  return { counter, gauge, histogram }
 }

@@ -52,7 +52,7 @@ export interface Pop3Dependencies {
 export interface Pop3Services extends Omit<Pop3Dependencies, 'system' | 'cleartext' | 'metrics' | 'log'> {
   door: ActorSystem['door']
   takesPasswords(connection: Connection): boolean
-  count(command: string, result: string): void
+  count(command: string, result: string, ms: number): void
 }
 
 /** Opens a POP3 port. @throws Fault PortInUse, ConfigInvalid */
@@ -61,11 +61,15 @@ export function listenPop3(
   at: { host: string; port: number; implicitTls: boolean },
 ): Promise<Listener> {
   const { system, cleartext, metrics, log, ...rest } = dependencies
+  const seconds = metrics.commandSeconds.labels('pop3')
   const services: Pop3Services = {
     ...rest,
     door: id => system.door(id),
     takesPasswords: connection => takesPasswords(connection, cleartext),
-    count: (command, result) => metrics.commands.labels('pop3', command, result).inc(),
+    count: (command, result, ms) => {
+      metrics.commands.labels('pop3', command, result).inc()
+      seconds.observe(ms / 1000)
+    },
   }
   const { sessionsMax, sessionsPerAddressMax, loginMs, drainMs } = limits.pop3
   return listen({

@@ -3,7 +3,7 @@
 // Promises: one answer for each command, in order, so that clients may pipeline; what is deleted goes at QUIT and only
 // then; a client that reads slowly holds a chunk and nothing more.
 
-import { after, type Timer } from '#lib/clock.ts'
+import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { version } from '#lib/own.ts'
@@ -157,6 +157,7 @@ export class Session {
     const argument = space < 0 ? '' : line.slice(space + 1)
     const row = commands[name]
     let result = 'ok'
+    const started = monotonic()
     try {
       if (row === undefined) throw new Refusal('Unknown command')
       if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
@@ -165,7 +166,7 @@ export class Session {
       result = 'error'
       this.#refuse(error)
     }
-    this.services.count(row === undefined ? 'other' : name, result)
+    this.services.count(row === undefined ? 'other' : name, result, monotonic() - started)
   }
 
   #refuse(error: unknown): void {

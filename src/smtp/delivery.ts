@@ -3,6 +3,7 @@
 // The transaction is over when this returns. A failure of ours is told to the log once and to the peer as a temporary one,
 // so that nothing is lost; a reply of 250 is written only after the drop has said that the message is kept.
 
+import { monotonic } from '#lib/clock.ts'
 import { Disconnected } from '#net/connection.ts'
 import type { Outcome } from './drop.ts'
 import { type Arrival, type Reply, replyForAll, replyOf } from './message.ts'
@@ -11,14 +12,16 @@ import type { Session, Transaction } from './session.ts'
 /** Delivers what has arrived and answers: one reply for each recipient over LMTP, else one. */
 export async function deliver(session: Session, transaction: Transaction, arrival: Arrival): Promise<void> {
   const { setting } = session
+  const started = monotonic()
   const outcomes = await hand(session, transaction, arrival)
+  const ms = monotonic() - started
   session.transaction = undefined
   session.declaredBytes = 0
   session.messages += 1
   for (const { refused } of outcomes) if (refused !== undefined) session.report(refused)
   const stored = `Stored as ${session.id}-${session.messages}`
   const each = outcomes.map(outcome => replyOf(outcome, stored))
-  for (const reply of each) setting.countDelivery(resultOf(reply))
+  for (const reply of each) setting.countDelivery(resultOf(reply), ms)
   for (const reply of setting.lmtp ? each : [replyForAll(outcomes, stored)]) session.answer(reply)
 }
 

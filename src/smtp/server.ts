@@ -55,7 +55,7 @@ export interface Setting {
   readonly cleartext: CleartextPolicy
   readonly bounds: Bounds
   count(command: string): void
-  countDelivery(result: DeliveryResult): void
+  countDelivery(result: DeliveryResult, ms: number): void
   onError(error: unknown, speaker: Speaker): void
 }
 
@@ -101,7 +101,14 @@ function counters(service: SmtpService, metrics: Metrics | undefined): Pick<Sett
   if (metrics === undefined) return { count: () => {}, countDelivery: () => {} }
   const commands = remembered(command => metrics.commands.labels(service, command, 'known'))
   const deliveries = remembered(result => metrics.deliveries.labels(service, result))
-  return { count: command => commands(command).inc(), countDelivery: result => deliveries(result).inc() }
+  const seconds = metrics.deliverySeconds.labels(service)
+  return {
+    count: command => commands(command).inc(),
+    countDelivery: (result, ms) => {
+      deliveries(result).inc()
+      seconds.observe(ms / 1000)
+    },
+  }
 }
 
 function remembered<Value>(make: (name: string) => Value): (name: string) => Value {

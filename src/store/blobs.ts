@@ -41,6 +41,11 @@ export class Bodies {
     this.#read = read
   }
 
+  /** Bytes of opened bodies that are kept in memory. */
+  get keptBytes(): number {
+    return this.#opened.bytes
+  }
+
   /** Takes in one message of at most `bytesMax` bytes. */
   intake(bytesMax: number = limits.body.messageBytesMax): Intake {
     return new Intake(this.#files, bytesMax)

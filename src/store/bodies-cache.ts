@@ -21,6 +21,11 @@ export class BodyCache {
     this.#bytesMax = bytesMax
   }
 
+  /** Bytes of the bodies that are kept. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   has(num: number): boolean {
     return this.#bodies.has(num)
   }
