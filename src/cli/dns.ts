@@ -1,8 +1,9 @@
 // `teal dns`: the records a domain needs, ready to be copied, and whether they are there.
 //
-// It asks the resolver of this machine and changes nothing anywhere. Where a record is another one that will do as
+// It asks the resolver of this machine, or the server that is named, and changes nothing anywhere. Where a record is another one that will do as
 // well, such as a longer SPF policy, it is taken for right.
 
+import { isIP } from 'node:net'
 import { Command } from 'commander'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
@@ -25,18 +26,29 @@ export function dnsCommand(): Command {
     .description('Print the DNS records that a domain needs, and check those that are set')
     .argument('<domain>')
     .option('--offline', 'do not look them up')
+    .option('--server <address>', 'ask this server (an IP address, with a port if need be)', '')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  teal dns example.com')
     .action(dns)
 }
 
-async function dns(domain: string, options: ConfigOptions & { json?: boolean; offline?: boolean }): Promise<void> {
+interface Options extends ConfigOptions {
+  readonly json?: boolean
+  readonly offline?: boolean
+  readonly server: string
+}
+
+async function dns(domain: string, options: Options): Promise<void> {
   if (!isDomain(domain)) throw new Fault('InputValidationError', { text: `${domain} is no domain` })
+  const { server } = options
+  if (server !== '' && isIP(server) === 0 && !/^([\d.]+|\[[\da-f:.]+\]):\d+$/i.test(server)) {
+    throw new Fault('InputValidationError', { text: `${server} is no address of a server` })
+  }
   const config = configFrom(options)
   const to = await reach(config)
   try {
     for (const record of await recordsOf(config, domain, to)) {
-      const found = options.offline === true ? null : await lookUp(record.name, record.kind)
+      const found = options.offline === true ? null : await lookUp(record.name, record.kind, server)
       const state = found === null ? 'unknown' : stateOf(record, found)
       const { name, kind, value } = record
       const shown = kind === 'TXT' ? quoted(value) : value

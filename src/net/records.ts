@@ -6,9 +6,14 @@ export type RecordKind = 'A' | 'MX' | 'TXT' | 'SRV' | 'CNAME'
 
 const waitMs = 3000
 
-/** What a name holds, each as text; empty where it holds nothing, null where nobody answered. */
-export async function lookUp(name: string, kind: RecordKind): Promise<string[] | null> {
+/**
+ * What a name holds, each as text; empty where it holds nothing, null where nobody answered.
+ *
+ * @param server address of who is asked, with or without a port; this machine's resolver where it is empty
+ */
+export async function lookUp(name: string, kind: RecordKind, server: string): Promise<string[] | null> {
   const resolver = new Resolver({ timeout: waitMs, tries: 2 })
+  if (server !== '') resolver.setServers([server])
   try {
     if (kind === 'MX')
       return (await resolver.resolveMx(name)).map(({ priority, exchange }) => `${priority} ${exchange}.`)
