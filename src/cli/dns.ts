@@ -3,12 +3,11 @@
 // It asks the resolver of this machine, or the server that is named, and changes nothing anywhere. Where a record is another one that will do as
 // well, such as a longer SPF policy, it is taken for right.
 
-import { isIP } from 'node:net'
 import { Command } from 'commander'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { isDomain } from '#mail/address.ts'
-import { lookUp, type RecordKind } from '#net/records.ts'
+import { isServer, lookUp, type RecordKind } from '#net/records.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'
 import { type Reach, reach } from './reach.ts'
@@ -41,7 +40,7 @@ interface Options extends ConfigOptions {
 async function dns(domain: string, options: Options): Promise<void> {
   if (!isDomain(domain)) throw new Fault('InputValidationError', { text: `${domain} is no domain` })
   const { server } = options
-  if (server !== '' && isIP(server) === 0 && !/^([\d.]+|\[[\da-f:.]+\]):\d+$/i.test(server)) {
+  if (server !== '' && !isServer(server)) {
     throw new Fault('InputValidationError', { text: `${server} is no address of a server` })
   }
   const config = configFrom(options)

@@ -1,10 +1,17 @@
 // Names of hosts in the domain name system, for a command that looks whether they are set.
 
 import { Resolver } from 'node:dns/promises'
+import { isIP } from 'node:net'
 
 export type RecordKind = 'A' | 'MX' | 'TXT' | 'SRV' | 'CNAME'
 
 const waitMs = 3000
+
+/** Whether `text` is an IP address, with or without a port (`[::1]:53`). */
+export function isServer(text: string): boolean {
+  const address = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
+  return isIP(address) !== 0
+}
 
 /**
  * What a name holds, each as text; empty where it holds nothing, null where nobody answered.

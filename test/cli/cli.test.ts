@@ -1,17 +1,7 @@
 // The command line against a directory that nobody serves, and against one that is served.
 
 import { randomBytes } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'undici'
@@ -105,37 +95,17 @@ describe('a directory that nobody serves', () => {
     expect(await json('import-maildir', `alice:${path}`)).toMatchObject({ imported: 1 })
   })
 
-  test('names what is odd and goes on', async () => {
-    const path = maildir('odd')
-    writeFileSync(join(path, 'cur/empty:2,S'), '')
-    mkdirSync(join(path, 'cur/folder'))
-    symlinkSync('/etc/passwd', join(path, 'cur/link:2,S'))
-    mkdirSync(join(path, '.Bad&name'))
-    writeFileSync(join(path, 'cur/1704164646.locked:2,S'), Buffer.alloc(65 * 2 ** 20, 'x'))
-    const { code, out, err } = await teal('import-maildir', `alice:${path}`, '--json')
-    expect(code).toBe(3)
-    expect(JSON.parse(out)).toMatchObject({ skipped: 4, failed: 1 })
-    for (const name of ['empty', 'folder', 'link', 'Bad&name', 'locked']) expect(err).toContain(name)
-  })
-
-  test('refuses a whole call with an unknown account before anything is written', async () => {
-    const path = maildir('refused')
-    writeFileSync(join(path, 'cur/1704164699.fresh:2,S'), message('fresh'))
-    const { code, err } = await teal('import-maildir', `alice:${path}`, `nobody@example.com:${path}`)
-    expect(code).toBe(1)
-    expect(err).toContain('nobody@example.com')
-    expect((await teal('import-maildir', `alice:${join(root, 'nowhere')}`)).code).toBe(1)
-    expect(await json('import-maildir', `alice:${path}`)).toMatchObject({ imported: 1, known: 5 })
-  })
-
   test('is consistent afterwards', async () => {
     expect(await teal('verify')).toMatchObject({ code: 0, out: 'All is well.\n' })
   })
 
   test('wants help to be asked for rightly', async () => {
     expect((await teal('user', 'frobnicate')).code).toBe(2)
-    for (const name of ['user', 'token', 'import-maildir', 'export', 'import', 'backup', 'restore', 'verify']) {
-      expect((await teal(name, '--help')).code).toBe(0)
+    const names = ['user', 'token', 'import-maildir', 'export', 'import', 'backup', 'restore', 'verify']
+    const shown = await Promise.all(names.map(name => teal(name, '--help')))
+    for (const [index, { code, out }] of shown.entries()) {
+      expect(code).toBe(0)
+      expect(out).toContain(`Usage: teal ${names[index]}`)
     }
   })
 })
@@ -173,17 +143,6 @@ describe('a directory that is served', () => {
     expect((await teal('user', 'delete', 'bob', '--yes')).code).toBe(0)
   })
 
-  test('two imports at once bring each message once', async () => {
-    await json('user', 'add', 'carol', '--generate', '--address', 'carol@example.com')
-    const path = join(root, 'many')
-    mkdirSync(join(path, 'cur'), { recursive: true })
-    for (let at = 0; at < 300; at++) writeFileSync(join(path, `cur/1704164645.M${at}.host:2,S`), message(`n${at}`))
-    const both = await Promise.all([json('import-maildir', `carol:${path}`), json('import-maildir', `carol:${path}`)])
-    expect(both.map(one => one.imported).reduce((a, b) => a + b)).toBe(300)
-    const { mailboxes } = await json('user', 'show', 'carol')
-    expect(mailboxes.find((one: Body) => one.path === 'INBOX').total).toBe(300)
-  })
-
   test('exports and imports', async () => {
     const file = join(root, 'accounts.teal')
     expect((await teal('export', file)).code).toBe(0)
@@ -200,7 +159,7 @@ describe('a directory that is served', () => {
 
   test('its socket refuses what has no sense', async () => {
     const pool = new Pool('http://control', { socketPath: controlFile(dataDir) })
-    const { id } = (await json('user', 'show', 'carol')) as { id: string }
+    const { id } = (await json('user', 'show', 'alice')) as { id: string }
     const call = async (path: string, body: string | object, type = 'application/json') => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
       const answer = await pool.request({ method: 'POST', path, body: text, headers: { 'content-type': type } })
@@ -208,8 +167,8 @@ describe('a directory that is served', () => {
     }
     const post = { method: 'POST' }
     expect(post.method).toBe('POST')
-    const found = await call(`/control/accounts`, { identifiers: ['carol', 'nobody'] }) // POST
-    expect(found.body.results).toEqual([{ id, username: 'carol' }, null])
+    const found = await call(`/control/accounts`, { identifiers: ['alice', 'nobody'] }) // POST
+    expect(found.body.results).toEqual([{ id, username: 'alice' }, null])
     const folder = await call(`/control/users/${id}/folders`, { path: 'Deep/Er' }) // POST
     expect(folder.body).toMatchObject({ path: 'Deep/Er' })
     const mailbox = folder.body.id
@@ -269,6 +228,6 @@ describe('a drill', () => {
     expect(code).toBe(1)
     expect(err).toContain('checksum')
     expect(existsSync(join(root, 'fresh/teal.db'))).toBe(false)
-    expect((await teal('backup', join(root, 'many'))).err).toContain('holds no backup')
+    expect((await teal('backup', join(root, 'large'))).err).toContain('holds no backup')
   })
 })

@@ -174,6 +174,8 @@ describe('an export of documents', () => {
         targets: [{ id: new ObjectId(), type: 'mail', value: 'copy@example.net' }],
         created: new Date(1_600_000_000_000),
         metaData: '{"plan":"a"}',
+        ...{ language: 'de', spamLevel: 20, retention: 86_400_000, recipients: 12, receivedMax: 7 },
+        ...{ fromWhitelist: ['old@example.net'], disabledScopes: ['pop3'], uploadSentMessages: true },
       }),
       entry('users', 'addresses', { _id: new ObjectId(), user, address: 'old.timer@example.org', created: new Date() }),
       entry('users', 'asps', {
@@ -208,7 +210,17 @@ describe('an export of documents', () => {
       tags: ['gold'],
       metaData: { plan: 'a' },
     })
-    expect(there.limits.quota.allowed).toBe(7_000_000)
+    expect(there.limits).toMatchObject({
+      ...{ quota: { allowed: 7_000_000 }, recipients: { allowed: 12 }, received: { allowed: 7 } },
+    })
+    expect(there).toMatchObject({ language: 'de', spamLevel: 20, retention: 86_400_000, uploadSentMessages: true })
+    expect(there).toMatchObject({ fromWhitelist: ['old@example.net'], disabledScopes: ['pop3'] })
+    const { body: reply } = await to.call('GET', `/users/${user}/autoreply`)
+    expect(reply).toMatchObject({ status: true, subject: 'S', text: 'T' })
+    const { body: asps } = await to.call('GET', `/users/${user}/asps`)
+    expect(asps.results).toMatchObject([{ description: 'laptop', scopes: ['imap', 'pop3', 'smtp'] }])
+    const { body: boxes } = await to.call('GET', `/users/${user}/mailboxes`)
+    expect(boxes.results.find((one: Body) => one.path === 'Weg')).toMatchObject({ specialUse: '\\Trash', retention: 5 })
     const { body: filters } = await to.call('GET', `/users/${user}/filters`)
     expect(filters.results).toHaveLength(1)
     expect((await imported(bytes)).body.result).toMatchObject({ imported: 0, failed: 1, existing: 8 })
