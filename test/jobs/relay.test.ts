@@ -1,6 +1,6 @@
 // What leaves the service, over the wire: forwards, autoreplies, retries, reports, and what stays here.
 
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deliver, openLmtp } from '../dialogue.ts'
@@ -172,6 +172,32 @@ describe('forwarding', () => {
     expect(form).toContain('name="mail_to_http[rcpt]"\r\n\r\nhooked@example.com')
     expect(form).toContain(id)
     server.close()
+  })
+
+  test('a URL that never answers holds up nobody, and is tried again when it breaks off', async () => {
+    const hanging: ServerResponse[] = []
+    const server = createServer((_request, response) => {
+      if (hanging.push(response) > 1) response.writeHead(204).end()
+    })
+    const other = createServer((_request, response) => void response.writeHead(204).end())
+    const base = async (one: typeof server) => {
+      await new Promise<void>(resolve => one.listen(0, '127.0.0.1', () => resolve()))
+      return `http://127.0.0.1:${(one.address() as AddressInfo).port}/`
+    }
+    const user = await service.user('hung')
+    await forwardTo(user, [await base(server), await base(other)])
+    const { id } = await send('hung@example.com')
+    const trace = await traceOf(user, id)
+    const states = async () => {
+      const { body } = await queued(user, trace.forward.queueId)
+      return body.targets.map((target: { state: string }) => target.state)
+    }
+    await expect.poll(states, { timeout: 10_000 }).toEqual(['sending', 'delivered'])
+    expect((await send('hung@example.com')).reply).toMatch(/^250/)
+    await expect.poll(async () => (await inboxOf(user)).total).toBe(2)
+    hanging[0]?.socket?.destroy()
+    await expect.poll(states, { timeout: 20_000 }).toEqual(['delivered', 'delivered'])
+    for (const one of [server, other]) one.close()
   })
 })
 
