@@ -1,8 +1,8 @@
 // The writer thread: the only writable handle on the database.
 //
 // A batch is one transaction, and the answer is sent after the commit is on disk. A unit that breaks a rule is undone
-// alone: its batch is done again with a savepoint for each; a commit that fails undoes the batch. Between batches, when nobody waits or the log has
-// grown long, the write-ahead log is copied back.
+// alone: its batch is done again with a savepoint for each; a commit that fails undoes the batch. Between batches, when
+// nobody waits or the log has grown long, the write-ahead log is copied back.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Fault } from '../src/lib/fault.ts'

@@ -1,7 +1,8 @@
 // The main-thread end of the writer: gathers units, sends batches, settles promises.
 //
 // Group commit without a timer: while one batch is being synced the next one gathers, and it leaves the moment the answer
-// arrives; the first one leaves when the loop has been round once (a fifth fewer commits at 16 connections). A unit is all or nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch
+// arrives; where none is on its way, a batch leaves when the loop has been round once (an eighth fewer commits with 16
+// senders). A unit is all or nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch
 // and turns the writer unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After
 // a unit of a lane failed, later units of that lane made from the same state (epoch) are refused as stale.
 
