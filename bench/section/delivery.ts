@@ -4,6 +4,7 @@
 // Every measure runs on the same users, the same messages and the same generator. A message counts when its answer
 // has come, which is after it is on disk. The mailboxes exist before the clock starts.
 
+import { sleep } from '#lib/clock.ts'
 import { oneCommitEach, syncedAppends } from '../bound.ts'
 import { cpuSeconds, loadNote, runLoad } from '../child.ts'
 import type { LoadResult } from '../load/job.ts'
@@ -70,8 +71,10 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
   const bare: number[] = []
   let cpu = 0
   let late: LoopDelay = { p50: 0, p99: 0, worst: 0 }
-  const run = (receiver: { lmtp: Target; addresses: readonly string[] }) =>
-    runLoad(job(receiver, load.size, load.connections, { ms: plan.ms / 2 }))
+  const run = async (receiver: { lmtp: Target; addresses: readonly string[] }) => {
+    await idle([service.service.pid, single.service.pid])
+    return runLoad(job(receiver, load.size, load.connections, { ms: plan.ms / 2 }))
+  }
   for (let round = 0; round < rounds; round++) {
     if (dovecot !== undefined) peers.push(await run(dovecot))
     singles.push(await run(single))
@@ -100,6 +103,19 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
     },
   ]
 }
+
+/** Waits until these processes do next to nothing: what one of them still indexes would be taken from the next to run. */
+async function idle(pids: readonly number[]): Promise<void> {
+  const used = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  for (let waited = 0; waited < idleMsMax; waited += lookMs) {
+    const before = used()
+    await sleep(lookMs)
+    if (used() - before <= lookMs / 10_000) return
+  }
+}
+
+const lookMs = 500
+const idleMsMax = 30_000
 
 interface Bounds {
   /** The service itself with a transaction for each message. */
