@@ -1,5 +1,5 @@
 // Where the program starts. What was worked out from its own text is kept for the next start: modules without their types
-// (lib/stripped.js) and compiled (the runtime's own cache), which together halve the time and save a tenth of the memory.
+// (lib/stripped.js, with figures) and compiled (the runtime's own cache).
 // Both have to be asked for before anything else is imported, so the rest comes by a dynamic import. Plain JavaScript,
 // because the runtime would load its whole stripper for this one file.
 

@@ -1,6 +1,7 @@
 // Hands the runtime the program's own modules with their types already taken off, and keeps what it worked out for the
 // next start. The runtime does this by itself, but anew in every start and every thread, and what it does it with takes
-// 15 MB and a quarter of the time in each (measured: start 1.17 to 0.85 s, idle 163 to 135 MB).
+// 15 MB in each and a quarter of a start (measured: start 1.17 to 0.97 s, idle 163 to 146 MB). It also says at once where
+// their imports lead, which the runtime would look for (with an API document that waits to be asked for: 0.80 s, 142 MB).
 //
 // Every file is known by its time and size. What cannot be kept is worked out again; what is kept wrongly cannot be worse
 // than a changed file, since the folder is as much ours as the sources. Imported before anything else by main.js and by
