@@ -2,14 +2,10 @@
 // second one stops at once, which loses nothing that was acknowledged.
 
 import { Command } from 'commander'
-import { after } from '#lib/clock.ts'
-import { collectGarbage } from '#lib/heap.ts'
+import { collectWhenQuiet } from '#lib/heap.ts'
 import { makeLog } from '#lib/log.ts'
 import { openService } from '#service'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-
-/** How long after the start its garbage goes. */
-const collectMs = 1000
 
 export function serveCommand(): Command {
   return withConfig(new Command('serve'))
@@ -38,8 +34,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     })
   }
   const service = await openService(config, log)
-  // Not before the first answers: it takes longer than some of them may.
-  after(collectMs, collectGarbage)
+  collectWhenQuiet()
   if (!stopping) await stopped
   await service.close()
   log.info('stopped')
