@@ -61,7 +61,7 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
     for (const gone of [draft, input.replaced]) {
       if (gone === undefined || !(await isThere(turn, gone))) continue
       const uids = [[gone.uid, gone.uid]] as const
-      await expungeMessages.run(turn, { mailbox: gone.mailbox, uids, marked: false, archive: false, origin: null })
+      await expungeMessages.run(turn, { mailbox: gone.mailbox, uids, marked: false, origin: null })
     }
     if (reference !== undefined && (await isThere(turn, reference))) await mark(turn, reference)
     await dropFiles(turn, input.files ?? [])

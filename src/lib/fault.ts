@@ -144,6 +144,7 @@ const table = {
   MessageNotDraft: { status: 400, text: 'The message is not a draft' },
   NoSuchQueueEntry: { status: 404, text: 'This message is not in the outbound queue' },
   TooMany: { status: 403, text: 'Too many recipients' },
+  ENORECIPIENTS: { status: 400, text: 'The message has no recipient' },
   EncryptionUnsupported: { status: 400, text: 'This kind of encryption is not supported' },
 
   // Domains

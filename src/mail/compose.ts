@@ -72,13 +72,18 @@ export interface Composed {
 
 /**
  * Writes the message.
- * @throws Fault InputValidationError for an attachment whose encoding is not known
+ * @throws Fault InputValidationError for an attachment whose encoding is not known, or for too long an HTML
  */
 export async function compose(input: ComposeInput, options: ComposeOptions): Promise<Composed> {
   const domain = domainToAscii(splitAddress(input.from?.address ?? '').domain) || options.hostname
   const given = sortHeaders(input.headers ?? [])
   const messageId = options.messageId ?? identifier(given.special.get('message-id')) ?? `<${newUuid()}@${domain}>`
   const { html, images } = liftDataImages(input.html ?? '', domain)
+  // The pictures in it do not count (api-semantics 5.3).
+  const { textLengthMax } = limits.compose
+  if (html.length > textLengthMax) {
+    throw invalid('html', `length must be less than or equal to ${textLengthMax} characters long without its pictures`)
+  }
   const references = input.reference && referenceFields(input.reference)
   const composer = new (mailComposer())({
     from: input.from && one(input.from),
@@ -201,7 +206,7 @@ const transferEncodings = new Set(['base64', 'quoted-printable'])
 
 /** A content type only where it is one, so that none can break the field. */
 function mediaType(text: string | undefined): string | undefined {
-  return text && /^[\w.+-]+\/[\w.+-]+(?:\s*;[\x20-\x7e]*)?$/.test(text.trim()) ? text.trim() : undefined
+  return text && /^[\w.+-]+\/[\w.+-]+(?:[ \t]*;[\x20-\x7e]*)?$/.test(text.trim()) ? text.trim() : undefined
 }
 
 const textEncodings: Readonly<Record<string, BufferEncoding>> = {

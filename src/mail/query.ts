@@ -73,7 +73,7 @@ export function criterion(keyword: string, value: string): Query | null {
     case 'bcc':
     case 'subject': {
       const needle = squeeze(given)
-      return needle === '' ? null : { op: name, needle }
+      return needle.trim() === '' ? null : { op: name, needle }
     }
     case 'in':
       return given === '' ? null : { op: 'in', name: given }
@@ -248,7 +248,7 @@ class Parser {
       const value = this.#text[this.#at] === '"' ? this.#quoted() : this.#bare()
       return { query: criterion(keyword, value), plain: false }
     }
-    const needle = squeeze(this.#bare())
+    const needle = squeeze(this.#bare()).trim()
     return { query: needle === '' ? null : { op: 'word', needle }, plain: true }
   }
 

@@ -54,7 +54,12 @@ test('a draft is sent: queued without Bcc, moved to Sent, the original marked, f
   expect(waiting?.source).not.toMatch(/^bcc:/im)
   expect(waiting?.source).toMatch(/^Subject: Answer/m)
   const sent = (await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/1`)).body
-  expect(sent).toMatchObject({ draft: false, seen: true, outbound: [{ queueId: body.queueId }] })
+  expect(sent).toMatchObject({ draft: false, seen: true, envelope: { from: 'sender@example.com' } })
+  expect(sent.outbound).toMatchObject([{ queueId: body.queueId }])
+  const waits = (recipient: string, seq: number) => {
+    return { seq: `00${seq}`, recipient, sendingZone: 'default', queued: expect.stringMatching(/Z$/) }
+  }
+  expect(sent.outbound[0].entries).toEqual((waiting?.recipients ?? []).map((one, at) => waits(one, at + 1)))
   expect(sent.bcc).toHaveLength(2)
   expect((await user.call('GET', drafts)).body.total).toBe(0)
   expect((await user.call('GET', `/mailboxes/${user.box('INBOX')}/messages/${original}`)).body.answered).toBe(true)
@@ -162,7 +167,7 @@ test('too many recipients, of one message and of a day', async () => {
   await service.call('POST', '/settings/const:max:rcpt_to', { value: 400 })
   expect(await queued(user)).toHaveLength(2)
   const none = await user.call('POST', '/submit', { subject: 'x' })
-  expect(none).toMatchObject({ status: 400, body: { code: 'NoRecipients' } })
+  expect(none).toMatchObject({ status: 400, body: { code: 'ENORECIPIENTS' } })
 })
 
 test('without room for a copy it is sent all the same', async () => {
@@ -187,8 +192,8 @@ test('a stored message is forwarded as it is', async () => {
   expect(body).toMatchObject({
     queueId: expect.any(String),
     forwarded: [
-      { seq: '1', type: 'mail', value: 'one@example.net' },
-      { seq: '2', type: 'mail', value: 'two@example.net' },
+      { seq: '001', type: 'mail', value: 'one@example.net' },
+      { seq: '002', type: 'mail', value: 'two@example.net' },
     ],
   })
   const [waiting] = await queued(user)
@@ -200,6 +205,24 @@ test('a stored message is forwarded as it is', async () => {
   await user.call('POST', path, { addresses: ['three@example.net'] })
   const over = await user.call('POST', path, { addresses: ['four@example.net'] })
   expect(over).toMatchObject({ status: 403, body: { code: 'RateLimitedError' } })
+})
+
+test.each(['disabled', 'suspended'])('an account that is %s writes and sends nothing', async state => {
+  const user = await account(service, `was${state}`)
+  const messages = `/mailboxes/${user.box('Drafts')}/messages`
+  const draft = await user.put('Drafts', { ...mail('x', 'x'), draft: true })
+  await user.call('PUT', '', { [state]: true })
+  for (const [path, body] of [
+    ['/submit', { to: people('a'), text: 'x' }],
+    [messages, mail('x', 'x')],
+    [`${messages}/${draft}/submit`, {}],
+    [`${messages}/${draft}/forward`, { addresses: ['a@example.net'] }],
+  ] as const) {
+    expect(await user.call('POST', path, body)).toMatchObject({ status: 403, body: { code: 'UserDisabled' } })
+  }
+  expect(await queued(user)).toEqual([])
+  await user.call('PUT', '', { [state]: false })
+  expect((await user.call('POST', `${messages}/${draft}/submit`, {})).status).toBe(200)
 })
 
 test('nobody sends for another account, nor answers its mail', async () => {

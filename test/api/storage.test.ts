@@ -153,6 +153,17 @@ describe('download', () => {
     expect(header('content-security-policy')).toContain('sandbox')
   })
 
+  test('has one name whatever was given, and a type on one line', async () => {
+    const id = await user('names')
+    const { body } = await call('POST', `/users/${id}/storage`, { content: 'x', filename: '../..\\é\r\nx.txt' })
+    const response = await raw('GET', `/users/${id}/storage/${body.id}`)
+    const disposition = `attachment; filename=".._..____x.txt"; filename*=UTF-8''.._.._%C3%A9__x.txt`
+    expect(response.headers.get('content-disposition')).toBe(disposition)
+    const type = 'text/html\r\n\r\n;x'
+    const refused = await call('POST', `/users/${id}/storage`, { content: 'x', contentType: type })
+    expect(refused).toMatchObject({ status: 400, body: { details: { contentType: expect.any(String) } } })
+  })
+
   test('serves ranges', async () => {
     const id = await user('ranges')
     const { body } = await call('POST', `/users/${id}/storage`, { content: '0123456789' })

@@ -6,6 +6,10 @@ const word = (needle: string): Query => ({ op: 'word', needle })
 test.each<[string, Query | null]>([
   ['', null],
   ['  ', null],
+  ['\0', null],
+  ['-\0 \0', null],
+  ['subject:\0', null],
+  ['a\0b', word('a b')],
   ['one', word('one')],
   ['One TWO', { op: 'or', of: [word('one'), word('two')] }],
   ['one AND two', { op: 'and', of: [word('one'), word('two')] }],

@@ -185,7 +185,8 @@ async function attachmentsOf(
   return found
 }
 
-async function collect(source: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
+/** All of a stream. @throws Fault MessageTooLarge */
+export async function collect(source: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of source) {

@@ -3,18 +3,26 @@
 // Texts have their white space collapsed, expressions are kept as written and refused where they do not compile, with the
 // place and the reason. An empty value or null means "none".
 
+import type { Static, TSchema } from 'typebox'
 import { readTarget } from '#actors/outgoing.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { compile } from '#lib/pattern.ts'
+import { compile as compilePattern } from '#lib/pattern.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter.ts'
 import { faultPosition, looksLikePattern, readPattern } from '#mail/filter-pattern.ts'
-import { field, num, optional, text } from '../schema.ts'
-import { readBoolean } from '../validate.ts'
+import { field, id, num, optional, text } from '../schema.ts'
+import { compile, type Read, readBoolean } from '../validate.ts'
+
+/** Null and an empty string both say "none". */
+function orNone<S extends TSchema>(schema: S, none: Static<S>) {
+  const read = compile(schema)
+  const either: Read = (value, path, problems) => (value === null || value === '' ? none : read(value, path, problems))
+  return optional(field<Static<S>>({ anyOf: [schema, { type: 'null' }] }, either, {}, true))
+}
 
 /** A text or an expression, `''` for none. */
 const condition = (what: string) =>
-  optional(text({ max: limits.pattern.lengthMax + 8, trim: true, empty: true, description: what }))
+  orNone(text({ max: limits.pattern.lengthMax + 8, trim: true, description: what }), '')
 
 export const queryFields = {
   from: condition('In From or Sender: a text, or `/pattern/flags`'),
@@ -23,7 +31,7 @@ export const queryFields = {
   listId: condition('In List-ID'),
   text: condition('In the text: words that must all be there, `"phrases"`, alternatives separated by OR'),
   ha: optional(field<boolean | ''>({ type: 'boolean' }, emptyOr(readBoolean), {}, true)),
-  size: optional(num({ description: 'Bytes: at least this, or where negative at most that' })),
+  size: orNone(num({ description: 'Bytes: at least this, or where negative at most that' }), 0),
 }
 
 const triple = (what: string) =>
@@ -63,9 +71,7 @@ export const actionFields = {
       true,
     ),
   ),
-  mailbox: optional(
-    text({ max: 24, pattern: /^([0-9a-f]{24})?$/i, lower: true, empty: true, description: 'Id of a mailbox' }),
-  ),
+  mailbox: orNone(id({ description: 'Id of a mailbox' }), ''),
 }
 
 type Given<Fields> = { readonly [Key in keyof Fields]?: Fields[Key] | null | '' }
@@ -97,7 +103,7 @@ function readCondition(value: string, at: string): string {
   const tried = pattern ?? { source: value.slice(1, value.lastIndexOf('/')), flags: '' }
   try {
     if (pattern === undefined) throw new Fault('InputValidationError', { text: 'a slash must be written \\/' })
-    compile(pattern)
+    compilePattern(pattern)
     return value
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^The pattern is not valid: /, '') : ''

@@ -15,9 +15,9 @@ import { forwarded } from '#mail/flags.ts'
 import { listAddresses } from '#store/directory.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
 import { int, list, optional } from '../schema.ts'
-import { requireUser } from './mailboxes.ts'
-import { messageOf, place } from './message-place.ts'
+import { messageOf, place, requireActive } from './message-place.ts'
 import type { MessageDeps } from './messages.ts'
+import { seqText } from './outbound.ts'
 import { target } from './target.ts'
 
 export interface ForwardDeps {
@@ -48,9 +48,12 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
         Type.Array(Type.Object({ seq: Type.String(), type: Type.String(), value: Type.String() })),
       ),
     },
-    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'RateLimitedError', 'EncryptionUnsupported'],
+    faults: [
+      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+      ...(['RateLimitedError', 'EncryptionUnsupported'] as const),
+    ],
     async run({ input, signal }) {
-      const user = await requireUser(read, input.user)
+      const user = await requireActive(read, input.user)
       const { mailbox, message } = await messageOf(read, input)
       const before = (message.meta.forwardTargets ?? []).map(({ value }) => value)
       const again =
@@ -90,7 +93,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       const uids = [[message.uid, message.uid]] as const
       const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded], origin: null } as const
       await door.run(storeFlags, mark, signal)
-      const shown = plan.targets.map(({ kind, value }, at) => ({ seq: String(at + 1), type: kind, value }))
+      const shown = plan.targets.map(({ kind, value }, at) => ({ seq: seqText(at + 1), type: kind, value }))
       return { queueId, forwarded: shown }
     },
   })

@@ -156,7 +156,9 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       const moved = await transferMessages(deps, system.door(input.user), moveMessages, transfer, signal)
       for (const pair of moved.uids) pairs.push([...pair])
     }
-    if (found === 0) throw new Fault('MessageNotFound')
+    // Somebody else may have taken them all meanwhile.
+    const lost = moveTo !== undefined && moveTo !== mailbox.id && pairs.length === 0
+    if (found === 0 || lost) throw new Fault('MessageNotFound')
     return moveTo === undefined ? { updated: found } : { id: pairs, mailbox: moveTo, updated: found }
   }
 

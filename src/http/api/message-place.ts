@@ -11,11 +11,19 @@ import { flag } from '#mail/flags.ts'
 import { findMailbox, findMailboxByPath, type Mailbox } from '#store/mailboxes.ts'
 import { findMessage, type Outlined } from '#store/messages.ts'
 import type { Reader } from '#store/reader.ts'
+import type { User } from '#store/users.ts'
 import { messageId, userId } from '../schema.ts'
 import { mailboxOrResolve, requireUser } from './mailboxes.ts'
 
 /** Parameters of a path to one message. */
 export const place = { user: userId, mailbox: mailboxOrResolve, message: messageId }
+
+/** The account, if it may write and send: one that cannot log in cannot do so by API either. @throws Fault UserNotFound, UserDisabled */
+export async function requireActive(read: Reader, id: string): Promise<User> {
+  const user = await requireUser(read, id)
+  if (user.disabled || user.suspended) throw new Fault('UserDisabled')
+  return user
+}
 
 /** @throws Fault UserNotFound, NoSuchMailbox, InputValidationError where `resolve` has no path */
 export async function mailboxOf(read: Reader, user: string, id: string, path?: string): Promise<Mailbox> {

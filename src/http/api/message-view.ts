@@ -101,7 +101,19 @@ export const shownShape = {
       { description: 'Stored files it was made from, as far as they are still there' },
     ),
   ),
-  outbound: Type.Optional(Type.Array(Type.Object({ queueId: Type.String() }))),
+  outbound: Type.Optional(
+    Type.Array(
+      Type.Object({
+        queueId: Type.String(),
+        entries: Type.Optional(
+          Type.Array(
+            Type.Object({ seq: Type.String(), recipient: Type.String(), sendingZone: Type.String(), queued: moment }),
+            { description: 'Recipients that still wait' },
+          ),
+        ),
+      }),
+    ),
+  ),
   forwardTargets: Type.Optional(Type.Array(Type.Object({ type: Type.String(), value: Type.String() }))),
 }
 
@@ -172,7 +184,6 @@ export function shownMessage(
     contentType: contentTypeOf(summary),
     metaData: meta.metaData ?? {},
     ...(meta.reference === undefined ? {} : { reference: meta.reference }),
-    ...(meta.outbound === undefined ? {} : { outbound: meta.outbound.map(queueId => ({ queueId })) }),
     ...(meta.forwardTargets === undefined ? {} : { forwardTargets: meta.forwardTargets }),
   }
 }

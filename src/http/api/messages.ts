@@ -9,8 +9,10 @@ import type { ActorSystem } from '#actors/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Mailbox } from '#mail/address.ts'
+import { decodeCharset } from '#mail/charset.ts'
 import { flag } from '#mail/flags.ts'
 import { Header } from '#mail/header.ts'
+import { parseValued } from '#mail/parameter.ts'
 import { readText, replaceCidLinks } from '#mail/text.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { findFile } from '#store/files.ts'
@@ -24,12 +26,14 @@ import { paged } from '../cursor.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../schema.ts'
 import { archiveEndpoints } from './archive.ts'
+import { collect } from './compose-fields.ts'
 import { type ForwardDeps, forwardEndpoints } from './forward.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
 import { changeEndpoints } from './message-changes.ts'
 import { Listing, listingFields, orderField } from './message-listing.ts'
 import { decodedStream, mailboxOf, messageOf, place, setFlags } from './message-place.ts'
 import { listedMessage, listedShape, shownMessage, shownShape } from './message-view.ts'
+import { waysOut } from './outbound.ts'
 import { searchEndpoints } from './search.ts'
 import { submitEndpoints } from './submit.ts'
 import type { TaskStarter } from './tasks.ts'
@@ -131,8 +135,12 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       if (detail === undefined) throw new Fault('MessageNotFound')
       const body = bodies.open(message.body)
       const content = await readText(detail.texts, (start, end) => body.read(start, end))
-      const files = await filesOf(mailbox.user, message.meta.files ?? [])
-      const shown = { ...shownMessage(message, mailbox.id, input.user, content), ...files }
+      const { files = [], outbound } = message.meta
+      const shown = {
+        ...shownMessage(message, mailbox.id, input.user, content),
+        ...(await filesOf(mailbox.user, files)),
+        ...(outbound !== undefined && { outbound: await waysOut(read, input.user, outbound) }),
+      }
       if (!input.replaceCidLinks || shown.html === undefined) return shown
       const attachments = shown.attachments.map(info => ({ info }))
       return { ...shown, html: shown.html.map(html => replaceCidLinks(html, attachments)) }
@@ -162,7 +170,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     summary: 'Get the content of an attachment',
     allow: 'attachments.read',
     params: { ...place, attachment: text({ max: 32 }) },
-    query: { sendAsString: bool({ default: false, description: 'Leave the transfer encoding as it is' }) },
+    query: { sendAsString: bool({ default: false, description: 'Text as UTF-8, whatever it was written in' }) },
     replyType: 'application/octet-stream',
     faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'AttachmentNotFound'],
     async run({ input }) {
@@ -173,16 +181,22 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const at = detail?.attachments.find(one => one.id === input.attachment)
       if (info === undefined || at === undefined) throw new Fault('AttachmentNotFound')
       const body = bodies.open(message.body)
-      const disposition = await dispositionOf(body, at)
+      const { disposition, charset } = await partHeader(body, at)
       const headers = {
         'content-type': info.contentType || 'application/octet-stream',
-        ...(disposition === undefined ? {} : { 'content-disposition': disposition }),
+        'content-disposition': disposition,
+        // What a stranger sent is no page of this origin. Only a PDF needs more than a sandbox lets its viewer do.
+        'content-security-policy': info.contentType === 'application/pdf' ? undefined : "default-src 'none'; sandbox",
       }
-      const decoded = input.sendAsString ? null : body.attachment(at.start, at.end)
-      if (decoded !== null) return binary({ headers, body: decoded.stream(), length: decoded.size })
-      const encoded = body.stream(at.start, at.end)
-      if (input.sendAsString) return binary({ headers, body: encoded, length: at.end - at.start })
-      return binary({ headers, body: decodedStream(encoded, info.transferEncoding) })
+      const stored = body.attachment(at.start, at.end)
+      const content = stored?.stream() ?? decodedStream(body.stream(at.start, at.end), info.transferEncoding)
+      const { textBytesMax } = limits.mime
+      if (input.sendAsString && info.contentType.startsWith('text/') && info.size <= textBytesMax) {
+        const text_ = decodeCharset(await collect(content, textBytesMax), charset)
+        const type = { 'content-type': `${info.contentType}; charset=utf-8` }
+        return binary({ headers: { ...headers, ...type }, body: Buffer.from(text_) })
+      }
+      return binary({ headers, body: content, ...(stored !== null && { length: stored.size }) })
     },
   })
 
@@ -203,11 +217,13 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   return [list, get, source, attachment]
 }
 
-/** The Content-Disposition a part came with, unfolded; undefined where it had none. */
-async function dispositionOf(
+/** The Content-Disposition a part came with, unfolded, and its character set; undefined where it had none. */
+async function partHeader(
   body: ReturnType<Bodies['open']>,
   at: { readonly headerStart: number; readonly start: number },
-): Promise<string | undefined> {
+): Promise<{ disposition: string | undefined; charset: string | undefined }> {
   const end = Math.min(at.start, at.headerStart + limits.mime.headerBytesMax)
-  return new Header(await body.read(at.headerStart, end)).raw('content-disposition')
+  const header = new Header(await body.read(at.headerStart, end))
+  const { charset } = parseValued(header.raw('content-type') ?? '').params
+  return { disposition: header.raw('content-disposition'), charset }
 }

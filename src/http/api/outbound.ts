@@ -153,6 +153,27 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
   return [everything, list, get, retry, cancel]
 }
 
+/** What a stored message says of its way out: each queue id, with the recipients that still wait (wire-shapes, Messages). */
+export async function waysOut(read: Reader, user: string, ids: readonly string[]) {
+  const ways: {
+    queueId: string
+    entries?: { seq: string; recipient: string; sendingZone: string; queued: string }[]
+  }[] = []
+  for (const id of ids) {
+    const message = await findOutbound(read, queueNumber(id))
+    const targets = message === undefined || message.user !== user ? [] : await listTargets(read, message.num)
+    const queued = new Date(message?.created ?? 0).toISOString()
+    const entries = targets
+      .filter(({ state }) => state < 2)
+      .map(({ seq, value, kind }) => {
+        const recipient = kind === 'mail' ? value : withoutPassword(value)
+        return { seq: seqText(seq), recipient, sendingZone: 'default', queued }
+      })
+    ways.push({ queueId: id, ...(entries.length > 0 && { entries }) })
+  }
+  return ways
+}
+
 /** A message of this account and of nobody else. */
 async function requireMessage(read: Reader, user: string, id: string): Promise<Outbound> {
   const message = await findOutbound(read, queueNumber(id))
@@ -172,10 +193,15 @@ function shown({ num, origin, sender, size, created, done, options }: Outbound) 
 
 const seqDigits = 3
 
+/** The number of a target as clients know it: `001`. */
+export function seqText(seq: number): string {
+  return seq.toString(16).padStart(seqDigits, '0')
+}
+
 function shownTarget(target: Target) {
   const { seq, kind, value, state, attempts, tried, due, failure, status, response } = target
   return {
-    seq: seq.toString(16).padStart(seqDigits, '0'),
+    seq: seqText(seq),
     type: kind,
     value: kind === 'mail' ? value : withoutPassword(value),
     state: stateName(target),

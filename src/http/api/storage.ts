@@ -159,7 +159,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
 }
 
 /** `type/subtype`, with parameters or without (RFC 9110 8.3.1). */
-const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;[\x20-\x7e]*)?$/
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+([ \t]*;[\x20-\x7e]*)?$/
 
 interface Given {
   readonly filename?: string
@@ -211,9 +211,10 @@ function described(input: Given, request: Request): { filename: string; type: st
 
 const octets = 'application/octet-stream'
 
-/** A download under that name (RFC 6266 4.3). */
-function disposition(filename: string): string {
-  const plain = headerText(filename).replace(/["\\]/g, '_')
+/** A download under that name, which is one name whatever was given (RFC 6266 4.3). */
+function disposition(given: string): string {
+  const filename = given.replace(/[\x00-\x1f\x7f/\\]/g, '_')
+  const plain = headerText(filename).replaceAll('"', '_')
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, one => `%${one.charCodeAt(0).toString(16)}`)
   return plain === filename
     ? `attachment; filename="${plain}"`

@@ -35,8 +35,7 @@ import {
   type Referenced,
   referenceField,
 } from './compose-fields.ts'
-import { requireUser } from './mailboxes.ts'
-import { messageOf, place } from './message-place.ts'
+import { messageOf, place, requireActive } from './message-place.ts'
 import type { MessageDeps } from './messages.ts'
 
 type Sender = { name: string; address: string }
@@ -50,7 +49,10 @@ interface Wishes {
 
 const sendTime = optional(date({ description: 'Not sent before this moment' }))
 
-const sendFaults = ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'TooMany', 'RateLimitedError'] as const
+const sendFaults = [
+  ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+  ...(['TooMany', 'RateLimitedError'] as const),
+] as const
 
 export function submitEndpoints(deps: MessageDeps): Endpoint[] {
   const { system, bodies, sequence, hostname, register } = deps
@@ -70,7 +72,7 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
     },
     faults: [...sendFaults, 'MessageNotDraft'],
     async run({ input, signal }) {
-      const user = await requireUser(read, input.user)
+      const user = await requireActive(read, input.user)
       const { mailbox, message } = await messageOf(read, input)
       if ((message.flags & flag.draft) === 0) throw new Fault('MessageNotDraft')
       const summary = JSON.parse(message.summary) as StoredSummary
@@ -85,7 +87,7 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
         const { reference, files } = message.meta
         const submission = {
           outgoing: outgoingOf(user, from.address, recipients, sent, input.sendTime),
-          copy: copyInto({ specialUse: '\\Sent' }, copy, message.meta),
+          copy: copyInto({ specialUse: '\\Sent' }, copy, { ...message.meta, from: from.address }),
           copyMayFail: false,
           draft: { mailbox: mailbox.id, uid: message.uid },
           reference: reference && { mailbox: reference.mailbox, uid: reference.id, action: reference.action },
@@ -133,17 +135,17 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
         overQuota: Type.Optional(Type.Literal(true, { description: 'It was sent, and there was no room for a copy' })),
       }),
     },
-    faults: [...sendFaults, 'OverQuotaError', 'NoRecipients', 'MessageTooLarge', 'UnsupportedMediaType'],
+    faults: [...sendFaults, 'OverQuotaError', 'ENORECIPIENTS', 'MessageTooLarge', 'UnsupportedMediaType'],
     async run({ input, request, signal }) {
       if (request.raw) throw new Fault('UnsupportedMediaType')
-      const user = await requireUser(read, input.user)
+      const user = await requireActive(read, input.user)
       const { isDraft, uploadOnly, envelope, reference: given, draft } = input
       const target = await targetOf(user, input.mailbox, isDraft)
       const referenced = given === undefined ? undefined : await findReferenced(read, user, given)
       const from = await senderFor(read, user, input.from, hostname)
       const sends = !isDraft && !uploadOnly
       const recipients = recipientsOf({ to: envelope?.to ?? everybody(input) })
-      if (sends && recipients.length === 0) throw new Fault('NoRecipients')
+      if (sends && recipients.length === 0) throw new Fault('ENORECIPIENTS')
       const kept: Received[] = []
       try {
         const written = await write(user, input, { from, referenced, target }, kept)

@@ -1,7 +1,7 @@
 // Uploading messages and drafts, raw or as fields (wire-shapes, Messages; wire-details 7).
 //
 // Raw bytes are stored as they are and streamed in as they come. A draft is written under an address of its owner. What
-// replaces a draft is stored in one unit with the old one's end.
+// is replaced goes after the new one is stored, and as everything that is deleted: drafts at once, others into the archive.
 
 import { Type } from 'typebox'
 import { encrypted, wantsEncryption } from '#actors/encryption.ts'
@@ -32,8 +32,8 @@ import {
   referenceField,
   uploadFlags,
 } from './compose-fields.ts'
-import { mailboxOrResolve, requireUser } from './mailboxes.ts'
-import { mailboxOf } from './message-place.ts'
+import { mailboxOrResolve } from './mailboxes.ts'
+import { mailboxOf, requireActive } from './message-place.ts'
 import type { MessageDeps } from './messages.ts'
 
 interface Upload extends ComposeValues {
@@ -73,11 +73,11 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
       previousDeleteError: Type.Optional(Type.String()),
     },
     faults: [
-      ...(['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'OverQuotaError', 'EmptyMessage'] as const),
-      'MessageTooLarge',
+      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+      ...(['OverQuotaError', 'EmptyMessage', 'MessageTooLarge'] as const),
     ],
     async run({ input, request, signal }) {
-      const user = await requireUser(read, input.user)
+      const user = await requireActive(read, input.user)
       const mailbox = await mailboxOf(read, input.user, input.mailbox, input.path)
       const { reference: given, replacePrevious, metaData: meta } = input
       const referenced = given === undefined ? undefined : await findReferenced(read, user, given)
@@ -175,7 +175,7 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
     { mailbox, uid }: { mailbox: string; uid: number },
   ): Promise<{ previousDeleted: boolean; previousDeleteError?: string }> {
     try {
-      const expunge = { mailbox, uids: [[uid, uid]] as const, marked: false, archive: false, origin: null }
+      const expunge = { mailbox, uids: [[uid, uid]] as const, marked: false, origin: null }
       const { uids } = await system.door(user).run(expungeMessages, expunge)
       if (uids.length > 0) return { previousDeleted: true }
       return { previousDeleted: false, previousDeleteError: new Fault('MessageNotFound').message }

@@ -107,8 +107,22 @@ describe('shapes', () => {
   })
 
   test('null and empty values are ignored when a filter is made', async () => {
-    const id = await add({ from: '', size: 0 }, { seen: null, mailbox: '', targets: '' })
-    expect((await api('GET', `/filters/${id}`)).body).toMatchObject({ query: {}, action: {} })
+    const none = { from: '', to: null, size: 0, ha: null }
+    const id = await add(none, { seen: null, mailbox: '', targets: '' })
+    const { body } = await api('GET', `/filters/${id}`)
+    expect([body.query, body.action]).toEqual([{}, {}])
+    await clear()
+  })
+
+  test.each([null, ''])('%j takes away any condition and any action', async none => {
+    const all = { from: 'a', to: 'b', subject: 'c', listId: 'd', text: 'e', ha: true, size: 1 }
+    const { results } = (await api('GET', '/mailboxes')).body
+    const done = { seen: true, flag: true, delete: true, spam: true, mailbox: results[0].id, targets: ['a@b.example'] }
+    const id = await add(all, done)
+    const gone = (fields: object) => Object.fromEntries(Object.keys(fields).map(key => [key, none]))
+    expect((await api('PUT', `/filters/${id}`, { query: gone(all), action: gone(done) })).status).toBe(200)
+    const { body } = await api('GET', `/filters/${id}`)
+    expect([body.query, body.action]).toEqual([{}, {}])
     await clear()
   })
 
