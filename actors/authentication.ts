@@ -121,12 +121,16 @@ export class Authentication {
     return user
   }
 
-  /** Whether this is the main password of an account that is known to be the caller's. @throws Fault AuthFail, RateLimitedError */
+  /** Whether this is a password, main or temporary, of who calls. @throws Fault AuthFail, RateLimitedError */
   async confirm(user: User, password: string, ip: string | undefined, signal?: AbortSignal): Promise<void> {
-    const { attempts, passwords } = this.#deps
+    const { attempts } = this.#deps
     const attempt = await attempts.begin('password', { account: user.id, ip: ip ?? '' })
     try {
-      const same = await passwords.verify(password, user.password, { signal, lane: user.id })
+      const options = { signal, lane: user.id }
+      const temporary = currentTemporary(user.temporary)
+      const isNow = temporary !== null && now() >= temporary.validAfter
+      const hashes = isNow ? [user.password, temporary.hash] : [user.password]
+      const same = (await Promise.all(hashes.map(hash => this.#verify(password, hash, options)))).includes(true)
       if (!same) attempt.failed()
       else attempt.succeeded()
       if (!same) throw new Fault('AuthFail')

@@ -5,6 +5,7 @@ import { newId } from '#lib/id.ts'
 import { type Address, encodeAddress, findAddress } from '#store/directory.ts'
 import { addressDelete, addressInsert, addressUpdate } from '#store/writes.ts'
 import type { DirectoryCommand } from './directory.ts'
+import { checkRename } from './user/account.ts'
 
 export type NewForwarded = Pick<
   Address,
@@ -22,12 +23,14 @@ export const createForwarded: DirectoryCommand<NewForwarded, { id: string }> = {
   },
 }
 
-/** Changes a forwarded address. @throws Fault AddressNotFound, AddressExistsError */
+/** Changes a forwarded address. @throws Fault AddressNotFound, AddressExistsError, ChangeNotAllowed, WildcardNotPermitted */
 export const updateForwarded: DirectoryCommand<{ id: string; change: (address: Address) => void }, void> = {
   name: 'forwarded.update',
   async run(turn, { id, change }) {
     const address = await requireForwarded(turn.read, id)
+    const before = address.key
     change(address)
+    checkRename(before, address.key)
     turn.write(addressUpdate, encodeAddress(address))
   },
 }

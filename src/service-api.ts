@@ -33,7 +33,7 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
       renewToken: (token, authVersion) => core.access.renew(tokenDigest(token), authVersion),
       imapConnections: user => imap?.connections(user) ?? 0,
     },
-    removal: { system, tasks },
+    removal: { system, tasks, authLog: credentials.authLog },
     updates: { system },
     addresses: { system },
     directory: { system, settings, counters, reads: core.reads },

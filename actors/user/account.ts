@@ -6,6 +6,8 @@
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { splitAddress } from '#mail/address.ts'
 import { type Address, encodeAddress, findAddress, listAddresses } from '#store/directory.ts'
 import { encodeMailbox, lastRemovedValidity, type Mailbox } from '#store/mailboxes.ts'
 import { encodeUser, type User } from '#store/users.ts'
@@ -62,13 +64,13 @@ export interface UserChange {
   readonly change: (user: User) => boolean
 }
 
-/** Changes fields of the account. A new password also ends every token and is an event. */
-export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean }> = {
+/** Changes fields of the account, and tells the new forwarding targets. A new password also ends every token and is an event. */
+export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean; targets: readonly string[] }> = {
   name: 'user.update',
   run(turn, input) {
     const before = requireUser(turn)
     const user = structuredClone(before)
-    if (!input.change(user)) return { user: before, tokensEnded: false }
+    if (!input.change(user)) return { user: before, tokensEnded: false, targets: [] }
     const passwordChanged = user.password !== before.password
     if (passwordChanged || (user.suspended && !before.suspended) || (user.disabled && !before.disabled)) {
       user.authVersion = before.authVersion + 1
@@ -77,11 +79,10 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
     turn.write(userUpdate, encodeUser(user))
     if (passwordChanged) turn.emit('user.password.changed', { user: user.id })
     const known = new Set(before.options.targets)
-    for (const target of user.options.targets ?? []) {
-      if (!known.has(target)) turn.emit('forward.added', { user: user.id, type: 'user', target })
-    }
+    const targets = (user.options.targets ?? []).filter(target => !known.has(target))
+    for (const target of targets) turn.emit('forward.added', { user: user.id, type: 'user', target })
     if (user.authVersion !== before.authVersion) turn.notify({ kind: 'logout', reason: endOf(user) })
-    return { user, tokensEnded: user.authVersion !== before.authVersion }
+    return { user, tokensEnded: user.authVersion !== before.authVersion, targets }
   },
 }
 
@@ -115,13 +116,16 @@ export interface AddressInput extends Pick<Address, 'key' | 'address' | 'domain'
   readonly main: boolean
   readonly metaData: unknown
   readonly internalData: unknown
+  /** The owner of the account asks for it, not an operator. */
+  readonly own: boolean
 }
 
 /** Adds an address; the first one of an account becomes its main one. */
 export const createAddress: UserCommand<AddressInput, { id: string }> = {
   name: 'address.create',
-  run(turn, input) {
+  async run(turn, input) {
     const user = requireUser(turn)
+    if (input.own) await checkClaim(turn, input, limits.user.ownAddressesMax)
     const address = newAddress(turn, input)
     const isWildcard = address.key.includes('*')
     if (input.main && isWildcard) throw new Fault('WildcardNotPermitted')
@@ -139,6 +143,8 @@ export interface AddressChange {
   readonly id: string
   readonly change: (address: Address) => void
   readonly main: boolean
+  /** The owner of the account asks for it, not an operator. */
+  readonly own: boolean
 }
 
 /** Changes an address of the account; renaming the main one, or making one main, changes the account too. */
@@ -151,7 +157,8 @@ export const updateAddress: UserCommand<AddressChange, void> = {
     const wasMain = address.address === user.address
     const before = address.key
     input.change(address)
-    if (address.key !== before && before.includes('*')) throw new Fault('ChangeNotAllowed')
+    checkRename(before, address.key)
+    if (input.own && address.key !== before) await checkClaim(turn, address, Number.POSITIVE_INFINITY)
     if (input.main && address.key.includes('*')) throw new Fault('WildcardNotPermitted')
     turn.write(addressUpdate, encodeAddress(address))
     if ((wasMain || input.main) && user.address !== address.address) {
@@ -159,6 +166,31 @@ export const updateAddress: UserCommand<AddressChange, void> = {
       turn.write(userUpdate, encodeUser(user))
     }
   },
+}
+
+/** A wildcard keeps its name, and nothing becomes one. @throws Fault ChangeNotAllowed, WildcardNotPermitted */
+export function checkRename(before: string, key: string): void {
+  if (key === before) return
+  if (before.includes('*')) throw new Fault('ChangeNotAllowed')
+  if (key.includes('*')) throw new Fault('WildcardNotPermitted')
+}
+
+/** Who has one of these is taken for the owner of the domain, by authorities that give out certificates too (RFC 2142). */
+const roles = new Set([
+  ...['abuse', 'admin', 'administrator', 'hostmaster', 'mailer-daemon', 'noc'],
+  ...['postmaster', 'root', 'security', 'ssladmin', 'webmaster'],
+])
+
+/** Whether the owner of an account may give itself this address. @throws Fault NotPermitted, TooMany */
+async function checkClaim(turn: UserTurn, { key, domain }: Pick<Address, 'key' | 'domain'>, max: number) {
+  const addresses = await listAddresses(turn.read, turn.state.id)
+  if (!addresses.some(one => one.domain === domain)) {
+    throw new Fault('NotPermitted', { text: 'The account has no address in this domain' })
+  }
+  if (roles.has(splitAddress(key).local)) {
+    throw new Fault('NotPermitted', { text: 'Only an operator can give out this address' })
+  }
+  if (addresses.length >= max) throw new Fault('TooMany', { text: 'There are as many addresses as there may be' })
 }
 
 /** Takes an address away; never the main one. */

@@ -123,15 +123,15 @@ export function bool(about: About<boolean> = {}): TUnsafe<boolean> {
 
 const isoDate = /^[+-]?\d{4,6}-\d\d(-\d\d)?([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i
 const mailDate = /^([a-z]{3},\s*)?\d{1,2}[\s-][a-z]{3}[\s-]\d{4}(\s+\d\d:\d\d(:\d\d)?)?(\s+([+-]\d{4}|[a-z]{1,5}))?$/i
-const dateMsMax = 8.64e15
+/** The years 0 to 9999: others cannot be written as RFC 3339 has it, which is what clients read. */
+const dateMsMin = Date.UTC(2000, 0) - 2000 * 365.2425 * limits.time.day
+const dateMsMax = Date.UTC(10_000, 0) - 1
 
 /** A moment as ISO 8601, RFC 5322 or epoch milliseconds; milliseconds since 1970 inside. */
 export function date(about: About<number> = {}): TUnsafe<number> {
   const read: Read = (value, path, problems) => {
     const ms = dateMs(value)
-    return Number.isFinite(ms) && Math.abs(ms) <= dateMsMax
-      ? ms
-      : problems.add(path, 'must be a valid date', about.label)
+    return ms >= dateMsMin && ms <= dateMsMax ? ms : problems.add(path, 'must be a valid date', about.label)
   }
   return field({ type: 'string', format: 'date-time' }, read, about)
 }
@@ -150,13 +150,14 @@ export function orFalse<S extends TSchema>(
   about: About<Static<S> | false> = {},
 ): TUnsafe<Static<S> | false> {
   const read = compile(schema)
+  const empty = (schema as { [takesEmpty]?: boolean })[takesEmpty] === true
   const isText = (schema as { type?: unknown; format?: unknown }).type === 'string' && !('format' in schema)
   const either: Read = (value, path, problems) => {
     if (value === false) return false
     if (!isText && typeof value === 'string' && lenientBoolean(value) === false) return false
     return read(value, path, problems)
   }
-  return field({ anyOf: [schema, { const: false }] }, either, about)
+  return field({ anyOf: [schema, { const: false }] }, either, about, empty)
 }
 
 /** One of a few words. */

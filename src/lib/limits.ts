@@ -146,6 +146,10 @@ export const limits = {
     pop3MessagesMax: 250,
     /** IMAP sessions at once. */
     imapConnectionsMax: 15,
+    /** Addresses up to which an account may give itself more; an operator may give it any number. */
+    ownAddressesMax: 100,
+    /** A thousand years: with it, the end of a message is still a date. */
+    retentionMsMax: 365_000 * day,
   },
   /** Access tokens (api-semantics 1.2). */
   token: {

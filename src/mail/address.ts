@@ -64,11 +64,15 @@ export function normalizeUsername(name: string): string {
   return text.toLowerCase().replaceAll('.', '')
 }
 
-/** Lower case, NFC, `xn--` labels decoded, no dot at the end. What cannot be decoded stays. */
+/**
+ * Lower case, NFC, `xn--` labels decoded, no dot at the end, and one spelling for what DNS takes for one name: letters of
+ * full width become plain ones (UTS 46). What cannot be decoded stays.
+ */
 export function domainToUnicode(domain: string): string {
   const lower = domain.normalize('NFC').trim().toLowerCase().replace(/\.$/, '')
-  if (!lower.includes('xn--')) return lower
-  return toUnicode(lower) || lower
+  const ascii = domainToAscii(lower)
+  if (ascii === lower && !lower.includes('xn--')) return lower
+  return toUnicode(ascii) || lower
 }
 
 /** The form DNS and old mail servers understand (`xn--`), or an empty string where there is none. */

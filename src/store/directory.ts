@@ -6,9 +6,10 @@
 // loop, but for the lists across all accounts.
 
 import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address.ts'
+import { fold } from '#mail/fold.ts'
 import { findAlias } from './domains.ts'
 import type { Reader } from './reader.ts'
-import { findUserByKey, likePattern } from './users.ts'
+import { containing, findUserByKey, likePattern } from './users.ts'
 import type { AddressRow } from './writes.ts'
 
 export interface Address {
@@ -166,7 +167,7 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
     values.push(...more)
   }
   if (page.only !== null) add('user = ?', page.only)
-  if (page.query !== '') add(`address LIKE ? ESCAPE '\\'`, likePattern(domainToUnicode(page.query)))
+  if (page.query !== '') add(...containing('address', domainToUnicode(page.query)))
   if (page.forward !== '') {
     add(
       `EXISTS (SELECT 1 FROM json_each(forward, '$.targets') WHERE value LIKE ? ESCAPE '\\')`,
@@ -174,11 +175,11 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
     )
   }
   if (page.tags.length > 0) {
-    const tags = JSON.stringify(page.tags.map(tag => tag.toLowerCase()))
-    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) IN (SELECT value FROM json_each(?)))', tags)
+    const tags = JSON.stringify(page.tags.map(fold))
+    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) IN (SELECT value FROM json_each(?)))', tags)
   }
   for (const tag of page.requiredTags) {
-    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)', tag.toLowerCase())
+    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) = ?)', fold(tag))
   }
   return { where: where.join(''), values }
 }

@@ -2,6 +2,7 @@
 
 import { checkParts } from './check.ts'
 import type { Reader } from './reader.ts'
+import { containing } from './users.ts'
 
 export interface RegisterEntry {
   readonly id: string
@@ -21,13 +22,14 @@ export async function searchRegister(
   query: string,
   count: number,
 ): Promise<RegisterEntry[]> {
-  const escaped = query.normalize('NFC').replace(/[\\%_]/g, '\\$&')
+  const [inAddress, pattern] = containing('address', query)
+  const [inName] = containing('name', query)
   return read.all<RegisterEntry>(
     `SELECT ${columns} FROM register WHERE user = ? AND disabled = 0
-     AND (address LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\') ORDER BY used DESC, id DESC LIMIT ?`,
+     AND (${inAddress} OR ${inName}) ORDER BY used DESC, id DESC LIMIT ?`,
     user,
-    `%${escaped}%`,
-    `${escaped}%`,
+    pattern,
+    pattern.slice(1),
     count,
   )
 }

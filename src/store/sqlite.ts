@@ -8,6 +8,7 @@ import assert from 'node:assert'
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
+import { fold } from '#mail/fold.ts'
 
 export type Handle = Database.Database
 export type Statement = Database.Statement<unknown[]>
@@ -40,6 +41,8 @@ export function openForReading(file: string): Handle {
   handle.pragma('query_only = ON')
   handle.pragma(`cache_size = -${cacheKib / 2}`)
   handle.pragma('temp_store = MEMORY')
+  // The engine's own lower() knows ASCII alone.
+  handle.function('folded', { deterministic: true }, text => fold(String(text)))
   return handle
 }
 

@@ -4,6 +4,7 @@
 // moment, without internal numbers, so that it fits another store; which tables belong to an account stands here for
 // that and nowhere else.
 
+import { fold } from '#mail/fold.ts'
 import { checkParts } from './check.ts'
 import type { Reader } from './reader.ts'
 
@@ -98,12 +99,12 @@ export function accountNumbers(read: Reader, filter: AccountFilter, after: numbe
   const tags =
     filter.tags === null
       ? ''
-      : `AND EXISTS (SELECT 1 FROM json_each(tags) t WHERE lower(t.value) IN (SELECT value FROM json_each(@tags)))`
+      : `AND EXISTS (SELECT 1 FROM json_each(tags) t WHERE folded(t.value) IN (SELECT value FROM json_each(@tags)))`
   const values = {
     after,
     count,
     users: JSON.stringify(filter.users),
-    tags: JSON.stringify(filter.tags?.map(tag => tag.toLowerCase())),
+    tags: JSON.stringify(filter.tags?.map(fold)),
   }
   return read
     .arrays<[number]>(

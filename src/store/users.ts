@@ -3,6 +3,7 @@
 // A deleted account keeps its row until its data is gone, with what is needed to bring it back; most readers must not
 // take it for a living one. Absent keys of the options have the default named beside them.
 
+import { fold } from '#mail/fold.ts'
 import type { Address } from './directory.ts'
 import type { Reader } from './reader.ts'
 import type { UserRow } from './writes.ts'
@@ -216,24 +217,31 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
     values.push(page.only)
   }
   if (page.query !== '') {
-    where.push(`(username LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\' OR id IN
-      (SELECT user FROM address WHERE user IS NOT NULL AND address LIKE ? ESCAPE '\\'))`)
-    const pattern = likePattern(page.query)
+    const [inName, pattern] = containing('name', page.query)
+    const [inAddress] = containing('address', page.query)
+    where.push(`(username LIKE ? ESCAPE '\\' OR ${inName} OR id IN
+      (SELECT user FROM address WHERE user IS NOT NULL AND ${inAddress}))`)
     values.push(pattern, pattern, pattern)
   }
   if (page.tags.length > 0) {
-    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) IN (SELECT value FROM json_each(?)))')
-    values.push(JSON.stringify(page.tags.map(tag => tag.toLowerCase())))
+    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) IN (SELECT value FROM json_each(?)))')
+    values.push(JSON.stringify(page.tags.map(fold)))
   }
   for (const tag of page.requiredTags) {
-    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = ?)')
-    values.push(tag.toLowerCase())
+    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) = ?)')
+    values.push(fold(tag))
   }
   if (page.forward !== '') {
     where.push(`EXISTS (SELECT 1 FROM json_each(options, '$.targets') WHERE value LIKE ? ESCAPE '\\')`)
     values.push(likePattern(page.forward))
   }
   return { where: where.map(condition => ` AND ${condition}`).join(''), values }
+}
+
+/** The condition on `column`, and its one value, that find `text` anywhere and in any case. */
+export function containing(column: string, text: string): [condition: string, value: string] {
+  const plain = /^[\x20-\x7e]*$/.test(text)
+  return [`${plain ? column : `folded(${column})`} LIKE ? ESCAPE '\\'`, likePattern(fold(text))]
 }
 
 /** A LIKE pattern (escape `\`) that finds `text` anywhere. */

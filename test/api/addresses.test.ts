@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
 import { eventually, send } from './mail.ts'
 
@@ -98,13 +99,49 @@ describe('addresses of a user', () => {
     ])
   })
 
+  test('do not become wildcards by another name, and wildcards stay what they are', async () => {
+    const id = await user('rename')
+    const [main] = (await call('GET', `/users/${id}/addresses`)).body.results
+    const wild = (await call('POST', `/users/${id}/addresses`, { address: '*@rename.example', allowWildcard: true }))
+      .body
+    const plain = { address: 'f@rename.example', targets: ['x@example.net'] }
+    const forwarded = (await call('POST', '/addresses/forwarded', plain)).body
+    const all = { address: '*@f.rename.example', allowWildcard: true }
+    const forwardedAll = (await call('POST', '/addresses/forwarded', all)).body
+    for (const path of [`/users/${id}/addresses/${main.id}`, `/addresses/forwarded/${forwarded.id}`]) {
+      expect(await refusal('PUT', path, { address: '*@other.example' })).toEqual([400, 'WildcardNotPermitted'])
+    }
+    for (const path of [`/users/${id}/addresses/${wild.id}`, `/addresses/forwarded/${forwardedAll.id}`]) {
+      expect(await refusal('PUT', path, { address: '*@other.example' })).toEqual([400, 'ChangeNotAllowed'])
+      expect(await refusal('PUT', path, { address: 'x@other.example' })).toEqual([400, 'ChangeNotAllowed'])
+    }
+    const same = { address: '*@rename.example', name: 'Whoever' }
+    expect((await call('PUT', `/users/${id}/addresses/${wild.id}`, same)).status).toBe(200)
+    expect((await call('GET', `/users/${id}`)).body.address).toBe('rename@example.com')
+  })
+
+  test('are one where DNS takes their domains for one', async () => {
+    const id = await user('wide')
+    for (const address of ['wide@ｅｘａｍｐｌｅ.com', 'wide@Éxample.com', 'wide@\u0065\u0301xample.com']) {
+      await call('POST', `/users/${id}/addresses`, { address })
+    }
+    const shown = (await call('GET', `/users/${id}/addresses`)).body.results
+    expect(shown.map((one: { address: string }) => one.address)).toEqual(['wide@example.com', 'wide@éxample.com'])
+    expect(await refusal('POST', `/users/${id}/addresses`, { address: 'wide@ｅｘａｍｐｌｅ.com' })).toEqual([
+      400,
+      'AddressExistsError',
+    ])
+    const alias = { alias: 'ｅｘａｍｐｌｅ.com', domain: 'example.com' }
+    expect(await refusal('POST', '/domainaliases', alias)).toEqual([400, 'InputValidationError'])
+  })
+
   test('a user claims neither catch-alls nor hidden data', async () => {
     const id = await user('claimer')
     const token = await tokenOf(id)
     const path = '/users/me/addresses'
     const wild = { address: '*@claimed.example', allowWildcard: true }
     expect(await refusal('POST', path, wild, token)).toEqual([400, 'WildcardNotPermitted'])
-    const form = { address: 'mine@claimed.example', internalData: { x: 1 } }
+    const form = { address: 'mine@example.com', internalData: { x: 1 } }
     const { body } = await call('POST', path, form, token)
     expect(body.success).toBe(true)
     const shown = (await call('GET', `/users/${id}/addresses/${body.id}`)).body
@@ -113,9 +150,32 @@ describe('addresses of a user', () => {
     const [other] = (await call('GET', `/users/${await user('owner')}/addresses`)).body.results
     expect(await refusal('DELETE', `${path}/${other.id}`, undefined, token)).toEqual([404, 'AddressNotFound'])
     expect(await refusal('PUT', `${path}/${other.id}`, { name: 'x' }, token)).toEqual([404, 'AddressNotFound'])
+    const own = `${path}/${body.id}`
+    expect(await refusal('PUT', own, { address: '*@example.com' }, token)).toEqual([400, 'WildcardNotPermitted'])
     const all = (await call('GET', '/addresses', undefined, token)).body
     expect(all.total).toBe(2)
     expect(all.results.every((one: { user: string }) => one.user === id)).toBe(true)
+  })
+
+  test('a user gives itself only so many, in domains it is in, and none that speaks for the domain', async () => {
+    const id = await user('grabber')
+    const token = await tokenOf(id)
+    const path = '/users/me/addresses'
+    const { body } = await call('POST', path, { address: 'grab.two@example.com' }, token)
+    for (const address of ['ceo@bank.example', 'x@sub.example.com', 'Post.Master@example.com', 'admin@example.com']) {
+      expect(await refusal('POST', path, { address }, token)).toEqual([400, 'NotPermitted'])
+      expect(await refusal('PUT', `${path}/${body.id}`, { address }, token)).toEqual([400, 'NotPermitted'])
+    }
+    expect((await call('PUT', `${path}/${body.id}`, { address: 'Grab2@example.com' }, token)).status).toBe(200)
+    await call('POST', `/users/${id}/addresses`, { address: 'x@second.example' })
+    expect((await call('POST', path, { address: 'y@second.example' }, token)).status).toBe(200)
+    expect((await call('POST', `/users/${id}/addresses`, { address: 'abuse@second.example' })).status).toBe(200)
+    let made = 5
+    const more = (as?: string) => call('POST', `/users/${id}/addresses`, { address: `grab-${made}@example.com` }, as)
+    for (; made < limits.user.ownAddressesMax; made++) expect((await more(token)).status).toBe(200)
+    const refused = await more(token)
+    expect([refused.status, refused.body.code]).toEqual([403, 'TooMany'])
+    expect((await more()).status).toBe(200)
   })
 })
 
@@ -176,7 +236,8 @@ describe('forwarded addresses', () => {
     }
     const { read } = running.teal.core
     const names = read.all<{ name: string; body: string }>(
-      "SELECT name, body FROM event WHERE name LIKE 'address.forwarded.%' ORDER BY num",
+      "SELECT name, body FROM event WHERE name LIKE 'address.forwarded.%' AND body ->> 'address' = ? ORDER BY num",
+      body.id,
     )
     const told = { address: body.id, value: 'For.ward@example.com' }
     expect(names.map(row => [row.name, JSON.parse(row.body)])).toEqual([
@@ -290,6 +351,20 @@ test('the list of all is filtered and paged by address without dots', async () =
   expect([names(first), names(second), second.page]).toEqual(['ab', 'c', 2])
   expect(names(await list(`limit=2&previous=${second.previousCursor}`))).toBe('ab')
   expect((await list('limit=-1')).code).toBe('InputValidationError')
+})
+
+test('tags and letters beyond ASCII are found in any case', async () => {
+  const form = { name: 'Õie Ärimees', address: 'Õnne@letters.example', tags: [' ÄRI ', 'Plain'] }
+  const id = await user('letters', { ...form, addTagsToAddress: true })
+  for (const query of ['query=Õie', 'query=õIE ä', 'query=ÕNNE', 'tags=äri', 'requiredTags=PLAIN,Äri']) {
+    const users = (await call('GET', `/users?${query}`)).body.results
+    expect([query, users.map((one: { id: string }) => one.id)]).toEqual([query, [id]])
+  }
+  for (const query of ['query=ÕNNE@', 'tags=äri,none', 'requiredTags=ÄRI']) {
+    const found = (await call('GET', `/addresses?${query}`)).body.results
+    expect([query, found.map((one: { address: string }) => one.address)]).toEqual([query, ['Õnne@letters.example']])
+  }
+  expect((await call('GET', `/users/${id}`)).body.tags).toEqual(['ÄRI', 'Plain'])
 })
 
 test('the address register learns senders, not lists, and completes', async () => {

@@ -317,6 +317,17 @@ describe('a temporary password', () => {
     expect(entries).toContainEqual(['password change', undefined])
   })
 
+  test('confirms a new password for who lost the old one', async () => {
+    const { name, id } = await fresh()
+    const { body } = await reset(id)
+    const { token } = (await login(name, body.password, { token: true })).body
+    shiftClock(3_600_000)
+    const form = { existingPassword: body.password, password: 'found again' }
+    expect((await service.call('PUT', '/users/me', form, token)).status).toBe(200)
+    shiftClock(0)
+    expect((await login(name, 'found again')).body.requirePasswordChange).toBe(false)
+  })
+
   test('is good for a day from its beginning, which may lie ahead', async () => {
     const { name, id } = await fresh()
     const day = 24 * 3_600_000

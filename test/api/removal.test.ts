@@ -68,6 +68,19 @@ test('a deleted user frees name and addresses at once and can come back', async 
   expect(shown.limits.quota.used).toBe(info.body.storageUsed)
   expect((await call('GET', `/users/${id}/storage`)).body.total).toBe(1)
   expect((await call('POST', `/users/${id}/restore`, {})).body.code).toBe('AccountFound')
+  const log = (await call('GET', `/users/${id}/authlog`)).body.results
+  expect(log.map((one: { action: string }) => one.action).slice(0, 2)).toEqual(['restore user', 'delete user'])
+})
+
+test('a date of a year that clients cannot read is refused before anything happens', async () => {
+  const id = await user('eternal')
+  for (const date of ['+275760-09-13T00:00:00.000Z', '8640000000000000', '253402300800000']) {
+    const { status, body } = await call('DELETE', `/users/${id}?deleteAfter=${encodeURIComponent(date)}`)
+    expect([status, Object.keys(body.details)]).toEqual([400, ['deleteAfter']])
+  }
+  expect((await call('GET', `/users/${id}`)).status).toBe(200)
+  const last = '9999-12-31T23:59:59.999Z'
+  expect((await call('DELETE', `/users/${id}?deleteAfter=${last}`)).body.deleteAfter).toBe(last)
 })
 
 test('what others took meanwhile does not come back', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
 import { send } from './mail.ts'
 
@@ -140,6 +141,9 @@ describe('create', () => {
     ['quota', { quota: -1 }],
     ['mailboxes,sent', { mailboxes: { sent: 'a//b' } }],
     ['disabledScopes,0', { disabledScopes: ['master'] }],
+    ['tags,0', { tags: [' '] }],
+    ['fromWhitelist,0', { fromWhitelist: [''] }],
+    ['retention', { retention: Number.MAX_SAFE_INTEGER }],
     ['metaData', { metaData: 'no json' }],
     ['color', { color: 'red' }],
   ])('names %s when it is bad', async (field, more) => {
@@ -147,6 +151,26 @@ describe('create', () => {
     const { status, body } = await call('POST', '/users', { username: 'bad', ...password, ...more })
     expect([status, body.code]).toEqual([400, 'InputValidationError'])
     expect(Object.keys(body.details)).toEqual([field])
+  })
+})
+
+describe('no password', () => {
+  test('is an empty text as well as false, when made and when changed', async () => {
+    const id = await user('open', { password: '' })
+    const has = async () => (await call('GET', `/users/${id}`)).body.hasPasswordSet
+    const enter = async () => (await call('POST', '/authenticate', { username: 'open', password: 'set' })).body.code
+    expect(await has()).toBe(false)
+    await call('PUT', `/users/${id}`, { password: 'set' })
+    expect([await has(), await enter()]).toEqual([true, undefined])
+    await call('PUT', `/users/${id}`, { password: '' })
+    expect([await has(), await enter()]).toEqual([false, 'AuthFailed'])
+  })
+
+  test('needs none to confirm a change', async () => {
+    const id = await user('bare', { password: false })
+    const form = { existingPassword: 'there is none', password: 'first one' }
+    expect((await call('PUT', '/users/me', form, await tokenOf(id))).status).toBe(200)
+    expect((await call('POST', '/authenticate', { username: 'bare', password: 'first one' })).status).toBe(200)
   })
 })
 
@@ -245,6 +269,28 @@ describe('change', () => {
       expect([path, status, answer.code]).toEqual([path, 403, 'MissingPrivileges'])
     }
   })
+})
+
+test('a retention as long as can be still has an end that is a date', async () => {
+  const id = await user('keeper', { retention: limits.user.retentionMsMax })
+  await send(running, 'keeper@example.com', 'Subject: kept\n\nx\n')
+  const inbox = (await call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body
+  expect(inbox.retention).toBe(limits.user.retentionMsMax)
+  const message = await call('GET', `/users/${id}/mailboxes/${inbox.id}/messages/1`)
+  expect(message.body.expires).toMatch(/^[34]\d{3}-/)
+  const longer = { path: 'x', retention: limits.user.retentionMsMax + 1 }
+  expect((await call('POST', `/users/${id}/mailboxes`, longer)).body.details).toHaveProperty('retention')
+  expect((await call('PUT', `/users/${id}/mailboxes/${inbox.id}`, longer)).body.details).toHaveProperty('retention')
+})
+
+test('new forwarding targets are in the log, those there already are not told again', async () => {
+  const id = await user('teller', { targets: ['one@example.net'] })
+  await call('PUT', `/users/${id}`, { targets: ['one@example.net', 'https://two.example.net/x'], sess: 's1' })
+  const entries = (await call('GET', `/users/${id}/authlog?action=user%20forward%20added`)).body.results
+  expect(entries).toMatchObject([
+    { target: 'https://two.example.net/x', sess: 's1', protocol: 'API', events: 1 },
+    { target: 'one@example.net', events: 1 },
+  ])
 })
 
 describe('sessions and storage', () => {

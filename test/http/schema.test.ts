@@ -73,6 +73,7 @@ const good: [string, TSchema, unknown, unknown][] = [
   ['a date instead of false', orFalse(date()), '2026-01-02', Date.UTC(2026, 0, 2)],
   ['false instead of a text', orFalse(text()), false, false],
   ['the text false', orFalse(text()), 'false', 'false'],
+  ['an empty text that counts', orFalse(text({ empty: true })), '', ''],
   ['one of a list', oneOf(['asc', 'desc']), 'desc', 'desc'],
   ['a list of one', list(text(), { max: 3 }), 'a', ['a']],
   ['a list', list(int(), { max: 3 }), ['1', 2], [1, 2]],
@@ -130,6 +131,8 @@ const bad: [string, TSchema, unknown, unknown][] = [
   ['no date', date(), 'foo 1', wrong('"x" must be a valid date')],
   ['a day that is none', date(), '2026-13-45', wrong('"x" must be a valid date')],
   ['a date past all dates', date(), 1e17, wrong('"x" must be a valid date')],
+  ['a year of five digits', date(), Date.UTC(10_000, 0), wrong('"x" must be a valid date')],
+  ['a year before year 0', date(), '-000001-01-01', wrong('"x" must be a valid date')],
   ['none of a list', oneOf(['asc', 'desc']), 'up', wrong('"x" must be one of [asc, desc]')],
   [
     'a label instead of the path',

@@ -160,6 +160,8 @@ describe('one address', () => {
     expect(address.domainToAscii('Jõgeva.öö')).toBe('xn--jgeva-dua.xn--ndaa')
     expect(address.domainToUnicode('XN--JGEVA-DUA.xn--ndaa.')).toBe('jõgeva.öö')
     expect(address.domainToUnicode('xn--\u0000')).toBe('xn--\u0000')
+    expect(address.domainToUnicode('Ｊõgeva.ＸＮ--ndaa')).toBe('jõgeva.öö')
+    expect(address.domainToUnicode('１.２')).toBe('１.２')
     expect(address.domainToAscii('1.2')).toBe('1.2')
     expect(address.domainToAscii('１.２')).toBe('')
     expect(address.isDomain('jõgeva.öö')).toBe(true)

@@ -1,7 +1,8 @@
 // Addresses of an account over HTTP (wire-shapes, Addresses).
 //
 // The first address of an account is its main one and there is always one where there are any. Wildcards must be asked for
-// and are never main; uniqueness is the store's. Addresses across accounts are in directory.ts.
+// and are never main; uniqueness is the store's. With the token of a user only a bounded number of plain addresses can be
+// had, in domains the account is in already. Addresses across accounts are in directory.ts.
 
 import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/system.ts'
@@ -10,8 +11,9 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { isAddress, normalizeAddress, parseWildcard } from '#mail/address.ts'
 import { type Address, findAddress, listAddresses } from '#store/directory.ts'
 import { endpoint } from '../endpoint.ts'
-import { bool, field, id, list, metaData, moment, optional, text, userId } from '../schema.ts'
+import { bool, field, id, metaData, moment, optional, text, userId } from '../schema.ts'
 import { requireUser } from './mailboxes.ts'
+import { tags } from './user-fields.ts'
 
 export interface AddressDeps {
   readonly system: ActorSystem
@@ -32,7 +34,7 @@ const shape = {
 
 export const addressFields = {
   name: optional(text({ max: 128, empty: true, description: 'Name shown with the address' })),
-  tags: optional(list(text({ max: 128 }), { max: 100, description: 'Tags' })),
+  tags,
   metaData: optional(metaData({ description: 'Free data' })),
   internalData: optional(metaData({ description: 'Free data the user does not see' })),
 }
@@ -101,11 +103,12 @@ export function addressEndpoints({ system }: AddressDeps) {
     params: { user: userId },
     body: { ...addressFields, address: anyAddress, main: optional(bool()), allowWildcard },
     reply: { id: addressId },
-    faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted'],
-    async run({ input, signal }) {
+    faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany'],
+    async run({ input, signal, caller }) {
       const { address, key, domain } = newAddress(input.address, input.allowWildcard)
-      const { metaData: meta, internalData, tags = [], name = '', main = false } = input
-      const created = { address, key, domain, tags, name, main, metaData: meta, internalData }
+      const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
+      const own = caller.user !== null
+      const created = { address, key, domain, tags: words, name, main, metaData: meta, internalData, own }
       return system.door(input.user).run(createAddress, created, signal)
     },
   })
@@ -119,8 +122,15 @@ export function addressEndpoints({ system }: AddressDeps) {
     filterInput: true,
     params: { user: userId, id: addressId },
     body: { ...addressFields, address: optional(anyAddress), main: optional(bool()) },
-    faults: ['UserNotFound', 'AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted'],
-    async run({ input, signal }) {
+    faults: [
+      'UserNotFound',
+      'AddressNotFound',
+      'AddressExistsError',
+      'ChangeNotAllowed',
+      'WildcardNotPermitted',
+      'NotPermitted',
+    ],
+    async run({ input, signal, caller }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
       const change = (address: Address) => {
@@ -131,7 +141,8 @@ export function addressEndpoints({ system }: AddressDeps) {
         if (input.metaData !== undefined) address.metaData = input.metaData
         if (input.internalData !== undefined) address.internalData = input.internalData
       }
-      await system.door(input.user).run(updateAddress, { id: input.id, change, main: input.main === true }, signal)
+      const changed = { id: input.id, change, main: input.main === true, own: caller.user !== null }
+      await system.door(input.user).run(updateAddress, changed, signal)
       return {}
     },
   })

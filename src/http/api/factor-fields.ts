@@ -43,8 +43,9 @@ interface Fresh {
 /** Refuses a user's own token that is neither fresh nor comes with the password. @throws Fault FreshLoginRequired, AuthFail */
 export async function requireFresh(deps: FreshDeps, { caller, input, signal }: Fresh): Promise<void> {
   if (caller.user === null) return
-  if (input.existingPassword !== undefined) {
-    const user = await liveUser(deps.system, input.user)
+  const user = await liveUser(deps.system, input.user)
+  const hasOne = user.password !== '' || user.temporary !== null
+  if (input.existingPassword !== undefined && hasOne) {
     return deps.authentication.confirm(user, input.existingPassword, input.ip, signal)
   }
   if (now() - (caller.loginAt ?? 0) >= deps.freshMs) throw new Fault('FreshLoginRequired')

@@ -91,7 +91,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       address: optional(anyAddress),
       forwardedDisabled: optional(bool({ description: 'Whether mail to the address is refused' })),
     },
-    faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed'],
+    faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted'],
     async run({ input, signal }) {
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
       const change = (address: Address) => {

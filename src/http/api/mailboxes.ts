@@ -30,6 +30,9 @@ export const mailboxPath = field<string>({ type: 'string', minLength: 1 }, (valu
   return problem === undefined ? normalizePath(value) : problems.add(at, problem)
 })
 
+/** What retention may be. */
+const kept = { min: 0, max: limits.user.retentionMsMax } as const
+
 const shape = {
   id: mailboxId,
   name: Type.String(),
@@ -82,7 +85,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     body: {
       path: mailboxPath,
       hidden: bool({ default: false, description: 'Not shown in listings' }),
-      retention: optional(num({ min: 0, description: 'Milliseconds messages are kept; 0: for ever' })),
+      retention: optional(num({ ...kept, description: 'Milliseconds messages are kept; 0: for ever' })),
       encryptMessages: bool({ default: false, description: 'Encrypt what comes in with the key of the user' }),
     },
     reply: { id: mailboxId },
@@ -128,7 +131,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     params: { user: userId, mailbox: mailboxId },
     body: {
       path: optional(mailboxPath),
-      retention: optional(num({ min: 0 })),
+      retention: optional(num(kept)),
       subscribed: optional(bool()),
       encryptMessages: optional(bool()),
       hidden: optional(bool()),

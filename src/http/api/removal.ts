@@ -4,23 +4,32 @@
 // kind; until that has begun the account can come back.
 
 import { Type } from 'typebox'
+import type { AuthLog } from '#actors/auth-log.ts'
 import type { ActorSystem } from '#actors/system.ts'
 import { deleteUser, freeAddresses, restoreUser } from '#actors/user/removal.ts'
+import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { findUser, readUsage } from '#store/users.ts'
 import { endpoint } from '../endpoint.ts'
 import { date, id, moment, optional, orFalse, userId } from '../schema.ts'
+import { originOf } from './factor-fields.ts'
 import type { TaskStarter } from './users.ts'
 
 export interface RemovalDeps {
   readonly system: ActorSystem
   readonly tasks: TaskStarter
+  readonly authLog: AuthLog
 }
 
 const taskId = id({ description: 'Id of the task that takes the data away' })
 
-export function removalEndpoints({ system, tasks }: RemovalDeps) {
+export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
   const { read } = system
+
+  async function note(action: string, input: { user: string; sess?: string; ip?: string }): Promise<void> {
+    const user = await findUser(read, input.user)
+    if (user !== undefined) await authLog.add(user.num, { action, result: 'success', ...originOf(input) })
+  }
 
   const remove = endpoint({
     method: 'DELETE',
@@ -43,6 +52,8 @@ export function removalEndpoints({ system, tasks }: RemovalDeps) {
     async run({ input, signal }) {
       const deleted = await system.door(input.user).run(deleteUser, { after: input.deleteAfter || null }, signal)
       tasks.kick()
+      // What goes at once takes its log along.
+      if (Date.parse(deleted.deleteAfter) > now()) await note('delete user', input)
       return { code: 'TaskScheduled', ...deleted }
     },
   })
@@ -95,6 +106,7 @@ export function removalEndpoints({ system, tasks }: RemovalDeps) {
     faults: ['AccountNotFound', 'AccountFound', 'DeleteInProgress', 'UserExistsError', 'AddressExistsError'],
     async run({ input, signal }) {
       const restored = await system.door(input.user).run(restoreUser, undefined, signal)
+      await note('restore user', input)
       return { code: 'TaskCancelled', ...restored }
     },
   })

@@ -21,6 +21,9 @@ export interface PasswordMaker {
   refuseBreached(password: string): Promise<void>
 }
 
+/** Words by which accounts and addresses are found and treated; kept as written, compared in any case. */
+export const tags = optional(list(text({ min: 1, max: 128, trim: true }), { max: 100, description: 'Tags' }))
+
 /** Fields that create and update have in common. */
 export const shared = {
   name: optional(text({ max: 256, empty: true, description: 'Name of the user' })),
@@ -40,11 +43,20 @@ export const shared = {
   imapMaxConnections: optional(int({ min: 0, description: 'IMAP sessions at once' })),
   receivedMax: optional(int({ min: 0, description: 'Messages received in a window' })),
   language: optional(text({ max: 20, description: 'Language of default folders, such as `et`' })),
-  retention: optional(num({ min: 0, description: 'Milliseconds new folders keep messages; 0: for ever' })),
-  fromWhitelist: optional(
-    list(text({ max: 256 }), { max: 1000, description: 'Further senders allowed; `*@example.com`' }),
+  retention: optional(
+    num({
+      min: 0,
+      max: limits.user.retentionMsMax,
+      description: 'Milliseconds new folders keep messages; 0: for ever',
+    }),
   ),
-  tags: optional(list(text({ max: 128 }), { max: 100, description: 'Tags' })),
+  fromWhitelist: optional(
+    list(text({ min: 1, max: 256, trim: true }), {
+      max: 1000,
+      description: 'Further senders allowed; `*@example.com`',
+    }),
+  ),
+  tags,
   disabledScopes: optional(
     list(oneOf(['imap', 'pop3', 'smtp']), { max: 3, description: 'Protocols closed to the user' }),
   ),
@@ -63,7 +75,7 @@ export const shared = {
   uploadSentMessages: optional(bool({ description: 'Keep a copy of what is sent over SMTP' })),
 } as const
 
-/** A new password; `false` for none. */
+/** A new password; `false` or an empty text for none. */
 export const password = orFalse(text({ max: limits.password.lengthMax, trim: false, empty: true }))
 
 /** Changing one of these starts its counter again (api-semantics 10.6). */

@@ -188,7 +188,11 @@ export function userEndpoints(deps: UserDeps) {
       const created = system.door(newId()).run(createUser, made, signal)
       const { id } = await created.catch(withUsername(input.username)).finally(greeting.discard)
       const { num } = await requireUser(read, id)
-      await deps.authLog.add(num, { action: 'account created', result: 'success', ...originOf(input) })
+      const done = { result: 'success', ...originOf(input) } as const
+      await deps.authLog.add(num, { action: 'account created', ...done })
+      for (const target of input.targets ?? []) {
+        await deps.authLog.add(num, { action: 'user forward added', target, ...done })
+      }
       return { id }
     },
   })
@@ -252,6 +256,9 @@ export function userEndpoints(deps: UserDeps) {
       if (changed.tokensEnded && ownToken !== null) await deps.renewToken(ownToken, changed.user.authVersion)
       const origin = { result: 'success', ...originOf(input, input.protocol) } as const
       if (hash !== undefined) await deps.authLog.add(before.num, { action: 'password change', ...origin })
+      for (const target of changed.targets) {
+        await deps.authLog.add(before.num, { action: 'user forward added', target, ...origin })
+      }
       if (input.disable2fa === true && factorsOf(changed.user).length > 0) {
         await door.run(clearFactors, undefined, signal)
         await deps.authLog.add(before.num, { action: 'disable 2fa', ...origin })

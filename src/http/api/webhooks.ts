@@ -32,6 +32,7 @@ const params = { webhook: webhookId }
 
 /** An event name or a wildcard; names are not checked against the catalogue, which may grow. */
 const eventType = text({
+  min: 1,
   max: limits.webhook.typeLengthMax,
   trim: true,
   lower: true,
