@@ -22,7 +22,7 @@ import { findUser, readUsage, type User } from '#store/users.ts'
 import { topOf, withoutClassification } from './classification.ts'
 import { carryOut, forwarding } from './decision.ts'
 import type { DirectoryCommand } from './directory.ts'
-import { sealDelivery, sealForward } from './encryption.ts'
+import { keysOf, sealDelivery, sealForward } from './encryption.ts'
 import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
 import { type Outgoing, type Queued, queue } from './outgoing.ts'
 import { prepare } from './prepare.ts'
@@ -219,7 +219,7 @@ export class Drop {
   async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
     const { system, bodies, reads, sequence } = this.#options
     const door = system.door(account.id)
-    if (!account.options.pubKey) return door.run(appendMessage, append)
+    if (keysOf(account) === null) return door.run(appendMessage, append)
     const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append.to, bytes)
     if (sealed === null) return door.run(appendMessage, append)
     try {

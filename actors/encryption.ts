@@ -8,7 +8,7 @@ import { isEncrypted } from '#mail/outline.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
-import type { Reads } from '#store/reads.ts'
+import type { EncryptKeys, Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { User } from '#store/users.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -20,10 +20,16 @@ export interface EncryptionDeps {
   readonly reads: Reads
 }
 
+/** With what an account has its mail encrypted; null where it has given nothing. */
+export function keysOf({ options }: User): EncryptKeys | null {
+  const { pubKey, smimeCerts: certificates = [], smimeCipher: cipher, smimeKeyTransport: keyTransport } = options
+  const smime = certificates.length === 0 ? undefined : { certificates, cipher, keyTransport }
+  return smime === undefined && !pubKey ? null : { pubKey: pubKey || undefined, smime }
+}
+
 /** Whether messages that are stored in a folder of this account are to be encrypted. */
 export function wantsEncryption(user: User, mailbox: { readonly encrypt: boolean } | undefined): boolean {
-  const { pubKey, encryptMessages } = user.options
-  return pubKey !== undefined && pubKey !== '' && (encryptMessages === true || mailbox?.encrypt === true)
+  return keysOf(user) !== null && (user.options.encryptMessages === true || mailbox?.encrypt === true)
 }
 
 /**
@@ -31,11 +37,12 @@ export function wantsEncryption(user: User, mailbox: { readonly encrypt: boolean
  * where it is encrypted already or cannot be.
  */
 export async function encrypted({ bodies, reads }: EncryptionDeps, user: User, received: Received): Promise<Received> {
-  if (isEncrypted(received.root)) return received
+  const keys = keysOf(user)
+  if (keys === null || isEncrypted(received.root)) return received
   const chunks: Buffer[] = []
   for await (const chunk of received.stream()) chunks.push(chunk)
   const message = Buffer.concat(chunks)
-  const sealed = await reads.encrypt({ message, key: user.options.pubKey ?? '' }, { lane: user.id })
+  const sealed = await reads.encrypt({ message, keys }, { lane: user.id })
   if (sealed === null) return received
   return bodies.receive(Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength))
 }
@@ -58,7 +65,7 @@ export async function sealDelivery(
   to: Append['to'],
   bytes: () => AsyncIterable<Buffer>,
 ): Promise<Sealed | null> {
-  if (!user.options.pubKey) return null
+  if (keysOf(user) === null) return null
   const mailboxes = user.options.encryptMessages === true ? [] : await listMailboxes(deps.read, user.num)
   if (
     !wantsEncryption(
@@ -72,8 +79,8 @@ export async function sealDelivery(
 }
 
 /** Whether what is forwarded for this account is to be encrypted. */
-function wantsForwardEncryption({ options }: User): boolean {
-  return options.encryptForwarded === true && options.pubKey !== undefined && options.pubKey !== ''
+function wantsForwardEncryption(user: User): boolean {
+  return user.options.encryptForwarded === true && keysOf(user) !== null
 }
 
 export interface SealedForward {

@@ -6,12 +6,14 @@
 import { workerData } from 'node:worker_threads'
 import { answering } from '../src/lib/task.ts'
 import { encryptMessage, inspectKey as inspect } from '../src/mail/encrypt.ts'
+import { encryptSmime } from '../src/mail/smime.ts'
 import { BodyFiles } from '../src/store/bodies-files.ts'
 import { readBody } from '../src/store/bodies-read.ts'
 import { type AddressListTask, type AddressPage, countAllAddresses, listAllAddresses } from '../src/store/directory.ts'
 import { countFolderThreads } from '../src/store/messages.ts'
 import { databaseFile } from '../src/store/place.ts'
 import { Reader } from '../src/store/reader.ts'
+import type { EncryptTask } from '../src/store/reads.ts'
 import { type ScanTask, scanTexts } from '../src/store/scan.ts'
 import {
   type FindTextTask,
@@ -71,6 +73,8 @@ export const countAddresses = answering((page: AddressPage) => countAllAddresses
 
 export const inspectKey = answering(({ key }: { key: string }) => inspect(key))
 
-export const encrypt = answering(({ message, key }: { message: Uint8Array; key: string }) =>
-  encryptMessage(Buffer.from(message.buffer, message.byteOffset, message.byteLength), key),
-)
+export const encrypt = answering(({ message, keys: { pubKey, smime } }: EncryptTask) => {
+  const plain = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  const sealed = smime === undefined ? null : encryptSmime(plain, smime)
+  return sealed ?? (pubKey === undefined ? null : encryptMessage(plain, pubKey))
+})

@@ -12,7 +12,7 @@ import { findMailbox } from '#store/mailboxes.ts'
 import { plainBodies } from '#store/messages.ts'
 import type { Sequence } from '#store/sequence.ts'
 import { findUser } from '#store/users.ts'
-import { type EncryptionDeps, encrypted, wantsEncryption } from '../encryption.ts'
+import { type EncryptionDeps, encrypted, keysOf, wantsEncryption } from '../encryption.ts'
 import { prepare } from '../prepare.ts'
 import type { UserDoor } from '../system.ts'
 import type { Prepared } from './append.ts'
@@ -31,7 +31,7 @@ export async function transferMessages(
   signal?: AbortSignal,
 ): Promise<Transferred> {
   const user = await findUser(door.read, door.id)
-  if (user === undefined || !user.options.pubKey) return door.run(command, transfer, signal)
+  if (user === undefined || keysOf(user) === null) return door.run(command, transfer, signal)
   const [source, target] = [
     await findMailbox(door.read, user.num, transfer.from),
     await findMailbox(door.read, user.num, transfer.to),

@@ -2,7 +2,7 @@
 //
 // Promises: what is inside is the message byte for byte; outside stand only the fields that a listing needs (From, To,
 // Date, Message-ID, Subject) and those that threads need; what is encrypted already is left alone by whoever asks first
-// (outline.ts, isEncrypted). S/MIME is not done here.
+// (outline.ts, isEncrypted). S/MIME is in smime.ts.
 
 import { now } from '#lib/clock.ts'
 import { randomHex } from '#lib/id.ts'
@@ -73,13 +73,18 @@ async function momentOf(key: PublicKey): Promise<Date | null> {
   return null
 }
 
-function outerHeader(message: Buffer, boundary: string): Buffer {
+/** The fields of a message that stay readable outside, each with its line end. */
+export function outerFieldsOf(message: Buffer): Buffer[] {
   const { fields, block } = new Header(message.subarray(0, limits.mime.headerBytesMax))
   const kept: Buffer[] = []
   for (const name of outerFields) {
     const field = fields.find(({ key }) => key === name)
     if (field !== undefined) kept.push(block.subarray(field.start, field.end), crlf)
   }
+  return kept
+}
+
+function outerHeader(message: Buffer, boundary: string): Buffer {
   const own = [
     'MIME-Version: 1.0',
     'Content-Type: multipart/encrypted; protocol="application/pgp-encrypted";',
@@ -88,7 +93,7 @@ function outerHeader(message: Buffer, boundary: string): Buffer {
     '',
     '',
   ]
-  return Buffer.concat([...kept, Buffer.from(own.join('\r\n'))])
+  return Buffer.concat([...outerFieldsOf(message), Buffer.from(own.join('\r\n'))])
 }
 
 const crlf = Buffer.from('\r\n')

@@ -1,6 +1,10 @@
 // Long reads by name: what the thread of workers/query.ts does, as functions. Nothing here runs on the main loop.
+//
+// A call may be refused (Overloaded) or given up (TimedOut), and accounts take turns. Encrypting is here as well: it takes
+// as long as a search does and needs nothing of the writer.
 
 import type { KeyFacts } from '#mail/encrypt.ts'
+import type { SmimeOptions } from '#mail/smime.ts'
 import type { Address, AddressListTask, AddressPage } from './directory.ts'
 import type { ScanTask } from './scan.ts'
 import type { FindTextTask, SearchAnswer, SearchTask } from './search.ts'
@@ -34,8 +38,19 @@ export interface Reads {
   countAddresses(page: AddressPage, options?: ReadOptions): Promise<number>
   /** Whom an OpenPGP key belongs to; null where it is no public key that can encrypt. */
   inspectKey(task: { key: string }, options?: ReadOptions): Promise<KeyFacts | null>
-  /** A message encrypted to an OpenPGP key; null where the key cannot be used. */
-  encrypt(task: { message: Uint8Array; key: string }, options?: ReadOptions): Promise<Uint8Array | null>
+  /** A message encrypted; null where no key can be used. */
+  encrypt(task: EncryptTask, options?: ReadOptions): Promise<Uint8Array | null>
+}
+
+export interface EncryptTask {
+  readonly message: Uint8Array
+  readonly keys: EncryptKeys
+}
+
+/** With what an account has its mail encrypted; S/MIME goes before OpenPGP (wire-details 9). */
+export interface EncryptKeys {
+  readonly pubKey?: string | undefined
+  readonly smime?: SmimeOptions | undefined
 }
 
 /** @param run hands a task to the thread, by name; it may refuse with Overloaded or TimedOut */

@@ -6,6 +6,7 @@
 import { Type } from 'typebox'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { inspectCertificate } from '#mail/smime.ts'
 import type { Settings } from '#store/settings.ts'
 import type { User } from '#store/users.ts'
 import { userId } from '../schema.ts'
@@ -63,6 +64,7 @@ export const shape = {
   smimeCerts: texts,
   smimeCipher: Type.Optional(Type.String()),
   smimeKeyTransport: Type.Optional(Type.String()),
+  smimeCertInfo: Type.Array(Type.Object({ subject: Type.String(), serial: Type.String(), fingerprint: Type.String() })),
   metaData: free,
   internalData: Type.Optional(free),
   mtaRelay: Type.Optional(Type.String()),
@@ -92,6 +94,7 @@ export const shape = {
 export function listed(
   user: User & { storage: number },
   input: { metaData?: boolean | undefined; internalData?: boolean | undefined },
+  settings: Settings,
 ) {
   const { id, username: name_, name, address, tags, options, activated, disabled, suspended } = user
   return {
@@ -105,7 +108,7 @@ export function listed(
     autoreply: options.autoreply ?? false,
     encryptMessages: options.encryptMessages ?? false,
     encryptForwarded: options.encryptForwarded ?? false,
-    quota: { allowed: user.quota, used: user.storage },
+    quota: { allowed: quotaOf(user, settings), used: user.storage },
     ...(input.metaData === true ? { metaData: options.metaData ?? {} } : {}),
     ...(input.internalData === true ? { internalData: options.internalData ?? {} } : {}),
     hasPasswordSet: user.password !== '' || user.temporary !== null,
@@ -113,6 +116,11 @@ export function listed(
     disabled,
     suspended,
   }
+}
+
+/** Bytes the account may store: its own number, or the service's. */
+function quotaOf(user: User, settings: Settings): number {
+  return user.quota || settings.get('const:max:storage')
 }
 
 /** What else than its row is known of an account. */
@@ -142,13 +150,14 @@ export function shown(user: User, known: Known, settings: Settings, counters: Da
     smimeCerts: options.smimeCerts ?? [],
     smimeCipher: options.smimeCipher,
     smimeKeyTransport: options.smimeKeyTransport,
+    smimeCertInfo: (options.smimeCerts ?? []).map(inspectCertificate).filter(facts => facts !== null),
     metaData: options.metaData ?? {},
     internalData: options.internalData ?? {},
     targets: options.targets ?? [],
     mtaRelay: options.mtaRelay,
     spamLevel: options.spamLevel ?? 50,
     limits: {
-      quota: { allowed: user.quota || settings.get('const:max:storage'), used: known.storage },
+      quota: { allowed: quotaOf(user, settings), used: known.storage },
       recipients: daily('recipients', own.recipients || settings.get('const:max:recipients')),
       filters: { allowed: own.filters || settings.get('const:max:filters'), used: known.filters },
       forwards: daily('forwards', own.forwards || settings.get('const:max:forwards')),
