@@ -9,8 +9,7 @@ export async function idle(session: Session): Promise<void> {
   const { out, connection } = session
   out.line('+ idling').flush()
   const telling = new Telling(session, true)
-  session.telling = telling
-  telling.stir()
+  session.telling = telling.stir()
   try {
     const line = connection.takeLine() ?? (await connection.line())
     if (line.toString('latin1').trim().toUpperCase() !== 'DONE') throw malformed('Expected DONE')

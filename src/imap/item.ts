@@ -26,9 +26,9 @@ type PlainKind =
   | 'preview'
 
 export type FetchItem =
-  | { readonly kind: 'uid' | 'modseq' }
+  | { readonly kind: 'uid' }
   /** `onlyMarked`: only where this very FETCH changed them. */
-  | { readonly kind: 'flags'; readonly onlyMarked?: boolean }
+  | { readonly kind: 'flags' | 'modseq'; readonly onlyMarked?: boolean }
   | { readonly kind: PlainKind; readonly text: (row: RowValues) => string }
   /** `label` is the name it was asked by. */
   | { readonly kind: 'section'; readonly label: string; readonly section: Section; readonly peek: boolean }

@@ -279,13 +279,13 @@ export class Session {
   /** Whoever registered for it is told changes meanwhile. */
   async #waitForCommand(): Promise<Gathered> {
     const { connection, notices } = this
-    const command = () => gather(connection, this.loggedIn ? afterLogin : beforeLogin, () => this.invite())
-    if (notices === undefined) return command()
+    const bounds = this.loggedIn ? afterLogin : beforeLogin
+    if (notices === undefined) return gather(connection, bounds, () => this.invite())
     const telling = new Telling(this, notices.selected?.delayed === false)
-    this.telling = telling
-    telling.stir()
+    this.telling = telling.stir()
     try {
-      return await command()
+      // What is being told is told to its end: an invitation must not stand in the middle of a message.
+      return await gather(connection, bounds, () => telling.stop().then(() => this.invite()))
     } finally {
       this.telling = undefined
       await telling.stop()

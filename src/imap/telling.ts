@@ -23,14 +23,15 @@ export class Telling {
   }
 
   /** Something may have changed. */
-  stir(): void {
-    if (this.#over || this.#timer !== undefined || this.#running !== undefined) return
-    if (!this.#session.news(this.#expunge)) return
+  stir(): this {
+    if (this.#over || this.#timer !== undefined || this.#running !== undefined) return this
+    if (!this.#session.news(this.#expunge)) return this
     const wait = Math.max(0, this.#toldAt + limits.imap.tellMs - monotonic())
     this.#timer = after(wait, () => {
       this.#timer = undefined
       this.#tell()
     })
+    return this
   }
 
   /** Ends it. A command may run when this resolves. */

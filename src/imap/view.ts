@@ -170,6 +170,7 @@ export class View {
 
   #seqRange(from: number, to: number): [number, number] | undefined {
     // `5:*` of three messages is the last one; of none it is nothing: clients ask so, and the answer cannot hurt.
+    if (to === Infinity && this.#count === 0) return [0, -1]
     if (to === Infinity) return [Math.min(from, this.#count) - 1, this.#count - 1]
     return to > this.#count ? undefined : [from - 1, to - 1]
   }

@@ -122,7 +122,13 @@ function addressItem({ name, address }: Mailbox): string {
   const { local, domain } = splitAddress(address)
   // A NIL host would open a group, so what is missing is an empty string.
   const host = /^[\x21-\x7e]*$/.test(domain) ? domain : domainToAscii(domain) || encodeWords(domain)
-  return `(${name === '' ? 'NIL' : text(name)} NIL ${text(local)} ${text(host)})`
+  return `(${name === '' ? 'NIL' : text(name)} NIL ${text(unquoted(local))} ${text(host)})`
+}
+
+/** RFC 9051 9, addr-mailbox: the quotes of RFC 5322 are taken off. */
+function unquoted(local: string): string {
+  if (local.length < 2 || !local.startsWith('"') || !local.endsWith('"')) return local
+  return local.slice(1, -1).replace(/\\(.)/g, '$1')
 }
 
 function text(value: string | undefined): string {

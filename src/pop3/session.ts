@@ -91,6 +91,11 @@ export class Session {
     this.#username = username
   }
 
+  /** What was said without TLS counts no more (RFC 2595 4). */
+  forget(): void {
+    this.#username = undefined
+  }
+
   /** The name USER gave. */
   get name(): string {
     if (this.#username === undefined) throw new Refusal('USER first')
@@ -129,16 +134,19 @@ export class Session {
     if (transfers.used('pop3Download', this.#user.id) > this.#user.downloadMax) throw new Fault('TransferLimit')
     const stuffer = new Stuffer(lines)
     let begun = false
+    let sent = 0
     for await (const piece of bytesOf(bodies, drop)) {
       if (!begun) this.ok(`${drop.size} octets`)
       begun = true
-      this.connection.write(stuffer.push(piece))
+      const bytes = stuffer.push(piece)
+      sent += bytes.length
+      this.connection.write(bytes)
       await this.connection.drain()
       if (stuffer.done) break
     }
     if (!begun) this.ok('0 octets')
     this.connection.write(stuffer.end())
-    transfers.count('pop3Download', this.#user.id, drop.size)
+    transfers.count('pop3Download', this.#user.id, sent)
     if (lines === Number.POSITIVE_INFINITY) drop.read = true
   }
 
@@ -258,6 +266,7 @@ const commands: Readonly<Record<string, Row | undefined>> = {
       if (tls === undefined || session.connection.secure) throw new Refusal('TLS is active already')
       session.ok('Begin TLS')
       await session.connection.startTls(tls)
+      session.forget()
     },
   },
   USER: {

@@ -122,11 +122,10 @@ export function flagRows(
   )
 }
 
-/** How many messages are marked `\Deleted`. */
-export function countDeleted(read: Reader, mailbox: number): number {
-  return (
-    read.one<{ n: number }>('SELECT count(*) AS n FROM message WHERE mailbox = ? AND flags & 8 <> 0', mailbox)?.n ?? 0
-  )
+/** How many messages are marked `\Deleted`, and their bytes. */
+export function deletedIn(read: Reader, mailbox: number): { count: number; size: number } {
+  const sum = 'SELECT count(*) AS count, coalesce(sum(size), 0) AS size FROM message'
+  return read.one(`${sum} WHERE mailbox = ? AND flags & 8 <> 0`, mailbox) ?? { count: 0, size: 0 }
 }
 
 /** An id of the bytes of a message: body and the lines on top. Copies share it; it survives moves and restarts. */

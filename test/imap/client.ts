@@ -54,6 +54,11 @@ export class Client {
     this.#socket.pause()
   }
 
+  /** Goes on reading. */
+  resume(): void {
+    this.#socket.resume()
+  }
+
   /** Sends a command under a new tag and returns that. */
   command(text: string | Buffer): string {
     this.#tag += 1

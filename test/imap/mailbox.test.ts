@@ -48,6 +48,8 @@ describe('LIST', () => {
     expect(lines).toContain('* LIST (\\HasChildren) "/" "a"')
     expect(lines).toContain('* LIST (\\HasNoChildren \\Subscribed \\Trash) "/" "Trash"')
     expect(lines).toContain('* LIST (\\NonExistent \\HasChildren) "/" "x"')
+    // Programs that know no more than the old form would show it as a folder to open.
+    expect(await client.ok('LIST "" x')).toEqual(['* LIST (\\NonExistent \\Noselect \\HasChildren) "/" "x"'])
     expect(names(await client.ok('LIST (SPECIAL-USE) "" *')).sort()).toEqual(['Drafts', 'Junk', 'Sent Mail', 'Trash'])
   })
 
@@ -58,12 +60,48 @@ describe('LIST', () => {
     expect(lines).toContain('* LIST (\\HasChildren) "/" "a" ("CHILDINFO" ("SUBSCRIBED"))')
     expect(names(await client.ok('LIST (SUBSCRIBED) "" %'))).not.toContain('a')
     expect(await client.ask('LIST (RECURSIVEMATCH) "" %')).toMatchObject({ status: 'BAD' })
+    expect(await client.ask('LIST (RECURSIVEMATCH REMOTE) "" %')).toMatchObject({ status: 'BAD' })
+  })
+
+  test('RECURSIVEMATCH tells of special ones below, too', async () => {
+    await client.ok('CREATE up/Old (USE (\\Archive))')
+    const up = (criteria: string) => client.ok(`LIST (${criteria}) "" up`)
+    const info = (criteria: string) => [`* LIST (\\NonExistent \\HasChildren) "/" "up" ("CHILDINFO" (${criteria}))`]
+    expect(await up('SPECIAL-USE RECURSIVEMATCH')).toEqual(info('"SPECIAL-USE"'))
+    expect(await up('SPECIAL-USE SUBSCRIBED RECURSIVEMATCH')).toEqual([])
+    await client.ok('SUBSCRIBE up/Old')
+    expect(await up('SPECIAL-USE SUBSCRIBED RECURSIVEMATCH')).toEqual(info('"SUBSCRIBED" "SPECIAL-USE"'))
+    expect(await up('SPECIAL-USE')).toEqual([])
   })
 
   test('with STATUS, each folder has its counters', async () => {
     await client.ok(append('a', mail('one')))
     const lines = await client.ok('LIST "" a% RETURN (STATUS (MESSAGES UNSEEN))')
     expect(lines).toEqual(['* LIST (\\HasChildren) "/" "a"', '* STATUS "a" (MESSAGES 1 UNSEEN 1)'])
+  })
+
+  test('STATUS tells what EXPUNGE would free, and wants items', async () => {
+    await client.ok(append('x/y', mail('one'), '\\Deleted'))
+    await client.ok(append('x/y', mail('two')))
+    const size = mail('one').length
+    const [line] = await client.ok('STATUS x/y (DELETED DELETED-STORAGE)')
+    expect(line).toBe(`* STATUS "x/y" (DELETED 1 DELETED-STORAGE ${size})`)
+    expect(await client.ok('STATUS a (DELETED-STORAGE)')).toEqual(['* STATUS "a" (DELETED-STORAGE 0)'])
+    expect(await client.ask('STATUS a ()')).toMatchObject({ status: 'BAD' })
+    expect(await client.ask('LIST "" a RETURN (STATUS ())')).toMatchObject({ status: 'BAD' })
+  })
+
+  test('who lists change numbers goes on counting them', async () => {
+    await client.ok(append('a', mail('one')))
+    await client.ok('LIST "" a RETURN (STATUS (HIGHESTMODSEQ))')
+    await client.ok('SELECT a')
+    expect((await client.ok('STORE 1 +FLAGS (\\Seen)'))[0]).toMatch(/MODSEQ \(\d+\)/)
+  })
+
+  test('what is not there is not subscribed to', async () => {
+    await client.ok('DELETE a/b/c')
+    await client.ok('UNSUBSCRIBE a/b/c')
+    expect(await client.ask('SUBSCRIBE a/b/c')).toMatchObject({ status: 'NO' })
   })
 
   test('LSUB', async () => {

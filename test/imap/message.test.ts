@@ -213,6 +213,25 @@ describe('FETCH', () => {
     client.close()
   })
 
+  test('who counts changes hears the number of that one, too', async () => {
+    const client = await login('INBOX')
+    await client.ok(append('INBOX', mail('a')))
+    await client.ok('ENABLE CONDSTORE')
+    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).toMatch(/FLAGS \(\\Seen\) MODSEQ \(\d+\)\)$/)
+    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).not.toContain('MODSEQ')
+    client.close()
+  })
+
+  test('of an empty mailbox all is nothing', async () => {
+    const client = await login('INBOX')
+    for (const command of ['FETCH 1:* FLAGS', 'FETCH * BODY[]', 'UID FETCH 1:* FLAGS', 'STORE 1:* +FLAGS (\\Seen)']) {
+      expect(await client.ok(command)).toEqual([])
+    }
+    expect(await client.ok('SEARCH 1:*')).toEqual(['* SEARCH'])
+    expect(await client.ask('COPY 1:* Trash')).toMatchObject({ status: 'OK', text: 'COPY completed' })
+    client.close()
+  })
+
   test('macros, ids and dates', async () => {
     const client = await login('INBOX')
     await client.ok(append('INBOX', mail('a')))

@@ -9,7 +9,7 @@ test.each([1, 2, 3, 4])('random commands of several sessions, seed %i', async se
   const model = new Model(seed)
   await model.open(service.at('imap'), `model${seed}`, 3)
   try {
-    for (let step = 0; step < 400; step++) await model.step()
+    for (let step = 0; step < 500; step++) await model.step()
   } finally {
     model.close()
   }

@@ -2,53 +2,27 @@
 // every untagged answer is predicted and compared.
 //
 // The model keeps sets where the service keeps change numbers, so the two agree only when the rules are right: sequence
-// numbers stay true, expunges wait for commands that allow them, each change is told once and to everybody else.
+// numbers stay true, expunges wait for commands that allow them, each change is told once and to everybody else. Who asked
+// for it by NOTIFY is told without a command, and what nobody asked for does not come.
 
 import { Random } from '../fuzz/random.ts'
 import { append, Client, mail } from './client.ts'
+import {
+  Folder,
+  inTime,
+  type Member,
+  type Message,
+  numberSet,
+  order,
+  sameSet,
+  shown,
+  text,
+  type View,
+} from './model-folder.ts'
+import { wishes } from './wishes.ts'
 
-interface Message {
-  readonly uid: number
-  flags: Set<string>
-  /** When it changed last, and by which command. */
-  change: number
-}
-
-class Folder {
-  uidNext = 1
-  messages: Message[] = []
-
-  at(uid: number): Message | undefined {
-    return this.messages.find(message => message.uid === uid)
-  }
-
-  add(flags: Iterable<string>, change: number): number {
-    const uid = this.uidNext++
-    this.messages.push({ uid, flags: new Set(flags), change })
-    return uid
-  }
-}
-
-interface View {
-  readonly name: string
-  readonly folder: Folder
-  readonly readOnly: boolean
-  /** Uids in the order the client knows. */
-  uids: number[]
-  uidNext: number
-  /** Changes up to this one are told. */
-  told: number
-  /** Changes of its own that the answer told. */
-  readonly own: Set<number>
-}
-
-interface Member {
-  readonly client: Client
-  view: View | undefined
-}
-
-const order = ['\\Seen', '\\Answered', '\\Flagged', '\\Deleted', '\\Draft']
 const flagNames = [...order, '$One', '$Two']
+const crowded = 100
 const folderNames = ['INBOX', 'Other', 'Third']
 
 export interface Step {
@@ -60,7 +34,7 @@ export interface Step {
 /** A run against one account; `steps` keeps what was said, for the report of a failure. */
 export class Model {
   readonly #random: Random
-  readonly #folders = new Map(folderNames.map(name => [name, new Folder()]))
+  readonly #folders = new Map(folderNames.map(name => [name, new Folder(name)]))
   readonly #members: Member[] = []
   #change = 1
   #subject = 0
@@ -72,7 +46,8 @@ export class Model {
 
   async open(at: { host: string; port: number }, user: string, sessions: number): Promise<void> {
     for (let count = 0; count < sessions; count++) {
-      this.#members.push({ client: await Client.login(at, user), view: undefined })
+      const client = await Client.login(at, user)
+      this.#members.push({ client, view: undefined, wish: undefined, changed: new Map() })
     }
     for (const name of folderNames.slice(1)) await this.#members[0]?.client.ok(`CREATE ${name}`)
   }
@@ -91,29 +66,74 @@ export class Model {
       this.#append,
       this.#append,
       this.#select,
+      ...(this.#random.chance(0.4) ? [this.#notify] : []),
       ...(view === undefined ? [this.#select] : harmless),
       ...(view === undefined || view.readOnly ? [] : writable),
     ]
     await this.#random.pick(choices).call(this, member)
+    for (const other of this.#members) await this.#hear(other)
+  }
+
+  /** What a session is told without a command. */
+  async #hear(member: Member): Promise<void> {
+    const { client, wish, changed } = member
+    if (wish === undefined) {
+      changed.clear()
+      return
+    }
+    const expected = this.#sync(member, wish.selected?.delayed === false)
+    const got: string[] = []
+    while (got.length < expected.length) {
+      const line = await inTime(client.line())
+      if (line === undefined) break
+      got.push(...shown([line]))
+    }
+    this.#compare({ command: `(without a command, after ${wish.command})`, expected, got })
   }
 
   async #ask(member: Member, command: string | Buffer, expected: string[], status = 'OK'): Promise<void> {
     const answer = await member.client.ask(command)
-    const got = answer.lines.filter(
-      line => !/^\* (FLAGS|OK \[PERMANENTFLAGS|0 RECENT)/.test(line) && !/ RECENT$/.test(line),
-    )
-    const step = { command: command.toString().split('\r\n')[0] ?? '', expected, got }
+    const name = command.toString().split('\r\n')[0] ?? ''
+    const got = [...shown(answer.lines), answer.status]
+    this.#compare({ command: `${this.#members.indexOf(member)}: ${name}`, expected: [...expected, status], got })
+  }
+
+  #compare(step: Step): void {
     this.steps.push(step)
-    if (answer.status !== status || JSON.stringify(got) !== JSON.stringify(expected)) {
-      const recent = this.steps.slice(-12).map(one => `  ${one.command}\n    ${one.got.join('\n    ')}`)
-      throw new Error(
-        `expected ${status}\n  ${expected.join('\n  ')}\ngot ${answer.status} ${answer.text}\n  ${got.join('\n  ')}\nafter\n${recent.join('\n')}`,
-      )
+    const { expected, got } = step
+    if (JSON.stringify(got) === JSON.stringify(expected)) return
+    const recent = this.steps.slice(-12).map(one => `  ${one.command}\n    ${one.got.join('\n    ')}`)
+    throw new Error(`expected\n  ${expected.join('\n  ')}\ngot\n  ${got.join('\n  ')}\nafter\n${recent.join('\n')}`)
+  }
+
+  /** Some messages of a folder came, went or changed: everybody may want to know. */
+  #touch(folder: Folder, kind: 'messages' | 'flags'): void {
+    for (const { view, changed } of this.#members) {
+      if (view?.folder === folder) continue
+      const before = changed.get(folder) ?? { messages: false, flags: false }
+      changed.set(folder, { ...before, [kind]: true })
     }
   }
 
-  /** What a view is told at the end of a command. */
-  #sync({ view }: Member, expunge: boolean): string[] {
+  /** What a session is told at the end of a command. */
+  #sync(member: Member, expunge: boolean): string[] {
+    const { wish, changed } = member
+    const lines = wish !== undefined && wish.selected === undefined ? [] : this.#tell(member, expunge)
+    for (const folder of this.#folders.values()) {
+      const { messages, flags } = changed.get(folder) ?? { messages: false, flags: false }
+      if ((messages && wish?.messages === true) || (flags && wish?.flags === true)) lines.push(folder.status)
+    }
+    changed.clear()
+    return lines
+  }
+
+  /** The same after a session took messages away itself, which it is told whatever it wants to hear. */
+  #syncOwn(member: Member): string[] {
+    return [...this.#tell(member, true), ...this.#sync(member, true)]
+  }
+
+  /** What a view is told. */
+  #tell({ view, wish }: Member, expunge: boolean): string[] {
     if (view === undefined) return []
     const lines: string[] = []
     if (expunge) {
@@ -130,11 +150,14 @@ export class Model {
       view.uids.push(...fresh.map(message => message.uid))
       view.uidNext = (fresh.at(-1)?.uid ?? 0) + 1
       lines.push(`* ${view.uids.length} EXISTS`)
+      for (const { uid, flags } of wish?.selected?.items === true ? fresh : []) {
+        lines.push(`* ${view.uids.indexOf(uid) + 1} FETCH (UID ${uid} FLAGS (${text(flags)}))`)
+      }
     }
     const changed = view.folder.messages
       .filter(message => message.uid < known && message.change > view.told && !view.own.has(message.change))
       .sort((left, right) => left.change - right.change || left.uid - right.uid)
-    for (const message of changed) {
+    for (const message of wish?.selected?.flags === false ? [] : changed) {
       const seq = view.uids.indexOf(message.uid) + 1
       if (seq > 0) lines.push(`* ${seq} FETCH (UID ${message.uid} FLAGS (${text(message.flags)}))`)
     }
@@ -147,10 +170,21 @@ export class Model {
     await this.#ask(member, 'NOOP', this.#sync(member, true))
   }
 
+  async #notify(member: Member): Promise<void> {
+    const wish = this.#random.pick(wishes)
+    // What has gathered is told whatever is wanted from now on.
+    const lines = this.#tell(member, true)
+    member.wish = wish
+    member.changed.clear()
+    await this.#ask(member, wish.command, lines)
+  }
+
   async #append(member: Member): Promise<void> {
     const name = this.#random.pick(folderNames)
     const flags = this.#random.chance(0.5) ? this.#random.some(flagNames) : []
-    this.#folder(name).add(flags, ++this.#change)
+    const folder = this.#folder(name)
+    folder.add(flags, ++this.#change)
+    this.#touch(folder, 'messages')
     this.#subject += 1
     await this.#ask(member, append(name, mail(`s${this.#subject}`), flags.join(' ')), this.#sync(member, true))
   }
@@ -198,6 +232,7 @@ export class Model {
         message.flags.add('\\Seen')
         message.change = ++this.#change
         view.own.add(message.change)
+        this.#touch(view.folder, 'flags')
         flags = ` FLAGS (${text(message.flags)})`
       }
       lines.push(`* ${seq} FETCH (UID ${uid} BODY[HEADER.FIELDS (X-NONE)] {2}\r\n\r\n${flags})`)
@@ -229,6 +264,7 @@ export class Model {
         message.change = change
         this.#change = change
         view.own.add(change)
+        this.#touch(view.folder, 'flags')
       }
       ;(differs ? changed : same).push(`* ${seq} FETCH (UID ${uid} FLAGS (${text(message.flags)}))`)
     }
@@ -241,23 +277,25 @@ export class Model {
   async #expunge(member: Member): Promise<void> {
     const { view } = member
     if (view === undefined) return
-    this.#change += 1
     const known = view.uidNext
-    view.folder.messages = view.folder.messages.filter(
-      message => message.uid >= known || !message.flags.has('\\Deleted'),
-    )
-    await this.#ask(member, 'EXPUNGE', this.#sync(member, true))
+    this.#take(view.folder, message => message.uid < known && message.flags.has('\\Deleted'))
+    await this.#ask(member, 'EXPUNGE', this.#syncOwn(member))
   }
 
   async #uidExpunge(member: Member): Promise<void> {
     const { view } = member
     if (view === undefined || view.uids.length === 0) return
     const uids = this.#random.some(view.uids)
+    this.#take(view.folder, message => uids.includes(message.uid) && message.flags.has('\\Deleted'))
+    await this.#ask(member, `UID EXPUNGE ${uids.join(',')}`, this.#syncOwn(member))
+  }
+
+  #take(folder: Folder, gone: (message: Message) => boolean): void {
+    const left = folder.messages.filter(message => !gone(message))
+    if (left.length === folder.messages.length) return
     this.#change += 1
-    view.folder.messages = view.folder.messages.filter(
-      message => !uids.includes(message.uid) || !message.flags.has('\\Deleted'),
-    )
-    await this.#ask(member, `UID EXPUNGE ${uids.join(',')}`, this.#sync(member, true))
+    folder.messages = left
+    this.#touch(folder, 'messages')
   }
 
   async #copy(member: Member): Promise<void> {
@@ -265,9 +303,13 @@ export class Model {
     if (chosen === undefined) return
     const { view, byUid, set, uids } = chosen
     const target = this.#random.pick(folderNames)
+    // Copies of copies would fill the account.
+    if (this.#folder(target).messages.length > crowded) return
     for (const uid of uids) {
       const message = view.folder.at(uid)
-      if (message !== undefined) this.#folder(target).add(message.flags, ++this.#change)
+      if (message === undefined) continue
+      this.#folder(target).add(message.flags, ++this.#change)
+      this.#touch(this.#folder(target), 'messages')
     }
     await this.#ask(member, `${byUid ? 'UID ' : ''}COPY ${set} ${target}`, this.#sync(member, byUid))
   }
@@ -286,18 +328,10 @@ export class Model {
       from.push(uid)
       to.push(folder.add(message.flags, ++this.#change))
     }
-    this.#change += 1
-    view.folder.messages = view.folder.messages.filter(message => !from.includes(message.uid))
+    this.#take(view.folder, message => from.includes(message.uid))
+    if (to.length > 0) this.#touch(folder, 'messages')
     const code = from.length === 0 ? [] : [`COPYUID ${numberSet(from)} ${numberSet(to)}`]
-    const expected = [...code, ...this.#sync(member, true)]
-    const answer = await member.client.ask(`${byUid ? 'UID ' : ''}MOVE ${set} ${target}`)
-    const got = answer.lines
-      .filter(line => !/^\* (FLAGS|OK \[PERMANENTFLAGS|0 RECENT)/.test(line))
-      .map(line => line.replace(/^\* OK \[COPYUID \d+ (\S+) (\S+)\].*/, 'COPYUID $1 $2'))
-    this.steps.push({ command: `MOVE ${set} ${target}`, expected, got })
-    if (answer.status !== 'OK' || JSON.stringify(got) !== JSON.stringify(expected)) {
-      throw new Error(`MOVE ${set}: expected\n  ${expected.join('\n  ')}\ngot\n  ${got.join('\n  ')}`)
-    }
+    await this.#ask(member, `${byUid ? 'UID ' : ''}MOVE ${set} ${target}`, [...code, ...this.#syncOwn(member)])
   }
 
   async #search(member: Member): Promise<void> {
@@ -333,23 +367,4 @@ export class Model {
     if (folder === undefined) throw new Error(`no folder ${name}`)
     return folder
   }
-}
-
-function sameSet(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
-  return left.size === right.size && [...left].every(item => right.has(item))
-}
-
-/** System flags in their order, then keywords as they came. */
-function text(flags: ReadonlySet<string>): string {
-  return [...order.filter(flag => flags.has(flag)), ...[...flags].filter(flag => !flag.startsWith('\\'))].join(' ')
-}
-
-function numberSet(numbers: readonly number[]): string {
-  const parts: string[] = []
-  let from = 0
-  for (const [at, number] of numbers.entries()) {
-    if (at === 0 || number !== (numbers[at - 1] as number) + 1) from = number
-    if (numbers[at + 1] !== number + 1) parts.push(from === number ? String(from) : `${from}:${number}`)
-  }
-  return parts.join(',')
 }

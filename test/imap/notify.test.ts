@@ -118,6 +118,27 @@ describe('the selected mailbox', () => {
     other.close()
   })
 
+  test('an invitation never stands in the middle of a message', async () => {
+    const one = await login()
+    const other = await login('INBOX')
+    const large = mail('large', `${'x'.repeat(76)}\r\n`.repeat(250_000))
+    await other.ok('NOTIFY SET (SELECTED (MessageNew (BODY.PEEK[]) MessageExpunge))')
+    other.pause()
+    await one.ok(append('INBOX', large))
+    other.send('x SEARCH SUBJECT {5}\r\n')
+    // The service has read that line by then.
+    for (let count = 0; count < 20; count++) await one.ok('NOOP')
+    other.resume()
+    const [exists, message] = await heard(other, 2)
+    expect(exists).toBe('* 1 EXISTS')
+    expect(message === `* 1 FETCH (UID 1 BODY[] {${large.length}}\r\n${large})`).toBe(true)
+    expect(await other.line()).toBe('+ OK')
+    other.send('large\r\n')
+    expect((await other.answer('x')).lines).toEqual(['* SEARCH 1'])
+    one.close()
+    other.close()
+  })
+
   test('delayed: only expunges wait for a command', async () => {
     const one = await login('INBOX')
     const other = await login('INBOX')

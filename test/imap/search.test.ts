@@ -150,7 +150,10 @@ describe('answers', () => {
     expect(await search('NOT $')).toBe('2 4 5')
     await client.ok('SEARCH RETURN (SAVE MIN) ALL')
     expect(await client.ok('UID FETCH $ UID')).toEqual(['* 1 FETCH (UID 1)'])
-    await client.ask('SEARCH RETURN (SAVE) 99')
+    // RFC 5182 2.1: BAD leaves what was saved, NO does not.
+    expect(await client.ask('SEARCH RETURN (SAVE) 99')).toMatchObject({ status: 'BAD' })
+    expect(await client.ok('FETCH $ UID')).toEqual(['* 1 FETCH (UID 1)'])
+    expect(await client.ask('SEARCH RETURN (SAVE) CHARSET X-NONE ALL')).toMatchObject({ status: 'NO' })
     expect(await client.ok('FETCH $ UID')).toEqual([])
   })
 
@@ -164,6 +167,10 @@ describe('answers', () => {
     expect((await client.ok('UID SORT RETURN (COUNT MIN) (REVERSE ARRIVAL) UTF-8 SEEN'))[0]).toMatch(
       /UID MIN 3 COUNT 2$/,
     )
+    // RFC 5267 3: ALL is in the order asked for.
+    const all = (keys: string) => client.ok(`SORT RETURN (ALL MIN) (${keys}) UTF-8 ALL`)
+    expect((await all('REVERSE ARRIVAL'))[0]).toMatch(/ MIN 5 ALL 5,4,3,2,1$/)
+    expect((await all('SUBJECT'))[0]).toMatch(/ MIN 1 ALL 1,3:5,2$/)
     expect(await client.ask('SORT (FROB) UTF-8 ALL')).toMatchObject({ status: 'BAD' })
   })
 

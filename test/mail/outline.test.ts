@@ -106,6 +106,15 @@ describe('the outline of every message of the corpus', () => {
 describe('ENVELOPE', () => {
   const of = (text: string) => read(envelope(new Header(Buffer.from(text)))) as Item[]
 
+  it('has local parts without the quotes they stood in', () => {
+    const [, , from] = of('From: "a \\"b\\" c"@example.org, "d@e"@example.org, "f" <g@example.org>\r\n\r\n')
+    expect(from).toEqual([
+      [null, null, 'a "b" c', 'example.org'],
+      [null, null, 'd@e', 'example.org'],
+      ['f', null, 'g', 'example.org'],
+    ])
+  })
+
   it('has ten fields, From standing in for Sender and Reply-To', () => {
     const list = of(
       'Date: Mon, 1 Jan 2026 00:00:00 +0000\nSubject: a "b" \\c\nFrom: A <a@b.c>\nTo: G:x@y.z,\n "q,r" <q@r.s>;\nCc: \nMessage-ID: <i@d>\nSender:\n',

@@ -1,5 +1,8 @@
 // POP3 over the wire.
 
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
@@ -160,6 +163,19 @@ describe('the maildrop', () => {
     pop.close()
   })
 
+  test('what TOP leaves out counts for nothing', async () => {
+    const most = 20_000
+    const frugal = `frugal${number}`
+    await service.user(frugal, { pop3MaxDownload: most })
+    user = frugal
+    await fill(['x\r\n'.repeat(most)])
+    const pop = await login()
+    for (let count = 0; count < 10; count++) await retrieve(pop, 'TOP 1 1')
+    await retrieve(pop, 'RETR 1')
+    expect(await ask(pop, 'TOP 1 0')).toMatch(/^-ERR \[SYS\/TEMP\]/)
+    pop.close()
+  })
+
   test('ids stay the same over sessions and moves', async () => {
     await fill(['a\r\n', 'b\r\n'])
     const ids = async () => {
@@ -243,6 +259,25 @@ describe('the maildrop', () => {
     for (let count = 0; count < 8; count++) expect(await pop.line()).toMatch(/^\+OK/)
     await pop.closed()
   })
+})
+
+test('a name given without TLS is forgotten with it', async () => {
+  const { host, port } = service.at('pop3')
+  const plain = connect(port, host)
+  const said = async (socket: Socket, line: string) => {
+    socket.write(`${line}\r\n`)
+    const [chunk] = await once(socket, 'data')
+    return String(chunk)
+  }
+  await once(plain, 'data')
+  expect(await said(plain, `USER ${user}`)).toMatch(/^\+OK/)
+  expect(await said(plain, 'STLS')).toMatch(/^\+OK/)
+  const secure = connectTls({ socket: plain, rejectUnauthorized: false })
+  await once(secure, 'secureConnect')
+  expect(await said(secure, `PASS secret of ${user}`)).toMatch(/^-ERR USER first/)
+  expect(await said(secure, `USER ${user}`)).toMatch(/^\+OK/)
+  expect(await said(secure, `PASS secret of ${user}`)).toMatch(/^\+OK/)
+  secure.destroy()
 })
 
 test('STLS drops what was pipelined behind it', async () => {

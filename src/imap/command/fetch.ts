@@ -121,6 +121,8 @@ function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSinc
   const bodies = items.some(item => item.kind === 'section' || item.kind === 'binary' || item.kind === 'binary.size')
   const marks = items.some(item => (item.kind === 'section' || item.kind === 'binary') && !item.peek)
   if (marks && !has('flags')) items.push({ kind: 'flags', onlyMarked: true })
+  // RFC 7162 3.1: who counts changes hears the number of each.
+  if (marks && session.condstore && !has('modseq')) items.push({ kind: 'modseq', onlyMarked: true })
   const listed: Listed = {
     facts: bodies || items.some(item => item.kind !== 'uid' && item.kind !== 'flags' && item.kind !== 'modseq'),
     envelope: has('envelope'),
@@ -162,10 +164,10 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
     case 'uid':
       return `UID ${row[0]}`
     case 'flags':
-      if (item.onlyMarked === true && !marked.has(row)) return undefined
-      return `FLAGS (${session.flagsText(row[2], row[3])})`
     case 'modseq':
-      return `MODSEQ (${row[1]})`
+      if (item.onlyMarked === true && !marked.has(row)) return undefined
+      if (item.kind === 'modseq') return `MODSEQ (${row[1]})`
+      return `FLAGS (${session.flagsText(row[2], row[3])})`
     case 'section':
     case 'binary':
     case 'binary.size':

@@ -134,7 +134,11 @@ const unsubscribe = command({
   name: 'UNSUBSCRIBE',
   states: loggedIn,
   parse: oneMailbox,
-  run: (session, path) => subscription(session, path, false),
+  async run(session, path) {
+    // What is not there is not subscribed to: programs delete a folder first and unsubscribe then.
+    const there = (await session.folders()).some(folder => folder.path === path)
+    return there ? subscription(session, path, false) : undefined
+  },
 })
 
 export const folderCommands = [namespace, create, remove, rename, subscribe, unsubscribe]

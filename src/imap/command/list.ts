@@ -4,7 +4,7 @@
 // A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
 
 import { limits } from '#lib/limits.ts'
-import { countDeleted } from '#store/listing.ts'
+import { deletedIn } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import { command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
@@ -23,6 +23,8 @@ interface ListInput {
 }
 
 const selections = new Set(['SUBSCRIBED', 'REMOTE', 'RECURSIVEMATCH', 'SPECIAL-USE'])
+/** Those that say something about a folder, and so about those above it (RFC 5258 3.5). */
+const criteria = ['SUBSCRIBED', 'SPECIAL-USE']
 const returnable = new Set(['SUBSCRIBED', 'CHILDREN', 'SPECIAL-USE', 'STATUS'])
 const statusItems = new Set([
   'MESSAGES',
@@ -31,6 +33,7 @@ const statusItems = new Set([
   'UIDVALIDITY',
   'UNSEEN',
   'DELETED',
+  'DELETED-STORAGE',
   'SIZE',
   'HIGHESTMODSEQ',
   'MAILBOXID',
@@ -98,7 +101,7 @@ const status = command({
   },
   async run(session, { path, items }) {
     const mailbox = await session.mailbox(path)
-    if (items.includes('HIGHESTMODSEQ')) session.enable('CONDSTORE')
+    countsChanges(session, items)
     session.out.line(statusLine(session, mailbox, items))
     return undefined
   },
@@ -119,8 +122,8 @@ function parseList(decoder: Decoder): ListInput {
     decoder.space()
   }
   // RFC 5258 3: RECURSIVEMATCH alone, or with options that say nothing about the name, makes no sense.
-  if (selection.has('RECURSIVEMATCH') && !selection.has('SUBSCRIBED'))
-    throw malformed('RECURSIVEMATCH needs SUBSCRIBED')
+  if (selection.has('RECURSIVEMATCH') && criteria.every(option => !selection.has(option)))
+    throw malformed('RECURSIVEMATCH needs SUBSCRIBED or SPECIAL-USE')
   const reference = decoder.mailbox()
   decoder.space()
   let patterns: string[]
@@ -148,41 +151,52 @@ function parseList(decoder: Decoder): ListInput {
 }
 
 function parseStatusItems(decoder: Decoder): string[] {
-  return decoder.list(() => {
+  const items = decoder.list(() => {
     const item = decoder.word()
     if (!statusItems.has(item)) throw malformed('Unknown status item')
     return item
   }, statusItems.size)
+  if (items.length === 0) throw malformed('The list of status items is empty')
+  return items
+}
+
+/** Who asks for change numbers goes on counting them (RFC 7162 3.1). */
+function countsChanges(session: Session, items: readonly string[]): void {
+  if (items.includes('HIGHESTMODSEQ')) session.enable('CONDSTORE')
 }
 
 async function answerList(session: Session, input: ListInput): Promise<void> {
   const folders = await session.folders()
   const match = matcher(input.reference, input.patterns)
-  const tree = new Tree(folders)
   const { selection } = input
+  const asked = criteria.filter(option => selection.has(option))
+  const chosen = (folder: Mailbox) =>
+    (!selection.has('SUBSCRIBED') || folder.subscribed) && (!selection.has('SPECIAL-USE') || folder.specialUse !== null)
+  const tree = new Tree(folders, chosen)
+  const recursive = selection.has('RECURSIVEMATCH')
+  const info = ` ("CHILDINFO" (${asked.map(option => `"${option}"`).join(' ')}))`
+  countsChanges(session, input.status)
   for (const folder of folders) {
-    if (selection.has('SPECIAL-USE') && folder.specialUse === null) continue
-    const below = selection.has('RECURSIVEMATCH') && tree.subscribedBelow.has(folder.path)
-    if (selection.has('SUBSCRIBED') && !folder.subscribed && !below) continue
+    const below = recursive && tree.chosenBelow.has(folder.path)
+    if (!chosen(folder) && !below) continue
     if (!(await match(folder.path))) continue
-    session.out.line(listLine(session, folder, tree, input, below))
+    session.out.line(listLine(session, folder, tree, input) + (below ? info : ''))
     if (input.returns.has('STATUS')) session.out.line(statusLine(session, folder, input.status))
     await session.out.room()
   }
-  if (selection.has('SPECIAL-USE')) return
+  // Programs that know no more than the old form look for \Noselect only, which \NonExistent implies (RFC 5258 3).
+  const missing = input.plain ? '\\NonExistent \\Noselect' : '\\NonExistent'
   for (const path of tree.missing) {
-    const below = tree.subscribedBelow.has(path)
-    if (selection.has('SUBSCRIBED') && !(below && selection.has('RECURSIVEMATCH'))) continue
-    if (!(await match(path))) continue
-    const info = selection.has('RECURSIVEMATCH') && below ? ' ("CHILDINFO" ("SUBSCRIBED"))' : ''
-    session.out.line(`* LIST (\\NonExistent \\HasChildren) "/" ${session.mailboxName(path)}${info}`)
+    const below = recursive && tree.chosenBelow.has(path)
+    if ((asked.length > 0 && !below) || !(await match(path))) continue
+    session.out.line(`* LIST (${missing} \\HasChildren) "/" ${session.mailboxName(path)}${below ? info : ''}`)
   }
 }
 
 /** The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2). */
 export async function listResponse(session: Session, folder: Mailbox): Promise<string> {
   const input = { selection: new Set<string>(), returns: new Set<string>(), plain: true }
-  return listLine(session, folder, new Tree(await session.folders()), input, false)
+  return listLine(session, folder, new Tree(await session.folders()), input)
 }
 
 /**
@@ -201,7 +215,7 @@ export function noticeLines(
   return [
     ...gone.map(path => `* LIST (\\NonExistent) "/" ${session.mailboxName(path)}`),
     ...changes.map(({ folder, from }) => {
-      return listLine(session, folder, tree, input, false) + (from === undefined ? '' : old(from))
+      return listLine(session, folder, tree, input) + (from === undefined ? '' : old(from))
     }),
   ]
 }
@@ -211,15 +225,13 @@ function listLine(
   folder: Mailbox,
   tree: Tree,
   input: Pick<ListInput, 'selection' | 'returns' | 'plain'>,
-  below: boolean,
 ): string {
   const { selection, returns } = input
   const attributes: string[] = []
   attributes.push(tree.parents.has(folder.path) ? '\\HasChildren' : '\\HasNoChildren')
   if (folder.subscribed && (selection.has('SUBSCRIBED') || returns.has('SUBSCRIBED'))) attributes.push('\\Subscribed')
   if (folder.specialUse !== null) attributes.push(folder.specialUse)
-  const info = below ? ' ("CHILDINFO" ("SUBSCRIBED"))' : ''
-  return `* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(folder.path)}${info}`
+  return `* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(folder.path)}`
 }
 
 /** The STATUS response of a folder. */
@@ -239,7 +251,9 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
     case 'UNSEEN':
       return mailbox.unseen
     case 'DELETED':
-      return countDeleted(session.user.door.read, mailbox.num)
+      return deletedIn(session.user.door.read, mailbox.num).count
+    case 'DELETED-STORAGE':
+      return deletedIn(session.user.door.read, mailbox.num).size
     case 'SIZE':
       return mailbox.size
     case 'HIGHESTMODSEQ':
@@ -257,15 +271,16 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
 class Tree {
   readonly parents = new Set<string>()
   readonly missing: string[] = []
-  readonly subscribedBelow = new Set<string>()
+  /** Those above folders that are asked for. */
+  readonly chosenBelow = new Set<string>()
 
-  constructor(folders: readonly Mailbox[]) {
+  constructor(folders: readonly Mailbox[], chosen: (folder: Mailbox) => boolean = () => false) {
     const there = new Set(folders.map(folder => folder.path))
-    for (const { path, subscribed } of folders) {
-      for (const parent of parentsOf(path)) {
+    for (const folder of folders) {
+      for (const parent of parentsOf(folder.path)) {
         if (!there.has(parent) && !this.parents.has(parent)) this.missing.push(parent)
         this.parents.add(parent)
-        if (subscribed) this.subscribedBelow.add(parent)
+        if (chosen(folder)) this.chosenBelow.add(parent)
       }
     }
   }

@@ -4,7 +4,7 @@
 // written from the same list of what was found.
 
 import { limits } from '#lib/limits.ts'
-import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { formatRanges } from '#mail/numbers.ts'
 import { command, inMailbox } from '../command.ts'
 import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
 import { type Found, find } from '../search/find.ts'
@@ -15,6 +15,8 @@ import type { View } from '../view.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 
 interface SearchInput {
+  /** As named; it may be unknown. */
+  readonly charset: string | undefined
   readonly key: Key
   /** Undefined for the old form of the answer. */
   readonly returns: ReadonlySet<string> | undefined
@@ -33,24 +35,14 @@ const search = command({
     const returns = parseReturn(decoder)
     let charset: string | undefined
     if (decoder.accept('CHARSET ')) {
-      charset = requireCharset(decoder.astring())
+      charset = decoder.astring()
       decoder.space()
     }
-    return { key: checked(parseKeys(decoder, charset)), returns }
+    return { charset, key: checked(parseKeys(decoder, charset)), returns }
   },
-  async run(session, { key, returns }, byUid) {
+  async run(session, input, byUid) {
     const view = session.selected
-    if (asksModseq(key)) session.enable('CONDSTORE')
-    let found: Found[]
-    try {
-      requireNumbers(view, key)
-      found = await find(session, view, key, { summary: false })
-    } catch (error) {
-      // RFC 5182 2.1: a search that fails leaves nothing saved.
-      if (returns?.has('SAVE')) view.saved = []
-      throw error
-    }
-    answer(session, view, { key, returns }, found, byUid)
+    answer(session, view, input, await look(session, view, input, false), byUid)
     return undefined
   },
 })
@@ -66,15 +58,15 @@ const sort = command({
     const returns = parseReturn(decoder)
     const keys = parseSort(decoder)
     decoder.space()
-    const charset = requireCharset(decoder.astring())
+    const charset = decoder.astring()
     decoder.space()
-    return { key: checked(parseKeys(decoder, charset)), returns, keys }
+    return { charset, key: checked(parseKeys(decoder, charset)), returns, keys }
   },
-  async run(session, { key, returns, keys }, byUid) {
+  async run(session, input, byUid) {
     const view = session.selected
-    requireNumbers(view, key)
-    const found = sortFound(await find(session, view, key, { summary: true }), keys)
-    if (returns !== undefined) answer(session, view, { key, returns }, found, byUid)
+    const { key, returns, keys } = input
+    const found = sortFound(await look(session, view, input, true), keys)
+    if (returns !== undefined) answer(session, view, input, found, byUid)
     else session.out.line(`* SORT${found.map(one => ` ${byUid ? one.uid : one.seq}`).join('')}${modseqOf(key, found)}`)
     return undefined
   },
@@ -91,14 +83,13 @@ const thread = command({
     const algorithm = decoder.word()
     if (algorithm !== 'ORDEREDSUBJECT' && algorithm !== 'REFERENCES') throw malformed('Unknown algorithm')
     decoder.space()
-    const charset = requireCharset(decoder.astring())
+    const charset = decoder.astring()
     decoder.space()
-    return { algorithm, key: checked(parseKeys(decoder, charset)) }
+    return { algorithm, charset, key: checked(parseKeys(decoder, charset)), returns: undefined }
   },
-  async run(session, { algorithm, key }, byUid) {
-    const view = session.selected
-    requireNumbers(view, key)
-    const found = await find(session, view, key, { summary: true })
+  async run(session, input, byUid) {
+    const { algorithm } = input
+    const found = await look(session, session.selected, input, true)
     const roots = algorithm === 'REFERENCES' ? threadByReferences(found) : threadBySubject(found)
     const text = threadText(roots, one => (byUid ? one.uid : one.seq))
     session.out.line(`* THREAD${text === '' ? '' : ` ${text}`}`)
@@ -121,6 +112,25 @@ function parseReturn(decoder: Decoder): ReadonlySet<string> | undefined {
 function checked(key: Key): Key {
   if ([...eachKey(key)].filter(isTextKey).length > limits.imap.searchTextsMax) throw malformed('Too many text criteria')
   return key
+}
+
+/** What is found, in the order of the view. @throws Fault BadCommand, UnknownCharset, and whatever a search fails for */
+async function look(
+  session: Session,
+  view: View,
+  { key, charset, returns }: SearchInput,
+  summary: boolean,
+): Promise<Found[]> {
+  requireNumbers(view, key)
+  if (asksModseq(key)) session.enable('CONDSTORE')
+  try {
+    if (charset !== undefined) requireCharset(charset)
+    return await find(session, view, key, { summary })
+  } catch (error) {
+    // RFC 5182 2.1: a search that is answered NO leaves nothing saved; one that makes no sense changes nothing.
+    if (returns?.has('SAVE')) view.saved = []
+    throw error
+  }
 }
 
 /** A sequence number that does not exist is refused, wherever it stands (RFC 9051 9 seq-number). */
@@ -153,10 +163,21 @@ function answer(
   let text = `* ESEARCH (TAG ${session.tagText})${byUid ? ' UID' : ''}`
   if (options.has('MIN') && first !== undefined) text += ` MIN ${number(first)}`
   if (options.has('MAX') && last !== undefined) text += ` MAX ${number(last)}`
-  if (options.has('ALL') && found.length > 0) text += ` ALL ${formatRanges(toRanges(found.map(number)))}`
+  if (options.has('ALL') && found.length > 0) text += ` ALL ${inOrder(found.map(number))}`
   if (options.has('COUNT')) text += ` COUNT ${found.length}`
   if (asksModseq(key) && found.length > 0) text += ` MODSEQ ${highest(reported(options, found))}`
   session.out.line(text)
+}
+
+/** Numbers in this order as a set (RFC 5267 3): only what rises one by one is written as a range. */
+function inOrder(numbers: readonly number[]): string {
+  const ranges: [number, number][] = []
+  for (const number of numbers) {
+    const last = ranges.at(-1)
+    if (last !== undefined && last[1] + 1 === number) last[1] = number
+    else ranges.push([number, number])
+  }
+  return formatRanges(ranges)
 }
 
 /** RFC 5182 2.4: with MIN or MAX, and neither ALL nor COUNT, only those are saved. */

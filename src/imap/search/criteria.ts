@@ -71,11 +71,10 @@ export function asksModseq(key: Key): boolean {
 }
 
 /** @throws Fault UnknownCharset */
-export function requireCharset(name: string): string {
+export function requireCharset(name: string): void {
   const known =
     /^(?:utf-?8|us-ascii|iso-8859-\d{1,2}|windows-\d{3,4}|koi8-[ru]|big5|gbk|gb18030|euc-(?:jp|kr)|shift_jis)$/i
   if (!known.test(name)) throw new Fault('UnknownCharset')
-  return name
 }
 
 class Parser {

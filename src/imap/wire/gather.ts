@@ -58,7 +58,11 @@ const announcement = /(~?)\{(\d{1,19})(\+?)\}$/
  * @param invite sends a continuation request
  * @throws Fault LineTooLong, IdleTimeout, Stopping; Disconnected; Flooded
  */
-export async function gather(connection: Connection, bounds: GatherBounds, invite: () => void): Promise<Gathered> {
+export async function gather(
+  connection: Connection,
+  bounds: GatherBounds,
+  invite: () => void | Promise<void>,
+): Promise<Gathered> {
   let text = await nextLine(connection)
   const match = head.exec(text)
   const tag = match?.[1] ?? ''
@@ -87,7 +91,7 @@ export async function gather(connection: Connection, bounds: GatherBounds, invit
       if (announced.waits) break
       await discard(connection, announced.size)
     } else {
-      if (announced.waits) invite()
+      if (announced.waits) await invite()
       parts.push(before, { bytes: await readLiteral(connection, announced.size), binary: announced.binary })
     }
     text = await nextLine(connection)
