@@ -75,7 +75,7 @@ export class SecurityKeys {
   }
 
   /** `registrationOptions`. @throws Fault UserNotFound */
-  async askToRegister(id: string, description: string, asked: Asked): Promise<Record<string, unknown>> {
+  async askToRegister(id: string, description: string, asked: Asked) {
     const { system, rpName } = this.#deps
     const user = await liveUser(system, id)
     const { attachment } = asked
@@ -117,7 +117,7 @@ export class SecurityKeys {
   }
 
   /** `authenticationOptions`. @throws Fault UserNotFound, WebAuthnDisabled, Invalid2faNonce */
-  async askToLogin(id: string, nonce: string | undefined, asked: Asked): Promise<Record<string, unknown>> {
+  async askToLogin(id: string, nonce: string | undefined, asked: Asked) {
     const { system, logins } = this.#deps
     const user = await liveUser(system, id)
     if (!factorsOf(user).includes('webauthn')) throw new Fault('WebAuthnDisabled')

@@ -44,7 +44,10 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
     storage: { system, bodies: core.bodies },
     settings: { system, settings },
     messages: messageDeps(core, tasks),
-    filters: { system, settings, rules: core.rules, bodies: core.bodies, sequence: core.sequence },
+    filters: {
+      ...{ system, settings, rules: core.rules, bodies: core.bodies, sequence: core.sequence },
+      authLog: credentials.authLog,
+    },
     autoreply: { system },
     outbound: { system },
     tasks: { system },

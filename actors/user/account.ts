@@ -10,7 +10,7 @@ import { limits } from '#lib/limits.ts'
 import { splitAddress } from '#mail/address.ts'
 import { type Address, encodeAddress, findAddress, listAddresses } from '#store/directory.ts'
 import { encodeMailbox, lastRemovedValidity, type Mailbox } from '#store/mailboxes.ts'
-import { encodeUser, type User } from '#store/users.ts'
+import { encodeUser, findUserByKey, type User } from '#store/users.ts'
 import {
   addressDelete,
   addressInsert,
@@ -181,7 +181,7 @@ const roles = new Set([
   ...['postmaster', 'root', 'security', 'ssladmin', 'webmaster'],
 ])
 
-/** Whether the owner of an account may give itself this address. @throws Fault NotPermitted, TooMany */
+/** Whether the owner of an account may give itself this address. @throws Fault NotPermitted, AddressExistsError, TooMany */
 async function checkClaim(turn: UserTurn, { key, domain }: Pick<Address, 'key' | 'domain'>, max: number) {
   const addresses = await listAddresses(turn.read, turn.state.id)
   if (!addresses.some(one => one.domain === domain)) {
@@ -190,6 +190,9 @@ async function checkClaim(turn: UserTurn, { key, domain }: Pick<Address, 'key' |
   if (roles.has(splitAddress(key).local)) {
     throw new Fault('NotPermitted', { text: 'Only an operator can give out this address' })
   }
+  // Whoever's username it is would be taken for the owner of the address at the next login.
+  const named = await findUserByKey(turn.read, key)
+  if (named !== undefined && named !== turn.state.id) throw new Fault('AddressExistsError')
   if (addresses.length >= max) throw new Fault('TooMany', { text: 'There are as many addresses as there may be' })
 }
 

@@ -37,7 +37,7 @@ export interface NewFilter {
 }
 
 /** Makes a filter behind those there are. @throws Fault TooMany, NoSuchMailbox */
-export const createFilter: UserCommand<NewFilter, { id: string }> = {
+export const createFilter: UserCommand<NewFilter, { id: string; targets: readonly string[] }> = {
   name: 'filter.create',
   async run(turn, input) {
     const user = requireUser(turn)
@@ -51,8 +51,7 @@ export const createFilter: UserCommand<NewFilter, { id: string }> = {
     turn.write(filterInsert, encodeFilter(filter), 1000)
     changed(turn)
     turn.emit('filter.created', { user: user.id, filter: filter.id })
-    tellTargets(turn, filter, [])
-    return { id: filter.id }
+    return { id: filter.id, targets: tellTargets(turn, filter, []) }
   },
 }
 
@@ -66,8 +65,8 @@ export interface FilterChange {
   readonly metaData?: Record<string, unknown> | undefined
 }
 
-/** Changes what is given. @throws Fault FilterNotFound, NoSuchMailbox */
-export const updateFilter: UserCommand<FilterChange, void> = {
+/** Changes what is given, and tells the targets that are new. @throws Fault FilterNotFound, NoSuchMailbox */
+export const updateFilter: UserCommand<FilterChange, { targets: readonly string[] }> = {
   name: 'filter.update',
   async run(turn, input) {
     const user = requireUser(turn)
@@ -86,7 +85,7 @@ export const updateFilter: UserCommand<FilterChange, void> = {
     turn.write(filterUpdate, encodeFilter(filter), 1000)
     changed(turn)
     turn.emit('filter.updated', { user: user.id, filter: filter.id })
-    tellTargets(turn, filter, before)
+    return { targets: tellTargets(turn, filter, before) }
   },
 }
 
@@ -205,11 +204,12 @@ function merge<T extends object>(into: T, change: object | undefined): void {
   }
 }
 
-function tellTargets(turn: UserTurn, filter: Filter, before: readonly string[]): void {
+/** An event for each target that is new; gives those. */
+function tellTargets(turn: UserTurn, filter: Filter, before: readonly string[]): readonly string[] {
   const user = turn.state.id
-  for (const target of filter.action.targets ?? []) {
-    if (!before.includes(target)) turn.emit('forward.added', { user, type: 'filter', target, filter: filter.id })
-  }
+  const targets = (filter.action.targets ?? []).filter(target => !before.includes(target))
+  for (const target of targets) turn.emit('forward.added', { user, type: 'filter', target, filter: filter.id })
+  return targets
 }
 
 /** Filters an account may have. */

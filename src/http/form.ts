@@ -104,6 +104,7 @@ function splitKey(key: string, dots: boolean): string[] {
     if (head === '' || !/^(\[[^[\]]*\])+$/.test(inner)) return [key]
     for (const step of inner.slice(1, -1).split('][')) steps.push(step)
   }
+  if (steps.includes('__proto__', 1)) throw refuse('The key "__proto__" is not allowed')
   if (steps.length > limits.http.nestingMax) throw refuse(`Keys are nested more than ${limits.http.nestingMax} deep`)
   return steps
 }

@@ -170,6 +170,11 @@ describe('addresses of a user', () => {
     await call('POST', `/users/${id}/addresses`, { address: 'x@second.example' })
     expect((await call('POST', path, { address: 'y@second.example' }, token)).status).toBe(200)
     expect((await call('POST', `/users/${id}/addresses`, { address: 'abuse@second.example' })).status).toBe(200)
+    await user('named', { username: 'login.name@example.com', emptyAddress: true, address: undefined })
+    expect(await refusal('POST', path, { address: 'loginname@example.com' }, token)).toEqual([
+      400,
+      'AddressExistsError',
+    ])
     let made = 5
     const more = (as?: string) => call('POST', `/users/${id}/addresses`, { address: `grab-${made}@example.com` }, as)
     for (; made < limits.user.ownAddressesMax; made++) expect((await more(token)).status).toBe(200)

@@ -186,6 +186,8 @@ describe('list and resolve', () => {
     expect(await names('forward=X@example')).toEqual(['list1'])
     expect(await names('query=findme')).toEqual(['list3'])
     expect(await names('query=list')).toEqual(['list1', 'list2', 'list3'])
+    const [one] = (await call('GET', '/users?query=list1')).body.results
+    expect(one.quota).toEqual((await call('GET', `/users/${one.id}`)).body.limits.quota)
     const first = (await call('GET', '/users?query=list&limit=2')).body
     expect(first).toMatchObject({ total: 3, page: 1, previousCursor: false })
     const second = (await call('GET', `/users?query=list&limit=2&next=${first.nextCursor}`)).body

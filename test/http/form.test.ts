@@ -30,12 +30,17 @@ test('a dot in an urlencoded body is a dot', () => {
   expect(plain(parseUrlencoded(Buffer.from('a.b=1&c[d]=2')))).toEqual({ 'a.b': '1', c: { d: '2' } })
 })
 
-test.each(['a=1&a[b]=2', 'a[b]=2&a=1', 'a=%zz', 'a=%ff', `${'a'}${'[b]'.repeat(limits.http.nestingMax)}=1`])(
-  '%s is refused',
-  query => {
-    expect(() => parseQuery(query)).toThrow(expect.objectContaining({ code: 'InvalidContent' }))
-  },
-)
+test.each([
+  'a=1&a[b]=2',
+  'a[b]=2&a=1',
+  'a[__proto__][b]=1',
+  'a.__proto__=1',
+  'a=%zz',
+  'a=%ff',
+  `${'a'}${'[b]'.repeat(limits.http.nestingMax)}=1`,
+])('%s is refused', query => {
+  expect(() => parseQuery(query)).toThrow(expect.objectContaining({ code: 'InvalidContent' }))
+})
 
 test('nothing reaches a prototype', () => {
   const tree = parseQuery('__proto__[polluted]=1&constructor[prototype][polluted]=1')

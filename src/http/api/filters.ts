@@ -4,6 +4,7 @@
 // turn for what it names. What filters decide about messages is in filter-decisions.ts.
 
 import { Type } from 'typebox'
+import type { AuthLog } from '#actors/auth-log.ts'
 import type { Rules } from '#actors/rules.ts'
 import type { ActorSystem } from '#actors/system.ts'
 import { createFilter, deleteFilter, type NewFilter, updateFilter } from '#actors/user/rules.ts'
@@ -17,6 +18,7 @@ import type { Settings } from '#store/settings.ts'
 import { paged } from '../cursor.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
 import { bool, metaData, moment, object, optional, pageReply, paging, text, userId } from '../schema.ts'
+import { originOf } from './factor-fields.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
 import {
@@ -40,6 +42,7 @@ export interface FilterDeps {
   readonly rules: Rules
   readonly bodies: Bodies
   readonly sequence: Sequence
+  readonly authLog: AuthLog
 }
 
 const params = { user: userId, filter: filterId }
@@ -150,7 +153,18 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
   return [all, own, get]
 }
 
-function changeEndpoints({ system }: FilterDeps): Endpoint[] {
+function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
+  /** Where mail goes on to is in the log of the account (api-semantics 2.8). */
+  async function note(
+    input: { user: string; sess?: string; ip?: string },
+    { id: filter, targets, isNew }: { id: string; targets: readonly string[]; isNew: boolean },
+  ): Promise<void> {
+    const { num } = await requireUser(system.read, input.user)
+    const event = { result: 'success', filter, ...originOf(input) } as const
+    if (isNew) await authLog.add(num, { action: 'filter added', ...event })
+    for (const target of targets) await authLog.add(num, { action: 'filter forward added', target, ...event })
+  }
+
   const create = endpoint({
     method: 'POST',
     path: '/users/:user/filters',
@@ -179,7 +193,9 @@ function changeEndpoints({ system }: FilterDeps): Endpoint[] {
         action: cleaned(readAction(input.action)) as FilterAction,
         metaData: input.metaData,
       }
-      return system.door(input.user).run(createFilter, filter, signal)
+      const { id, targets } = await system.door(input.user).run(createFilter, filter, signal)
+      await note(input, { id, targets, isNew: true })
+      return { id }
     },
   })
 
@@ -209,7 +225,8 @@ function changeEndpoints({ system }: FilterDeps): Endpoint[] {
         ...(query !== undefined && { query: readQuery(query) }),
         ...(action !== undefined && { action: readAction(action) }),
       }
-      await system.door(input.user).run(updateFilter, change, signal)
+      const { targets } = await system.door(input.user).run(updateFilter, change, signal)
+      await note(input, { id: filter, targets, isNew: false })
       return {}
     },
   })

@@ -109,7 +109,7 @@ export function userEndpoints(deps: UserDeps) {
         },
         boundary: user => [user.id],
       })
-      return { query: page.query, total, ...cursors, results: rows.map(user => listed(user, input)) }
+      return { query: page.query, total, ...cursors, results: rows.map(user => listed(user, input, settings)) }
     },
   })
 
@@ -153,7 +153,7 @@ export function userEndpoints(deps: UserDeps) {
       ),
     },
     reply: { id: userId },
-    faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError', 'EncryptionUnsupported'],
+    faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError'],
     async run({ input, signal }) {
       const address = firstAddress(input, deps.defaultDomain)
       const folders = defaultMailboxes(input.language, input.mailboxes)
@@ -235,7 +235,7 @@ export function userEndpoints(deps: UserDeps) {
       suspended: optional(bool({ description: 'Not log in, but receive' })),
       protocol: optional(text({ max: 64 })),
     },
-    faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', 'EncryptionUnsupported', ...freshFaults],
+    faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', ...freshFaults],
     async run({ input, signal, caller, request }) {
       const before = await requireUser(read, input.user)
       const noteKey = await checkKey(deps.reads, input, signal)

@@ -47,7 +47,33 @@ const shape = {
   description: Type.String(),
   authenticatorAttachment: Type.String(),
 }
-const options = Type.Object({}, { additionalProperties: true, description: 'For the browser, bytes in hexadecimal' })
+const browser = { additionalProperties: false, description: 'For the browser, bytes in hexadecimal digits' }
+const texts = Type.Array(Type.String())
+const registering = Type.Object(
+  {
+    rp: Type.Object({ name: Type.String(), id: Type.String() }),
+    user: Type.Object({ id: userId, name: Type.String(), displayName: Type.String() }),
+    challenge: Type.String(),
+    pubKeyCredParams: Type.Array(Type.Object({ type: Type.String(), alg: Type.Integer() })),
+    timeout: Type.Integer(),
+    attestation: Type.String(),
+    authenticatorSelection: Type.Object({ authenticatorAttachment: Type.String(), userVerification: Type.String() }),
+    excludeCredentials: Type.Optional(
+      Type.Array(Type.Object({ rawId: Type.String(), type: Type.String(), transports: texts })),
+    ),
+  },
+  browser,
+)
+const answering = Type.Object(
+  {
+    challenge: Type.String(),
+    timeout: Type.Integer(),
+    rpId: Type.String(),
+    userVerification: Type.String(),
+    allowCredentials: Type.Array(Type.Object({ rawId: Type.String(), type: Type.String() })),
+  },
+  browser,
+)
 
 export function webAuthnEndpoints(deps: WebAuthnDeps) {
   const { system, securityKeys, authLog } = deps
@@ -60,7 +86,7 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
     allow: 'users.update',
     params: { user: userId },
     body: { ...existingPassword, ...asking, description: text({ min: 1, max: 1024, description: 'Name of the key' }) },
-    reply: { registrationOptions: options },
+    reply: { registrationOptions: registering },
     faults: ['UserNotFound', ...freshFaults],
     async run({ input, signal, caller }) {
       await requireFresh(deps, { caller, input, signal })
@@ -140,7 +166,7 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
     allow: 'authentication.create',
     params: { user: userId },
     body: { ...asking, twoFactorNonce: optional(hex(40, 40, { description: 'The nonce of a login' })) },
-    reply: { authenticationOptions: options },
+    reply: { authenticationOptions: answering },
     faults: ['UserNotFound', 'WebAuthnDisabled', 'Invalid2faNonce'],
     async run({ input }) {
       const asked = askedOf(input)

@@ -35,7 +35,7 @@ export interface RegistrationForm {
 }
 
 /** `registrationOptions` of a registration challenge. */
-export function registrationOptions(form: RegistrationForm): Record<string, unknown> {
+export function registrationOptions(form: RegistrationForm) {
   const transports = form.attachment === 'platform' ? ['internal'] : ['usb', 'nfc', 'ble']
   return {
     rp: { name: form.rp.name, id: form.rp.id },
@@ -52,11 +52,7 @@ export function registrationOptions(form: RegistrationForm): Record<string, unkn
 }
 
 /** `authenticationOptions` of an authentication challenge. `known` are the user's keys of the asked attachment. */
-export function authenticationOptions(
-  challenge: string,
-  rpId: string,
-  known: readonly { readonly rawId: string }[],
-): Record<string, unknown> {
+export function authenticationOptions(challenge: string, rpId: string, known: readonly { readonly rawId: string }[]) {
   return {
     challenge,
     timeout: timeoutMs,

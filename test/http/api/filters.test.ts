@@ -88,6 +88,22 @@ describe('shapes', () => {
     await clear()
   })
 
+  test('a filter and each target it sends mail on to are in the log of the account', async () => {
+    const id = await service.user('logged')
+    const made = { query: {}, action: { targets: ['one@example.net'] }, sess: 's1' }
+    const { body } = await service.call('POST', `/users/${id}/filters`, made)
+    await service.call('PUT', `/users/${id}/filters/${body.id}`, {
+      action: { targets: ['one@example.net', 'two@example.net'] },
+    })
+    const log = (await service.call('GET', `/users/${id}/authlog`)).body.results
+    const told = (entry: Record<string, unknown>) => [entry.action, entry.target, entry.filter, entry.sess]
+    expect(log.slice(0, 3).map(told)).toEqual([
+      ['filter forward added', 'two@example.net', body.id, undefined],
+      ['filter forward added', 'one@example.net', body.id, 's1'],
+      ['filter added', undefined, body.id, 's1'],
+    ])
+  })
+
   test('an update changes what is given and takes away what is empty', async () => {
     const id = await add({ from: 'a', subject: 'b' }, { seen: true, spam: true })
     expect(
