@@ -46,17 +46,31 @@ export function openForReading(file: string): Handle {
   return handle
 }
 
-/** A statement cache over `handle`. Texts are constants of this program, so the cache is bounded by its size. */
+/**
+ * A statement cache over `handle`. Texts are constants of this program, so the cache is bounded by its size.
+ *
+ * The engine plans some statements (joins, ranges, limits) by the values that are bound, and so compiles them anew each
+ * time one is bound: 13 µs where 2 are needed. There are no statistics that would make the plan a better one, so values
+ * are wrapped in `likely()`, which changes nothing and costs nothing but hides them from the planner.
+ */
 export function statements(handle: Handle): Sql {
   const cache = new Map<string, Statement>()
   return text => {
     let statement = cache.get(text)
     if (statement === undefined) {
-      statement = handle.prepare<unknown[]>(text)
+      statement = handle.prepare<unknown[]>(planned.test(text) ? text.replace(values, hideValue) : text)
       cache.set(text, statement)
     }
     return statement
   }
+}
+
+/** What makes the engine look for a plan; where the values stand, and strings, which may look like some. */
+const planned = /\b(?:WHERE|LIMIT|JOIN)\b/
+const values = /'[^']*'|\?|@\w+/g
+
+function hideValue(found: string): string {
+  return found.startsWith("'") ? found : `likely(${found})`
 }
 
 /**
