@@ -1,22 +1,23 @@
 // What the executable runs first: puts the program's files where they can be loaded, then runs them.
 //
-// The folder is named by the build, private to its owner, and every file in it is checked by its hash, so neither a torn
-// file nor somebody else's is ever run. Folders tried in order: XDG_CACHE_HOME, ~/.cache, beside the executable, the
+// The folder is named by the build and private to its owner. Every file in it was checked by its hash when it was put
+// there, and is checked again when anything about it changed since (the mark `whole` says when each last did), so neither a
+// torn file nor somebody else's is ever run. Folders tried in order: XDG_CACHE_HOME, ~/.cache, beside the executable, the
 // temporary folder; the first that can be written to and run from.
 
 const { createHash } = require('node:crypto')
 const fs = require('node:fs')
-const { createRequire } = require('node:module')
 const os = require('node:os')
 const path = require('node:path')
 const sea = require('node:sea')
+const zlib = require('node:zlib')
+const { compile } = require('./load.cjs')
 
-const hashes = /* parts */ {}
-const build = 'build'
+const hashes = TEAL_PARTS
+const build = TEAL_BUILD
 
-const folder = find()
 process.argv[1] = process.argv[1] ?? 'teal'
-createRequire(path.join(folder, 'main.cjs'))('./main.cjs')
+compile(find()).run()
 
 function find() {
   const home = process.env.HOME
@@ -45,12 +46,12 @@ function fill(own) {
   if (!stat.isDirectory() || stat.uid !== process.getuid() || (stat.mode & 0o077) !== 0) {
     throw new Error('the folder is not private')
   }
-  for (const [name, hash] of Object.entries(hashes)) {
-    const file = path.join(own, name)
-    if (hashOf(file) === hash) continue
-    const fresh = `${file}.${process.pid}`
-    fs.writeFileSync(fresh, Buffer.from(sea.getRawAsset(name)), { mode: 0o700 })
-    fs.renameSync(fresh, file)
+  const mark = path.join(own, 'whole')
+  if (read(mark)?.toString() !== stampOf(own)) {
+    for (const [name, hash] of Object.entries(hashes)) {
+      if (hashOf(path.join(own, name)) !== hash) write(path.join(own, name), part(name))
+    }
+    write(mark, stampOf(own))
   }
   // A folder mounted noexec lets files be written and not be loaded.
   for (const name of Object.keys(hashes))
@@ -58,10 +59,40 @@ function fill(own) {
   return own
 }
 
-function hashOf(file) {
+/** What changes when any of the files does, even back to its old times; nothing while one is missing. */
+function stampOf(own) {
   try {
-    return createHash('sha256').update(fs.readFileSync(file)).digest('hex')
+    return Object.keys(hashes)
+      .map(name => {
+        const { ino, size, ctimeNs, uid } = fs.lstatSync(path.join(own, name), { bigint: true })
+        return `${name} ${ino} ${size} ${ctimeNs} ${uid}\n`
+      })
+      .join('')
   } catch {
     return ''
   }
+}
+
+function part(name) {
+  return zlib.zstdDecompressSync(Buffer.from(sea.getRawAsset(name)))
+}
+
+/** Whole and on disk, or not at all: another start may read it, and the power may fail. */
+function write(file, bytes) {
+  const fresh = `${file}.${process.pid}`
+  fs.writeFileSync(fresh, bytes, { mode: 0o700, flush: true })
+  fs.renameSync(fresh, file)
+}
+
+function read(file) {
+  try {
+    return fs.readFileSync(file)
+  } catch {
+    return undefined
+  }
+}
+
+function hashOf(file) {
+  const bytes = read(file)
+  return bytes && createHash('sha256').update(bytes).digest('hex')
 }

@@ -2,8 +2,6 @@
 // on a directory that nobody serves. Everything is opened in order and closed in reverse, also when an opening fails
 // half-way; one process at a time holds a directory.
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Access } from '#actors/access.ts'
 import { AcmeDoor } from '#actors/acme.ts'
 import { CertificateDoor } from '#actors/certificate.ts'
@@ -28,13 +26,13 @@ import { makePools, type Pools } from '#pool'
 import { Bodies } from '#store/blobs.ts'
 import { partSuspect } from '#store/body-writes.ts'
 import { Cache } from '#store/cache.ts'
+import { type Hold, takeHold } from '#store/hold.ts'
 import { loadKey } from '#store/keys.ts'
-import { cacheDir, databaseFile, lockFile } from '#store/place.ts'
+import { cacheDir, databaseFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
 import { makeReads, type Reads } from '#store/reads.ts'
 import { Sequence } from '#store/sequence.ts'
 import { Settings } from '#store/settings.ts'
-import { lock } from '#store/sqlite.ts'
 import { readTemplates } from '#store/templates.ts'
 import { Writer } from '#store/writer.ts'
 
@@ -106,25 +104,25 @@ export class Closers {
 /**
  * Opens a data directory for this process alone.
  *
+ * @param hold of the directory, where it was taken before
  * @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DatabaseTooNew
  */
-export async function openCore(config: Config, log: Log): Promise<Core> {
+export async function openCore(config: Config, log: Log, hold = takeHold(config.dataDir)): Promise<Core> {
   const closers = new Closers()
   try {
-    return await buildCore(config, log, closers)
+    return await buildCore(config, log, hold, closers)
   } catch (error) {
     await closers.run()
     throw error
   }
 }
 
-async function buildCore(config: Config, log: Log, closers: Closers): Promise<Core> {
+async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers): Promise<Core> {
   const { dataDir } = config
-  openDataDir(dataDir)
-  closers.add(lock(lockFile(dataDir)))
+  closers.add(() => hold.release())
   const metrics = makeMetrics(version)
   const file = databaseFile(dataDir)
-  const writer = await Writer.open({ file, dataDir, log, metrics })
+  const writer = await Writer.open({ file, dataDir, log, metrics, thread: hold.thread })
   closers.add(() => writer.close())
   const read = Reader.open(file)
   closers.add(() => read.close())
@@ -226,18 +224,3 @@ function forwardKeysOf({ dataDir, hostname, forward, mail }: Config): ForwardKey
 
 /** The key file is random, so one salt will do for all that is sealed with it. */
 const sealSalt = Buffer.from('stored secrets  ')
-
-function openDataDir(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    const probe = join(dataDir, `.probe-${process.pid}`)
-    writeFileSync(probe, '')
-    rmSync(probe)
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown'
-    throw new Fault('DataDirectoryUnusable', {
-      text: `The data directory ${dataDir} cannot be used: ${reason}`,
-      cause: error,
-    })
-  }
-}

@@ -15,13 +15,12 @@ import { type ListenerName, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
 import { type Caller, isRole } from '#http/access.ts'
 import type { DailyCounter } from '#http/api/users.ts'
-import { apiEndpoints } from '#http/endpoints.ts'
+import type { Endpoint } from '#http/endpoint.ts'
 import { Exchange } from '#http/exchange.ts'
 import { HttpCertificates } from '#http/secure.ts'
 import { type HttpServer, listenHttp } from '#http/server.ts'
 import { Tally } from '#http/tally.ts'
 import { type ImapDependencies, ImapServer } from '#imap/server.ts'
-import type { Tasks } from '#jobs/tasks.ts'
 import { limits } from '#lib/limits.ts'
 import { listenForChallenges } from '#net/challenge-listener.ts'
 import { TlsStore } from '#net/tls.ts'
@@ -30,15 +29,14 @@ import type { MailDrop, Speaker } from '#smtp/drop.ts'
 import { startSmtp } from '#smtp/server.ts'
 import type { Received } from '#store/blobs.ts'
 import { type OwnCertificate, openOwnCertificate } from './own-certificate.ts'
-import { apiDeps } from './service-api.ts'
 
 /** Where each listener that runs is found; `acme` is that for challenges alone. */
 export type Listeners = { [Name in ListenerName | 'acme']?: { host: string; port: number } }
 
-/** Opens every listener that is enabled. `strict` is for tests: see ServiceOptions. @throws Fault PortInUse, ConfigInvalid */
+/** Opens every listener that is enabled; the API's serves `endpoints`. `strict` is for tests: see ServiceOptions. @throws Fault PortInUse, ConfigInvalid */
 export async function listenAll(
   core: Core,
-  tasks: Tasks,
+  endpoints: (imap: ImapServer) => readonly Endpoint[],
   how: { readonly strict: boolean },
   closers: Closers,
 ): Promise<Listeners> {
@@ -52,7 +50,7 @@ export async function listenAll(
   const tls = provideTls(core, own)
   const imap = new ImapServer(imapDependencies(core, tls))
   if (config.api.enabled) {
-    const server = await listenApi(core, tasks, imap, own, how, closers)
+    const server = await listenApi(core, endpoints(imap), own, how, closers)
     closers.add(() => server.close())
     open.api = { host: server.host, port: server.port }
   }
@@ -83,8 +81,7 @@ export async function listenAll(
 
 async function listenApi(
   core: Core,
-  tasks: Tasks,
-  imap: ImapServer,
+  endpoints: readonly Endpoint[],
   own: OwnCertificate,
   { strict }: { strict: boolean },
   closers: Closers,
@@ -92,7 +89,6 @@ async function listenApi(
   const { config, log, metrics, access } = core
   const { host, port, cors, secure } = config.api
   const identify = async (token: string | null) => callerOf(await access.identify(token))
-  const endpoints = apiEndpoints(apiDeps(core, tasks, imap))
   const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
   return secure ? listenHttps(core, own, exchange, closers) : listenHttp(exchange, { host, port })
 }

@@ -12,6 +12,7 @@ import { Importer } from '#actors/import.ts'
 import { type Config, type ConfigPart, loadConfig } from '#config'
 import { Closers, type Core, openCore } from '#core'
 import { listenControl } from '#http/control.ts'
+import type { Endpoint } from '#http/endpoint.ts'
 import { apiEndpoints } from '#http/endpoints.ts'
 import { Tally } from '#http/tally.ts'
 import { handleAccountTasks } from '#jobs/account-tasks.ts'
@@ -30,6 +31,7 @@ import { version } from '#lib/own.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { checkBodies } from '#store/bodies-check.ts'
 import { checkStore } from '#store/check.ts'
+import type { Hold } from '#store/hold.ts'
 import { waitingFigures } from '#store/outbound.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/place.ts'
 import { findToken } from '#store/tokens.ts'
@@ -51,21 +53,32 @@ export interface Service {
 export interface ServiceOptions {
   /** Answers over HTTP that their documentation does not describe become errors; for tests of the service itself. */
   readonly strict?: boolean
+  /** Of the data directory, where it was taken before. */
+  readonly hold?: Hold
 }
 
 /** Starts the whole service; resolves when every listener is up and run.json says so. */
 export async function openService(config: Config, log: Log, options: ServiceOptions = {}): Promise<Service> {
   const closers = new Closers()
   try {
-    const core = await openCore(config, log)
+    const core = await openCore(config, log, options.hold)
     closers.add(() => core.close())
     await provideRootToken(core)
     await deliverEvents(core, closers)
     await sendMail(core, closers)
     const tasks = startJobs(core, closers)
-    const listeners = await listenAll(core, tasks, { strict: options.strict === true }, closers)
+    let endpoints: readonly Endpoint[] | undefined
+    const listeners = await listenAll(
+      core,
+      imap => {
+        endpoints = apiEndpoints(apiDeps(core, tasks, imap))
+        return endpoints
+      },
+      { strict: options.strict === true },
+      closers,
+    )
     fetchCertificates(core, closers)
-    await listenToOwner(core, tasks, closers)
+    await listenToOwner(core, endpoints ?? apiEndpoints(apiDeps(core, tasks)), closers)
     writeRunFile(config.dataDir, listeners)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
     log.info({ listeners, version }, 'ready')
@@ -94,7 +107,7 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
     const { read, writer } = core
     const tasks = new Tasks({ read, writer, log })
     closers.add(() => tasks.close())
-    await listenToOwner(core, tasks, closers)
+    await listenToOwner(core, apiEndpoints(apiDeps(core, tasks)), closers)
     return { close: () => closers.run() }
   } catch (error) {
     await closers.run()
@@ -103,11 +116,10 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
 }
 
 /** The socket of the command line. The service runs without it where the path of its directory is too long for one. */
-async function listenToOwner(core: Core, tasks: Tasks, closers: Closers): Promise<void> {
+async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers: Closers): Promise<void> {
   const { config, log, metrics, system, bodies, sequence } = core
   const file = controlFile(config.dataDir)
   const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
-  const endpoints = apiEndpoints(apiDeps(core, tasks))
   try {
     const server = await listenControl({ file, endpoints, deps, log, tally: new Tally(metrics) })
     closers.add(async () => {

@@ -6,7 +6,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Fault } from '../src/lib/fault.ts'
-import { collectGarbage } from '../src/lib/heap.ts'
+import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
 import { migrate } from '../src/store/schema.ts'
 import { type Handle, openForWriting, type Sql, sqliteFailure, statements } from '../src/store/sqlite.ts'
@@ -40,7 +40,8 @@ try {
   migrate(handle)
   start(handle)
   port.postMessage({ ready: true })
-  collectGarbage()
+  // Not before the first writes: whoever starts waits for them.
+  collectWhenQuiet()
 } catch (error) {
   port.postMessage({ refused: error instanceof Fault ? error.code : null, text: String(error) })
 }

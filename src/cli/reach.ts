@@ -11,7 +11,6 @@ import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { undici } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
-import { openQuietly } from '#service'
 import { controlFile, databaseFile } from '#store/place.ts'
 
 export interface Reach {
@@ -39,6 +38,8 @@ export async function reach(config: Config, create = false): Promise<Reach> {
   }
   const file = controlFile(dataDir)
   if (await answers(file)) return new Client(file, undefined)
+  // Most of the program, and only who opens a directory needs it.
+  const { openQuietly } = await import('#service')
   try {
     const opened = await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level))
     return new Client(file, opened)

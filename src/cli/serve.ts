@@ -4,7 +4,7 @@
 import { Command } from 'commander'
 import { collectWhenQuiet } from '#lib/heap.ts'
 import { makeLog } from '#lib/log.ts'
-import { openService } from '#service'
+import { takeHold } from '#store/hold.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
 export function serveCommand(): Command {
@@ -33,7 +33,10 @@ async function serve(options: ConfigOptions): Promise<void> {
       stop?.()
     })
   }
-  const service = await openService(config, log)
+  // Its thread gets ready while the rest of the program is read.
+  const hold = takeHold(config.dataDir)
+  const { openService } = await import('#service')
+  const service = await openService(config, log, { hold })
   collectWhenQuiet()
   if (!stopping) await stopped
   await service.close()

@@ -83,21 +83,16 @@ class Sender implements Relay {
   readonly #results: RelayResults
   readonly #sessions: RelaySessions
   readonly #hosts: MailHosts
-  readonly #agent: Agent
+  #agent: Agent | undefined
   readonly #sweep: Timer
 
   constructor(options: RelayOptions) {
-    const { read, writer, outward, log, relay, resolveMx, ca } = options
+    const { read, writer, outward, log, relay, resolveMx } = options
     this.#options = options
     this.#hosts = new MailHosts(resolveMx)
     this.#sessions = new RelaySessions(outward)
     this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay })
     this.#results = new RelayResults(options)
-    this.#agent = outward.agent({
-      connectionsMax: limits.outbound.laneInFlightMax,
-      answerBytesMax: limits.outbound.answerBytesMax,
-      ...(ca !== undefined && { ca }),
-    })
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
@@ -118,7 +113,7 @@ class Sender implements Relay {
     this.#sweep.cancel()
     await this.#loop.close()
     this.#sessions.close()
-    await this.#agent.destroy()
+    await this.#agent?.destroy()
   }
 
   async #run(item: RelayItem, signal: AbortSignal): Promise<void> {
@@ -201,6 +196,17 @@ class Sender implements Relay {
     return attempts
   }
 
+  /** Made when a URL is first called: most services never do, and its package is large. */
+  #client(): Agent {
+    const { outward, ca } = this.#options
+    this.#agent ??= outward.agent({
+      connectionsMax: limits.outbound.laneInFlightMax,
+      answerBytesMax: limits.outbound.answerBytesMax,
+      ...(ca !== undefined && { ca }),
+    })
+    return this.#agent
+  }
+
   async #post(message: Outbound, target: Target, opened: OutgoingMessage, signal: AbortSignal): Promise<Attempt> {
     const id = queueId(message.num)
     const { size, header } = opened
@@ -211,7 +217,7 @@ class Sender implements Relay {
       stream: () => opened.stream(),
       start: await opened.start(limits.outbound.httpBodyBytesMax),
     }
-    const posted = await postForm(this.#agent, target.value, form, `Teal/${this.#options.version}`, signal)
+    const posted = await postForm(this.#client(), target.value, form, `Teal/${this.#options.version}`, signal)
     const { delivered, final, failure, status, response } = posted
     return {
       target,

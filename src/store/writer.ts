@@ -6,15 +6,15 @@
 // and turns the writer unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After
 // a unit of a lane failed, later units of that lane made from the same state (epoch) are refused as stale.
 
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'
-import { Fault, type FaultCode } from '#lib/fault.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { threadFile, threadOptions } from '#lib/own.ts'
 import { Queue } from '#lib/queue.ts'
 import type { Write } from './write.ts'
+import { startWriterThread, type WriterThread } from './writer-thread.ts'
 import { conflicts } from './writes.ts'
 
 /** One write and its row, ready to cross threads. */
@@ -60,6 +60,8 @@ export interface WriterOptions {
   readonly dataDir: string
   readonly log: Log
   readonly metrics: Metrics
+  /** Started for that file already; otherwise one is started. */
+  readonly thread?: WriterThread
 }
 
 /** How long an unhealthy writer waits before it tries the disk again, milliseconds. */
@@ -91,20 +93,10 @@ export class Writer {
     worker.on('exit', () => this.#closed?.())
   }
 
-  /** Starts the thread, which brings the schema up to date before this resolves. */
+  /** Waits for the thread, which brings the schema up to date before this resolves. */
   static async open(options: WriterOptions): Promise<Writer> {
-    const worker = new Worker(threadFile('writer'), {
-      workerData: { file: options.file, dataDir: options.dataDir },
-      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
-    })
-    await new Promise<void>((resolve, reject) => {
-      worker.once('error', reject)
-      worker.once('message', (message: { ready: true } | { refused: FaultCode | null; text: string }) => {
-        if ('ready' in message) return resolve()
-        reject(message.refused === null ? new Error(message.text) : new Fault(message.refused))
-      })
-    })
-    worker.removeAllListeners('error')
+    const { worker, ready } = options.thread ?? startWriterThread(options.file, options.dataDir)
+    await ready
     return new Writer(worker, options)
   }
 
