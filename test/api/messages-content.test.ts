@@ -86,6 +86,16 @@ test('what is replaced and was no draft is archived like anything that is delete
   expect(archived.map((row: { subject: string }) => row.subject).sort()).toEqual(['kept', 'sent over'])
 })
 
+test('what is said of a message in the call that moves it holds where it comes to', async () => {
+  const user = await account(service, 'mover')
+  const id = await user.put('INBOX', mail('m', 'x'))
+  const expires = '2040-01-02T03:04:05.000Z'
+  const change = { moveTo: user.box('Trash'), expires, metaData: { a: 1 }, seen: false }
+  const { body } = await user.call('PUT', `/mailboxes/${user.box('INBOX')}/messages/${id}`, change)
+  const moved = `/mailboxes/${user.box('Trash')}/messages/${body.id[0][1]}`
+  expect((await user.call('GET', moved)).body).toMatchObject({ expires, metaData: { a: 1 }, seen: false })
+})
+
 test('of those who move the same message at once, one is told that it moved', async () => {
   const user = await account(service, 'racer')
   const box = user.box('INBOX')

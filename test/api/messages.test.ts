@@ -34,6 +34,7 @@ test('a message is uploaded by its fields, shown whole and in lists', async () =
   expect(got.body.attachments).toHaveLength(2)
   const shown = await anna.call('GET', `/mailboxes/${box}/messages/${id}?replaceCidLinks=true`)
   expect(shown.body.html[0]).toContain('attachment:ATT0000')
+  expect((await anna.call('GET', `/mailboxes/${box}/messages/${id}`)).body.html).toEqual(shown.body.html)
   const file = got.body.attachments.find((one: { filename: string }) => one.filename === 'notes.txt')
   const bytes = await service.raw('GET', `/users/${anna.id}/mailboxes/${box}/messages/${id}/attachments/${file.id}`)
   expect(await bytes.text()).toBe('content')

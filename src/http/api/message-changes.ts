@@ -7,7 +7,7 @@ import { changeMeta, expungeMessages, moveMessages, type UidRanges } from '#acto
 import { transferMessages } from '#actors/user/transfer.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { parseNumbers, resolveNumbers } from '#mail/numbers.ts'
+import { parseNumbers, resolveNumbers, toRanges } from '#mail/numbers.ts'
 import { uidBatches } from '#store/batches.ts'
 import { findMailbox, type Mailbox } from '#store/mailboxes.ts'
 import type { MessageMeta } from '#store/messages.ts'
@@ -150,11 +150,15 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     for (const batch of batches(mailbox, uids)) {
       signal.throwIfAborted()
       found += await setFlags(system.door(input.user), mailbox.id, batch, input, signal)
-      await changeFacts(input, mailbox, batch, signal)
-      if (moveTo === undefined) continue
+      if (moveTo === undefined || moveTo === mailbox.id) {
+        await changeFacts(input, mailbox.id, batch, signal)
+        continue
+      }
       const transfer = { from: mailbox.id, to: moveTo, uids: batch, origin: null }
       const moved = await transferMessages(deps, system.door(input.user), moveMessages, transfer, signal)
       for (const pair of moved.uids) pairs.push([...pair])
+      // Where they are now, since the folder they came into has dated them by its retention.
+      await changeFacts(input, moveTo, toRanges(moved.uids.map(([, to]) => to)), signal)
     }
     // Somebody else may have taken them all meanwhile.
     const lost = moveTo !== undefined && moveTo !== mailbox.id && pairs.length === 0
@@ -164,16 +168,17 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
 
   async function changeFacts(
     { user, expires, metaData: meta }: { user: string } & Changes,
-    mailbox: Mailbox,
+    mailbox: string,
     uids: UidRanges,
     signal: AbortSignal,
   ): Promise<void> {
+    if (uids.length === 0) return
     if (expires === undefined && meta === undefined) return
     const change = (stored: MessageMeta) => {
       if (meta !== undefined) stored.metaData = meta
     }
     const until = expires === undefined ? undefined : expires === false ? null : expires
-    await system.door(user).run(changeMeta, { mailbox: mailbox.id, uids, expires: until, change }, signal)
+    await system.door(user).run(changeMeta, { mailbox, uids, expires: until, change }, signal)
   }
 
   function batches(mailbox: Mailbox, uids: UidRanges): Generator<UidRanges> {

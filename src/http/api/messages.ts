@@ -120,7 +120,10 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     allow: 'messages.read',
     params: place,
     query: {
-      replaceCidLinks: bool({ default: false, description: 'Point links to inline parts at attachments' }),
+      replaceCidLinks: bool({
+        default: false,
+        description: 'Accepted: links to inline parts are `attachment:ATT00001` in any case',
+      }),
       markAsSeen: bool({ default: false }),
     },
     reply: shownShape,
@@ -141,7 +144,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         ...(await filesOf(mailbox.user, files)),
         ...(outbound !== undefined && { outbound: await waysOut(read, input.user, outbound) }),
       }
-      if (!input.replaceCidLinks || shown.html === undefined) return shown
+      if (shown.html === undefined) return shown
       const attachments = shown.attachments.map(info => ({ info }))
       return { ...shown, html: shown.html.map(html => replaceCidLinks(html, attachments)) }
     },

@@ -25,6 +25,7 @@ import type { Reader } from '#store/reader.ts'
 import { paged } from '../cursor.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../schema.ts'
+import { requireUser } from './mailboxes.ts'
 
 export interface OutboundDeps {
   readonly system: ActorSystem
@@ -92,7 +93,9 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     params: { user: userId },
     query: { pending, ...paging },
     reply: { ...pageReply, results: Type.Array(Type.Object(messageShape)) },
+    faults: ['UserNotFound'],
     async run({ input }) {
+      await requireUser(read, input.user)
       const where = { user: input.user, pending: input.pending }
       const total = await countOutbound(read, where)
       const { rows, ...cursors } = await paged(input, {
