@@ -7,22 +7,27 @@
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { every } from './clock.ts'
+import { after, every } from './clock.ts'
 
 /** How much a heap may grow, percent of what was in use, before old garbage is looked for. */
 const growthPercent = 30
 
+/** How long heaps are kept small after the last wish: a collection between two pieces of work would let them grow. */
+const lingerMs = 5000
+
 let holders = 0
 
 /**
- * Keeps the heaps of this process near what they use until the returned function is called: old garbage is looked for
- * often, for some percent of the time. For work on masses of data that nobody waits for.
+ * Keeps the heaps of this process near what they use until a while after the returned function is called: old garbage is
+ * looked for often, for some percent of the time. For work on masses of data that nobody waits for.
  */
 export function keepHeapSmall(): () => void {
   if (holders++ === 0) setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
-  return () => {
-    if (--holders === 0) setFlagsFromString('--heap-growing-percent=0')
-  }
+  return () => void after(lingerMs, letGo)
+}
+
+function letGo(): void {
+  if (--holders === 0) setFlagsFromString('--heap-growing-percent=0')
 }
 
 /** What of a second its loop may have worked at most in a quiet one. */
