@@ -109,6 +109,10 @@ function userOf(document: Document): AccountEntry {
     const kept = jsonText(document[name])
     if (kept !== null) options[name] = JSON.parse(kept)
   }
+  if (isDocument(document.featureFlags)) {
+    const given = Object.entries(document.featureFlags).filter(([, value]) => typeof value === 'boolean')
+    if (given.length > 0) options.featureFlags = Object.fromEntries(given)
+  }
   if (number(document.retention) > 0) options.retention = number(document.retention)
   const targets = list(document.targets).map(target => text(isDocument(target) ? target.value : target))
   if (targets.length > 0) options.targets = targets.filter(value => value !== '')
@@ -135,7 +139,10 @@ const limitNames = [
   ...['pop3MaxMessages', 'imapMaxConnections', 'receivedMax'],
 ]
 const plainTexts = ['language', 'mtaRelay', 'pubKey', 'smimeCipher', 'smimeKeyTransport']
-const flags = ['uploadSentMessages', 'encryptMessages', 'encryptForwarded', 'autoreply', 'requirePasswordChange']
+const flags = [
+  ...['uploadSentMessages', 'encryptMessages', 'encryptForwarded', 'autoreply', 'requirePasswordChange'],
+  'require2faEnabled',
+]
 const textLists = ['fromWhitelist', 'disabledScopes', 'smimeCerts']
 
 function filterOf(document: Document): AccountEntry {

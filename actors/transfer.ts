@@ -145,11 +145,11 @@ export class Transfer {
     return { ...one, entry: { ...one.entry, options: await this.#seeds(one.entry.options, 'seal') } }
   }
 
-  /** The options of an account (JSON) with its seed opened or sealed; one that cannot be opened stays as it is. */
+  /** The options of an account (JSON) with its seed opened or sealed; what cannot be opened or read stays as it is. */
   async #seeds(text: unknown, how: 'open' | 'seal'): Promise<string> {
-    const options = JSON.parse(String(text)) as UserOptions
-    const seed = options.totp?.seed
-    if (seed === undefined) return String(text)
+    const options = optionsOf(text)
+    const seed = options?.totp?.seed
+    if (options === null || typeof seed !== 'string') return String(text)
     const { seal } = this.#options
     const sealed = how === 'open' ? await seal.open(seed).catch(() => seed) : await this.#sealAnew(seed)
     return JSON.stringify({ ...options, totp: { ...options.totp, seed: sealed } })
@@ -159,6 +159,15 @@ export class Transfer {
   async #sealAnew(seed: string): Promise<string> {
     const { seal } = this.#options
     return seal.seal(await seal.open(seed))
+  }
+}
+
+/** What is no JSON is nothing: whoever takes the account in says so. */
+function optionsOf(text: unknown): UserOptions | null {
+  try {
+    return JSON.parse(String(text)) as UserOptions | null
+  } catch {
+    return null
   }
 }
 

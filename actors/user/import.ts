@@ -4,7 +4,9 @@
 // The form of every row is looked at before the first write.
 
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address.ts'
+import type { FilterAction, FilterQuery } from '#mail/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
 import { listCredentials } from '#store/credentials.ts'
@@ -76,8 +78,8 @@ async function takeUser(turn: UserTurn, row: Row): Promise<keyof ImportCounts> {
     activated: truth(row.activated),
     quota: whole(row.quota),
     tags: texts(row.tags),
-    options: object(row.options) as UserOptions,
-    created: whole(row.created),
+    options: formed(row.options, optionForms),
+    created: moment(row.created),
   }
   turn.write(userInsert, encodeUser(user), 1000)
   state.user = user
@@ -95,14 +97,18 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     const base = { id: text(row.id), key, address, domain, user: turn.state.id, name: text(row.name) }
     const tags = texts(row.tags)
     const more = { metaData: anything(row.meta), internalData: anything(row.internal), forward: null }
-    turn.write(addressInsert, encodeAddress({ ...base, tags, ...more, created: whole(row.created) }))
+    turn.write(addressInsert, encodeAddress({ ...base, tags, ...more, created: moment(row.created) }))
     return 'imported'
   },
   asp(turn, row) {
     turn.write(aspInsert, {
       ...{ id: text(row.id), user: turn.state.num, selector: text(row.selector), hash: text(row.hash) },
-      ...{ description: text(row.description), scopes: JSON.stringify(texts(row.scopes)), ttl: whole(row.ttl) },
-      ...{ expires: row.expires === null ? null : whole(row.expires), created: whole(row.created) },
+      ...{
+        description: text(row.description),
+        scopes: JSON.stringify(texts(row.scopes)),
+        ttl: Math.min(whole(row.ttl), limits.credential.aspTtlMax),
+      },
+      ...{ expires: orNull(row.expires), created: moment(row.created) },
     })
     return 'imported'
   },
@@ -110,7 +116,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     turn.write(credentialInsert, {
       ...{ id: text(row.id), user: turn.state.num, rawId: text(row.rawId), publicKey: text(row.publicKey) },
       ...{ counter: whole(row.counter), description: text(row.description), attachment: text(row.attachment) },
-      created: whole(row.created),
+      created: moment(row.created),
     })
     return 'imported'
   },
@@ -120,18 +126,17 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (there !== undefined) return 'existing'
     turn.write(registerInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
-      ...{ used: whole(row.used), disabled: truth(row.disabled) ? 1 : 0 },
+      ...{ used: moment(row.used), disabled: truth(row.disabled) ? 1 : 0 },
     })
     return 'imported'
   },
   autoreply(turn, row) {
     if (turn.read.one('SELECT 1 FROM autoreply WHERE user = ?', turn.state.num) !== undefined) return 'existing'
-    const moment = (value: unknown) => (value === null ? null : whole(value))
     const { num: user } = turn.state
     turn.write(autoreplyPut, {
       ...{ user, id: text(row.id), status: truth(row.status) ? 1 : 0, name: text(row.name) },
       ...{ subject: text(row.subject), text: text(row.text), html: text(row.html) },
-      ...{ starts: moment(row.starts), ends: moment(row.ends), created: whole(row.created) },
+      ...{ starts: orNull(row.starts), ends: orNull(row.ends), created: moment(row.created) },
     })
     return 'imported'
   },
@@ -139,9 +144,10 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     turn.write(filterInsert, {
       ...{ num: turn.sequence.next('filter'), id: text(row.id), user: turn.state.num },
       ...{ name: row.name === null ? null : text(row.name), disabled: truth(row.disabled) ? 1 : 0 },
-      ...{ query: JSON.stringify(object(row.query)), action: JSON.stringify(object(row.action)) },
+      ...{ query: JSON.stringify(formed(row.query, queryForms)) },
+      ...{ action: JSON.stringify(formed(row.action, actionForms)) },
       ...{ meta: row.meta === null ? null : JSON.stringify(object(row.meta)), offences: null },
-      created: whole(row.created),
+      created: moment(row.created),
     })
     return 'imported'
   },
@@ -150,7 +156,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (mailboxAt(turn.state, { path }) !== undefined) return 'existing'
     const specialUse = row.specialUse === null ? null : text(row.specialUse)
     const taken = specialUse !== null && mailboxAt(turn.state, { specialUse }) !== undefined
-    const retention = whole(row.retention)
+    const retention = Math.min(Math.max(whole(row.retention), 0), limits.user.retentionMsMax)
     const mailbox = { ...newMailbox(turn, path, taken ? null : specialUse), id: text(row.id), retention }
     mailbox.subscribed = truth(row.subscribed)
     mailbox.hidden = truth(row.hidden)
@@ -194,6 +200,19 @@ function whole(value: unknown): number {
   return number
 }
 
+/** The years for which the API has a form (RFC 3339). */
+const lastMoment = Date.UTC(10_000, 0) - 1
+
+function moment(value: unknown): number {
+  const ms = whole(value)
+  if (ms < 0 || ms > lastMoment) throw new Malformed()
+  return ms
+}
+
+function orNull(value: unknown): number | null {
+  return value === null ? null : moment(value)
+}
+
 function truth(value: unknown): boolean {
   return value === true || value === 1
 }
@@ -208,6 +227,53 @@ function texts(value: unknown): string[] {
   const read: unknown = JSON.parse(text(value))
   if (!Array.isArray(read)) throw new Malformed()
   return read.map(text)
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const isFlag = (value: unknown) => typeof value === 'boolean'
+const isCount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText)
+const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRecordOf = (is: (value: unknown) => boolean) => (value: unknown) =>
+  isRecord(value) && Object.values(value as object).every(is)
+
+/** What each key of some JSON must be where it is there. */
+type Forms<T> = Readonly<Record<keyof T, (value: unknown) => boolean>>
+
+const queryForms: Forms<FilterQuery> = {
+  ...{ from: isText, to: isText, subject: isText, listId: isText, text: isText },
+  ...{ ha: isFlag, size: Number.isSafeInteger },
+}
+
+const actionForms: Forms<FilterAction> = {
+  ...{ seen: isFlag, flag: isFlag, delete: isFlag, spam: isFlag },
+  ...{ mailbox: isText, targets: isTexts },
+}
+
+const optionForms: Forms<UserOptions> = {
+  ...{ language: isText, mtaRelay: isText, pubKey: isText, smimeCipher: isText, smimeKeyTransport: isText },
+  ...{ targets: isTexts, fromWhitelist: isTexts, disabledScopes: isTexts, smimeCerts: isTexts, enabled2fa: isTexts },
+  ...{ retention: isCount, spamLevel: isCount, rules: isCount, lastPwnedCheck: isCount, lastLogin: isCount },
+  ...{ uploadSentMessages: isFlag, encryptMessages: isFlag, encryptForwarded: isFlag, require2faEnabled: isFlag },
+  ...{ requirePasswordChange: isFlag, autoreply: isFlag, passwordPwned: isFlag },
+  ...{ limits: isRecordOf(isCount), keyInfo: isRecordOf(isText), featureFlags: isRecordOf(isFlag) },
+  ...{ metaData: isRecord, internalData: isRecord, totp: isTotp },
+}
+
+function isTotp(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { seed, lastStep, enablingStep, pending } = value as Row
+  const isPending = isRecord(pending) && isText((pending as Row).seed) && isCount((pending as Row).created)
+  const counts = [lastStep, enablingStep].every(one => one === undefined || isCount(one))
+  return (seed === undefined || isText(seed)) && counts && (pending === undefined || isPending)
+}
+
+function formed<T>(value: unknown, forms: Forms<T>): T {
+  const read = object(value)
+  for (const [name, is] of Object.entries<(value: unknown) => boolean>(forms)) {
+    if (read[name] !== undefined && !is(read[name])) throw new Malformed()
+  }
+  return read as T
 }
 
 function anything(value: unknown): unknown {

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { Binary, BSON, Long, ObjectId } from 'bson'
 import { Packr } from 'msgpackr'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ContainerWriter, kinds, readContainer } from '#lib/container.ts'
 import { startTeal, type Teal } from '#service'
+import { eventually } from '../api/mail.ts'
 import { accessTo, type Body, useTeal } from '../running.ts'
 
 const from = useTeal()
@@ -40,6 +42,25 @@ async function imported(bytes: Uint8Array, type = 'application/octet-stream'): P
   const headers = { 'x-access-token': otherToken, ...(type !== '' && { 'content-type': type }) }
   const answer = await to.raw('POST', '/data/import', { headers, body: Buffer.from(bytes) })
   return { status: answer.status, body: await answer.json() }
+}
+
+/** The same export with other entries. */
+async function rewritten(
+  bytes: Buffer,
+  change: (collection: unknown, entry: Record<string, unknown>) => Record<string, unknown>,
+): Promise<Buffer> {
+  const writer = new ContainerWriter()
+  const pieces: Buffer[] = []
+  async function* chunks() {
+    yield bytes
+  }
+  for await (const { kind, data } of readContainer(chunks())) {
+    if (kind === kinds.end) continue
+    const { collection } = data
+    const entry = kind === kinds.entry ? { entry: change(collection, data.entry as Record<string, unknown>) } : {}
+    pieces.push(writer.record(kind, { ...data, ...entry }))
+  }
+  return Buffer.concat([...pieces, writer.end()])
 }
 
 describe('an export', () => {
@@ -92,6 +113,46 @@ describe('an export', () => {
   test('taken in again changes nothing', async () => {
     const { body } = await imported(bytes)
     expect(body.result).toMatchObject({ imported: 0, failed: 0, existing: body.result.entries })
+  })
+
+  test('with rows that are not as they should be brings the others', async () => {
+    const good = await from.user('row.good')
+    const bad = await from.user('row.bad')
+    const half = await from.user('row.half', { retention: 5 })
+    const filter = { query: { from: 'x' }, action: { seen: true } }
+    for (const id of [good, half]) {
+      expect((await from.call('POST', `/users/${id}/filters`, filter)).status).toBe(200)
+      await from.call('PUT', `/users/${id}/autoreply`, { status: true, end: '2030-01-01' })
+    }
+    const whole = await exported(`?users=${bad}&users=${half}&users=${good}`)
+    const changed = (part: string, options: string) =>
+      rewritten(whole, (collection, entry) => {
+        if (collection === 'user' && entry.id === bad) return { ...entry, options }
+        const isHalf = entry.user === half && collection === part
+        if (!isHalf) return entry
+        const wrong = { filter: { action: '{"targets":5}' }, autoreply: { ends: 8.64e15 } }
+        return { ...entry, ...wrong[part as keyof typeof wrong], ...(part === 'mailbox' && { retention: 2 ** 53 - 1 }) }
+      })
+    const wrongs = ['no json', 'null', '{"enabled2fa":5}', '{"totp":{"seed":5}}', '{"targets":[7]}', '{"lastLogin":-1}']
+    for (const wrong of wrongs) {
+      const { status, body } = await imported(await changed('none', wrong))
+      expect([wrong, status]).toEqual([wrong, 200])
+      expect(body.result.failed).toBeGreaterThan(0)
+      expect((await to.call('GET', `/users/${bad}`)).status).toBe(404)
+      expect((await to.call('GET', `/users/${good}/filters`)).body.results).toHaveLength(1)
+    }
+    for (const part of ['filter', 'autoreply', 'mailbox']) {
+      await to.call('DELETE', `/users/${half}`)
+      await eventually(
+        async () => (await to.call('GET', `/users/${half}/restore`)).status,
+        status => status === 404,
+      )
+      expect((await imported(await changed(part, '{}'))).status).toBe(200)
+      for (const path of ['filters', 'autoreply', 'mailboxes']) {
+        expect([part, path, (await to.call('GET', `/users/${half}/${path}`)).status]).toEqual([part, path, 200])
+      }
+    }
+    expect((await to.call('GET', '/filters')).status).toBe(200)
   })
 
   test('may be limited to accounts and to tags', async () => {
@@ -176,6 +237,7 @@ describe('an export of documents', () => {
         metaData: '{"plan":"a"}',
         ...{ language: 'de', spamLevel: 20, retention: 86_400_000, recipients: 12, receivedMax: 7 },
         ...{ fromWhitelist: ['old@example.net'], disabledScopes: ['pop3'], uploadSentMessages: true },
+        ...{ require2faEnabled: true, featureFlags: { indexing: true, odd: 'yes' } },
       }),
       entry('users', 'addresses', { _id: new ObjectId(), user, address: 'old.timer@example.org', created: new Date() }),
       entry('users', 'asps', {
@@ -215,6 +277,7 @@ describe('an export of documents', () => {
     })
     expect(there).toMatchObject({ language: 'de', spamLevel: 20, retention: 86_400_000, uploadSentMessages: true })
     expect(there).toMatchObject({ fromWhitelist: ['old@example.net'], disabledScopes: ['pop3'] })
+    expect(there).toMatchObject({ require2faEnabled: true, featureFlags: { indexing: true } })
     const { body: reply } = await to.call('GET', `/users/${user}/autoreply`)
     expect(reply).toMatchObject({ status: true, subject: 'S', text: 'T' })
     const { body: asps } = await to.call('GET', `/users/${user}/asps`)
