@@ -35,9 +35,14 @@ export class Problems {
 
   /** Adds `reason`, a text that follows the field's name. `label` stands for the name where the API has one. */
   add(path: string, reason: string, label?: string): undefined {
+    return this.tell(path, `"${label ?? dotted(path)}" ${reason}`)
+  }
+
+  /** Adds a whole sentence, for texts that clients compare. */
+  tell(path: string, sentence: string): undefined {
     this.#details ??= Object.create(null) as Record<string, string>
     if (path in this.#details || this.#count >= limits.http.problemsMax) return
-    this.#details[path] = `"${label ?? dotted(path)}" ${reason}`
+    this.#details[path] = sentence
     this.#count += 1
   }
 

@@ -5,7 +5,7 @@
 // parts of addresses that are not; no value can smuggle in a header line; no file and no URL is ever read. Validation of
 // the input's form is the endpoint's; what only composing can tell (an unknown encoding) is a Fault.
 
-import { invalid } from '#lib/fault.ts'
+import { Fault, invalid } from '#lib/fault.ts'
 import { newUuid } from '#lib/id.ts'
 import { mailComposer } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
@@ -72,7 +72,7 @@ export interface Composed {
 
 /**
  * Writes the message.
- * @throws Fault InputValidationError for an attachment whose encoding is not known, or for too long an HTML
+ * @throws Fault InputValidationError for an attachment whose encoding is not known, or for too long an HTML; MessageTooLarge
  */
 export async function compose(input: ComposeInput, options: ComposeOptions): Promise<Composed> {
   const domain = domainToAscii(splitAddress(input.from?.address ?? '').domain) || options.hostname
@@ -109,7 +109,9 @@ export async function compose(input: ComposeInput, options: ComposeOptions): Pro
   })
   const compiled = composer.compile()
   compiled.keepBcc = options.keepBcc === true
-  return { message: await compiled.build(), messageId, recipients: recipientsOf(input) }
+  const message = await compiled.build()
+  if (message.length > limits.body.messageBytesMax) throw new Fault('MessageTooLarge')
+  return { message, messageId, recipients: recipientsOf(input) }
 }
 
 /** The encoder leaves line ends as they are. */

@@ -17,14 +17,18 @@ export const inbox = 'INBOX'
 export function checkPath(path: string, field = 'path'): string {
   const problem = pathProblem(path)
   if (problem === undefined) return normalizePath(path)
-  throw sentences.has(problem) ? refused(problem) : invalid(field, problem)
+  throw isSentence(problem) ? refused(problem) : invalid(field, problem)
 }
 
-/** These are told without the name of the field. */
 const sentences = new Set([
   `The mailbox path cannot be more than ${limits.name.mailboxDepthMax} levels deep`,
   `Any part of the mailbox path cannot be longer than ${limits.name.mailboxPartLengthMax} chars long`,
 ])
+
+/** Whether a problem is told as it is, without the name of the field. */
+export function isSentence(problem: string): boolean {
+  return sentences.has(problem)
+}
 
 /** What is wrong with a path, in the words clients compare; undefined when nothing is. */
 export function pathProblem(path: string): string | undefined {

@@ -92,6 +92,12 @@ describe('a composed message', () => {
     expect(tree.header.get('x-evil')).toBe('x Injected: y body')
   })
 
+  it('is no larger than a message may be, whatever was put into it', async () => {
+    // In base64 a third longer than it is.
+    const content = Buffer.alloc(limits.body.messageBytesMax * 0.8)
+    await expect(compose({ attachments: [{ content }] }, options)).rejects.toMatchObject({ code: 'MessageTooLarge' })
+  })
+
   it('answers and forwards within its thread', async () => {
     const original = { messageId: '<m@m>', references: ['<a@a>', 'rubbish'], subject: 'Orig' }
     const reply = await composed({ reference: { ...original, action: 'reply' } })

@@ -9,7 +9,7 @@ import { createMailbox, deleteMailbox, isDeletable, updateMailbox } from '#actor
 import { expungeMessages } from '#actors/user/message.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { comparePaths, normalizePath, pathProblem } from '#mail/path.ts'
+import { comparePaths, isSentence, normalizePath, pathProblem } from '#mail/path.ts'
 import { findMailbox, findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
 import { uidSlice } from '#store/retention.ts'
@@ -27,7 +27,8 @@ export interface MailboxDeps {
 export const mailboxPath = field<string>({ type: 'string', minLength: 1 }, (value, at, problems) => {
   if (typeof value !== 'string') return problems.add(at, 'must be a string')
   const problem = pathProblem(value)
-  return problem === undefined ? normalizePath(value) : problems.add(at, problem)
+  if (problem === undefined) return normalizePath(value)
+  return isSentence(problem) ? problems.tell(at, problem) : problems.add(at, problem)
 })
 
 /** What retention may be. */
