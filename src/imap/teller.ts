@@ -53,6 +53,15 @@ export class Teller implements Listener {
     session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)})${change})\r\n`)
   }
 
+  /**
+   * Change numbers were told while messages that went before are not: a client that keeps the highest number it heard of
+   * would never learn of those, so it hears up to where it knows everything (RFC 7162 3.2).
+   */
+  held(): void {
+    const { view, out, qresync } = this.#session
+    if (qresync && view?.holding === true) out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
+  }
+
   room(): Promise<void> {
     return this.#session.out.room()
   }

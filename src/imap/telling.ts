@@ -45,6 +45,7 @@ export class Telling {
     const { services, connection } = this.#session
     this.#running = this.#session
       .tell(this.#expunge)
+      .then(() => (this.#expunge ? undefined : this.#session.teller.held()))
       .catch(error => {
         if (!(error instanceof Disconnected)) services.log.error({ error }, 'a waiting client could not be told')
         connection.destroy()

@@ -86,6 +86,11 @@ export class View {
     return Math.min(this.#modseq, this.#goneModseq)
   }
 
+  /** Whether messages went that the client still counts. */
+  get holding(): boolean {
+    return this.#expunges && goneAfter(this.#read, this.num, this.#goneModseq).some(uid => this.seqOf(uid) > 0)
+  }
+
   /** Takes note of a change of the account; whether it concerns this folder. */
   notice(change: Change): boolean {
     if (change.kind === 'mailbox') {

@@ -202,6 +202,26 @@ describe('CONDSTORE and QRESYNC', () => {
     one.close()
   })
 
+  test('numbers told while an expunge waits are taken back, so that it is not missed', async () => {
+    const [one, other] = await two(3)
+    await one.ok('ENABLE QRESYNC')
+    const known = /HIGHESTMODSEQ (\d+)/.exec((await one.ok('SELECT INBOX')).join('\n'))?.[1]
+    await other.ok('STORE 1 +FLAGS.SILENT (\\Deleted)')
+    await other.ok('EXPUNGE')
+    const lines = await one.ok('STORE 3 +FLAGS (\\Seen)')
+    expect(lines[0]).toMatch(/^\* 3 FETCH \(UID 3 FLAGS \(\\Seen\) MODSEQ/)
+    const told = Number(/^\* OK \[HIGHESTMODSEQ (\d+)\]/.exec(lines.at(-1) ?? '')?.[1])
+    expect(told).toBeGreaterThanOrEqual(Number(known))
+    await one.ok('LOGOUT')
+    const again = await login()
+    await again.ok('ENABLE QRESYNC')
+    const uidValidity = /UIDVALIDITY (\d+)/.exec((await again.ok('SELECT INBOX')).join('\n'))?.[1]
+    expect(await again.ok(`SELECT INBOX (QRESYNC (${uidValidity} ${told}))`)).toContain('* VANISHED (EARLIER) 1')
+    // Where nothing waits nothing is taken back.
+    expect(await again.ok('FETCH 1 FLAGS')).toEqual(['* 1 FETCH (FLAGS ())'])
+    for (const client of [one, other, again]) client.close()
+  })
+
   test('QRESYNC has to be enabled, VANISHED needs it', async () => {
     const [one] = await two(1)
     expect(await one.ask('SELECT INBOX (QRESYNC (1 1))')).toMatchObject({ status: 'BAD' })
