@@ -186,7 +186,9 @@ export class Exchange {
   #identify(call: Call, query: Tree | null): Caller | Promise<Caller> {
     let token = ''
     if (query !== null && 'accessToken' in query) {
-      token = String(query.accessToken)
+      // Given twice, or as a group, it is none that anybody has.
+      if (typeof query.accessToken !== 'string') throw new Fault('InvalidToken')
+      token = query.accessToken
       delete query.accessToken
     }
     if (token === '') token = call.wire.header('x-access-token')

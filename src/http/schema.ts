@@ -281,8 +281,8 @@ export function content(max: number, about: About<string> = {}): TUnsafe<Buffer 
 /** A place in a list, as `nextCursor` and `previousCursor` of an earlier answer gave it. */
 export function cursor(title: string): TUnsafe<Cursor> {
   const read: Read = (value, path, problems) => {
-    const decoded = typeof value === 'string' ? decodeCursor(value) : null
-    return decoded ?? problems.add(path, `with value ${quoted(String(value))} is not a cursor`, title)
+    if (typeof value !== 'string') return problems.add(path, 'must be a string', title)
+    return decodeCursor(value) ?? problems.add(path, `with value ${quoted(value)} is not a cursor`, title)
   }
   const json = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: limits.http.cursorLengthMax }
   return field<Cursor>({ ...json, description: title }, read)

@@ -239,6 +239,10 @@ describe('tokens', () => {
     const basic = await fetch(`${service.teal.url}/authenticated`, { headers: { authorization: 'Basic abc' } })
     expect(basic.status).toBe(403)
     expect((await service.call('GET', '/authenticated', undefined, null)).status).toBe(403)
+    for (const query of ['accessToken[a]=b', 'accessToken=a&accessToken=b', 'accessToken[]=', 'accessToken.x=1']) {
+      const { status, body } = await service.call('GET', `/authenticated?${query}`, undefined, null)
+      expect([query, status, body.code]).toEqual([query, 403, 'InvalidToken'])
+    }
   })
 
   test('of a user neither log others in nor reset passwords', async () => {

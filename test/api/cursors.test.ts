@@ -81,6 +81,10 @@ describe('no cursor breaks a list', () => {
         else expect(body.results.length, told).toBeLessThanOrEqual(2)
       }
     }
+    for (const query of ['next[a]=1', 'previous[]=a&previous[]=b', 'limit[a]=1']) {
+      const { status, body } = await call('GET', `${path}${join}${query}`)
+      expect([query, status, body.code]).toEqual([query, 400, 'InputValidationError'])
+    }
   })
 })
 
