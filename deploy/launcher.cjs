@@ -51,7 +51,11 @@ function fill(own) {
     for (const [name, hash] of Object.entries(hashes)) {
       if (hashOf(path.join(own, name)) !== hash) write(path.join(own, name), part(name))
     }
-    write(mark, stampOf(own))
+    try {
+      write(mark, stampOf(own))
+    } catch {
+      // A folder that may only be read is looked through at every start.
+    }
   }
   // A folder mounted noexec lets files be written and not be loaded.
   for (const name of Object.keys(hashes))

@@ -11,6 +11,7 @@ try {
   await import('../src/lib/stripped.js')
   enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/teal', import.meta.url)))
   await import('#cli/program.ts')
+  await import('#service')
   // A thread's file ends by saying that it is none here; what it imports has been loaded then.
   for (const name of readdirSync(threads)) await import(new URL(name, threads).href).catch(() => {})
 } catch {}
