@@ -338,7 +338,7 @@ export class Session {
     if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await this.view?.tell(this.teller, true)
     const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
     if (row?.expunges !== 'never' && this.news(expunge)) await this.tell(expunge)
-    if (!expunge) this.teller.held()
+    this.teller.held(expunge)
   }
 
   /** Whether there is something to tell; without `expunge` messages that went are left out. */

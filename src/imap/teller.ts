@@ -15,6 +15,8 @@ export class Teller implements Listener {
   readonly #session: Session
   /** How many keywords of the selected folder the client has heard of. */
   keywordCount = 0
+  /** Change numbers were told since `held` was asked last. */
+  numbered = false
 
   constructor(session: Session) {
     this.#session = session
@@ -49,6 +51,7 @@ export class Teller implements Listener {
   flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void {
     const session = this.#session
     if (session.notices?.selected?.flags === false) return
+    this.numbered ||= session.condstore
     const change = session.condstore ? ` MODSEQ (${modseq})` : ''
     session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)})${change})\r\n`)
   }
@@ -56,10 +59,14 @@ export class Teller implements Listener {
   /**
    * Change numbers were told while messages that went before are not: a client that keeps the highest number it heard of
    * would never learn of those, so it hears up to where it knows everything (RFC 7162 3.2).
+   *
+   * @param expunge whether they were just told
    */
-  held(): void {
+  held(expunge: boolean): void {
     const { view, out, qresync } = this.#session
-    if (qresync && view?.holding === true) out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
+    this.numbered = false
+    if (qresync && !expunge && view?.holding === true)
+      out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
   }
 
   room(): Promise<void> {

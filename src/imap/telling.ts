@@ -42,10 +42,13 @@ export class Telling {
   }
 
   #tell(): void {
-    const { services, connection } = this.#session
+    const { services, connection, teller, out } = this.#session
     this.#running = this.#session
       .tell(this.#expunge)
-      .then(() => (this.#expunge ? undefined : this.#session.teller.held()))
+      .then(() => {
+        if (teller.numbered) teller.held(this.#expunge)
+        out.flush()
+      })
       .catch(error => {
         if (!(error instanceof Disconnected)) services.log.error({ error }, 'a waiting client could not be told')
         connection.destroy()

@@ -45,12 +45,16 @@ export interface View {
   uidNext: number
   /** Changes up to this one are told. */
   told: number
+  /** Flags were told the last time. */
+  counted: boolean
   /** Changes of its own that the answer told. */
   readonly own: Set<number>
 }
 
 export interface Member {
   readonly client: Client
+  /** It enabled QRESYNC: it counts changes, and hears of messages that went by their uids. */
+  readonly qresync: boolean
   view: View | undefined
   wish: Wish | undefined
   /** Changed since it was last told, and how. */
@@ -76,15 +80,20 @@ export async function inTime(line: Promise<string>): Promise<string | undefined>
 
 /** What the model predicts of what was said, in its words. */
 export function shown(lines: readonly string[]): string[] {
-  return lines
-    .filter(line => !/^\* (FLAGS|OK \[PERMANENTFLAGS|\d+ RECENT)/.test(line))
-    .map(line => line.replace(/^\* OK \[COPYUID \d+ (\S+) (\S+)\].*/, 'COPYUID $1 $2'))
-    .map(line =>
-      line.replace(
-        /^\* STATUS "(\w+)" \((MESSAGES \d+ UIDNEXT \d+) UIDVALIDITY \d+ (UNSEEN \d+)( HIGHESTMODSEQ \d+)?\)$/,
-        'STATUS $1 $2 $3',
-      ),
-    )
+  return (
+    lines
+      .filter(line => !/^\* (FLAGS|OK \[PERMANENTFLAGS|\d+ RECENT)/.test(line))
+      // Change numbers are the service's to choose.
+      .map(line => (/ FETCH /.test(line) ? line.replace(/ MODSEQ \(\d+\)/, '') : line))
+      .map(line => line.replace(/^(\* OK \[HIGHESTMODSEQ) \d+.*/, '$1'))
+      .map(line => line.replace(/^\* OK \[COPYUID \d+ (\S+) (\S+)\].*/, 'COPYUID $1 $2'))
+      .map(line =>
+        line.replace(
+          /^\* STATUS "(\w+)" \((MESSAGES \d+ UIDNEXT \d+) UIDVALIDITY \d+ (UNSEEN \d+)( HIGHESTMODSEQ \d+)?\)$/,
+          'STATUS $1 $2 $3',
+        ),
+      )
+  )
 }
 
 export function sameSet(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {

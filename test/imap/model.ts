@@ -47,7 +47,9 @@ export class Model {
   async open(at: { host: string; port: number }, user: string, sessions: number): Promise<void> {
     for (let count = 0; count < sessions; count++) {
       const client = await Client.login(at, user)
-      this.#members.push({ client, view: undefined, wish: undefined, changed: new Map() })
+      const qresync = this.#random.chance(0.4)
+      if (qresync) await client.ok('ENABLE QRESYNC')
+      this.#members.push({ client, qresync, view: undefined, wish: undefined, changed: new Map() })
     }
     for (const name of folderNames.slice(1)) await this.#members[0]?.client.ok(`CREATE ${name}`)
   }
@@ -81,7 +83,7 @@ export class Model {
       changed.clear()
       return
     }
-    const expected = this.#sync(member, wish.selected?.delayed === false)
+    const expected = this.#sync(member, wish.selected?.delayed === false, false)
     const got: string[] = []
     while (got.length < expected.length) {
       const line = await inTime(client.line())
@@ -116,14 +118,18 @@ export class Model {
   }
 
   /** What a session is told at the end of a command. */
-  #sync(member: Member, expunge: boolean): string[] {
-    const { wish, changed } = member
+  #sync(member: Member, expunge: boolean, answers = true): string[] {
+    const { wish, changed, view, qresync } = member
     const lines = wish !== undefined && wish.selected === undefined ? [] : this.#tell(member, expunge)
+    const numbered = answers || (wish?.selected?.flags === true && view?.counted === true)
     for (const folder of this.#folders.values()) {
       const { messages, flags } = changed.get(folder) ?? { messages: false, flags: false }
       if ((messages && wish?.messages === true) || (flags && wish?.flags === true)) lines.push(folder.status)
     }
     changed.clear()
+    // Numbers were told and messages that went were not: what the client may rely on is told, too.
+    const holding = view?.uids.some(uid => view.folder.at(uid) === undefined) === true
+    if (qresync && !expunge && numbered && holding) lines.push('* OK [HIGHESTMODSEQ')
     return lines
   }
 
@@ -133,9 +139,14 @@ export class Model {
   }
 
   /** What a view is told. */
-  #tell({ view, wish }: Member, expunge: boolean): string[] {
+  #tell({ view, wish, qresync }: Member, expunge: boolean): string[] {
     if (view === undefined) return []
     const lines: string[] = []
+    if (expunge && qresync) {
+      const gone = view.uids.filter(uid => view.folder.at(uid) === undefined)
+      view.uids = view.uids.filter(uid => !gone.includes(uid))
+      if (gone.length > 0) lines.push(`* VANISHED ${numberSet(gone)}`)
+    }
     if (expunge) {
       for (let at = 0; at < view.uids.length; ) {
         if (view.folder.at(view.uids[at] as number) === undefined) {
@@ -157,7 +168,9 @@ export class Model {
     const changed = view.folder.messages
       .filter(message => message.uid < known && message.change > view.told && !view.own.has(message.change))
       .sort((left, right) => left.change - right.change || left.uid - right.uid)
-    for (const message of wish?.selected?.flags === false ? [] : changed) {
+    const told = wish?.selected?.flags === false ? [] : changed
+    view.counted = told.some(message => view.uids.includes(message.uid))
+    for (const message of told) {
       const seq = view.uids.indexOf(message.uid) + 1
       if (seq > 0) lines.push(`* ${seq} FETCH (UID ${message.uid} FLAGS (${text(message.flags)}))`)
     }
@@ -197,7 +210,16 @@ export class Model {
     const exists = Number(/\* (\d+) EXISTS/.exec(answer.join('\n'))?.[1])
     if (exists !== folder.messages.length) throw new Error(`${name} has ${folder.messages.length}, told ${exists}`)
     const uids = folder.messages.map(message => message.uid)
-    member.view = { name, folder, readOnly, uids, uidNext: folder.uidNext, told: this.#change, own: new Set() }
+    member.view = {
+      name,
+      folder,
+      readOnly,
+      uids,
+      uidNext: folder.uidNext,
+      told: this.#change,
+      own: new Set(),
+      counted: false,
+    }
   }
 
   async #fetch(member: Member): Promise<void> {
@@ -268,7 +290,8 @@ export class Model {
       }
       ;(differs ? changed : same).push(`* ${seq} FETCH (UID ${uid} FLAGS (${text(message.flags)}))`)
     }
-    const lines = silent ? [] : [...changed, ...same]
+    const counted = changed.map(line => line.replace(/ FLAGS \(.*\)\)$/, ')'))
+    const lines = silent ? (member.qresync ? counted : []) : [...changed, ...same]
     lines.push(...this.#sync(member, byUid))
     const item = `${sign}FLAGS${silent ? '.SILENT' : ''}`
     await this.#ask(member, `${byUid ? 'UID ' : ''}STORE ${set} ${item} (${flags.join(' ')})`, lines)
