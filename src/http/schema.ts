@@ -175,18 +175,31 @@ export interface ListRules<T> extends About<T[]> {
   readonly max: number
   /** Text is a list with commas in it. */
   readonly commas?: boolean
+  /** Of items that are the same by this, the first counts. */
+  readonly distinct?: (item: T) => unknown
 }
 
 /** An array; a single value is an array of one, a repeated parameter or `name[]` gives more. */
 export function list<S extends TSchema>(item: S, rules: ListRules<Static<S>>): TUnsafe<Static<S>[]> {
-  const { min, max, commas, ...about } = rules
+  const { min, max, commas, distinct, ...about } = rules
   const readArray = arrayReader(compile(item), min, max)
   const read: Read = (value, path, problems) => {
     const parts = commas === true && typeof value === 'string' && !value.startsWith('[') ? splitList(value) : value
-    return readArray(parts, path, problems)
+    const items = readArray(parts, path, problems)
+    return distinct !== undefined && Array.isArray(items) ? firstOfEach(items, distinct) : items
   }
   const json = { type: 'array', items: item, maxItems: max, ...(min !== undefined && { minItems: min }) }
   return field(json, read, about)
+}
+
+/** Items that were refused are undefined, and of no matter. */
+function firstOfEach(items: readonly unknown[], distinct: (item: never) => unknown): unknown[] {
+  const first = new Map<unknown, unknown>()
+  for (const item of items) {
+    const key = item === undefined ? undefined : distinct(item as never)
+    if (!first.has(key)) first.set(key, item)
+  }
+  return [...first.values()]
 }
 
 function splitList(value: string): string[] {

@@ -154,6 +154,16 @@ describe('create', () => {
   })
 })
 
+test('what is said twice counts once', async () => {
+  const form = { tags: ['B', 'a', 'b', 'A'], disabledScopes: ['smtp', 'imap', 'smtp', 'imap'] }
+  const id = await user('twofold', { ...form, targets: ['w@twice.example', 'y@twice.example', 'w@twice.example'] })
+  expect((await call('GET', `/users/${id}`)).body).toMatchObject({
+    tags: ['B', 'a'],
+    disabledScopes: ['smtp', 'imap'],
+    targets: ['w@twice.example', 'y@twice.example'],
+  })
+})
+
 describe('no password', () => {
   test('is an empty text as well as false, when made and when changed', async () => {
     const id = await user('open', { password: '' })

@@ -78,6 +78,7 @@ const good: [string, TSchema, unknown, unknown][] = [
   ['a list of one', list(text(), { max: 3 }), 'a', ['a']],
   ['a list', list(int(), { max: 3 }), ['1', 2], [1, 2]],
   ['a list with commas', list(text(), { max: 3, commas: true }), 'a, b,,c', ['a', 'b', 'c']],
+  ['a list without repeats', list(text(), { max: 4, distinct: String }), ['b', 'a', 'b', 'c'], ['b', 'a', 'c']],
   ['a list as JSON text', list(text(), { max: 3 }), '["a","b"]', ['a', 'b']],
   ['an object', object({ a: optional(int()) }), { a: '1' }, { a: 1 }],
   ['an object as JSON text', object({ a: int() }), '{"a":1}', { a: 1 }],

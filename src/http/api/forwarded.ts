@@ -35,7 +35,9 @@ const reply = object({
 
 const fields = {
   ...addressFields,
-  targets: optional(list(target, { max: 1000, description: 'Addresses and URLs that get every message' })),
+  targets: optional(
+    list(target, { max: 1000, distinct: String, description: 'Addresses and URLs that get every message' }),
+  ),
   forwards: optional(int({ min: 0, description: 'Messages a day; 0: the default of the service' })),
   autoreply: optional(reply),
 } as const

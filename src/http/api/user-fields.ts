@@ -5,6 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { fold } from '#mail/fold.ts'
 import type { User, UserLimit } from '#store/users.ts'
 import { bool, int, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../schema.ts'
 import { target } from './target.ts'
@@ -22,12 +23,16 @@ export interface PasswordMaker {
 }
 
 /** Words by which accounts and addresses are found and treated; kept as written, compared in any case. */
-export const tags = optional(list(text({ min: 1, max: 128, trim: true }), { max: 100, description: 'Tags' }))
+export const tags = optional(
+  list(text({ min: 1, max: 128, trim: true }), { max: 100, distinct: fold, description: 'Tags' }),
+)
 
 /** Fields that create and update have in common. */
 export const shared = {
   name: optional(text({ max: 256, empty: true, description: 'Name of the user' })),
-  targets: optional(list(target, { max: 1000, description: 'Addresses and URLs that get every message' })),
+  targets: optional(
+    list(target, { max: 1000, distinct: String, description: 'Addresses and URLs that get every message' }),
+  ),
   mtaRelay: optional(
     orFalse(url(['smtp', 'smtps']), { description: 'Relay for what this user sends; `false` for none' }),
   ),
@@ -58,7 +63,11 @@ export const shared = {
   ),
   tags,
   disabledScopes: optional(
-    list(oneOf(['imap', 'pop3', 'smtp']), { max: 3, description: 'Protocols closed to the user' }),
+    list(oneOf(['imap', 'pop3', 'smtp']), {
+      max: 10,
+      distinct: String,
+      description: 'Protocols closed to the user',
+    }),
   ),
   metaData: optional(metaData({ description: 'Free data' })),
   internalData: optional(metaData({ description: 'Free data the user does not see' })),
