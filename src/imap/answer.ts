@@ -1,8 +1,9 @@
 // One FETCH response that carries bytes of a message.
 //
 // Everything that can be refused or turn out to be gone is found out before the first byte of the response is written: a
-// response once begun is finished, or the connection ends (Session.unbroken).
+// response once begun is finished, or the connection ends (`unbroken`).
 
+import { Disconnected } from '#net/connection.ts'
 import type { ListedRow } from '#store/listing.ts'
 import { contentOf } from './content.ts'
 import type { FetchItem } from './item.ts'
@@ -41,6 +42,7 @@ export async function answerMessage(
     }
   }
   const { out } = session
+  session.midway = true
   out.text(`* ${seq} FETCH (`)
   for (const [index, one] of ready.entries()) {
     if (index > 0) out.text(' ')
@@ -49,6 +51,7 @@ export async function answerMessage(
     else await writePieces(session, one.head, one.pieces, source.inMemory)
   }
   out.text(')\r\n')
+  session.midway = false
 }
 
 /**
@@ -114,6 +117,17 @@ async function readBinary(
   return { head: `BINARY${section.label} ~{${end - start}}\r\n`, pieces: () => content.stream(start, end) }
 }
 
+/** Pieces of something whose length was already announced: when they fail, only closing is left. */
+async function* unbroken(session: Session, pieces: ReturnType<Pieces>): AsyncGenerator<Buffer> {
+  try {
+    yield* pieces
+  } catch (error) {
+    session.services.log.error({ error, session: session.id }, 'a message could not be read to its end')
+    session.connection.destroy()
+    throw new Disconnected()
+  }
+}
+
 async function writePieces(session: Session, head: string, pieces: Pieces, inMemory: boolean): Promise<void> {
   const { out } = session
   out.text(head)
@@ -122,7 +136,7 @@ async function writePieces(session: Session, head: string, pieces: Pieces, inMem
     for (const piece of all) out.bytes(piece)
     return
   }
-  for await (const piece of session.unbroken(all)) {
+  for await (const piece of unbroken(session, all)) {
     out.bytes(piece)
     await out.room()
   }

@@ -59,6 +59,8 @@ export class Session {
   compression: 'none' | 'next' | 'active' = 'none'
   /** STARTTLS was answered: the handshake comes next. */
   startTls = false
+  /** A response is half written: nothing else may be said until it is whole. */
+  midway = false
   #tag = ''
 
   constructor(id: string, connection: Connection, services: ImapServices) {
@@ -145,7 +147,9 @@ export class Session {
   bye(text: string): void {
     if (this.#over) return
     this.#over = true
-    this.out.line(`* BYE ${text}`).flush()
+    // In the middle of a message it would be taken for bytes of that.
+    if (!this.midway) this.out.line(`* BYE ${text}`)
+    this.out.flush()
     this.connection.end()
   }
 
@@ -221,17 +225,6 @@ export class Session {
   /** Asks for the literal that was announced. */
   invite(): void {
     this.out.line('+ OK').flush()
-  }
-
-  /** Pieces of something whose length was already announced: when they fail, only closing is left. */
-  async *unbroken(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
-    try {
-      yield* pieces
-    } catch (error) {
-      this.services.log.error({ error, session: this.id }, 'a message could not be read to its end')
-      this.connection.destroy()
-      throw new Disconnected()
-    }
   }
 
   /** Whether the account may move so many bytes more today. @throws Fault TransferLimit */

@@ -54,6 +54,11 @@ export class Client {
     this.#socket.pause()
   }
 
+  /** What came and was not asked for, as latin1. */
+  get unread(): string {
+    return this.#received.toString('latin1')
+  }
+
   /** Goes on reading. */
   resume(): void {
     this.#socket.resume()

@@ -275,6 +275,24 @@ describe('the account behind a session', () => {
     await expect.poll(used).toBe(0)
   })
 
+  test('a logout in the middle of a message cuts it short and puts nothing into it', async () => {
+    const user = await service.user('reading')
+    const client = await Client.login(service.at('imap'), 'reading', 'INBOX')
+    const line = `${'x'.repeat(76)}\r\n`
+    await client.ok(append('INBOX', mail('large', line.repeat(250_000))))
+    client.pause()
+    client.send('x FETCH 1 BODY.PEEK[TEXT]\r\n')
+    // The service has begun to answer, and waits for the client, by then.
+    for (let count = 0; count < 20; count++) await service.call('GET', `/users/${user}`)
+    await service.call('PUT', `/users/${user}/logout`, { reason: 'Time to go' })
+    client.resume()
+    await client.closed()
+    const [head = '', ...lines] = client.unread.split('\r\n')
+    expect(head).toMatch(/^\* 1 FETCH \(BODY\[TEXT\] \{\d+\}$/)
+    expect(lines.every(one => line.startsWith(one))).toBe(true)
+    expect(lines.length).toBeLessThan(250_000)
+  })
+
   test('logins are in its log, with protocol and session', async () => {
     const user = await service.user('logged')
     const client = await Client.open(service.at('imap'))
