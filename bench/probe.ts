@@ -1,10 +1,12 @@
 // Loaded into the measured service before its own first line (`node --import`): samples how late its main loop runs.
 //
 // Answers each message on the channel with the delays since the last one, in milliseconds: what a timer of one
-// millisecond waited beyond its time. The service knows nothing of it, and its worker threads are left alone.
+// millisecond waited beyond its time. A message that says `collect` collects all garbage first, for who measures what is
+// held and not what was left behind. The service knows nothing of it, and its worker threads are left alone.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
+import { collectGarbage } from '#lib/heap.ts'
 
 /** What the probe answers. */
 export interface LoopDelay {
@@ -19,7 +21,8 @@ if (isMainThread && process.send !== undefined) {
   const delays = monitorEventLoopDelay({ resolution })
   delays.enable()
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution)
-  process.on('message', () => {
+  process.on('message', ({ collect }: { collect?: boolean }) => {
+    if (collect === true) collectGarbage()
     const answer: LoopDelay = {
       p50: late(delays.percentile(50)),
       p99: late(delays.percentile(99)),

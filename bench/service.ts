@@ -23,6 +23,8 @@ export interface Service {
   call(method: string, path: string, body?: object): Promise<Record<string, unknown>>
   /** How late the main loop ran since the last call. */
   loopDelay(): Promise<LoopDelay>
+  /** Collects the garbage of its main thread. */
+  collect(): Promise<void>
   /** Stops it; the folder stays. */
   stop(): Promise<void>
 }
@@ -85,6 +87,9 @@ export async function startService(
     listener,
     call,
     loopDelay: async () => (await child.ask({})) as LoopDelay,
+    collect: async () => {
+      await child.ask({ collect: true })
+    },
     stop: async () => {
       const code = await child.stop(20_000)
       if (code !== 0) throw new Error(`the service stopped with code ${code}`)

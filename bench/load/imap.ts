@@ -51,11 +51,13 @@ export class ImapLoad {
     const done = new Promise<void>((resolve, reject) => {
       this.#done = error => (error === undefined ? resolve() : reject(error))
     })
+    this.#socket.cork()
     this.#socket.write(`${tag} ${command}\r\n`)
     if (bytes !== undefined) {
       this.#socket.write(bytes)
       this.#socket.write('\r\n')
     }
+    this.#socket.uncork()
     await done
     const tail = this.#tail.toString('latin1')
     if (!tail.includes(`\n${tag} OK`)) throw new Error(`${command.slice(0, 60)}: ${tail.slice(-200)}`)

@@ -5,7 +5,7 @@
 
 import type { ActorSystem, UserDoor } from '#actors/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
-import { monotonic } from '#lib/clock.ts'
+import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -92,6 +92,9 @@ export interface ImapListen {
 }
 
 /** Serves IMAP; one of these for all its listeners, so that a user's sessions are counted together. */
+/** How long after a folder was opened the thread that searches is started. */
+const warmMs = 300
+
 export class ImapServer {
   readonly #services: ImapServices
   readonly #metrics: Metrics
@@ -153,14 +156,17 @@ export class ImapServer {
     }
   }
 
+  /** Not at once: what a program asks first after it has opened a folder is seldom a search, and a start takes a core. */
   #warm(): void {
     const time = monotonic()
     if (time < this.#warmUntil) return
     this.#warmUntil = time + limits.pool.idleMs / 2
     // A pool that is busy is warm, and one that stops need not be.
-    this.#services
-      .scan({ user: 0, bodies: [], prefixes: [], needles: [], long: false }, { lane: '' })
-      .catch(() => undefined)
+    after(warmMs, () => {
+      this.#services
+        .scan({ user: 0, bodies: [], prefixes: [], needles: [], long: false }, { lane: '' })
+        .catch(() => undefined)
+    })
   }
 
   /** Sessions of an account. */

@@ -263,6 +263,8 @@ export const limits = {
     sliceBodies: 100,
     /** Bytes of bodies gathered before the same. */
     sliceBytes: 1 * mib,
+    /** Buffers of 80 KiB kept for what is handed to sockets: more than one slice. */
+    buffersMax: 24,
     /** Bytes of one text part that a search looks through. */
     scanBytesMax: 16 * mib,
     /** Text criteria of one SEARCH, and messages handed to a thread at once. */

@@ -38,6 +38,8 @@ export class Connection {
   #paused = false
   #inputEnded = false
   #pending: (string | Uint8Array)[] = []
+  /** Who wants to hear that what is pending was taken. */
+  #takers: (() => void)[] = []
   #pendingBytes = 0
   #flushPlanned = false
   /** Lines given since the event loop last had its turn. */
@@ -166,10 +168,14 @@ export class Connection {
     }
   }
 
-  /** Sends text (as UTF-8) or bytes, which must not change afterwards. Whoever writes much awaits `drain` in between. */
-  write(data: string | Uint8Array): void {
+  /**
+   * Sends text (as UTF-8) or bytes, which must not change before `taken` is called, which may never happen. Whoever writes
+   * much awaits `drain` in between.
+   */
+  write(data: string | Uint8Array, taken?: () => void): void {
     if (this.#phase !== 'open') return
     this.#pending.push(data)
+    if (taken !== undefined) this.#takers.push(taken)
     this.#pendingBytes += data.length
     if (this.backlogBytes > limits.net.backlogBytesMax) this.destroy()
     if (this.#flushPlanned) return
@@ -331,6 +337,7 @@ export class Connection {
     this.#phase = 'closed'
     this.#inputEnded = true
     this.#pending = []
+    this.#takers = []
     this.#pendingBytes = 0
     for (const waiter of this.#drained ?? []) waiter.reject(new Disconnected())
     this.#drained = undefined
@@ -385,7 +392,15 @@ export class Connection {
     if (pending.length === 0 || this.#phase !== 'open') return
     this.#pending = []
     this.#pendingBytes = 0
-    writeTogether(this.#socket, pending)
+    const takers = this.#takers
+    if (takers.length === 0) {
+      writeTogether(this.#socket, pending)
+      return
+    }
+    this.#takers = []
+    writeTogether(this.#socket, pending, () => {
+      for (const taken of takers) taken()
+    })
   }
 }
 

@@ -97,18 +97,27 @@ export function readBody(read: Reader, files: BodyFiles, num: number): Body {
  * them does. What is large, has parts, is gone or damaged is left out: whoever opens it is told.
  */
 export function readBodies(read: Reader, nums: readonly number[]): [num: number, body: Body][] {
-  const rows = read.arrays<[num: number, size: number, codec: number, skeleton: Buffer]>(
-    `SELECT num, size, codec, skeleton FROM body WHERE num IN (SELECT value FROM json_each(?))
-     AND recipe IS NULL AND size <= ?`,
+  // One row and one buffer: thousands of small ones are a third of the time, and garbage that is collected at once.
+  const [found] = read.arrays<[rows: string | null, total: number, packed: Buffer]>(
+    `SELECT group_concat(num || ' ' || size || ' ' || codec || ' ' || length(skeleton), ' '), sum(size),
+     CAST(group_concat(skeleton, '') AS BLOB)
+     FROM body WHERE num IN (SELECT value FROM json_each(?)) AND recipe IS NULL AND size <= ?`,
     JSON.stringify(nums),
     limits.body.wholeBytesMax,
   )
-  const slab = Buffer.allocUnsafeSlow(rows.reduce((sum, row) => sum + row[1], 0))
+  if (found === undefined || found[0] === null) return []
+  const [rows, total, packed] = found
+  const slab = Buffer.allocUnsafeSlow(total)
   const bodies: [number, Body][] = []
+  const columns = rows.split(' ').map(Number)
   let at = 0
-  for (const [num, size, codec, skeleton] of rows) {
+  let from = 0
+  for (let column = 0; column < columns.length; column += 4) {
+    const [num = 0, size = 0, codec = 0, length = 0] = columns.slice(column, column + 4)
     const place = slab.subarray(at, at + size)
+    const skeleton = packed.subarray(from, from + length)
     at += size
+    from += length
     try {
       const value = unpack(codec, skeleton, size, place)
       if (value !== place) value.copy(place)

@@ -2,7 +2,7 @@
 //
 // Group commit without a timer: while one batch is being synced the next one gathers, and it leaves the moment the answer
 // arrives; where none is on its way, a batch leaves when the loop has been round once (an eighth fewer commits with 16
-// senders). A unit is all or nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch
+// senders), or at once where the one before was a single unit: somebody alone would wait for nobody. A unit is all or nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch
 // and turns the writer unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After
 // a unit of a lane failed, later units of that lane made from the same state (epoch) are refused as stale.
 
@@ -83,6 +83,8 @@ export class Writer {
   #closing = false
   /** A batch leaves at the end of this turn of the loop. */
   #leaving = false
+  /** The last batch was one unit. */
+  #single = false
 
   private constructor(worker: Worker, options: WriterOptions) {
     this.#worker = worker
@@ -160,6 +162,10 @@ export class Writer {
   /** Sends what waits when the loop has been round once: what arrived with it goes along. */
   #soon(): void {
     if (this.#leaving || this.#sent !== undefined) return
+    if (this.#single) {
+      this.#send()
+      return
+    }
     this.#leaving = true
     void breathe().then(() => {
       this.#leaving = false
@@ -180,6 +186,7 @@ export class Writer {
     this.#bytes -= bytes
     this.#batch += 1
     this.#sent = batch
+    this.#single = batch.length === 1
     this.#sentAt = monotonic()
     const units = batch.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
     const request: WriterRequest = { batch: this.#batch, units, checkpoint: this.pending === 0 }

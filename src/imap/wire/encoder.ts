@@ -4,9 +4,12 @@
 // writes much calls it between slices and memory stays bounded. What goes wrong with the socket is thrown by `room`. It
 // knows nothing of storage.
 
+import { limits } from '#lib/limits.ts'
+
 /** Where the bytes go (net/connection.ts). */
 export interface Sink {
-  write(bytes: Uint8Array): void
+  /** Takes bytes, which do not change before `taken` was called; where that never happens they never do. */
+  write(bytes: Uint8Array, taken?: () => void): void
   /** Resolves when the peer has taken nearly all of it; rejects when it is gone. */
   drain(): Promise<void>
 }
@@ -15,6 +18,10 @@ export interface Sink {
 const chunkLength = 64 * 1024
 /** Shorter bytes are copied to the text around them: thousands of small messages go out in few pieces. */
 const gatherBytes = 16 * 1024
+/** Holds nearly every such piece. */
+const bufferBytes = chunkLength + gatherBytes
+/** Buffers of pieces that the kernel has taken: new ones for each would be most of what a large FETCH leaves as garbage. */
+const buffers: Buffer[] = []
 
 export class Encoder {
   readonly #sink: Sink
@@ -64,11 +71,31 @@ export class Encoder {
   /** Hands what has gathered to the socket, without waiting. */
   flush(): void {
     if (this.#text === '' && this.#parts.length === 0) return
-    const bytes = this.#parts.length === 0 ? Buffer.from(this.#text, 'utf8') : together(this.#parts, this.#text)
+    const text = this.#text
+    const parts = this.#parts
     this.#text = ''
     this.#parts = []
     this.#gathered = 0
-    this.#write(bytes)
+    if (parts.length === 0) this.#write(Buffer.from(text, 'utf8'))
+    else this.#writeTogether(parts, text)
+  }
+
+  #writeTogether(parts: readonly (string | Buffer)[], text: string): void {
+    let length = Buffer.byteLength(text)
+    for (const part of parts) length += typeof part === 'string' ? Buffer.byteLength(part) : part.length
+    const apart = length > bufferBytes || length < chunkLength / 2
+    const buffer = apart ? Buffer.allocUnsafe(length) : (buffers.pop() ?? Buffer.allocUnsafeSlow(bufferBytes))
+    let at = 0
+    for (const part of parts) at += typeof part === 'string' ? buffer.write(part, at) : part.copy(buffer, at)
+    buffer.write(text, at)
+    if (apart) {
+      this.#write(buffer)
+      return
+    }
+    this.written += length
+    this.#sink.write(buffer.subarray(0, length), () => {
+      if (buffers.length < limits.imap.buffersMax) buffers.push(buffer)
+    })
   }
 
   /** Hands over what has gathered and waits until the socket takes more. */
@@ -81,16 +108,6 @@ export class Encoder {
     this.written += bytes.length
     this.#sink.write(bytes)
   }
-}
-
-function together(parts: readonly (string | Buffer)[], text: string): Buffer {
-  let length = Buffer.byteLength(text)
-  for (const part of parts) length += typeof part === 'string' ? Buffer.byteLength(part) : part.length
-  const all = Buffer.allocUnsafeSlow(length)
-  let at = 0
-  for (const part of parts) at += typeof part === 'string' ? all.write(part, at) : part.copy(all, at)
-  all.write(text, at)
-  return all
 }
 
 const quotable = /^[\x01-\x09\x0b\x0c\x0e-\x7f]*$/
