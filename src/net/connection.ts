@@ -15,7 +15,7 @@ import { plainAddress } from './address.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
 import { Endless, Input } from './input.ts'
-import { writeTogether } from './output.ts'
+import { Pending } from './output.ts'
 import { type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
 
 export { Disconnected }
@@ -37,10 +37,7 @@ export class Connection {
   readonly #input = new Input()
   #paused = false
   #inputEnded = false
-  #pending: (string | Uint8Array)[] = []
-  /** Who wants to hear that what is pending was taken. */
-  #takers: (() => void)[] = []
-  #pendingBytes = 0
+  readonly #pending = new Pending()
   #flushPlanned = false
   /** Lines given since the event loop last had its turn. */
   #lines = 0
@@ -91,7 +88,7 @@ export class Connection {
 
   /** Bytes of output that the kernel has not taken. */
   get backlogBytes(): number {
-    return this.#pendingBytes + this.#socket.writableLength
+    return this.#pending.bytes + this.#socket.writableLength
   }
 
   /**
@@ -100,7 +97,7 @@ export class Connection {
    * @throws Fault LineTooLong, once for each such line, which is then gone; Disconnected where it does not end
    */
   takeLine(): Buffer | undefined {
-    if (this.#pendingBytes > limits.net.backlogBytesSoft || this.#stopping) return undefined
+    if (this.#pending.bytes > limits.net.backlogBytesSoft || this.#stopping) return undefined
     if (this.#lines >= limits.net.linesPerTurn) return undefined
     this.#lines += 1
     try {
@@ -174,9 +171,7 @@ export class Connection {
    */
   write(data: string | Uint8Array, taken?: () => void): void {
     if (this.#phase !== 'open') return
-    this.#pending.push(data)
-    if (taken !== undefined) this.#takers.push(taken)
-    this.#pendingBytes += data.length
+    this.#pending.add(data, taken)
     if (this.backlogBytes > limits.net.backlogBytesMax) this.destroy()
     if (this.#flushPlanned) return
     this.#flushPlanned = true
@@ -336,9 +331,7 @@ export class Connection {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
     this.#inputEnded = true
-    this.#pending = []
-    this.#takers = []
-    this.#pendingBytes = 0
+    this.#pending.clear()
     for (const waiter of this.#drained ?? []) waiter.reject(new Disconnected())
     this.#drained = undefined
     this.#wake()
@@ -388,19 +381,7 @@ export class Connection {
   }
 
   #flush(): void {
-    const pending = this.#pending
-    if (pending.length === 0 || this.#phase !== 'open') return
-    this.#pending = []
-    this.#pendingBytes = 0
-    const takers = this.#takers
-    if (takers.length === 0) {
-      writeTogether(this.#socket, pending)
-      return
-    }
-    this.#takers = []
-    writeTogether(this.#socket, pending, () => {
-      for (const taken of takers) taken()
-    })
+    if (this.#phase === 'open') this.#pending.flush(this.#socket)
   }
 }
 

@@ -7,6 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
+import { Client } from './client.ts'
 
 const service = useTeal()
 
@@ -84,10 +85,10 @@ async function talk(): Promise<Talk> {
   }
 }
 
-async function compressed(): Promise<Talk> {
+async function compressed(name = 'small'): Promise<Talk> {
   const one = await talk()
   await one.until('ready')
-  one.send('a LOGIN small "secret of small"\r\n')
+  one.send(`a LOGIN ${name} "secret of ${name}"\r\n`)
   expect(await one.until('a OK')).toContain('COMPRESS=DEFLATE')
   one.send('b COMPRESS DEFLATE\r\n')
   await one.until('b OK')
@@ -109,6 +110,44 @@ test('everything goes through compressed, large things too', async () => {
   one.send('h LOGOUT\r\n')
   expect(await one.until('h OK')).toContain('* BYE')
   await one.closed()
+})
+
+test('many who read many messages at once, plain, over TLS, compressed, one of them slowly, get the bytes of each', async () => {
+  await service.user('many')
+  const writer = await Client.login(service.at('imap'), 'many')
+  const message = (n: number) => `Subject: m${n}\r\n\r\n${`${n} `.repeat(300 + 7 * n)}\r\n`
+  const messages = Array.from({ length: 300 }, (_, n) => message(n))
+  await writer.ok(`APPEND INBOX${messages.map(text => ` {${text.length}+}\r\n${text}`).join('')}`)
+  const fetch = '1:* BODY.PEEK[]'
+  const wanted = messages.map((text, n) => `* ${n + 1} FETCH (BODY[] {${text.length}}\r\n${text})`)
+  const ask = async (client: Client) => {
+    await client.ok('EXAMINE INBOX')
+    for (let round = 0; round < 3; round++) expect(await client.ok(`FETCH ${fetch}`)).toEqual(wanted)
+  }
+  const open = async (tls: boolean) => {
+    const client = await Client.open(service.at(tls ? 'imaps' : 'imap'), tls)
+    await client.ok('LOGIN many "secret of many"')
+    return client
+  }
+  const askCompressed = async () => {
+    const one = await compressed('many')
+    one.send('e EXAMINE INBOX\r\n')
+    await one.until('e OK')
+    for (let round = 0; round < 3; round++) {
+      one.send(`f FETCH ${fetch}\r\n`)
+      expect((await one.until('f OK')).startsWith(`${wanted.join('\r\n')}\r\n`)).toBe(true)
+    }
+    one.destroy()
+  }
+  const slow = await open(false)
+  await slow.ok('EXAMINE INBOX')
+  slow.pause()
+  const late = slow.command(`FETCH ${fetch}`)
+  const clients = await Promise.all([open(false), open(false), open(true), open(true)])
+  await Promise.all([...clients.map(ask), askCompressed(), askCompressed()])
+  slow.resume()
+  expect((await slow.answer(late)).lines).toEqual(wanted)
+  for (const client of [writer, slow, ...clients]) client.close()
 })
 
 test('what was pipelined behind COMPRESS is taken as compressed', async () => {
