@@ -15,14 +15,7 @@ import { databaseFile } from '../src/store/place.ts'
 import { Reader } from '../src/store/reader.ts'
 import type { EncryptTask } from '../src/store/reads.ts'
 import { type ScanTask, scanTexts } from '../src/store/scan.ts'
-import {
-  type FindTextTask,
-  findText as findTextIn,
-  SearchCache,
-  type SearchTask,
-  searchAll,
-  searchMessages,
-} from '../src/store/search.ts'
+import { SearchCache, type SearchTask, searchAll, searchMessages } from '../src/store/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search-index.ts'
 import {
   countUsers as countUsersIn,
@@ -56,8 +49,6 @@ export const searchEvery = answering((task: Parameters<typeof searchAll>[1]) => 
 export const countThreads = answering(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
   countFolderThreads(scope().read, mailbox, unseen),
 )
-
-export const findText = answering((task: FindTextTask) => findTextIn(scope(), task))
 
 export const texts = answering((bodies: readonly number[]) => indexTexts(scope(), bodies))
 

@@ -105,8 +105,7 @@ export interface TextPart {
 
 /** The outline of a message by its tree. */
 export function outline(root: MimePart): Outline {
-  const walk: Walk = { attachments: [], texts: [], groups: 0 }
-  collect(walk, root, [], { whole: true, related: false, group: 0 })
+  const { attachments, texts } = contentOf(root)
   return {
     size: root.bodyEnd,
     headerSize: root.headerEnd,
@@ -114,10 +113,17 @@ export function outline(root: MimePart): Outline {
     body: structure(root, false),
     bodyStructure: structure(root, true),
     summary: summarize(root),
-    attachments: walk.attachments,
-    texts: walk.texts,
+    attachments,
+    texts,
     index: partIndex(root),
   }
+}
+
+/** Texts and attachments of a message by its tree. */
+export function contentOf(root: MimePart): Pick<Outline, 'attachments' | 'texts'> {
+  const walk: Walk = { attachments: [], texts: [], groups: 0 }
+  collect(walk, root, [], { whole: true, related: false, group: 0 })
+  return { attachments: walk.attachments, texts: walk.texts }
 }
 
 /** Whether a listing shows a paper clip: an attachment that is no picture of the text. */
@@ -125,7 +131,8 @@ export function hasAttachments(outline: Pick<Outline, 'attachments'>): boolean {
   return outline.attachments.some(({ info }) => !info.related)
 }
 
-function summarize(root: MimePart): Summary {
+/** What the header of a message says. */
+export function summarize(root: MimePart): Summary {
   const { header, type } = root
   const inReplyTo = messageIds(header.raw('in-reply-to'))[0] ?? ''
   const references = messageIds(header.rawAll('references').join(' '))

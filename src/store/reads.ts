@@ -7,7 +7,7 @@ import type { KeyFacts } from '#mail/encrypt.ts'
 import type { SmimeOptions } from '#mail/smime.ts'
 import type { Address, AddressListTask, AddressPage } from './directory.ts'
 import type { ScanTask } from './scan.ts'
-import type { FindTextTask, SearchAnswer, SearchTask } from './search.ts'
+import type { SearchAnswer, SearchTask } from './search.ts'
 import type { ListedUser, UserListTask, UserPage } from './users.ts'
 
 export interface ReadOptions {
@@ -24,8 +24,6 @@ export interface Reads {
   searchEvery(task: Pick<SearchTask, 'user' | 'query'>, options?: ReadOptions): Promise<number[]>
   /** How many threads have messages in a folder. */
   countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
-  /** Uids in a folder whose text contains a needle, rising. */
-  findText(task: FindTextTask, options?: ReadOptions): Promise<number[]>
   /** What is to be indexed of bodies, in their order. */
   texts(bodies: readonly number[], options?: ReadOptions): Promise<string[]>
   /** For each message, a bit for each needle that was found. */
@@ -59,7 +57,6 @@ export function makeReads(run: (name: string, input: unknown, options?: ReadOpti
     search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
     searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
     countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
-    findText: (task, options) => run('findText', task, options) as Promise<number[]>,
     texts: (bodies, options) => run('texts', bodies, options) as Promise<string[]>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
     listUsers: (task, options) => run('listUsers', task, options) as Promise<ListedUser[]>,

@@ -2,17 +2,18 @@
 //
 // Synchronous and heavy: it belongs on a thread for long reads. The index says which texts cannot have a needle; headers
 // are not in it, so their bytes are looked at before any is taken apart. Messages are read some at a time and a large one
-// in pieces of bounded size, so neither a large one nor many cost memory.
+// in pieces of bounded size, so neither a large one nor many cost memory. BODY and TEXT look into attached messages, too:
+// BODY into what they say, TEXT also into who wrote them to whom about what, and the names of their attachments.
 
 import { limits } from '#lib/limits.ts'
+import { holdsMessages } from '#mail/attached.ts'
 import { fold, squeeze } from '#mail/fold.ts'
 import { Header } from '#mail/header.ts'
-import { readText } from '#mail/text.ts'
 import { decodeWords } from '#mail/words.ts'
 import { readBodies } from './bodies-read.ts'
 import type { StoredDetail } from './outlines.ts'
 import type { Reader } from './reader.ts'
-import { candidateBodies } from './search-index.ts'
+import { candidateBodies, readSaid, type Said } from './search-index.ts'
 
 export interface Needle {
   /** `body`, `text`, or with `header` the name of a header field in lower case. */
@@ -158,13 +159,12 @@ async function scanOne(scan: Scan, detail: StoredDetail, body: OpenBody, num: nu
     const block = await body.read(0, Math.min(detail.headerSize, limits.mime.headerBytesMax))
     bits = headerBits(Buffer.concat([Buffer.from(prefix), block]), needles)
   }
-  let text: string | undefined
+  let said: Said | undefined
   for (const [at, needle] of needles.entries()) {
     if (needle.header || (bits & (1 << at)) !== 0 || !mayHave(scan, at, num, detail)) continue
-    text ??= squeeze(
-      (await readText(detail.texts, (start, end) => body.read(start, end), limits.imap.scanBytesMax)).text,
-    )
-    if (text.includes(squeeze(needle.text))) bits |= 1 << at
+    said ??= await readSaid(detail, (start, end) => body.read(start, end), limits.imap.scanBytesMax)
+    const squeezed = squeeze(needle.text)
+    if (said.text.includes(squeezed) || (needle.where === 'text' && said.attached.includes(squeezed))) bits |= 1 << at
   }
   return bits
 }
@@ -173,6 +173,7 @@ async function scanOne(scan: Scan, detail: StoredDetail, body: OpenBody, num: nu
 function mayHave(scan: Scan, at: number, num: number, detail: StoredDetail): boolean {
   const candidates = scan.candidates[at]
   if (candidates == null || candidates.has(num)) return true
+  if (holdsMessages(detail.index)) return detail.size > limits.mime.textBytesMax
   return detail.texts.reduce((sum, part) => sum + part.end - part.start, 0) > limits.mime.textBytesMax
 }
 

@@ -355,6 +355,16 @@ CREATE TABLE audit_message (
 ) WITHOUT ROWID;
 `
 
+const attached = `
+-- The messages within a message are searched, too: bodies that have some are indexed again.
+CREATE TEMP TABLE holding AS SELECT (user << 32) | body AS num, user, body FROM search_doc WHERE indexed = 1 AND body IN
+  (SELECT body FROM outline WHERE bodystructure LIKE '%("MESSAGE" "RFC822" %' OR bodystructure LIKE '%("MESSAGE" "GLOBAL" %');
+DELETE FROM search WHERE rowid IN (SELECT num FROM holding);
+DELETE FROM search_word WHERE rowid IN (SELECT num FROM holding);
+UPDATE search_doc SET indexed = 0 WHERE (body, user) IN (SELECT body, user FROM holding);
+DROP TABLE holding;
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -368,6 +378,7 @@ export const migrations: readonly string[] = [
   credentials,
   domainKeys,
   transfer,
+  attached,
 ]
 
 /**

@@ -6,7 +6,10 @@
 
 import { limits } from '#lib/limits.ts'
 import { type Address, isGroup } from '#mail/address.ts'
+import { holdsMessages, readAttached } from '#mail/attached.ts'
+import type { ReadRange } from '#mail/decode.ts'
 import { grams, indexText, squeeze } from '#mail/fold.ts'
+import type { Summary } from '#mail/outline.ts'
 import { readText } from '#mail/text.ts'
 import { checkParts } from './check.ts'
 import type { StoredDetail, StoredSummary } from './outlines.ts'
@@ -174,15 +177,36 @@ export class Texts {
   async #read(body: number): Promise<string> {
     const row = this.#scope.read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
     if (row === undefined) return ''
-    const { texts } = JSON.parse(row.detail) as StoredDetail
-    if (texts.length === 0) return ''
+    const detail = JSON.parse(row.detail) as StoredDetail
+    if (detail.texts.length === 0 && !holdsMessages(detail.index)) return ''
     const opened = this.#scope.open(body)
-    const { text } = await readText(texts, (start, end) => opened.read(start, end))
-    return squeeze(text)
+    const said = await readSaid(detail, (start, end) => opened.read(start, end), limits.mime.textBytesMax)
+    return said.attached === '' ? said.text : `${said.text}\n${said.attached}`
   }
 }
 
-function fieldsOf(summary: StoredSummary): Fields {
+/** All that a body says, squeezed. */
+export interface Said {
+  /** Its text and those of the messages attached to it. */
+  readonly text: string
+  /** What the headers of those say; no more of it than the index holds of a text. */
+  readonly attached: string
+}
+
+/** @param bytesMax decoded bytes of text that are read */
+export async function readSaid(detail: StoredDetail, read: ReadRange, bytesMax: number): Promise<Said> {
+  if (!holdsMessages(detail.index)) {
+    return { text: squeeze((await readText(detail.texts, read, bytesMax)).text), attached: '' }
+  }
+  const { messages, texts } = await readAttached(detail.index, read)
+  const { text } = await readText([...detail.texts, ...texts], read, bytesMax)
+  const attached = messages.flatMap(message => {
+    return headOf(fieldsOf({ ...message, attachments: message.attachments.map(({ info }) => info) }))
+  })
+  return { text: squeeze(text), attached: attached.join('\n').slice(0, limits.mime.textBytesMax) }
+}
+
+function fieldsOf(summary: Summary & Pick<StoredSummary, 'attachments'>): Fields {
   const { sender, replyTo, messageId, list, attachments } = summary
   const other = [
     people([...sender, ...replyTo]),

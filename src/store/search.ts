@@ -8,7 +8,6 @@
 import { isId, numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
-import { squeeze } from '#mail/fold.ts'
 import { inRanges } from '#mail/numbers.ts'
 import { normalizePath } from '#mail/path.ts'
 import { eachCriterion, type Query } from '#mail/query.ts'
@@ -66,35 +65,6 @@ export async function searchMessages(scope: SearchScope, cache: SearchCache, tas
 export async function searchAll(scope: SearchScope, task: { user: number; query: Query }): Promise<number[]> {
   const rows = await new Search(scope, task.user, task.query).run()
   return rows.map(row => row[column.num]).sort((one, other) => one - other)
-}
-
-export interface FindTextTask {
-  /** Number of the folder. */
-  readonly mailbox: number
-  readonly needle: string
-  /** `body`: the text; `text`: also subject, names, addresses, ids and names of attachments. */
-  readonly kind: 'body' | 'text'
-}
-
-/** Uids of the messages of a folder that contain a text, rising. White space is flexible, case does not matter. */
-export async function findText(scope: SearchScope, { mailbox, needle, kind }: FindTextTask): Promise<number[]> {
-  const user = scope.read.one<{ user: number }>('SELECT user FROM mailbox WHERE num = ?', mailbox)?.user
-  if (user === undefined) return []
-  const squeezed = squeeze(needle)
-  const index = new Index(scope.read, user)
-  const texts = new Texts(scope)
-  const bodies = index.bodies(squeezed)
-  const uids: number[] = []
-  for (const row of folderRows(scope.read, mailbox)) {
-    const body = row[column.body]
-    if (bodies !== null && !bodies.has(body)) continue
-    const fields = await texts.of(body)
-    if (fields === undefined) continue
-    if ((kind === 'text' && hasWord(fields, squeezed)) || (await texts.text(body, fields)).includes(squeezed)) {
-      uids.push(row[column.uid])
-    }
-  }
-  return uids
 }
 
 /** Searches that were made lately, so that the second page is there at once. */

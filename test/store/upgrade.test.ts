@@ -34,8 +34,8 @@ function shapeOf(handle: Handle): string[] {
 }
 
 /** A database with the first `count` migrations and a little in it. */
-function older(count: number): string {
-  const file = join(root, `${count}.db`)
+function older(count: number, name = `${count}`): string {
+  const file = join(root, `${name}.db`)
   const handle = openForWriting(file)
   for (const step of migrations.slice(0, count)) handle.exec(step)
   handle.pragma(`user_version = ${count}`)
@@ -73,6 +73,36 @@ describe('a database', () => {
     const users = count > 0 ? [{ username: 'old' }] : []
     expect(read.all('SELECT username FROM user')).toEqual(users)
     read.close()
+  })
+
+  test('that was indexed without the messages in messages has those indexed again, and no others', () => {
+    const before = migrations.findIndex(step => step.includes('are indexed again'))
+    const file = older(before, 'indexed')
+    const handle = openForWriting(file)
+    const structures = [
+      '("TEXT" "PLAIN" NIL NIL NIL "7BIT" 1 1)',
+      '(("MESSAGE" "RFC822" NIL NIL NIL "7BIT" 1) "MIXED")',
+    ]
+    for (const [at, structure] of structures.entries()) {
+      const body = at + 1
+      handle.prepare("INSERT INTO body VALUES (?, 1, 0, 0, NULL, x'')").run(body)
+      handle.prepare("INSERT INTO outline VALUES (?, '', ?, '{}', '{}')").run(body, structure)
+      handle.prepare('INSERT INTO search_doc VALUES (?, 1, 1)').run(body)
+      for (const table of ['search', 'search_word']) {
+        handle.prepare(`INSERT INTO ${table} (rowid, text) VALUES ((1 << 32) | ?, 'abc')`).run(body)
+      }
+    }
+    migrate(handle)
+    const docs = handle.prepare('SELECT body, indexed FROM search_doc ORDER BY body').all()
+    expect(docs).toEqual([
+      { body: 1, indexed: 1 },
+      { body: 2, indexed: 0 },
+    ])
+    for (const table of ['search', 'search_word']) {
+      const rows = handle.prepare(`SELECT rowid & 4294967295 AS body FROM ${table} WHERE ${table} MATCH 'abc'`).all()
+      expect(rows).toEqual([{ body: 1 }])
+    }
+    handle.close()
   })
 
   test('of a later program is refused and left as it is', () => {
