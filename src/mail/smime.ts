@@ -39,9 +39,11 @@ export interface SmimeOptions {
 export function inspectCertificate(pem: string): CertificateFacts | null {
   const found = readCertificate(pem)
   if (found === null) return null
-  const { subject, serialNumber, fingerprint256 } = found.certificate
+  const { serialNumber, fingerprint256 } = found.certificate
+  // One that names its holder by address alone has none, and the runtime says so by undefined.
+  const subject = found.certificate.subject as string | undefined
   return {
-    subject: subject.replaceAll('\n', ', '),
+    subject: subject?.replaceAll('\n', ', ') ?? '',
     serial: serialNumber.toLowerCase(),
     fingerprint: fingerprint256.toLowerCase(),
   }
@@ -49,13 +51,12 @@ export function inspectCertificate(pem: string): CertificateFacts | null {
 
 /** The message encrypted to every certificate that can be used; null where there is none. */
 export function encryptSmime(message: Buffer, { certificates, cipher, keyTransport }: SmimeOptions): Buffer | null {
-  const holders = certificates.map(readCertificate).filter(one => one !== null)
-  if (holders.length === 0) return null
   const key = randomBuffer(32)
-  const oaep = keyTransport === 'OAEP'
-  const recipients = holders.map(one => (one.curve === null ? rsaRecipient(one, key, oaep) : curveRecipient(one, key)))
+  const recipients = certificates.map(pem => recipientOf(pem, key, keyTransport === 'OAEP')).filter(one => one !== null)
+  if (recipients.length === 0) return null
   const infos = der(tags.set, ...recipients.sort(Buffer.compare))
-  const sealed = cipher === 'AES-GCM' ? withGcm(message, key, infos) : withCbc(message, key, infos, holders)
+  const version = recipients.some(info => info[0] !== tags.sequence) ? 2 : 0
+  const sealed = cipher === 'AES-GCM' ? withGcm(message, key, infos) : withCbc(message, key, infos, version)
   const kind = cipher === 'AES-GCM' ? 'authEnveloped-data' : 'enveloped-data'
   const own = [
     'MIME-Version: 1.0',
@@ -86,8 +87,10 @@ function readCertificate(pem: string): Holder | null {
   try {
     const certificate = new X509Certificate(pem)
     const key = certificate.publicKey
-    const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
-    const isRsa = key.asymmetricKeyType === 'rsa' && modulusLength >= modulusBitsMin
+    const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = key.asymmetricKeyDetails ?? {}
+    // With an exponent of 1 nothing is hidden, and what an even one hides nobody finds.
+    const hides = publicExponent > 1n && publicExponent % 2n === 1n
+    const isRsa = key.asymmetricKeyType === 'rsa' && modulusLength >= modulusBitsMin && hides
     if (!isRsa && !(key.asymmetricKeyType === 'ec' && curves.has(namedCurve))) return null
     return { certificate, key, curve: isRsa ? null : namedCurve, name: nameOf(certificate.raw) }
   } catch {
@@ -103,6 +106,17 @@ function nameOf(raw: Buffer): Buffer {
   const [serial, , issuer] = fields
   if (serial?.tag !== tags.integer || issuer?.tag !== tags.sequence) throw new RangeError('no certificate')
   return sequence(issuer.whole, serial.whole)
+}
+
+/** The key for one holder; null where the certificate cannot be used. A number that is no RSA modulus shows only here. */
+function recipientOf(pem: string, key: Buffer, oaep: boolean): Buffer | null {
+  const holder = readCertificate(pem)
+  if (holder === null) return null
+  try {
+    return holder.curve === null ? rsaRecipient(holder, key, oaep) : curveRecipient(holder, key)
+  } catch {
+    return null
+  }
 }
 
 const sha256 = sequence(oid('2.16.840.1.101.3.4.2.1'), der(tags.null))
@@ -145,11 +159,10 @@ function curveRecipient({ key: publicKey, curve, name }: Holder, key: Buffer): B
 const data = oid('1.2.840.113549.1.7.1')
 
 /** EnvelopedData (RFC 5652 6.1). */
-function withCbc(message: Buffer, key: Buffer, infos: Buffer, holders: readonly Holder[]): Buffer {
+function withCbc(message: Buffer, key: Buffer, infos: Buffer, version: number): Buffer {
   const iv = randomBuffer(16)
   const cipher = createCipheriv('aes-256-cbc', key, iv)
   const content = der(0x80, cipher.update(message), cipher.final())
-  const version = holders.some(({ curve }) => curve !== null) ? 2 : 0
   const algorithm = sequence(oid('2.16.840.1.101.3.4.1.42'), octets(iv))
   const enveloped = sequence(integer(version), infos, sequence(data, algorithm, content))
   return sequence(oid('1.2.840.113549.1.7.3'), der(0xa0, enveloped))

@@ -11,6 +11,7 @@ import {
   KeyObject,
   privateDecrypt,
   webcrypto,
+  X509Certificate,
 } from 'node:crypto'
 import * as x509 from '@peculiar/x509'
 import * as asn1 from 'asn1js'
@@ -37,7 +38,7 @@ const curve = (namedCurve: string) => ({ name: 'ECDSA', namedCurve, hash: 'SHA-2
 async function holder(name: string, algorithm: ReturnType<typeof rsa> | ReturnType<typeof curve>): Promise<Holder> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   const certificate = await x509.X509CertificateGenerator.createSelfSigned(
-    { name: `CN=${name}`, keys, signingAlgorithm: algorithm, serialNumber: '0badcafe' },
+    { name: name === '' ? '' : `CN=${name}`, keys, signingAlgorithm: algorithm, serialNumber: '0badcafe' },
     webcrypto as never,
   )
   return { pem: certificate.toString('pem'), key: KeyObject.from(keys.privateKey) }
@@ -53,6 +54,19 @@ beforeAll(async () => {
   const [plain, large, p256, p384, p521, small] = made as [Holder, Holder, Holder, Holder, Holder, Holder]
   holders = { plain, large, p256, p384, p521, small }
 })
+
+/** The certificate with other bytes at the end of its RSA modulus, or in its exponent. */
+function changed({ pem }: Holder, change: (raw: Buffer, modulusEnd: number) => void): string {
+  const { raw, publicKey } = new X509Certificate(pem)
+  const bytes = Buffer.from(raw)
+  const modulus = Buffer.from(publicKey.export({ format: 'jwk' }).n ?? '', 'base64url')
+  change(bytes, bytes.indexOf(modulus) + modulus.length)
+  return `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+}
+
+const evenModulus = () => changed(holders.plain, (raw, end) => raw.writeUInt8(raw.readUInt8(end - 1) & 0xfe, end - 1))
+/** What stands behind the modulus is 02 03 01 00 01. */
+const exponentOfOne = () => changed(holders.plain, (raw, end) => raw.fill(0, end + 2, end + 4))
 
 /** Children of a constructed element; bytes of a primitive one. */
 const inside = (block: asn1.BaseBlock): asn1.BaseBlock[] =>
@@ -171,6 +185,8 @@ test('certificates are looked at when they are set, told of, and take the place 
     'no certificate',
     '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
     holders.small.pem,
+    evenModulus(),
+    exponentOfOne(),
   ]) {
     const answer = await user.call('PUT', '', { smimeCerts: [holders.plain.pem, bad] })
     expect(answer).toMatchObject({ status: 400, body: { code: 'InputValidationError' } })
@@ -198,9 +214,18 @@ test('certificates are looked at when they are set, told of, and take the place 
 
 test('a certificate that cannot be used is passed over, and none encrypts nothing', () => {
   const message = Buffer.from(raw)
-  const certificates = ['nonsense', holders.small.pem, holders.p384.pem]
+  const certificates = ['nonsense', holders.small.pem, evenModulus(), exponentOfOne(), holders.p384.pem]
   const sealed = encryptSmime(message, { certificates })
   expect(opened(sealed?.toString() ?? '', holders.p384).text).toBe(raw)
   expect(encryptSmime(message, { certificates: ['nonsense', holders.small.pem] })).toBeNull()
   expect(inspectCertificate(holders.small.pem)).toBeNull()
+})
+
+test('a certificate that names nobody is one, too', async () => {
+  const { pem, key } = await holder('', rsa(2048))
+  const user = await account(service, 'nobody', { smimeCerts: [pem], encryptMessages: true })
+  const { body } = await service.call('GET', `/users/${user.id}`)
+  expect(body.smimeCertInfo).toMatchObject([{ subject: '', serial: '0badcafe' }])
+  const id = await user.put('INBOX', { raw })
+  expect(opened(await source(user, 'INBOX', id), { pem, key }).text).toBe(raw)
 })

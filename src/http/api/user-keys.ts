@@ -3,7 +3,6 @@
 // They exclude each other (api-semantics 10.6): one call gives one kind, and what is set takes the place of the other.
 
 import { invalid } from '#lib/fault.ts'
-import { inspectCertificate } from '#mail/smime.ts'
 import type { Reads } from '#store/reads.ts'
 import type { User } from '#store/users.ts'
 
@@ -18,7 +17,7 @@ interface KeyInput {
  * @throws Fault InputValidationError
  */
 export async function checkKey(
-  reads: Pick<Reads, 'inspectKey'>,
+  reads: Pick<Reads, 'inspectKey' | 'encrypt'>,
   input: KeyInput,
   signal: AbortSignal,
 ): Promise<(user: Pick<User, 'options'>) => void> {
@@ -26,7 +25,9 @@ export async function checkKey(
   if (smimeCerts.length > 0 && pubKey) throw invalid('smimeCerts', 'must not be given together with pubKey')
   for (const [at, pem] of smimeCerts.entries()) {
     const reason = 'must be a certificate in PEM of an RSA key from 2048 bits or a key on P-256, P-384 or P-521'
-    if (inspectCertificate(pem) === null) throw invalid(`smimeCerts,${at}`, reason)
+    const keys = { smime: { certificates: [pem] } }
+    const tried = await reads.encrypt({ message: Buffer.from('tried'), keys }, { signal })
+    if (tried === null) throw invalid(`smimeCerts,${at}`, reason)
   }
   if (smimeCerts.length > 0) {
     return user => {

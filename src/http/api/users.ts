@@ -51,7 +51,7 @@ export interface UserDeps {
   readonly tasks: TaskStarter
   readonly welcome: Pick<Welcome, 'prepare'>
   /** Filtered lists look at every account, on a thread. */
-  readonly reads: Pick<Reads, 'listUsers' | 'countUsers' | 'inspectKey'>
+  readonly reads: Pick<Reads, 'listUsers' | 'countUsers' | 'inspectKey' | 'encrypt'>
   readonly authLog: AuthLog
   readonly fresh: FreshDeps
   /** Lets the token that made a change live on although all others of its account end. */
