@@ -156,7 +156,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (mailboxAt(turn.state, { path }) !== undefined) return 'existing'
     const specialUse = row.specialUse === null ? null : text(row.specialUse)
     const taken = specialUse !== null && mailboxAt(turn.state, { specialUse }) !== undefined
-    const retention = Math.min(Math.max(whole(row.retention), 0), limits.user.retentionMsMax)
+    const retention = Math.min(Math.max(duration(row.retention), 0), limits.user.retentionMsMax)
     const mailbox = { ...newMailbox(turn, path, taken ? null : specialUse), id: text(row.id), retention }
     mailbox.subscribed = truth(row.subscribed)
     mailbox.hidden = truth(row.hidden)
@@ -200,13 +200,15 @@ function whole(value: unknown): number {
   return number
 }
 
-/** The years for which the API has a form (RFC 3339). */
-const lastMoment = Date.UTC(10_000, 0) - 1
-
 function moment(value: unknown): number {
   const ms = whole(value)
-  if (ms < 0 || ms > lastMoment) throw new Malformed()
+  if (ms < limits.date.msMin || ms > limits.date.msMax) throw new Malformed()
   return ms
+}
+
+/** A duration, which the API takes with a fraction. */
+function duration(value: unknown): number {
+  return whole(typeof value === 'number' ? Math.round(value) : value)
 }
 
 function orNull(value: unknown): number | null {
@@ -242,7 +244,7 @@ type Forms<T> = Readonly<Record<keyof T, (value: unknown) => boolean>>
 
 const queryForms: Forms<FilterQuery> = {
   ...{ from: isText, to: isText, subject: isText, listId: isText, text: isText },
-  ...{ ha: isFlag, size: Number.isSafeInteger },
+  ...{ ha: isFlag, size: Number.isFinite },
 }
 
 const actionForms: Forms<FilterAction> = {
@@ -253,6 +255,7 @@ const actionForms: Forms<FilterAction> = {
 const optionForms: Forms<UserOptions> = {
   ...{ language: isText, mtaRelay: isText, pubKey: isText, smimeCipher: isText, smimeKeyTransport: isText },
   ...{ targets: isTexts, fromWhitelist: isTexts, disabledScopes: isTexts, smimeCerts: isTexts, enabled2fa: isTexts },
+  subscriptions: isTexts,
   ...{ retention: isCount, spamLevel: isCount, rules: isCount, lastPwnedCheck: isCount, lastLogin: isCount },
   ...{ uploadSentMessages: isFlag, encryptMessages: isFlag, encryptForwarded: isFlag, require2faEnabled: isFlag },
   ...{ requirePasswordChange: isFlag, autoreply: isFlag, passwordPwned: isFlag },

@@ -123,15 +123,14 @@ export function bool(about: About<boolean> = {}): TUnsafe<boolean> {
 
 const isoDate = /^[+-]?\d{4,6}-\d\d(-\d\d)?([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i
 const mailDate = /^([a-z]{3},\s*)?\d{1,2}[\s-][a-z]{3}[\s-]\d{4}(\s+\d\d:\d\d(:\d\d)?)?(\s+([+-]\d{4}|[a-z]{1,5}))?$/i
-/** The years 0 to 9999: others cannot be written as RFC 3339 has it, which is what clients read. */
-const dateMsMin = Date.UTC(2000, 0) - 2000 * 365.2425 * limits.time.day
-const dateMsMax = Date.UTC(10_000, 0) - 1
 
 /** A moment as ISO 8601, RFC 5322 or epoch milliseconds; milliseconds since 1970 inside. */
 export function date(about: About<number> = {}): TUnsafe<number> {
   const read: Read = (value, path, problems) => {
     const ms = dateMs(value)
-    return ms >= dateMsMin && ms <= dateMsMax ? ms : problems.add(path, 'must be a valid date', about.label)
+    return ms >= limits.date.msMin && ms <= limits.date.msMax
+      ? ms
+      : problems.add(path, 'must be a valid date', about.label)
   }
   return field({ type: 'string', format: 'date-time' }, read, about)
 }

@@ -565,6 +565,9 @@ export const limits = {
   mailbox: {
     /** A mailbox with more messages is emptied in pieces of so many before it is deleted. */
     pieceMessages: 5000,
+    /** Names an account stays subscribed to without such a mailbox, and characters of them all; the oldest are let go. */
+    subscriptionsMax: 200,
+    subscriptionsLengthMax: 32 * kib,
   },
   /** Messages for new users. */
   welcome: {
@@ -888,4 +891,9 @@ export const limits = {
     srsMs: 30 * day,
   },
   time: { second, minute, hour, day },
+  /** Moments of the years 0 to 9999: others cannot be written as RFC 3339 has it, which is what clients read. */
+  date: {
+    msMin: Date.UTC(2000, 0) - 2000 * 365.2425 * day,
+    msMax: Date.UTC(10_000, 0) - 1,
+  },
 } as const

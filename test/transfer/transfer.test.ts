@@ -155,6 +155,18 @@ describe('an export', () => {
     expect((await to.call('GET', '/filters')).status).toBe(200)
   })
 
+  test('brings what the API takes at its edges: fractions, and moments before 1970', async () => {
+    const id = await from.user('edges', { retention: 86_400_000.5 })
+    await from.call('POST', `/users/${id}/filters`, { query: { size: 1.5 }, action: { seen: true } })
+    await from.call('PUT', `/users/${id}/autoreply`, { status: true, start: '0000-01-01', subject: 'Edge' })
+    const { body } = await imported(await exported(`?users=${id}`))
+    expect(body.result).toMatchObject({ failed: 0, imported: body.result.entries })
+    const { results } = (await to.call('GET', `/users/${id}/mailboxes`)).body
+    expect(results[0]).toMatchObject({ path: 'INBOX', retention: 86_400_001 })
+    const reply = (await to.call('GET', `/users/${id}/autoreply`)).body
+    expect(reply).toMatchObject({ subject: 'Edge', start: '0000-01-01T00:00:00.000Z' })
+  })
+
   test('may be limited to accounts and to tags', async () => {
     await from.user('stays')
     const all = (await exported()).length
