@@ -47,7 +47,8 @@ function fill(own) {
     throw new Error('the folder is not private')
   }
   const mark = path.join(own, 'whole')
-  if (read(mark)?.toString() !== stampOf(own)) {
+  const stamp = stampOf(own)
+  if (stamp === '' || read(mark)?.toString() !== stamp) {
     for (const [name, hash] of Object.entries(hashes)) {
       if (hashOf(path.join(own, name)) !== hash) write(path.join(own, name), part(name))
     }

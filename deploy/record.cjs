@@ -45,6 +45,7 @@ function serve() {
 async function answered() {
   const file = path.join(dataDir, 'run.json')
   for (;;) {
+    if (process.exitCode) throw new Error('the recorded service does not start')
     if (fs.existsSync(file)) {
       const { host, port } = JSON.parse(fs.readFileSync(file, 'utf8')).listeners.api
       const token = fs.readFileSync(path.join(dataDir, 'root-token'), 'utf8').trim()

@@ -157,6 +157,9 @@ describe('the executable', () => {
     for (const name of ['main.cache', 'main.cjs', 'query.cjs']) {
       expect(readFileSync(join(folder, name)).equals(whole.get(name) ?? Buffer.of())).toBe(true)
     }
+    truncateSync(join(folder, 'whole'), 0)
+    rmSync(join(folder, 'main.cjs'))
+    expect((await ended(start(['--version']))).code).toBe(0)
   })
 
   test('stops when it is told to, and starts again with what it had', async () => {
