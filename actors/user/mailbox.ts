@@ -6,10 +6,12 @@
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
 import { pathProblem } from '#mail/path.ts'
 import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
 import { taskInsert } from '#store/task-writes.ts'
-import { mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/writes.ts'
+import { encodeUser } from '#store/users.ts'
+import { mailboxDelete, mailboxInsert, mailboxUpdate, userUpdate } from '#store/writes.ts'
 import { newMailbox } from './account.ts'
 import { expungeAll } from './message.ts'
 import { dropFiltersTo } from './rules.ts'
@@ -40,7 +42,7 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
     }
     const mailbox = newMailbox(turn, input.path, input.specialUse ?? null)
     const { hidden, retention, encrypt, subscribed } = input
-    Object.assign(mailbox, { hidden, retention, encrypt, subscribed })
+    Object.assign(mailbox, { hidden, retention, encrypt, subscribed: takeName(turn, input.path) || subscribed })
     turn.write(mailboxInsert, encodeMailbox(mailbox))
     state.mailboxes.set(mailbox.num, mailbox)
     turn.emit('mailbox.created', { user: user.id, mailbox: mailbox.id, path: mailbox.path })
@@ -77,10 +79,16 @@ export const updateMailbox: UserCommand<MailboxChange, void> = {
   },
 }
 
+export interface MailboxDeletion {
+  readonly id: string
+  /** The account stays subscribed to the name, if it was (RFC 9051 6.3.7). */
+  readonly staysSubscribed?: boolean
+}
+
 /** Deletes a folder with its messages. INBOX and folders of special use stay. */
-export const deleteMailbox: UserCommand<{ id: string }, void> = {
+export const deleteMailbox: UserCommand<MailboxDeletion, void> = {
   name: 'mailbox.delete',
-  async run(turn, { id }) {
+  async run(turn, { id, staysSubscribed = false }) {
     const user = requireUser(turn)
     const mailbox = requireMailbox(turn, id)
     if (!isDeletable(mailbox)) {
@@ -88,12 +96,22 @@ export const deleteMailbox: UserCommand<{ id: string }, void> = {
     }
     await expungeAll(turn, mailbox)
     await dropFiltersTo(turn, id)
-    const { num, path, uidValidity } = mailbox
+    const { num, path, uidValidity, subscribed } = mailbox
+    if (staysSubscribed && subscribed) setNames(turn, [...namesOf(turn), path])
     turn.state.mailboxes.delete(num)
     const modseq = nextModseq(turn)
     turn.write(mailboxDelete, { num, id, user: turn.state.num, path, uidValidity, modseq, at: turn.now })
     turn.emit('mailbox.deleted', { user: user.id, mailbox: id, path })
     turn.notify({ kind: 'mailbox', what: 'deleted', mailbox: num, id, path, modseq })
+  },
+}
+
+/** Ends the subscription to a name that has no folder. */
+export const unsubscribeName: UserCommand<{ path: string }, void> = {
+  name: 'mailbox.unsubscribe',
+  run(turn, { path }) {
+    requireUser(turn)
+    takeName(turn, path)
   },
 }
 
@@ -132,11 +150,38 @@ function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
   for (const { one, to } of moves) {
     const previous = one.path
     one.path = to
+    if (takeName(turn, to)) one.subscribed = true
     one.modseq = nextModseq(turn)
     turn.write(mailboxUpdate, encodeMailbox(one))
     turn.emit('mailbox.renamed', { user: state.id, mailbox: one.id, previous, current: to })
     told(turn, one, 'renamed')
   }
+}
+
+/** Names the account is subscribed to without such a folder. */
+function namesOf(turn: UserTurn): readonly string[] {
+  return requireUser(turn).options.subscriptions ?? []
+}
+
+/** A folder comes to have the name: whether the account was subscribed to it. */
+function takeName(turn: UserTurn, path: string): boolean {
+  const names = namesOf(turn)
+  if (!names.includes(path)) return false
+  setNames(
+    turn,
+    names.filter(name => name !== path),
+  )
+  return true
+}
+
+function setNames(turn: UserTurn, names: readonly string[]): void {
+  const { subscriptionsMax, subscriptionsLengthMax } = limits.mailbox
+  const kept = names.slice(-subscriptionsMax)
+  let length = kept.reduce((sum, name) => sum + name.length, 0)
+  while (length > subscriptionsLengthMax) length -= kept.shift()?.length ?? 0
+  const user = requireUser(turn)
+  user.options = { ...user.options, subscriptions: kept }
+  turn.write(userUpdate, encodeUser(user), 1000)
 }
 
 function told(turn: UserTurn, mailbox: Mailbox, what: 'created' | 'renamed' | 'changed'): void {

@@ -13,6 +13,8 @@ export interface UserOptions {
   language?: string
   /** Milliseconds; 0 or absent: kept for ever. */
   retention?: number
+  /** Paths a mail program is subscribed to although the folder was deleted, the oldest first. */
+  subscriptions?: string[]
   /** Forwarding targets, as given. */
   targets?: string[]
   mtaRelay?: string

@@ -1,6 +1,7 @@
 // Folders over the wire: LIST in all its forms, STATUS, CREATE, DELETE, RENAME, SUBSCRIBE, QUOTA.
 
 import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
 import { append, Client, mail } from './client.ts'
 
@@ -111,6 +112,91 @@ describe('LIST', () => {
     expect(names(await client.ok('LSUB "" a*'))).toEqual(['a/b', 'a/b/c'])
     expect(await client.ok('LSUB "" a%')).toEqual(['* LSUB (\\Noselect) "/" "a"'])
     expect(names(await client.ok('LSUB "" INBOX'))).toEqual([])
+  })
+})
+
+describe('a subscription outlives its folder', () => {
+  beforeEach(async () => {
+    for (const name of ['a', 'a/b', 'p/q']) await client.ok(`CREATE ${name}`)
+    for (const name of ['a/b', 'p/q']) await client.ok(`SUBSCRIBE ${name}`)
+    for (const name of ['a/b', 'p/q']) await client.ok(`DELETE ${name}`)
+  })
+
+  test('and is listed as of nothing that exists', async () => {
+    expect(await client.ok('LSUB "" a/*')).toEqual(['* LSUB (\\NonExistent \\Noselect) "/" "a/b"'])
+    expect(await client.ok('LSUB "" p%')).toEqual(['* LSUB (\\Noselect) "/" "p"'])
+    expect(await client.ok('LIST (SUBSCRIBED) "" a/*')).toEqual(['* LIST (\\NonExistent \\Subscribed) "/" "a/b"'])
+    expect(await client.ok('LIST (SUBSCRIBED SPECIAL-USE) "" a/*')).toEqual([])
+    expect(await client.ok('LIST (SUBSCRIBED) "" a/* RETURN (STATUS (MESSAGES))')).toHaveLength(1)
+    expect(await client.ok('LIST "" a/* RETURN (SUBSCRIBED)')).toEqual([])
+    const info = '("CHILDINFO" ("SUBSCRIBED"))'
+    expect(await client.ok('LIST (SUBSCRIBED RECURSIVEMATCH) "" (a p)')).toEqual([
+      `* LIST (\\HasNoChildren) "/" "a" ${info}`,
+      `* LIST (\\NonExistent) "/" "p" ${info}`,
+    ])
+    expect(names(await client.ok('LIST "" (a* p*)'))).toEqual(['a'])
+    expect(await client.ask('SELECT a/b')).toMatchObject({ status: 'NO' })
+  })
+
+  test('until it is taken away', async () => {
+    await client.ok('SUBSCRIBE a/b')
+    await client.ok('UNSUBSCRIBE a/b')
+    expect(names(await client.ok('LSUB "" *'))).not.toContain('a/b')
+    expect(await client.ask('SUBSCRIBE a/b')).toMatchObject({ status: 'NO' })
+    expect(names(await client.ok('LSUB "" *'))).toContain('p/q')
+  })
+
+  test('and is there when a folder gets the name again, made or renamed', async () => {
+    await client.ok('CREATE a/b')
+    await client.ok('RENAME a p/q')
+    const expected = [
+      '* LIST (\\HasNoChildren \\Subscribed) "/" "p/q/b"',
+      '* LIST (\\HasChildren \\Subscribed) "/" "p/q"',
+    ]
+    expect([...(await client.ok('LIST (SUBSCRIBED) "" p/*'))].sort()).toEqual(expected.sort())
+    await client.ok('UNSUBSCRIBE p/q')
+    expect(names(await client.ok('LSUB "" p/*'))).toEqual(['p/q/b'])
+  })
+
+  test('also of a name with folders below, which it is told with', async () => {
+    await client.ok('CREATE a/b/c')
+    expect(await client.ok('LIST "" a/% RETURN (SUBSCRIBED)')).toEqual([
+      '* LIST (\\NonExistent \\HasChildren \\Subscribed) "/" "a/b"',
+    ])
+    expect(await client.ok('LIST (SUBSCRIBED) "" a/%')).toEqual([
+      '* LIST (\\NonExistent \\HasChildren \\Subscribed) "/" "a/b"',
+    ])
+  })
+
+  test('nobody who was not subscribed is, and the API tells of folders only', async () => {
+    await client.ok('DELETE a')
+    expect(names(await client.ok('LSUB "" *'))).not.toContain('a')
+    const { id } = (await service.call('GET', `/users/resolve/box${number}`)).body
+    const paths = async () =>
+      (await service.call('GET', `/users/${id}/mailboxes`)).body.results.map((one: { path: string }) => one.path)
+    expect(await paths()).not.toContain('a/b')
+    const made = await service.call('POST', `/users/${id}/mailboxes`, { path: 'by api' })
+    expect(names(await client.ok('LSUB "" by*'))).toEqual(['by api'])
+    // Whoever deletes over the API could not take the subscription away.
+    await service.call('DELETE', `/users/${id}/mailboxes/${made.body.id}`)
+    expect(names(await client.ok('LSUB "" by*'))).toEqual([])
+  })
+
+  test('as long as they are not too many', async () => {
+    const { subscriptionsMax, subscriptionsLengthMax } = limits.mailbox
+    for (let at = 0; at < subscriptionsMax; at++) {
+      for (const command of ['CREATE', 'SUBSCRIBE', 'DELETE']) await client.ok(`${command} many${at}`)
+    }
+    const many = names(await client.ok('LSUB "" *'))
+    expect(many).not.toContain('a/b')
+    expect(many.filter(name => name?.startsWith('many'))).toHaveLength(subscriptionsMax)
+    for (let at = 0; at < subscriptionsLengthMax / 4000; at++) {
+      const long = `long${at}/${`${'y'.repeat(399)}/`.repeat(9)}y`
+      for (const command of ['CREATE', 'SUBSCRIBE', 'DELETE']) await client.ok(`${command} ${long}`)
+    }
+    const left = names(await client.ok('LSUB "" *'))
+    expect(left.join('').length).toBeLessThanOrEqual(subscriptionsLengthMax + 100)
+    expect(left.some(name => name?.startsWith('long'))).toBe(true)
   })
 })
 

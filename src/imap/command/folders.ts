@@ -4,7 +4,7 @@
 // when the change is on disk, never before.
 
 import { wantsEncryption } from '#actors/encryption.ts'
-import { createMailbox, deleteMailbox, updateMailbox } from '#actors/user/mailbox.ts'
+import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from '#actors/user/mailbox.ts'
 import { moveMessages, type UidRanges } from '#actors/user/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -16,6 +16,7 @@ import { findUser } from '#store/users.ts'
 import { command, loggedIn, nothing } from '../command.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
+import { leftNames } from './list.ts'
 
 /** Special uses a client may give a folder (RFC 6154 2); `\All` and `\Flagged` would be views, which this store has not. */
 const specialUses = new Map(
@@ -74,7 +75,7 @@ const remove = command({
   async run(session, path) {
     const mailbox = await session.mailbox(path)
     if (session.view?.num === mailbox.num) session.unselect()
-    await session.user.door.run(deleteMailbox, { id: mailbox.id })
+    await session.user.door.run(deleteMailbox, { id: mailbox.id, staysSubscribed: true })
     return undefined
   },
 })
@@ -127,7 +128,11 @@ const subscribe = command({
   name: 'SUBSCRIBE',
   states: loggedIn,
   parse: oneMailbox,
-  run: (session, path) => subscription(session, path, true),
+  async run(session, path) {
+    // RFC 9051 6.3.7: what is subscribed to already stays so, there or not; what is not there cannot be subscribed to anew.
+    if ((await leftNames(session, await session.folders())).has(path)) return undefined
+    return subscription(session, path, true)
+  },
 })
 
 const unsubscribe = command({
@@ -135,9 +140,11 @@ const unsubscribe = command({
   states: loggedIn,
   parse: oneMailbox,
   async run(session, path) {
-    // What is not there is not subscribed to: programs delete a folder first and unsubscribe then.
-    const there = (await session.folders()).some(folder => folder.path === path)
-    return there ? subscription(session, path, false) : undefined
+    const folders = await session.folders()
+    if (folders.some(folder => folder.path === path)) return subscription(session, path, false)
+    // Programs delete a folder first and unsubscribe then.
+    if ((await leftNames(session, folders)).has(path)) await session.user.door.run(unsubscribeName, { path })
+    return undefined
   },
 })
 

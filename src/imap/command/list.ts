@@ -6,6 +6,7 @@
 import { limits } from '#lib/limits.ts'
 import { deletedIn } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
+import { findUser } from '#store/users.ts'
 import { command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
 import { breathe } from '../slice.ts'
@@ -40,6 +41,9 @@ const statusItems = new Set([
   'APPENDLIMIT',
 ])
 
+/** Of a name without a folder. Programs that know no more than the old form look for \Noselect (RFC 5258 3). */
+const gone = '\\NonExistent \\Noselect'
+
 const list = command({
   name: 'LIST',
   states: loggedIn,
@@ -69,12 +73,14 @@ const lsub = command({
   },
   async run(session, { reference, pattern }) {
     const match = matcher(reference, [pattern])
-    const subscribed = (await session.folders()).filter(folder => folder.subscribed)
+    const folders = await session.folders()
+    const left = await leftNames(session, folders)
+    const subscribed = [...folders.filter(folder => folder.subscribed).map(folder => folder.path), ...left]
     const names = new Map<string, string>()
-    for (const { path } of subscribed) if (await match(path)) names.set(path, '')
+    for (const path of subscribed) if (await match(path)) names.set(path, left.has(path) ? gone : '')
     // RFC 3501 6.3.9: with `%` a parent of something subscribed shows up as \Noselect.
     if (pattern.includes('%')) {
-      for (const { path } of subscribed) {
+      for (const path of subscribed) {
         for (const parent of parentsOf(path)) {
           if (!names.has(parent) && (await match(parent))) names.set(parent, '\\Noselect')
         }
@@ -172,7 +178,10 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
   const asked = criteria.filter(option => selection.has(option))
   const chosen = (folder: Mailbox) =>
     (!selection.has('SUBSCRIBED') || folder.subscribed) && (!selection.has('SPECIAL-USE') || folder.specialUse !== null)
-  const tree = new Tree(folders, chosen)
+  const wantsNames = selection.has('SUBSCRIBED') || input.returns.has('SUBSCRIBED')
+  const left = wantsNames ? await leftNames(session, folders) : new Set<string>()
+  const leftChosen = selection.has('SUBSCRIBED') && !selection.has('SPECIAL-USE') ? left : new Set<string>()
+  const tree = new Tree(folders, chosen, leftChosen)
   const recursive = selection.has('RECURSIVEMATCH')
   const info = ` ("CHILDINFO" (${asked.map(option => `"${option}"`).join(' ')}))`
   countsChanges(session, input.status)
@@ -184,13 +193,24 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
     if (input.returns.has('STATUS')) session.out.line(statusLine(session, folder, input.status))
     await session.out.room()
   }
-  // Programs that know no more than the old form look for \Noselect only, which \NonExistent implies (RFC 5258 3).
-  const missing = input.plain ? '\\NonExistent \\Noselect' : '\\NonExistent'
-  for (const path of tree.missing) {
+  // RFC 9051 6.3.9: what is subscribed to is listed whether it is there or not.
+  for (const path of new Set([...leftChosen, ...tree.missing])) {
     const below = recursive && tree.chosenBelow.has(path)
-    if ((asked.length > 0 && !below) || !(await match(path))) continue
-    session.out.line(`* LIST (${missing} \\HasChildren) "/" ${session.mailboxName(path)}${below ? info : ''}`)
+    const wanted = asked.length === 0 || below || leftChosen.has(path)
+    if (!wanted || !(await match(path))) continue
+    const attributes = [input.plain ? gone : '\\NonExistent']
+    if (tree.parents.has(path)) attributes.push('\\HasChildren')
+    if (left.has(path)) attributes.push('\\Subscribed')
+    session.out.line(`* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(path)}${below ? info : ''}`)
   }
+}
+
+/** Names the account is subscribed to although there is no such folder. */
+export async function leftNames(session: Session, folders: readonly Mailbox[]): Promise<ReadonlySet<string>> {
+  const { door, id } = session.user
+  const names = new Set((await findUser(door.read, id))?.options.subscriptions)
+  for (const { path } of folders) names.delete(path)
+  return names
 }
 
 /** The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2). */
@@ -270,17 +290,28 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
 /** Which names have others below them, and which are only there because of those. */
 class Tree {
   readonly parents = new Set<string>()
-  readonly missing: string[] = []
+  readonly missing = new Set<string>()
   /** Those above folders that are asked for. */
   readonly chosenBelow = new Set<string>()
 
-  constructor(folders: readonly Mailbox[], chosen: (folder: Mailbox) => boolean = () => false) {
+  /** @param left names that are asked for without a folder */
+  constructor(
+    folders: readonly Mailbox[],
+    chosen: (folder: Mailbox) => boolean = () => false,
+    left: Iterable<string> = [],
+  ) {
     const there = new Set(folders.map(folder => folder.path))
     for (const folder of folders) {
       for (const parent of parentsOf(folder.path)) {
-        if (!there.has(parent) && !this.parents.has(parent)) this.missing.push(parent)
+        if (!there.has(parent)) this.missing.add(parent)
         this.parents.add(parent)
         if (chosen(folder)) this.chosenBelow.add(parent)
+      }
+    }
+    for (const path of left) {
+      for (const parent of parentsOf(path)) {
+        if (!there.has(parent)) this.missing.add(parent)
+        this.chosenBelow.add(parent)
       }
     }
   }
