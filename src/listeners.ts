@@ -88,7 +88,10 @@ async function listenApi(
 ) {
   const { config, log, metrics, access } = core
   const { host, port, cors, secure } = config.api
-  const identify = async (token: string | null) => callerOf(await access.identify(token))
+  const identify = (token: string | null) => {
+    const caller = access.identify(token)
+    return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
+  }
   const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
   return secure ? listenHttps(core, own, exchange, closers) : listenHttp(exchange, { host, port })
 }

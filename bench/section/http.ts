@@ -1,6 +1,7 @@
 // HTTP: an authenticated read of the size of GET /health against a bare uWebSockets.js answer of the same size.
 //
-// The bare server is measured right before and right after the service, and the better of the two counts as the bound.
+// Both are measured twice in turns, the bare server before and after the service, and the better of each counts: others
+// use these machines too.
 
 import { cpuSeconds, loadNote, runLoad, startChild } from '../child.ts'
 import type { LoadResult } from '../load/job.ts'
@@ -28,12 +29,17 @@ export async function httpSection(plan: Plan): Promise<Row[]> {
     for (const { what, path, wanted } of reads) {
       const length = await answerLength(target, path, headers)
       const before = await measureBare(plan, length)
-      await service.loopDelay()
-      const used = cpuSeconds(service.pid)
-      const result = await runLoad(read(target, path, headers, plan.ms))
-      const cost = microseconds(cpuSeconds(service.pid) - used, result)
-      const delay = await service.loopDelay()
+      const measure = async () => {
+        await service.loopDelay()
+        const used = cpuSeconds(service.pid)
+        const result = await runLoad(read(target, path, headers, plan.ms))
+        const cost = microseconds(cpuSeconds(service.pid) - used, result)
+        return { result, cost, delay: await service.loopDelay() }
+      }
+      const first = await measure()
       const after = await measureBare(plan, length)
+      const second = await measure()
+      const { result, cost, delay } = first.result.rate > second.result.rate ? first : second
       rows.push({
         what: `${what}, ${length} bytes`,
         figure: result.rate,

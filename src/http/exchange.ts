@@ -20,7 +20,7 @@ import type { Endpoint } from './endpoint.ts'
 import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './form.ts'
 import { Parameters } from './parameters.ts'
 import { type Route, Router } from './router.ts'
-import type { Tally } from './tally.ts'
+import type { RouteTally, Tally } from './tally.ts'
 import { Problems } from './validate.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
 
@@ -46,6 +46,7 @@ export interface Target {
   readonly userIndex: number
   readonly addsSuccess: boolean
   readonly check: ReplyCheck | null
+  readonly tally: RouteTally
 }
 
 /** The texts of these are repeated as `message` (api-semantics 1.6). */
@@ -71,6 +72,7 @@ export class Exchange {
         userIndex: names.indexOf('user'),
         addsSuccess: !('success' in endpoint.reply),
         check: options.strict === true ? replyCheck(endpoint) : null,
+        tally: options.tally.of(endpoint.method, endpoint.path),
       })
     }
   }
@@ -154,7 +156,7 @@ export class Exchange {
   async #proceed(call: Call, target: Target, values: readonly string[]): Promise<void> {
     try {
       const { endpoint } = target
-      call.start(endpoint, this.#held)
+      call.start(endpoint, this.#held, target.tally)
       const query = call.wire.query === '' ? null : parseQuery(call.wire.query)
       const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, query)
       call.caller = caller instanceof Promise ? await caller : caller
@@ -277,7 +279,7 @@ export class Exchange {
     }
     call.done = true
     call.dropBody()
-    this.#options.tally.count(call.method, call.route, status, monotonic() - call.started)
+    this.#count(call, status)
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
     try {
       await call.wire.pipe(head + cors, withFirst(first, chunks), length, this.#stopping)
@@ -313,7 +315,12 @@ export class Exchange {
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
     const tooMuch = call.dropBody()
     call.wire.send(head + cors, body, close || tooMuch || this.#stopping)
-    this.#options.tally.count(call.method, call.route, status, monotonic() - call.started)
+    this.#count(call, status)
+  }
+
+  #count(call: Call, status: number): void {
+    const tally = call.tally ?? this.#options.tally.of(call.method, call.route)
+    tally.count(status, monotonic() - call.started)
   }
 }
 

@@ -1,40 +1,51 @@
 // Counts requests for the metrics, by method, route template and status (wire-details 1).
 //
-// Labels come from closed sets only: the route is the template, never the path, and unknown methods are one. The
-// counters' children are kept, which makes counting a map look-up.
+// Labels come from closed sets only: the route is the template, never the path, and unknown methods are one. What was
+// looked up once is kept, so that counting is looking up a number.
 
 import type { Metrics } from '#lib/metrics.ts'
 
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 
-interface Child {
-  readonly requests: { inc(): void }
-  readonly seconds: { observe(seconds: number): void }
+/** The counts of one method of one route. */
+export interface RouteTally {
+  /** One answered request that took `ms`. */
+  count(status: number, ms: number): void
 }
 
 export class Tally {
   readonly #metrics: Pick<Metrics, 'apiRequests' | 'apiSeconds'>
-  readonly #children = new Map<string, Child>()
+  readonly #routes = new Map<string, RouteTally>()
 
   constructor(metrics: Pick<Metrics, 'apiRequests' | 'apiSeconds'>) {
     this.#metrics = metrics
   }
 
-  /** One answered request that took `ms`. */
-  count(method: string, route: string, status: number, ms: number): void {
-    const key = `${method} ${route} ${status}`
-    const child = this.#children.get(key) ?? this.#child(key, method, route, status)
-    child.requests.inc()
-    child.seconds.observe(ms / 1000)
+  of(given: string, route: string): RouteTally {
+    const method = methods.has(given) ? given : 'other'
+    const key = `${method} ${route}`
+    let tally = this.#routes.get(key)
+    if (tally === undefined) {
+      tally = this.#make(method, route)
+      this.#routes.set(key, tally)
+    }
+    return tally
   }
 
-  #child(key: string, method: string, route: string, status: number): Child {
-    const known = methods.has(method)
-    const child = {
-      requests: this.#metrics.apiRequests.labels(known ? method : 'other', route, String(status)),
-      seconds: this.#metrics.apiSeconds.labels(route),
+  #make(method: string, route: string): RouteTally {
+    const { apiRequests, apiSeconds } = this.#metrics
+    const byStatus = new Map<number, { inc(): void }>()
+    const seconds = apiSeconds.labels(route)
+    return {
+      count(status, ms) {
+        let requests = byStatus.get(status)
+        if (requests === undefined) {
+          requests = apiRequests.labels(method, route, String(status))
+          byStatus.set(status, requests)
+        }
+        requests.inc()
+        seconds.observe(ms / 1000)
+      },
     }
-    if (known) this.#children.set(key, child)
-    return child
   }
 }

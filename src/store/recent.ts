@@ -19,8 +19,24 @@ export class Recent<Value> {
     this.#commits = commits
   }
 
+  /** The value of `key` where it is known, at once. */
+  peek(key: string): Value | undefined {
+    return this.#current().get(key)
+  }
+
   /** The value of `key`, loaded where it is not known. */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
+    const known = this.#current()
+    const at = this.#at
+    const found = known.get(key)
+    if (found !== undefined || known.has(key)) return found as Value
+    const value = await load()
+    // Read while something was committed: it may be half of before and half of after.
+    if (this.#commits() === at) known.set(key, value)
+    return value
+  }
+
+  #current(): Map<string, Value> {
     const at = this.#commits()
     const time = monotonic()
     if (at !== this.#at || time - this.#since > limits.recent.maxAgeMs || this.#known.size > limits.recent.entriesMax) {
@@ -28,12 +44,6 @@ export class Recent<Value> {
       this.#at = at
       this.#since = time
     }
-    const known = this.#known
-    const found = known.get(key)
-    if (found !== undefined || known.has(key)) return found as Value
-    const value = await load()
-    // Read while something was committed: it may be half of before and half of after.
-    if (this.#commits() === at) known.set(key, value)
-    return value
+    return this.#known
   }
 }
