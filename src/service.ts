@@ -4,7 +4,7 @@
 // put together. `openService` is the whole service of one configuration. `startTeal` is the library entry: a whole service
 // inside somebody's test run, on free ports and a temporary directory, that leaves nothing behind when closed.
 
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,16 +25,16 @@ import { startRelay } from '#jobs/relay.ts'
 import { Tasks } from '#jobs/tasks.ts'
 import { remembered, startWebhooks } from '#jobs/webhooks.ts'
 import { now } from '#lib/clock.ts'
+import { putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
 import { version } from '#lib/own.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { checkBodies } from '#store/bodies-check.ts'
-import { checkStore } from '#store/check.ts'
 import type { Hold } from '#store/hold.ts'
 import { waitingFigures } from '#store/outbound.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/place.ts'
 import { findToken } from '#store/tokens.ts'
+import { verifyStore } from '#store/verify.ts'
 import { type Listeners, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
 
@@ -86,7 +86,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
       config,
       core,
       listeners,
-      check: () => checkAll(core),
+      check: () => verifyStore(core.read, config.dataDir, true),
       close: () => closers.run(),
     }
   } catch (error) {
@@ -200,13 +200,6 @@ function startJobs(core: Core, closers: Closers): Tasks {
   return tasks
 }
 
-async function checkAll(core: Core): Promise<string[]> {
-  const found = checkStore(core.read)
-  for await (const problem of checkBodies(core.read, core.config.dataDir, { hashes: true, strays: false }))
-    found.push(problem)
-  return found
-}
-
 export interface Teal extends Service {
   /** A token of role root. */
   readonly rootToken: string
@@ -278,9 +271,7 @@ async function provideRootToken(core: Core): Promise<void> {
     if (known !== undefined) return
   }
   const { token } = await core.access.provision('first root token', 'root')
-  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 })
-  chmodSync(`${file}.new`, 0o600)
-  renameSync(`${file}.new`, file)
+  putFile(file, `${token}\n`, 0o600)
   core.log.info({ file }, 'made a root token')
 }
 

@@ -10,11 +10,10 @@ import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/backup.ts'
-import { checkBodies } from '#store/bodies-check.ts'
-import { checkStore } from '#store/check.ts'
 import { databaseFile, lockFile, runFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
 import { lock } from '#store/sqlite.ts'
+import { verifyStore } from '#store/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'
 
@@ -90,9 +89,7 @@ async function verify(options: Options & { backup?: string; quick?: boolean }): 
 async function problems(file: string, folder: string, hashes: boolean): Promise<string[]> {
   const read = Reader.open(file)
   try {
-    const found = checkStore(read)
-    for await (const one of checkBodies(read, folder, { hashes, strays: false })) found.push(one)
-    return found
+    return await verifyStore(read, folder, hashes)
   } finally {
     read.close()
   }

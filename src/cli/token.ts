@@ -3,11 +3,11 @@
 //
 // A token is shown once, when it is made: only its digest is stored.
 
-import { mkdirSync } from 'node:fs'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { makeFolder } from '#lib/lasting.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { databaseFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
@@ -85,7 +85,7 @@ async function create(options: CreateOptions): Promise<void> {
     expires: null,
     dies: null,
   }
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(config.dataDir)
   if (user !== null) {
     const found = await reading(config.dataDir, read => findUser(read, user))
     if (found === undefined) throw new Fault('UserNotFound')

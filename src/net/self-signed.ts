@@ -5,10 +5,11 @@
 // the host name, localhost and the loopback addresses.
 
 import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { now } from '#lib/clock.ts'
 import { randomBuffer } from '#lib/id.ts'
+import { makeFolder, putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import type { KeyPair } from './tls.ts'
 
@@ -32,9 +33,9 @@ export async function selfSigned(dataDir: string, hostname: string): Promise<Key
   const known = readPair(files, hostname)
   if (known !== undefined) return known
   const pair = await makePair(hostname)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  writeWhole(files.key, pair.key, 0o600)
-  writeWhole(files.cert, pair.cert, 0o644)
+  makeFolder(folder)
+  putFile(files.key, pair.key, 0o600)
+  putFile(files.cert, pair.cert, 0o644)
   return pair
 }
 
@@ -55,12 +56,6 @@ function fits(pair: KeyPair, hostname: string): boolean {
     if (error instanceof Error) return false
     throw error
   }
-}
-
-function writeWhole(file: string, text: string, mode: number): void {
-  rmSync(`${file}.new`, { force: true })
-  writeFileSync(`${file}.new`, text, { mode, flag: 'wx' })
-  renameSync(`${file}.new`, file)
 }
 
 /** Makes a key and its certificate; the libraries for it are loaded only here, since most starts need none. */

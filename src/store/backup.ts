@@ -7,11 +7,12 @@
 
 import { createHash } from 'node:crypto'
 import { closeSync, createReadStream, existsSync, fdatasyncSync, openSync } from 'node:fs'
-import { chmod, copyFile, cp, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { halt, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { makeFolder, putFile } from '#lib/lasting.ts'
 import { version } from '#lib/own.ts'
 import { BodyFiles, fileName } from './bodies-files.ts'
 import { databaseFile, rootTokenFile } from './place.ts'
@@ -53,7 +54,7 @@ export async function takeBackup(
   say: Progress,
   gently = false,
 ): Promise<BackupResult> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const foreign =
     (await readdir(folder)).length > 0 && !existsSync(noteFile(folder)) && !existsSync(join(folder, 'blobs'))
   if (foreign) throw new Fault('BackupInvalid', { text: `${folder} is not empty and holds no backup` })
@@ -82,9 +83,11 @@ export async function takeBackup(
       }
       await copyKeys(dataDir, folder)
       await files.sync()
+      // The names that the note speaks of come before it.
+      await syncFile(folder)
       const sha256 = await hashOf(path)
       const note: BackupNote = { version, created: at.toISOString(), database, sha256, files: names.size }
-      await putInPlace(noteFile(folder), `${JSON.stringify(note, null, 2)}\n`)
+      putFile(noteFile(folder), `${JSON.stringify(note, null, 2)}\n`, 0o600)
       const removed = await files.prune(names)
       if (before !== undefined && before.database !== database) await rm(join(folder, before.database), { force: true })
       return { ...note, added: files.added, removed }
@@ -108,7 +111,7 @@ export async function restoreBackup(folder: string, dataDir: string, say: Progre
       text: 'The database of the backup was changed or damaged: its checksum is wrong',
     })
   }
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(dataDir)
   await copyKeys(folder, dataDir)
   const names = namedFiles(from)
   const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
@@ -284,18 +287,18 @@ class Files {
 
 async function copyKeys(from: string, to: string): Promise<void> {
   const keys = join(from, 'keys')
-  if (existsSync(keys)) await cp(keys, join(to, 'keys'), { recursive: true, mode: 0 })
+  if (existsSync(keys)) {
+    makeFolder(join(to, 'keys'))
+    // One with a dot was not finished.
+    const names = (await readdir(keys)).filter(name => !name.includes('.'))
+    for (const name of names) await copySecret(join(keys, name), join(to, 'keys', name))
+  }
   const token = rootTokenFile(from)
-  if (!existsSync(token)) return
-  await copyFile(token, rootTokenFile(to))
-  await chmod(rootTokenFile(to), 0o600)
+  if (existsSync(token)) await copySecret(token, rootTokenFile(to))
 }
 
-async function putInPlace(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 })
-  await syncFile(`${path}.new`)
-  await rename(`${path}.new`, path)
-  await syncFile(dirname(path))
+async function copySecret(from: string, to: string): Promise<void> {
+  putFile(to, await readFile(from, 'utf8'), 0o600)
 }
 
 async function syncFile(path: string): Promise<void> {

@@ -7,22 +7,11 @@
 // publishes and removes.
 
 import { hash } from 'node:crypto'
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newId } from '#lib/id.ts'
+import { syncPath } from '#lib/lasting.ts'
 
 /** Hexadecimal digits of a file's name that tell one packing of the same value from another. */
 const formDigits = 8
@@ -44,12 +33,13 @@ const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', '
 export class BodyFiles {
   readonly #blobs: string
   readonly #scratch: string
-  /** Folders with names that are not synced yet. */
-  readonly #unsynced = new Set<string>()
+  /** Folders with names that are not synced yet; at first those that an earlier process may have left so. */
+  readonly #unsynced: Set<string>
 
   constructor(dataDir: string) {
     this.#blobs = join(dataDir, 'blobs')
     this.#scratch = join(dataDir, 'tmp')
+    this.#unsynced = new Set([dataDir, this.#blobs])
   }
 
   /** Makes the folders. */
@@ -122,14 +112,5 @@ export class BodyFiles {
       const names = await readdir(join(this.#blobs, folder))
       yield names.filter(name => /^[0-9a-f]{70}$/.test(name)).map(name => folder + name)
     }
-  }
-}
-
-function syncPath(path: string): void {
-  const fd = openSync(path, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
   }
 }

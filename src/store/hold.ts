@@ -1,9 +1,10 @@
 // Taking hold of a data directory, the first thing a process does with one: nobody else has it, it can be written to, and
 // the thread that writes is on its way. Needs little of the program, so that it can be done before the rest is read.
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
+import { makeFolder } from '#lib/lasting.ts'
 import { databaseFile, lockFile } from './place.ts'
 import { lock } from './sqlite.ts'
 import { startWriterThread, type WriterThread } from './writer-thread.ts'
@@ -23,7 +24,7 @@ export function takeHold(dataDir: string): Hold {
 
 function openDataDir(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolder(dataDir)
     const probe = join(dataDir, `.probe-${process.pid}`)
     writeFileSync(probe, '')
     rmSync(probe)

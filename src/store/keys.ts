@@ -2,10 +2,11 @@
 // alone. What they protect (sealed seeds, rewritten senders) cannot be read or checked without them, so they belong into
 // every backup and are never made anew while a file is there.
 
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { randomHex } from '#lib/id.ts'
+import { makeFolder, syncPath } from '#lib/lasting.ts'
 import { keyFile } from './place.ts'
 
 /**
@@ -34,7 +35,7 @@ function read(file: string): string | undefined {
 
 /** Written aside and linked: the file is whole or not there, and whoever comes second takes the first one's key. */
 function make(file: string): string {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   const aside = `${file}.${randomHex(8)}`
   try {
     writeFileSync(aside, `${randomHex(32)}\n`, { mode: 0o600, flush: true })
@@ -45,5 +46,7 @@ function make(file: string): string {
   } finally {
     rmSync(aside, { force: true })
   }
+  // Before anything is sealed with it.
+  syncPath(dirname(file))
   return readFileSync(file, 'utf8').trim()
 }

@@ -1,6 +1,6 @@
 // Backups of a store that is served, and what is refused as one.
 
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -17,7 +17,15 @@ const quiet = () => {}
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 test('a backup taken while mail comes in is one moment of the store, and is restored as that', async () => {
-  await service.user('backed')
+  const id = await service.user('backed')
+  // What counts against a quota and keeps bodies without being mail in a folder.
+  const sendTime = new Date(Date.now() + 3_600_000).toISOString()
+  const letter = { to: [{ address: 'b@example.net' }], subject: 'Later', text: 'later', sendTime }
+  const sent = (await service.call('POST', `/users/${id}/submit`, letter)).body.message
+  expect(sent.queueId).toMatch(/./)
+  await service.call('POST', `/users/${id}/storage`, { filename: 'a.txt', content: 'text' })
+  const gone = await service.call('DELETE', `/users/${id}/mailboxes/${sent.mailbox}/messages/${sent.id}`)
+  expect(gone.body).toMatchObject({ success: true })
   const lmtp = await openLmtp(service.at('lmtp'))
   let going = true
   const coming = (async () => {
@@ -66,4 +74,12 @@ test('what is no backup is refused', async () => {
   writeFileSync(join(foreign, 'backup.json'), '{"database":"../../etc/passwd"}')
   await expect(backupDatabase(foreign)).rejects.toEqual(refused)
   expect(readdirSync(foreign).sort()).toEqual(['backup.json', 'thesis.txt'])
+})
+
+test('every part of the store that has rules has them checked', () => {
+  const store = join(import.meta.dirname, '../../src/store')
+  const parts = readdirSync(store).filter(name => /^checkParts\.push\(/m.test(readFileSync(join(store, name), 'utf8')))
+  const checked = readFileSync(join(store, 'verify.ts'), 'utf8')
+  expect(parts.length).toBeGreaterThan(0)
+  for (const name of parts) expect(checked).toContain(`'./${name}'`)
 })

@@ -1,0 +1,30 @@
+// Everything that is wrong with a store: the rules of all of its parts, and what is stored of bodies. What the service
+// looks through at the end of every test, and `teal verify`.
+//
+// A part of the store adds its rules when it is loaded (check.ts): here all of them are, whoever asks.
+
+import { checkBodies } from './bodies-check.ts'
+import { checkStore } from './check.ts'
+import type { Reader } from './reader.ts'
+import './acme.ts'
+import './archive.ts'
+import './audits.ts'
+import './certificates.ts'
+import './credentials.ts'
+import './dkim.ts'
+import './domains.ts'
+import './files.ts'
+import './outbound.ts'
+import './register.ts'
+import './rules.ts'
+import './search-index.ts'
+import './tasks.ts'
+import './transfer.ts'
+import './webhooks.ts'
+
+/** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
+export async function verifyStore(read: Reader, dataDir: string, hashes: boolean): Promise<string[]> {
+  const found = checkStore(read)
+  for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+  return found
+}
