@@ -35,10 +35,10 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
     const { state } = turn
     if (mailboxAt(state, { path: input.path }) !== undefined) throw new Fault('MailboxExistsError')
     if (state.mailboxes.size >= turn.settings.get('const:max:mailboxes')) {
-      throw new Fault('DisallowedMailboxMethod', { text: 'Mailbox creation failed with code DisallowedMailboxMethod' })
+      throw new Fault('DisallowedMailboxMethod', { text: 'There are as many mailboxes as there may be' })
     }
     if (input.specialUse && mailboxAt(state, { specialUse: input.specialUse }) !== undefined) {
-      throw new Fault('MailboxExistsError')
+      throw new Fault('MailboxExistsError', { text: 'A mailbox with this special use already exists' })
     }
     const mailbox = newMailbox(turn, input.path, input.specialUse ?? null)
     const { hidden, retention, encrypt, subscribed } = input
@@ -92,7 +92,7 @@ export const deleteMailbox: UserCommand<MailboxDeletion, void> = {
     const user = requireUser(turn)
     const mailbox = requireMailbox(turn, id)
     if (!isDeletable(mailbox)) {
-      throw new Fault('DisallowedMailboxMethod', { text: 'Mailbox deletion failed with code DisallowedMailboxMethod' })
+      throw new Fault('DisallowedMailboxMethod', { text: reasonToStay(mailbox) })
     }
     await expungeAll(turn, mailbox)
     await dropFiltersTo(turn, id)
@@ -120,6 +120,11 @@ export function isDeletable({ path, specialUse, hidden }: Mailbox): boolean {
   return path !== 'INBOX' && specialUse === null && !hidden
 }
 
+function reasonToStay({ path, hidden }: Mailbox): string {
+  if (path === 'INBOX') return 'INBOX cannot be deleted'
+  return hidden ? 'A hidden mailbox cannot be deleted' : 'A mailbox with a special use cannot be deleted'
+}
+
 /** Kind of the task that dates the messages of a folder anew. */
 export const retentionTask = 'mailbox.retention'
 
@@ -132,19 +137,19 @@ function restamp(turn: UserTurn, mailbox: Mailbox, retention: number): void {
 }
 
 function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
-  const refused = new Fault('DisallowedMailboxMethod', {
-    text: 'Mailbox update failed with code DisallowedMailboxMethod',
-  })
-  if (mailbox.path === 'INBOX' || mailbox.hidden || path.startsWith(`${mailbox.path}/`)) throw refused
+  const refused = (text: string) => new Fault('DisallowedMailboxMethod', { text })
+  if (mailbox.path === 'INBOX') throw refused('INBOX cannot be renamed')
+  if (mailbox.hidden) throw refused('A hidden mailbox cannot be renamed')
+  if (path.startsWith(`${mailbox.path}/`)) throw refused('A mailbox cannot be moved below itself')
   const { state } = turn
   const below = [...state.mailboxes.values()].filter(one => one.path.startsWith(`${mailbox.path}/`))
   const moves = [mailbox, ...below].map(one => ({ one, to: path + one.path.slice(mailbox.path.length) }))
   const moving = new Set(moves.map(move => move.one))
   for (const { to } of moves) {
-    if (pathProblem(to) !== undefined) throw refused
+    if (pathProblem(to) !== undefined) throw refused('The name of a mailbox would be too long or too deep')
     const there = mailboxAt(state, { path: to })
     if (there !== undefined && !moving.has(there)) {
-      throw new Fault('MailboxExistsError', { text: 'Mailbox update failed with code MailboxExistsError' })
+      throw new Fault('MailboxExistsError')
     }
   }
   for (const { one, to } of moves) {

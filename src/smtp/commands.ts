@@ -43,6 +43,12 @@ const commands: readonly Command[] = [
   { name: 'RSET', run: rset },
   { name: 'NOOP', run: session => session.reply(250, '2.0.0', 'OK') },
   { name: 'VRFY', run: session => session.reply(252, '2.1.5', 'Send mail to find out') },
+  {
+    name: 'EXPN',
+    run: () => {
+      throw new Fault('CommandNotOffered')
+    },
+  },
   { name: 'HELP', run: session => session.reply(214, '2.0.0', 'See RFC 5321') },
   { name: 'QUIT', run: quit },
   {
@@ -101,7 +107,7 @@ async function mail(session: Session, argument: string): Promise<void> {
   for (const [name, value] of parameters) {
     const wish = takesNotices(setting) ? messageNotice(name, value) : undefined
     if (wish !== undefined) notice = { ...notice, ...wish }
-    else if (name === 'SIZE' && /^\d{1,15}$/.test(value)) declaredBytes = Number(value)
+    else if (name === 'SIZE') declaredBytes = sizeOf(value)
     else if (name === 'BODY' && /^(7BIT|8BITMIME)$/i.test(value)) continue
     else if (name === 'SMTPUTF8' && value === '') utf8 = true
     else if (name === 'AUTH' && value !== '' && setting.authenticate !== undefined) continue
@@ -114,6 +120,12 @@ async function mail(session: Session, argument: string): Promise<void> {
   await setting.drop.sender?.(address, session)
   session.transaction = { from: address, utf8, notice, recipients: [], arrival: undefined }
   session.reply(250, '2.1.0', 'OK')
+}
+
+/** RFC 1870 3: up to 20 digits. */
+function sizeOf(value: string): number {
+  if (!/^\d{1,20}$/.test(value)) throw new Fault('InputValidationError', { text: 'SIZE wants a number of bytes' })
+  return Number(value)
 }
 
 async function recipient(session: Session, argument: string): Promise<void> {

@@ -78,7 +78,10 @@ describe('mailboxes', () => {
       new Array(6).fill('Race').map(path => call('POST', `/users/${id}/mailboxes`, { path })),
     )
     expect(made.map(one => one.status).sort()).toEqual([200, 400, 400, 400, 400, 400])
-    expect(made.find(one => one.status === 400)?.body.code).toBe('MailboxExistsError')
+    expect(made.find(one => one.status === 400)?.body).toEqual({
+      error: 'Mailbox creation failed with code MailboxExistsError',
+      code: 'MailboxExistsError',
+    })
   })
 
   test('move with what is below them, and tell each', async () => {
@@ -88,7 +91,11 @@ describe('mailboxes', () => {
     await make(id, 'taken/b/c')
     await make(id, 'ab')
     const path = `/users/${id}/mailboxes/${top}`
-    expect((await refusal('PUT', path, { path: 'taken' })).slice(0, 2)).toEqual([400, 'MailboxExistsError'])
+    expect(await refusal('PUT', path, { path: 'taken' })).toEqual([
+      400,
+      'MailboxExistsError',
+      'Mailbox update failed with code MailboxExistsError',
+    ])
     expect((await refusal('PUT', path, { path: 'a/inside' })).slice(0, 2)).toEqual([400, 'DisallowedMailboxMethod'])
     expect((await refusal('PUT', path, { path: new Array(127).fill('d').join('/') })).slice(0, 2)).toEqual([
       400,

@@ -39,6 +39,14 @@ describe('LIST', () => {
     expect(names(await client.ok(`LIST ${pattern}`)).sort()).toEqual([...expected].sort())
   })
 
+  test.each(['"" &', '"" "&bad"', '"" a&*', '& *', '"" {1+}\r\n\x01', '(SUBSCRIBED) "" &'])(
+    'what no name is like matches none: %s',
+    async pattern => {
+      expect(await client.ok(`LIST ${pattern}`)).toEqual([])
+      if (!pattern.startsWith('(')) expect(await client.ok(`LSUB ${pattern}`)).toEqual([])
+    },
+  )
+
   test('an empty pattern asks for the delimiter', async () => {
     expect(await client.ok('LIST "" ""')).toEqual(['* LIST (\\Noselect) "/" ""'])
   })
@@ -243,6 +251,18 @@ test.each([
   ['SELECT "&bad"', 'CANNOT'],
 ])('%s: NO [%s]', async (command, code) => {
   expect(await client.ask(command)).toMatchObject({ status: 'NO', text: expect.stringContaining(`[${code}]`) })
+})
+
+test.each([
+  ['DELETE INBOX', 'INBOX cannot be deleted'],
+  ['DELETE Trash', 'A mailbox with a special use cannot be deleted'],
+  ['CREATE Trash', 'A mailbox with this name already exists'],
+  ['RENAME Junk Trash', 'A mailbox with this name already exists'],
+  ['RENAME Junk Junk/below', 'A mailbox cannot be moved below itself'],
+  ['CREATE "a//b"', 'This cannot be the name of a mailbox'],
+])('%s: is refused with a sentence', async (command, sentence) => {
+  const { text } = await client.ask(command)
+  expect(text.replace(/^\[[^\]]+\] /, '')).toBe(sentence)
 })
 
 test('a folder with a special use, and its id', async () => {

@@ -121,3 +121,11 @@ test('TooManyMessages in one APPEND', async () => {
   expect(await client.ok('STATUS Trash (MESSAGES)')).toEqual(['* STATUS "Trash" (MESSAGES 0)'])
   client.close()
 })
+
+test('what a person reads is a sentence, never a name of ours', () => {
+  for (const [code, { text }] of Object.entries(faultForms)) {
+    expect([code, text]).toEqual([code, expect.stringMatching(/^[A-Z][^\r\n]+[a-z0-9)]$/)])
+    for (const name of Object.keys(faultForms)) if (/[a-z][A-Z]/.test(name)) expect(text).not.toContain(name)
+    expect(text).not.toMatch(/failed with code/)
+  }
+})

@@ -21,6 +21,7 @@ const before: Partial<Record<FaultCode, SmtpService>> = {
 
 test.each<[code: FaultCode, ...lines: string[]]>([
   ['BadCommand', 'XYZZY'],
+  ['CommandNotOffered', 'EXPN list'],
   ['BadSequence', one],
   ['InputValidationError', 'EHLO'],
   ['LineTooLong', `NOOP ${'x'.repeat(5000)}`],

@@ -232,7 +232,10 @@ describe('order and form', () => {
     ['MAIL FROM:<a>', /^501 5\.1\.3 /],
     ['MAIL FROM:<@x.test:>', /^501 5\.1\.3 /],
     [`MAIL FROM:<${'a'.repeat(600)}@b.test>`, /^501 5\.1\.3 /],
-    ['MAIL FROM:<a@b.test> SIZE=x', /^555 5\.5\.4 /],
+    ['MAIL FROM:<a@b.test> SIZE=x', /^501 5\.5\.4 /],
+    ['MAIL FROM:<a@b.test> SIZE', /^501 5\.5\.4 /],
+    ['MAIL FROM:<a@b.test> SIZE=99999999999999999999', /^552 5\.3\.4 /],
+    ['MAIL FROM:<a@b.test> SIZE=999999999999999999999', /^501 5\.5\.4 /],
     ['MAIL FROM:<a@b.test> BODY=BINARYMIME', /^555 5\.5\.4 /],
     ['MAIL FROM:<a@b.test> RET=FULL', /^555 5\.5\.4 /],
     ['MAIL FROM:<a@b.test> AUTH=<>', /^555 5\.5\.4 /],
@@ -240,7 +243,7 @@ describe('order and form', () => {
     ['MAIL FROM:<a@b.test> =', /^501 5\.5\.4 /],
     ['RSETT', /^500 5\.5\.2 /],
     ['', /^500 5\.5\.2 /],
-    ['EXPN staff', /^500 5\.5\.2 /],
+    ['EXPN staff', /^502 5\.5\.1 /],
     ['AUTH PLAIN AHUAcA==', /^500 5\.5\.2 /],
     ['STARTTLS', /^500 5\.5\.2 /],
     ['NOOP\0', /^500 5\.5\.2 /],
@@ -280,6 +283,11 @@ describe('order and form', () => {
     }
     expect(await wire.ask('')).toMatch(/^500 5\.5\.2 The line is too long/)
     expect(await wire.ask('NOOP')).toBe('250 2.0.0 OK')
+  })
+
+  test.each(['smtp', 'lmtp', 'submission'] as const)('EXPN is known and not offered: %s', async service => {
+    const wire = await (await start(service)).greeted()
+    expect(await say(wire, 'EXPN list', 'EXPN')).toEqual(Array(2).fill('502 5.5.1 The command is not offered here'))
   })
 
   test('VRFY, HELP and NOOP tell nothing', async () => {

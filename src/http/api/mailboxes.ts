@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import type { ActorSystem, UserDoor } from '#actors/system.ts'
 import { createMailbox, deleteMailbox, isDeletable, updateMailbox } from '#actors/user/mailbox.ts'
 import { expungeMessages } from '#actors/user/message.ts'
-import { Fault, invalid } from '#lib/fault.ts'
+import { Fault, type FaultCode, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { comparePaths, isSentence, normalizePath, pathProblem } from '#mail/path.ts'
 import { findMailbox, findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
@@ -96,7 +96,10 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
       const { hidden, encryptMessages: encrypt } = input
       const retention = input.retention ?? user.options.retention ?? 0
       const mailbox = { path: input.path, hidden, retention, encrypt, subscribed: true }
-      const { id } = await system.door(input.user).run(createMailbox, mailbox, signal)
+      const { id } = await system
+        .door(input.user)
+        .run(createMailbox, mailbox, signal)
+        .catch(coded('Mailbox creation failed', 'UserNotFound'))
       return { id }
     },
   })
@@ -144,7 +147,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
         throw new Fault('NothingChanged')
       }
       const change = { id: input.mailbox, path: to, retention, subscribed, hidden, encrypt }
-      await system.door(input.user).run(updateMailbox, change, signal).catch(unknownAs('Mailbox update failed'))
+      await system.door(input.user).run(updateMailbox, change, signal).catch(coded('Mailbox update failed'))
       if (retention !== undefined) tasks.kick()
       return {}
     },
@@ -161,7 +164,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     async run({ input, signal }) {
       const door = system.door(input.user)
       await emptyLarge(door, input.mailbox, signal)
-      await door.run(deleteMailbox, { id: input.mailbox }, signal).catch(unknownAs('Mailbox deletion failed'))
+      await door.run(deleteMailbox, { id: input.mailbox }, signal).catch(coded('Mailbox deletion failed'))
       return {}
     },
   })
@@ -196,15 +199,21 @@ export async function requireUser(read: Reader, id: string): Promise<User> {
   return user
 }
 
-/** An unknown account and an unknown folder are told alike here (wire-details 5). */
-function unknownAs(what: string): (error: unknown) => never {
+/** The texts that clients compare; an unknown account and an unknown folder are told alike (wire-details 5). */
+function coded(what: string, unknown: FaultCode = 'NoSuchMailbox'): (error: unknown) => never {
   return error => {
-    if (error instanceof Fault && (error.code === 'UserNotFound' || error.code === 'NoSuchMailbox')) {
-      throw new Fault('NoSuchMailbox', { text: `${what} with code NoSuchMailbox` })
-    }
-    throw error
+    if (!(error instanceof Fault)) throw error
+    const code = error.code === 'UserNotFound' ? unknown : error.code
+    if (!codedFaults.has(code)) throw error
+    throw new Fault(code, { text: `${what} with code ${code}`, cause: error })
   }
 }
+
+const codedFaults: ReadonlySet<FaultCode> = new Set([
+  'NoSuchMailbox',
+  'MailboxExistsError',
+  'DisallowedMailboxMethod',
+] as const)
 
 function shownMailbox(mailbox: Mailbox, counters: boolean, sizes: boolean) {
   const { id, path: full, specialUse, modseq, subscribed, hidden, encrypt, retention, total, unseen, size } = mailbox

@@ -65,7 +65,7 @@ const lsub = command({
   states: loggedIn,
   parse(decoder) {
     decoder.space()
-    const reference = decoder.mailbox()
+    const reference = decoder.reference()
     decoder.space()
     const pattern = decoder.listMailbox()
     decoder.end()
@@ -130,7 +130,7 @@ function parseList(decoder: Decoder): ListInput {
   // RFC 5258 3: RECURSIVEMATCH alone, or with options that say nothing about the name, makes no sense.
   if (selection.has('RECURSIVEMATCH') && criteria.every(option => !selection.has(option)))
     throw malformed('RECURSIVEMATCH needs SUBSCRIBED or SPECIAL-USE')
-  const reference = decoder.mailbox()
+  const reference = decoder.reference()
   decoder.space()
   let patterns: string[]
   if (decoder.peek() === '(') {

@@ -7,7 +7,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { decodeMailboxName } from './name.ts'
+import { decodeMailboxName, decodeMailboxPattern } from './name.ts'
 
 /** A literal as it came: its bytes, and whether it was announced as binary (RFC 3516 `~{n}`). */
 export interface Literal {
@@ -158,7 +158,12 @@ export class Decoder {
   listMailbox(): string {
     const bare = this.peek() !== '"' && !this.#atLiteral()
     const text = bare ? this.#take(listChars, 'A mailbox pattern is missing') : this.string()
-    return decodeMailboxName(text, this.#utf8)
+    return decodeMailboxPattern(text, this.#utf8)
+  }
+
+  /** The name before a pattern. */
+  reference(): string {
+    return decodeMailboxPattern(this.astring(), this.#utf8)
   }
 
   /** One flag or keyword as written. */

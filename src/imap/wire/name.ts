@@ -7,10 +7,24 @@ import { Fault } from '#lib/fault.ts'
 
 /** The path a name on the wire means. @throws Fault DisallowedMailboxMethod for what cannot be a name */
 export function decodeMailboxName(text: string, utf8: boolean): string {
-  const path = utf8 || !text.includes('&') ? text : fromUtf7(text)
-  if (path === undefined || /[\x00-\x1f\x7f\u2028\u2029]/.test(path)) {
+  const path = pathOf(text, utf8)
+  if (path === undefined) {
     throw new Fault('DisallowedMailboxMethod', { text: 'This cannot be the name of a mailbox' })
   }
+  return path
+}
+
+/** A pattern of LIST, or what stands before one: what no name is like matches none and is no mistake. */
+export function decodeMailboxPattern(text: string, utf8: boolean): string {
+  return pathOf(text, utf8) ?? matchesNothing
+}
+
+/** No name holds it. */
+const matchesNothing = '\0'
+
+function pathOf(text: string, utf8: boolean): string | undefined {
+  const path = utf8 || !text.includes('&') ? text : fromUtf7(text)
+  if (path === undefined || /[\x00-\x1f\x7f\u2028\u2029]/.test(path)) return undefined
   const first = path.slice(0, 5)
   if (first.toUpperCase() === 'INBOX' && (path.length === 5 || path[5] === '/')) return `INBOX${path.slice(5)}`
   return path.normalize('NFC')
