@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ContainerWriter, kinds, readContainer } from '#lib/container.ts'
 import { startTeal, type Teal } from '#service'
 import { eventually } from '../api/mail.ts'
+import { Client } from '../imap/client.ts'
 import { accessTo, type Body, useTeal } from '../running.ts'
 
 const from = useTeal()
@@ -78,6 +79,9 @@ describe('an export', () => {
     const reply = { status: true, subject: 'Away', text: 'I am away' }
     expect((await from.call('PUT', `/users/${user}/autoreply`, reply)).body.success).toBe(true)
     await from.call('POST', `/users/${user}/asps`, { description: 'phone', scopes: ['imap'] })
+    const client = await Client.login(from.at('imap'), 'mover')
+    for (const command of ['CREATE', 'SUBSCRIBE', 'DELETE']) await client.ok(`${command} left`)
+    client.close()
     bytes = await exported()
     expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0x09, 0x06, 0x82]))
   })
@@ -108,6 +112,9 @@ describe('an export', () => {
     expect(reply).toMatchObject({ status: true, subject: 'Away', text: 'I am away' })
     const { body: asps } = await to.call('GET', `/users/${user}/asps`)
     expect(asps.results).toMatchObject([{ description: 'phone', scopes: ['imap'] }])
+    const client = await Client.login(to.at('imap'), 'mover')
+    expect(await client.ok('LSUB "" left')).toEqual(['* LSUB (\\NonExistent \\Noselect) "/" "left"'])
+    client.close()
   })
 
   test('taken in again changes nothing', async () => {
