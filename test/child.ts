@@ -54,7 +54,10 @@ export async function startChild(dataDir: string, more: Record<string, string> =
       output += chunk
     })
   }
-  for (let waited = 0; !existsSync(runFile(dataDir)); waited++) {
+  // One that was killed leaves its file behind.
+  const isUp = () =>
+    existsSync(runFile(dataDir)) && JSON.parse(readFileSync(runFile(dataDir), 'utf8')).pid === child.pid
+  for (let waited = 0; !isUp(); waited++) {
     if (waited > 1000 || child.exitCode !== null) throw new Error(`the service did not start: ${output}`)
     await sleep(20)
   }
