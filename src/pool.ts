@@ -218,8 +218,8 @@ export class Pool<Tasks extends object> {
     const { signal, lane = '', deadlineMs = this.#form.deadlineMs } = options
     const asked = monotonic()
     const count = (result: Result) => {
-      this.#form.metrics?.poolTasks.inc({ pool: this.#form.name, result })
-      this.#form.metrics?.poolSeconds.observe({ pool: this.#form.name }, (monotonic() - asked) / 1000)
+      this.#form.metrics?.poolTasks.labels(this.#form.name, result).inc()
+      this.#form.metrics?.poolSeconds.labels(this.#form.name).observe((monotonic() - asked) / 1000)
     }
     const refusal = this.#refusal(lane, signal)
     if (refusal !== undefined) {

@@ -426,6 +426,8 @@ export const limits = {
   cache: {
     /** Entries; when there are more, those that would end first go first. Some 200 bytes each. */
     entriesMax: 1_000_000,
+    /** Entries kept in memory as they were read; some 150 bytes each. */
+    knownMax: 10_000,
     /** Writes that are not on their way to the disk yet; more is a busy answer. */
     pendingMax: 50_000,
     /** How long changes gather before they are written. */

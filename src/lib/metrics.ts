@@ -3,7 +3,8 @@
 // A registry belongs to a service, not to the process, so that two services in one test process do not mix. Label
 // values are from closed sets; a value a stranger chose is never a label (wire-details 1).
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, Histogram } from './meter.ts'
 
 export type Metrics = ReturnType<typeof makeMetrics>
 
@@ -79,6 +80,6 @@ function makers(registers: Registry[]) {
   const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
     new Gauge({ name: prefix + name, help, labelNames, registers })
   const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
-    new Histogram({ name: prefix + name, help, buckets, labelNames, registers })
+    new Histogram({ name: prefix + name, help, labelNames, registers }, buckets)
   return { counter, gauge, histogram }
 }

@@ -58,6 +58,8 @@ export class Cache {
   #stored: number
   #broken: unknown
   #closed = false
+  /** Numbers that were read from the disk, and what is not there: a login asks for the same few again and again. */
+  readonly #known = new Map<string, Entry | undefined>()
 
   private constructor(tables: Tables, options: CacheOptions) {
     this.#tables = tables
@@ -198,7 +200,13 @@ export class Cache {
   #read(key: string): Entry | undefined {
     const fresh = this.#dirty.get(key) ?? (this.#dirty.has(key) ? null : this.#writing.get(key))
     if (fresh !== undefined) return fresh ?? undefined
-    return this.#tables.entries.get(key)
+    const known = this.#known.get(key)
+    if (known !== undefined || this.#known.has(key)) return known
+    const entry = this.#tables.entries.get(key)
+    if (entry !== undefined && typeof entry[1] !== 'number') return entry
+    if (this.#known.size >= limits.cache.knownMax) this.#known.clear()
+    this.#known.set(key, entry)
+    return entry
   }
 
   #write(key: string, entry: Entry | null): void {
@@ -241,6 +249,7 @@ export class Cache {
         return
       }
       this.#tables.root.resetReadTxn()
+      for (const key of writing.keys()) this.#known.delete(key)
       this.#writing = new Map()
       if (this.#stored > this.#entriesMax) this.#evict(this.#stored - this.#entriesMax)
     }
