@@ -35,7 +35,11 @@ async function serve(options: ConfigOptions): Promise<void> {
   }
   // Its thread gets ready while the rest of the program is read.
   const hold = takeHold(config.dataDir)
-  const { openService } = await import('#service')
+  const { openService } = await import('#service').catch(async error => {
+    // The thread would keep the process, and so its hold of the directory.
+    await hold.thread.worker.terminate()
+    throw error
+  })
   const service = await openService(config, log, { hold })
   collectWhenQuiet()
   if (!stopping) await stopped

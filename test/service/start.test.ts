@@ -59,6 +59,25 @@ test('a data directory serves one service at a time', async () => {
   await service.close()
 })
 
+test('a program that cannot be loaded to its end says so and ends', async () => {
+  // As where a native part wants a newer system.
+  const hook = join(dir, 'hook.mjs')
+  writeFileSync(
+    hook,
+    `import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (name === 'uWebSockets.js') throw new Error('too old a system')
+      return next(name, context)
+    } })`,
+  )
+  const data = join(dir, 'data')
+  const failed = await runTeal(['serve'], childEnvironment(data, { NODE_OPTIONS: `--import ${hook}` }))
+  expect(failed.code).toBe(1)
+  expect(failed.err).toContain('too old a system')
+  const service = await startTeal({ dataDir: data })
+  await service.close()
+})
+
 test('a token is made from the command line while the service runs, and works at once', async () => {
   const service = await startTeal({ dataDir: dir })
   const env = childEnvironment(dir)
