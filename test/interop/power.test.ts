@@ -20,7 +20,7 @@ import { type Cut, dataPath, type Found, secretsOf } from './power/revive.ts'
 import { folder, good } from './programs.ts'
 
 const seed = Number(process.env.SEED ?? Math.floor(performance.timeOrigin) % 1_000_000)
-const cuts = { first: 36, firstAnswers: 8, work: 60, answers: 60, verified: 2 }
+const cuts = { first: 32, firstAnswers: 8, work: 48, answers: 48, verified: 2 }
 const losses: readonly Loss[] = ['none', 'some', 'order', 'all']
 const random = new Random(seed)
 const place = folder()
@@ -36,6 +36,7 @@ const services: Child[] = []
 let entries: Entry[] = []
 let deeds = new Deeds([])
 let sums: ReadonlyMap<string, string> = new Map()
+let uids: ReadonlyMap<string, number> = new Map()
 let secrets: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -86,6 +87,7 @@ async function record(): Promise<void> {
   expect(await service.end('SIGTERM')).toBe(0)
   load.close()
   sums = load.sums
+  uids = load.uids
 }
 
 /** The database grows only when the log is copied into it. */
@@ -234,16 +236,22 @@ function compare({ until }: Cut, found: Found): string[] {
   const messages = new Map(found.messages.map(one => [one[0], one]))
   const queue = new Map(found.queue)
   const files = new Map(found.files)
+  const sent = new Set(deeds.names('send'))
   for (const [name, sum] of [...found.messages, ...found.files]) {
-    if (sums.has(name) && sums.get(name) !== sum) faults.push(`${name} has other bytes`)
+    if (!sent.has(name) && sums.get(name) !== sum) faults.push(`${name} has other bytes`)
   }
-  if (messages.size !== found.messages.length) faults.push('a message is there twice')
+  for (const name of queue.keys()) if (!sent.has(name)) faults.push(`nobody sent ${name}`)
+  const each = [messages.size, queue.size, files.size]
+  const all = [found.messages.length, found.queue.length, found.files.length]
+  if (each.join() !== all.join()) faults.push('something is there twice')
   for (const name of deeds.names('put')) {
     const dropped = deeds.state('drop', name, until)
     const must = dropped === false ? deeds.state('put', name, until) : dropped === true ? false : undefined
     judge('message', name, must, messages.has(name))
-    const flag = messages.get(name)?.[2]
+    const [, , flag, uid] = messages.get(name) ?? []
     if (flag !== undefined) judge('flag of', name, deeds.state('flag', name, until), flag)
+    const answered = deeds.state('put', name, until) === true && uids.has(name)
+    if (uid !== undefined && answered && uid !== uids.get(name)) faults.push(`${name} has the uid ${uid}`)
   }
   for (const name of deeds.names('send')) {
     const must = deeds.state('send', name, until)

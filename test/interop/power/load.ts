@@ -18,6 +18,8 @@ export const users = ['u0', 'u1', 'u2']
 export class Load {
   /** Content by name. */
   readonly sums = new Map<string, string>()
+  /** The uids that were answered. */
+  readonly uids = new Map<string, number>()
   readonly #marker: Marker
   readonly #random: () => number
   readonly #ids = new Map<string, { user: string; inbox: string }>()
@@ -75,6 +77,7 @@ export class Load {
       let uid = 0
       await this.#deed('put', name, async () => {
         uid = (await this.call(service, 'POST', messages, message)).message.id
+        this.uids.set(name, uid)
       })
       if (at % 2 === 0) {
         await this.#deed('flag', name, () => this.call(service, 'PUT', `${messages}/${uid}`, { flagged: true }))
@@ -110,6 +113,7 @@ export class Load {
         const { status, text } = await client.ask(append('INBOX', message.toString('latin1')))
         if (status !== 'OK') throw new Error(text)
         uid = /APPENDUID \d+ (\d+)/.exec(text)?.[1] ?? ''
+        this.uids.set(name, Number(uid))
       })
       if (at % 2 === 0) {
         await this.#deed('flag', name, async () => void (await client.ok(`UID STORE ${uid} +FLAGS (\\Flagged)`)))

@@ -25,8 +25,8 @@ export interface Cut {
 export interface Found {
   /** What is wrong, as sentences. */
   readonly problems: readonly string[]
-  /** Name, hash and flag of each message. */
-  readonly messages: readonly (readonly [name: string, sum: string, flagged: boolean])[]
+  /** Name, hash, flag and uid of each message. */
+  readonly messages: readonly (readonly [name: string, sum: string, flagged: boolean, uid: number])[]
   /** Name and number of recipients of what waits to be sent. */
   readonly queue: readonly (readonly [name: string, targets: number])[]
   readonly files: readonly (readonly [name: string, sum: string])[]
@@ -94,19 +94,20 @@ async function look(teal: Teal, dataDir: string): Promise<Found> {
   const { read, bodies } = teal.core
   const bytesOf = async (body: number) => Buffer.from(await bodies.open(body, false).read())
   const nameOf = (bytes: Buffer) => /^Subject: (\w+)/m.exec(bytes.toString('latin1', 0, 4096))?.[1] ?? ''
-  const messages: [string, string, boolean][] = []
-  for (const { body, flags } of read.all<{ body: number; flags: number }>('SELECT body, flags FROM message')) {
+  const messages: [string, string, boolean, number][] = []
+  const rows = read.all<{ body: number; flags: number; uid: number }>('SELECT body, flags, uid FROM message')
+  for (const { body, flags, uid } of rows) {
     const bytes = await bytesOf(body)
-    messages.push([nameOf(bytes), sumOf(bytes), (flags & flagged) !== 0])
+    messages.push([nameOf(bytes), sumOf(bytes), (flags & flagged) !== 0, uid])
   }
   const queue: [string, number][] = []
   for (const { num, body } of read.all<{ num: number; body: number }>('SELECT num, body FROM outbound')) {
     const bytes = await bytesOf(body)
     const name = nameOf(bytes)
-    const rows = read.all('SELECT 1 FROM outbound_target WHERE message = ?', num)
+    const targets = read.all('SELECT 1 FROM outbound_target WHERE message = ?', num)
     const text = bytes.toString('latin1').split(`text of ${name}`).length - 1
     if (text !== 50 && text !== 5000) problems.push(`${name} waits to be sent with ${text} of its lines`)
-    queue.push([name, rows.length])
+    queue.push([name, targets.length])
   }
   const files: [string, string][] = []
   for (const { filename, body } of read.all<{ filename: string; body: number }>('SELECT filename, body FROM file')) {
