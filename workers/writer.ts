@@ -73,10 +73,6 @@ interface Tasks {
   readonly undo: (() => void)[]
 }
 
-/**
- * One batch. First without savepoints, each of which costs a copy of every page its unit touches; where something in it
- * breaks a rule, or can be done only once, every unit gets one.
- */
 /** The log is copied back; where the disk has no room for that it stays, and the next start does it. */
 function end(handle: Handle): void {
   try {
@@ -88,6 +84,10 @@ function end(handle: Handle): void {
   }
 }
 
+/**
+ * One batch. First without savepoints, each of which costs a copy of every page its unit touches; where something in it
+ * breaks a rule, or can be done only once, every unit gets one.
+ */
 function commit(handle: Handle, sql: Sql, stale: Map<number, number>, request: WriterRequest): WriterReply {
   const isStale = ({ lane, epoch }: WrittenUnit) => lane !== 0 && (stale.get(lane) ?? -1) >= epoch
   const bare = (unit: WrittenUnit, tasks: Tasks) => {

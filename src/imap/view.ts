@@ -8,7 +8,7 @@
 import type { Change } from '#actors/change.ts'
 import { limits } from '#lib/limits.ts'
 import { joinRanges, type Ranges } from '#mail/numbers.ts'
-import { arrivals, changesAfter, folderCounters, goneAfter, uidsAsOf } from '#store/listing.ts'
+import { arrivals, changesAfter, folderCounters, goneAfter, uidsAsOf, wentAfter } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
 import type { NumberSet } from './wire/decoder.ts'
@@ -88,7 +88,7 @@ export class View {
 
   /** Whether messages went that the client still counts. */
   get holding(): boolean {
-    return this.#expunges && goneAfter(this.#read, this.num, this.#goneModseq).some(uid => this.seqOf(uid) > 0)
+    return this.#expunges && wentAfter(this.#read, this.num, this.#goneModseq, uid => this.seqOf(uid) > 0)
   }
 
   /** Takes note of a change of the account; whether it concerns this folder. */

@@ -98,6 +98,17 @@ export function goneAfter(read: Reader, mailbox: number, modseq: number): number
     .map(row => row[0])
 }
 
+/** Whether one of the uids that went after `modseq` is such a one; stops at the first. */
+export function wentAfter(read: Reader, mailbox: number, modseq: number, isIt: (uid: number) => boolean): boolean {
+  const rows = read.iterate<{ uid: number }>(
+    'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ?',
+    mailbox,
+    modseq,
+  )
+  for (const { uid } of rows) if (isIt(uid)) return true
+  return false
+}
+
 /** The uid of the first message without `\Seen`. */
 export function firstUnseen(read: Reader, mailbox: number): number | undefined {
   return read.one<{ uid: number }>(
