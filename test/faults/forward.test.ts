@@ -43,8 +43,8 @@ test('a stored message is forwarded to further addresses, is marked, and is list
   const done = await call('POST', `/users/${id}/mailboxes/${inbox}/messages/${stored}/forward`, { addresses })
   expect(done.body).toMatchObject({ success: true, queueId: expect.stringMatching(/^[0-9a-f]{18}$/) })
   expect(done.body.forwarded).toEqual([
-    { seq: '1', type: 'mail', value: 'one@elsewhere.test' },
-    { seq: '2', type: 'mail', value: 'two@elsewhere.test' },
+    { seq: '001', type: 'mail', value: 'one@elsewhere.test' },
+    { seq: '002', type: 'mail', value: 'two@elsewhere.test' },
   ])
   const { results } = (await call('GET', `/users/${id}/outbound`)).body
   expect(results.map((one: { queueId: string }) => one.queueId)).toContain(done.body.queueId)
