@@ -34,7 +34,7 @@ interface Side {
   readonly at: Target
   readonly pid: number
   readonly user: Account
-  /** Its INBOX stays small. */
+  /** Its INBOX stays empty. */
   readonly other: Account
   /** Takes away its garbage, where it has some: what waits is what is held. */
   readonly collect?: () => Promise<void>
@@ -163,13 +163,15 @@ function rowsOf(figures: Figures, peer: Figures | undefined, sizes: Sizes, bare:
 async function appends({ at, user, other }: Side, sizes: Sizes, figures: Figures): Promise<void> {
   let serial = 0
   const next = () => message(serial++)
-  const append = (client: ImapLoad, bytes = next()) => client.run(`APPEND INBOX {${messageBytes}+}`, bytes)
+  const append = (client: ImapLoad, bytes: Buffer, folder: string) =>
+    client.run(`APPEND ${folder} {${messageBytes}+}`, bytes)
   const alone = await ImapLoad.open(at, other.name, other.password)
   // What lasts, not the first second of a process; and messages made before, since nothing else goes on meanwhile.
-  for (let count = 0; count < 4 * sizes.single; count++) await append(alone)
+  await alone.run('CREATE Appended')
+  for (let count = 0; count < 4 * sizes.single; count++) await append(alone, next(), 'Appended')
   const prepared = Array.from({ length: sizes.single }, next)
   const single = await timed(async () => {
-    for (const bytes of prepared) await append(alone, bytes)
+    for (const bytes of prepared) await append(alone, bytes, 'Appended')
   })
   alone.close()
   figures.set('APPEND of 5 KB, one by one', (sizes.single / single) * 1000)
@@ -181,7 +183,7 @@ async function appends({ at, user, other }: Side, sizes: Sizes, figures: Figures
   const together = await timed(async () => {
     await Promise.all(
       clients.map(async client => {
-        while (left-- > 0) await append(client)
+        while (left-- > 0) await append(client, next(), 'INBOX')
       }),
     )
   })
