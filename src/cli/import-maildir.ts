@@ -17,6 +17,7 @@ import {
   parseSubscriptions,
   usualUse,
 } from '#mail/maildir.ts'
+import { keyOf, nameOf, onDisk, readable } from './disk-name.ts'
 import { type ImportOptions, runImports, type Source } from './import.ts'
 import { Load, type LoadItem, type Tally } from './load.ts'
 import { MailFiles } from './maildir-file.ts'
@@ -75,13 +76,14 @@ function maildirSource(root: string, dates: string): Source {
 async function foldersOf(root: string, tally: Tally, progress: Progress): Promise<{ name: string; path: string }[]> {
   const places = [{ name: '', path: 'INBOX' }]
   const known = new Set(['cur', 'new', 'tmp'])
-  for (const entry of await readdir(root, { withFileTypes: true })) {
-    if (known.has(entry.name) || entry.isFile()) continue
-    const path = maildirFolder(entry.name)
-    if (entry.isDirectory() && path !== null) places.push({ name: entry.name, path })
+  for (const entry of await readdir(root, { withFileTypes: true, encoding: 'buffer' })) {
+    const name = nameOf(entry.name)
+    if (known.has(name) || entry.isFile()) continue
+    const path = maildirFolder(readable(name))
+    if (entry.isDirectory() && path !== null) places.push({ name, path })
     else {
       tally.skipped += 1
-      progress.note(`${join(root, entry.name)}: not a folder of this Maildir, passed over`)
+      progress.note(`${join(root, readable(name))}: not a folder of this Maildir, passed over`)
     }
   }
   return places
@@ -94,8 +96,8 @@ async function subscriptionsOf(root: string): Promise<Set<string> | null> {
 
 async function listOf(file: string): Promise<string> {
   try {
-    const { size } = await lstat(file)
-    return size > transfer.listBytesMax ? '' : await readFile(file, 'utf8')
+    const { size } = await lstat(onDisk(file))
+    return size > transfer.listBytesMax ? '' : await readFile(onDisk(file), 'utf8')
   } catch {
     return ''
   }
@@ -146,7 +148,7 @@ class FolderImport {
     const { to, user, mailbox, tally, progress } = this.#options
     const byKey = new Map<string, Named>()
     for (const name of names) {
-      const { unique } = parseMaildirName(name)
+      const unique = keyOf(parseMaildirName(name).unique)
       if (unique.length > transfer.keyLengthMax || unique === '') this.#odd(join(folder, name), 'has no proper name')
       else if (byKey.has(unique)) this.#odd(join(folder, name), 'is there twice')
       else byKey.set(unique, { file: join(folder, name), name })
@@ -167,24 +169,25 @@ class FolderImport {
 
   #odd(file: string, what: string): void {
     this.#options.tally.skipped += 1
-    this.#options.progress.note(`${file}: ${what}, passed over`)
+    this.#options.progress.note(`${readable(file)}: ${what}, passed over`)
     this.#options.progress.add(1)
   }
 
   #lost(file: string, what: string): void {
     this.#options.tally.failed += 1
-    this.#options.progress.note(`${file}: ${what}`)
+    this.#options.progress.note(`${readable(file)}: ${what}`)
     this.#options.progress.add(1)
   }
 
   /** What the name and the time of a file say of its message. */
   #described(file: string, name: string, changed: number): Omit<LoadItem, 'size' | 'content'> {
     const { unique, flags, keywords, letters, delivered } = parseMaildirName(name)
+    const key = keyOf(unique)
     const words = [...letters].flatMap(letter => this.#options.keywords.get(letter) ?? [])
     const { dates } = this.#options
     const at = dates === 'header' ? null : dates === 'file' ? changed : internalDate(changed, delivered)
     const idate = at === null ? null : Math.round(at)
-    return { key: unique, name: file, flags, keywords: [...new Set([...keywords, ...words])], idate }
+    return { key, name: readable(file), flags, keywords: [...new Set([...keywords, ...words])], idate }
   }
 }
 
@@ -192,8 +195,11 @@ class FolderImport {
 async function namesOf(folder: string): Promise<string[]> {
   const names: string[] = []
   try {
-    for await (const entry of await opendir(folder, { bufferSize: 512 })) {
-      if (!entry.name.startsWith('.')) names.push(entry.name)
+    // The types know names as text only.
+    const how = { bufferSize: 512, encoding: 'buffer' as BufferEncoding }
+    for await (const entry of await opendir(onDisk(folder), how)) {
+      const name = nameOf(entry.name as unknown as Buffer)
+      if (!name.startsWith('.')) names.push(name)
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

@@ -11,6 +11,7 @@ import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { LineEnds } from '#mail/line-end.ts'
+import { onDisk, readable } from './disk-name.ts'
 
 const { transfer, body } = limits
 
@@ -57,12 +58,12 @@ export class MailFiles {
   #readNow(file: string): MailFile | NoMail | 'large' {
     let handle: number | undefined
     try {
-      const found = lstatSync(file)
+      const found = lstatSync(onDisk(file))
       if (!found.isFile()) return { odd: 'is no regular file' }
       if (found.size === 0) return { odd: 'is empty' }
       if (found.size > body.messageBytesMax) return { lost: 'is larger than a message may be' }
       if (found.size > transfer.wholeBytesMax) return 'large'
-      handle = openSync(file, flags)
+      handle = openSync(onDisk(file), flags)
       let size = 0
       for (let count = -1; count !== 0 && size < this.#buffer.length; size += count) {
         count = readSync(handle, this.#buffer, size, this.#buffer.length - size, null)
@@ -82,8 +83,8 @@ export class MailFiles {
 /** Has the operating system fetch a file. What is wrong with it shows when it is read. */
 async function fetched(file: string): Promise<void> {
   try {
-    if (!lstatSync(file).isFile()) return
-    const handle = await open(file, flags)
+    if (!lstatSync(onDisk(file)).isFile()) return
+    const handle = await open(onDisk(file), flags)
     try {
       await handle.read(Buffer.allocUnsafe(transfer.fetchBytes), 0, transfer.fetchBytes, 0)
     } finally {
@@ -95,7 +96,7 @@ async function fetched(file: string): Promise<void> {
 /** A large message: read once for its size, and again when it is sent. */
 async function streamed(file: string): Promise<MailFile | NoMail> {
   try {
-    const handle = await open(file, flags)
+    const handle = await open(onDisk(file), flags)
     try {
       const { mtimeMs: changed } = await handle.stat()
       let size = 0
@@ -113,7 +114,7 @@ async function streamed(file: string): Promise<MailFile | NoMail> {
 }
 
 async function* again(file: string, size: number): AsyncGenerator<Buffer> {
-  const handle = await open(file, flags)
+  const handle = await open(onDisk(file), flags)
   const mending = new LineEnds()
   let sent = 0
   for await (const piece of handle.createReadStream({ highWaterMark: body.chunkBytes })) {
@@ -121,7 +122,8 @@ async function* again(file: string, size: number): AsyncGenerator<Buffer> {
     sent += mended.length
     yield mended
   }
-  if (sent !== size) throw new Fault('InputValidationError', { text: `${file} was changed while it was read` })
+  if (sent !== size)
+    throw new Fault('InputValidationError', { text: `${readable(file)} was changed while it was read` })
 }
 
 function lost(error: unknown): NoMail {
