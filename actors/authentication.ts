@@ -78,8 +78,6 @@ const services: ReadonlySet<string> = new Set(['API', 'IMAP', 'POP3', 'SMTP'])
 
 export class Authentication {
   readonly #deps: AuthenticationDeps
-  /** Labels are looked up once. */
-  readonly #counters = new Map<string, { inc(): void }>()
   /** Name -> account, nearly always the ones of a moment ago. */
   readonly #users: Recent<User | undefined>
 
@@ -364,13 +362,7 @@ export class Authentication {
 
   #count({ protocol, scope }: LoginAttempt, result: Result): void {
     const service = services.has(protocol) ? protocol : 'other'
-    const name = `${service} ${scope} ${result}`
-    let counter = this.#counters.get(name)
-    if (counter === undefined) {
-      counter = this.#deps.metrics.authAttempts.labels(service, scope, result)
-      this.#counters.set(name, counter)
-    }
-    counter.inc()
+    this.#deps.metrics.authAttempts.labels(service, scope, result).inc()
   }
 }
 

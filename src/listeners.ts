@@ -33,7 +33,11 @@ import { type OwnCertificate, openOwnCertificate } from './own-certificate.ts'
 /** Where each listener that runs is found; `acme` is that for challenges alone. */
 export type Listeners = { [Name in ListenerName | 'acme']?: { host: string; port: number } }
 
-/** Opens every listener that is enabled; the API's serves `endpoints`. `strict` is for tests: see ServiceOptions. @throws Fault PortInUse, ConfigInvalid */
+/**
+ * Opens every listener that is enabled; the API's serves `endpoints`. `strict` is for tests: see ServiceOptions.
+ *
+ * @throws Fault PortInUse, ConfigInvalid
+ */
 export async function listenAll(
   core: Core,
   endpoints: (imap: ImapServer) => readonly Endpoint[],

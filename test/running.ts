@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { ConfigPart } from '#config'
+import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
 
 export interface Running {
@@ -12,6 +13,8 @@ export interface Running {
   raw(method: string, path: string, init?: RequestInit): Promise<Response>
   /** Makes a user `name` with password `secret of <name>` and returns its id. */
   user(name: string, more?: Record<string, unknown>): Promise<string>
+  /** Waits until no text waits to be indexed. */
+  indexed(): Promise<void>
   /** Where a listener is. */
   at(listener: keyof Teal['listeners']): { host: string; port: number }
 }
@@ -68,6 +71,13 @@ export function accessTo(running: () => Teal): Running {
       expect(body).toMatchObject({ success: true })
       expect(status).toBe(200)
       return body.id
+    },
+    async indexed() {
+      for (let tries = 0; tries < 600; tries++) {
+        if (running().core.read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1') === undefined) return
+        await sleep(25)
+      }
+      throw new Error('indexing does not end')
     },
     at(listener) {
       const found = running().listeners[listener]

@@ -1,7 +1,7 @@
 // `teal dns`: the records a domain needs, ready to be copied, and whether they are there.
 //
-// It asks the resolver of this machine, or the server that is named, and changes nothing anywhere. Where a record is another one that will do as
-// well, such as a longer SPF policy, it is taken for right.
+// It asks the resolver of this machine, or the server that is named, and changes nothing anywhere. Where a record is
+// another one that will do as well, such as a longer SPF policy, it is taken for right.
 
 import { Command } from 'commander'
 import type { Config } from '#config'

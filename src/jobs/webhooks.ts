@@ -11,6 +11,7 @@ import { every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { remembered } from '#lib/remembered.ts'
 import type { Outward } from '#net/outward.ts'
 import type { Reader } from '#store/reader.ts'
 import { deliveryDelete } from '#store/webhook-writes.ts'
@@ -159,15 +160,3 @@ function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Delive
 
 /** Rows counted of one kind; a larger figure says no more. */
 const countMax = 10_000
-
-/** What `read` gives, read again after `ms` at the earliest: anybody may ask for metrics as often as they like. */
-export function remembered<T>(read: () => T, ms: number): () => T {
-  let value: T | undefined
-  let until = 0
-  return () => {
-    if (value !== undefined && now() < until) return value
-    until = now() + ms
-    value = read()
-    return value
-  }
-}

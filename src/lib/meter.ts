@@ -6,15 +6,7 @@
 
 import type { Metric, Registry } from 'prom-client'
 
-export interface Count {
-  inc(): void
-}
-
-export interface Observe {
-  observe(value: number): void
-}
-
-export interface MeterForm<Label extends string> {
+interface MeterForm<Label extends string> {
   readonly name: string
   readonly help: string
   readonly labelNames: readonly Label[]
@@ -27,11 +19,10 @@ interface Line {
   readonly labels: Readonly<Record<string, string | number>>
 }
 
-/** One child for each set of label values; a meter without labels has one from the start. */
+/** One child for each set of label values; a meter without labels shows its one even where nothing was counted. */
 abstract class Meter<Label extends string, Child> {
   readonly name: string
   readonly help: string
-  readonly aggregator = 'sum'
   abstract readonly type: string
   readonly #labelNames: readonly Label[]
   readonly #children = new Map<string, { readonly labels: Record<string, string>; readonly child: Child }>()
@@ -56,21 +47,17 @@ abstract class Meter<Label extends string, Child> {
   }
 
   /** For the registry. */
-  async get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Line[] }> {
+  async get(): Promise<{ name: string; help: string; type: string; values: Line[] }> {
     if (this.#labelNames.length === 0) this.labels()
     const values = [...this.#children.values()].flatMap(({ labels, child }) => this.lines(labels, child))
-    return { name: this.name, help: this.help, type: this.type, aggregator: this.aggregator, values }
-  }
-
-  reset(): void {
-    this.#children.clear()
+    return { name: this.name, help: this.help, type: this.type, values }
   }
 
   protected abstract make(): Child
   protected abstract lines(labels: Record<string, string>, child: Child): Line[]
 }
 
-class Counted implements Count {
+class Counted {
   value = 0
 
   inc(): void {
@@ -90,7 +77,7 @@ export class Counter<Label extends string> extends Meter<Label, Counted> {
   }
 }
 
-class Observed implements Observe {
+class Observed {
   readonly bounds: readonly number[]
   /** How many lay at or below each bound and above the one before. */
   readonly counts: number[]

@@ -96,26 +96,14 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
   })
 }
 
-/** Counters whose labels are looked up once: a session counts several times for each message. */
 function counters(service: SmtpService, metrics: Metrics | undefined): Pick<Setting, 'count' | 'countDelivery'> {
   if (metrics === undefined) return { count: () => {}, countDelivery: () => {} }
-  const commands = remembered(command => metrics.commands.labels(service, command, 'known'))
-  const deliveries = remembered(result => metrics.deliveries.labels(service, result))
   const seconds = metrics.deliverySeconds.labels(service)
   return {
-    count: command => commands(command).inc(),
+    count: command => metrics.commands.labels(service, command, 'known').inc(),
     countDelivery: (result, ms) => {
-      deliveries(result).inc()
+      metrics.deliveries.labels(service, result).inc()
       seconds.observe(ms / 1000)
     },
-  }
-}
-
-function remembered<Value>(make: (name: string) => Value): (name: string) => Value {
-  const known = new Map<string, Value>()
-  return name => {
-    const value = known.get(name) ?? make(name)
-    known.set(name, value)
-    return value
   }
 }

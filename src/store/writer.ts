@@ -2,9 +2,10 @@
 //
 // Group commit without a timer: while one batch is being synced the next one gathers, and it leaves the moment the answer
 // arrives; where none is on its way, a batch leaves when the loop has been round once (an eighth fewer commits with 16
-// senders), or at once where the one before was a single unit: somebody alone would wait for nobody. A unit is all or nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch
-// and turns the writer unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After
-// a unit of a lane failed, later units of that lane made from the same state (epoch) are refused as stale.
+// senders), or at once where the one before was a single unit: somebody alone would wait for nobody. A unit is all or
+// nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch and turns the writer
+// unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After a unit of a lane
+// failed, later units of that lane made from the same state (epoch) are refused as stale.
 
 import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'

@@ -1,22 +1,11 @@
 // Searching over HTTP, with and without the index.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { sleep } from '#lib/clock.ts'
 import { useTeal } from '../running.ts'
 import { type Account, account, mail } from './mail-world.ts'
 
 const service = useTeal()
 let user: Account
-
-/** Waits until nothing waits to be indexed. */
-async function indexed(): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    const row = service.teal.core.read.one<{ n: number }>('SELECT count(*) AS n FROM search_doc WHERE indexed = 0')
-    if (row?.n === 0) return
-    await sleep(25)
-  }
-  throw new Error('indexing does not end')
-}
 
 async function find(query: string, on = user): Promise<string[]> {
   const { status, body } = await on.call('GET', `/search?${query}&order=asc`)
@@ -53,7 +42,7 @@ describe.each([
   ['indexed', true],
 ] as const)('%s', (_name, wait) => {
   beforeAll(async () => {
-    if (wait) await indexed()
+    if (wait) await service.indexed()
   })
 
   test.each<[string, string[]]>([
@@ -148,7 +137,7 @@ test('what is marked deleted is not found, and what is gone leaves the index', a
   const box = gone.box('INBOX')
   const id = await gone.put('INBOX', mail('vanish', 'wunderkind'))
   await gone.put('INBOX', mail('vanish too', 'wunderkind'))
-  await indexed()
+  await service.indexed()
   expect(await find('q=wunderkind', gone)).toHaveLength(2)
   await gone.call('PUT', `/mailboxes/${box}/messages/${id}`, { deleted: true })
   expect(await find('q=wunderkind', gone)).toEqual(['vanish too'])
@@ -167,7 +156,7 @@ test('a message deleted before it was indexed is gone from the queue of the inde
     if (at % 2 === 0) await quick.call('DELETE', `/mailboxes/${quick.box('INBOX')}/messages/${id}`)
   }
   expect(await find('q=ephemeral&limit=50', quick)).toHaveLength(10)
-  await indexed()
+  await service.indexed()
   expect(await find('q=ephemeral&limit=50', quick)).toHaveLength(10)
 })
 

@@ -1,7 +1,6 @@
 // Messages attached to messages are found by what they say, over IMAP and HTTP, before and after they are indexed.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
 import { Client } from './client.ts'
@@ -111,15 +110,6 @@ beforeAll(async () => {
   return () => client.close()
 })
 
-async function indexed(): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    const row = service.teal.core.read.one<{ n: number }>('SELECT count(*) AS n FROM search_doc WHERE indexed = 0')
-    if (row?.n === 0) return
-    await sleep(25)
-  }
-  throw new Error('indexing does not end')
-}
-
 async function search(criteria: string): Promise<string> {
   const lines = await client.ok(`SEARCH CHARSET UTF-8 ${criteria}`)
   return (lines.find(line => line.startsWith('* SEARCH')) ?? '').split(' ').slice(2).join(' ')
@@ -136,7 +126,7 @@ describe.each([
   ['indexed', true],
 ] as const)('%s', (_name, wait) => {
   beforeAll(async () => {
-    if (wait) await indexed()
+    if (wait) await service.indexed()
   })
 
   test.each([
@@ -221,7 +211,7 @@ test('as deep as the scanner looks and as many parts as it makes are found, and 
   expect(await ask('TEXT leaf20z')).toBe('* SEARCH 2')
   expect(await ask('BODY word20z')).toBe('* SEARCH 2')
   expect(await ask('TEXT nothing-of-it')).toBe('* SEARCH')
-  await indexed()
+  await service.indexed()
   expect(await ask('TEXT floor20z')).toBe('* SEARCH 1')
   expect(await ask('TEXT nothing-of-it')).toBe('* SEARCH')
   await hostile.ok('CLOSE')

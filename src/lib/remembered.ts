@@ -1,0 +1,15 @@
+// What costs something to find out and is asked for often, found out now and then.
+
+import { now } from './clock.ts'
+
+/** What `read` gives, read again after `ms` at the earliest: anybody may ask for metrics as often as they like. */
+export function remembered<T>(read: () => T, ms: number): () => T {
+  let value: T | undefined
+  let until = 0
+  return () => {
+    if (value !== undefined && now() < until) return value
+    until = now() + ms
+    value = read()
+    return value
+  }
+}
