@@ -296,8 +296,8 @@ class Collector<State> implements Turn<State> {
   emit<Name extends EventName>(name: Name, body: Events[Name]): void {
     if (!this.#around.wanted(name)) return
     const user = 'user' in body && typeof body.user === 'string' ? body.user : null
-    const row = { num: this.sequence.next('event'), name, user, body: JSON.stringify(body), at: this.now }
-    this.write(eventInsert, row, row.body.length + 60)
+    const text = JSON.stringify(body)
+    this.write(eventInsert, [this.sequence.next('event'), name, user, text, this.now], text.length + 60)
     this.emitted = true
   }
 

@@ -22,7 +22,9 @@ const endpoints = 100
 const mostTimesQuiet = 2
 const mostOfPlain = 1.1
 /** Turns of a comparison: many, since a busy moment of the machine should meet both. */
-const turns = 24
+const turns = 36
+/** Pairs of stores that are compared. */
+const pairs = 3
 /** Turns of each where one hangs or none does. */
 const hangingTurns = 5
 /** Tenths of a second until a run is over, whatever came. */
@@ -137,50 +139,67 @@ interface Emitting {
 }
 
 /**
- * Processor time of a unit with an event row in it, against the same unit without; in short turns, the medians. A folder
- * that is renamed is the smallest unit an event rides in. One at a time is what a caller waits for; 64 at once share
- * their commits, which leaves nothing of that unit but the change of one row, so an event, which is one row too, cannot
- * be a tenth of it: that line is there to be read.
+ * Time of a unit with an event row in it, against the same unit without, and the processor time of both; the medians of
+ * short turns over several pairs of stores, since where a store came to lie is worth some percent. A folder that is renamed
+ * is the smallest unit an event rides in. One at a time is what a caller waits for; 64 at once share their commits, which
+ * leaves nothing of that unit but the change of one row, so an event, which is one row too, cannot be a tenth of it: that
+ * line is there to be read.
  */
 async function emitting(plan: Plan, { what, unit, atOnce, wanted }: Emitting): Promise<Row> {
-  // Nobody subscribes: where events are delivered none is written, where they gather each is.
-  const [without, gathering] = [await contender(atOnce, true), await contender(atOnce, false)]
-  try {
-    for (let turn = 0; turn < turns; turn++) {
-      for (const one of turn % 2 === 0 ? [without, gathering] : [gathering, without]) {
-        const before = process.cpuUsage()
-        const { done } = await repeat(unit, one.core, one.people, atOnce, { ms: (plan.ms * 2) / turns })
-        const { user, system } = process.cpuUsage(before)
-        one.costs.push((user + system) / done)
+  const [without, gathering]: [Cost[], Cost[]] = [[], []]
+  for (let pair = 0; pair < pairs; pair++) {
+    // Nobody subscribes: where events are delivered none is written, where they gather each is.
+    const [plain, full] = [await contender(atOnce, true), await contender(atOnce, false)]
+    try {
+      for (const one of [plain, full]) await measure(unit, one, atOnce, plan.ms / 4)
+      for (let turn = 0; turn < turns / pairs; turn++) {
+        for (const one of turn % 2 === 0 ? [plain, full] : [full, plain]) {
+          const cost = await measure(unit, one, atOnce, (plan.ms * 2) / turns)
+          ;(one === plain ? without : gathering).push(cost)
+        }
+      }
+    } finally {
+      for (const { core, folder } of [plain, full]) {
+        await core.close()
+        removeFolder(folder)
       }
     }
-    return {
-      what: `${what} with an event, ${atOnce} at once`,
-      figure: median(gathering.costs),
-      unit: 'µs CPU',
-      bound: { name: 'without', value: median(without.costs) },
-      ...(wanted && { wanted: { most: mostOfPlain } }),
-    }
-  } finally {
-    for (const { core, folder } of [without, gathering]) {
-      await core.close()
-      removeFolder(folder)
-    }
   }
+  const cpu = (costs: readonly Cost[]) => median(costs.map(cost => cost.cpu))
+  const time = (costs: readonly Cost[]) => median(costs.map(cost => cost.time))
+  return {
+    what: `${what} with an event, ${atOnce} at once`,
+    figure: time(gathering),
+    unit: 'µs',
+    bound: { name: 'without', value: time(without) },
+    ...(wanted && { wanted: { most: mostOfPlain } }),
+    note: `CPU ${cpu(gathering).toFixed(1)} of ${cpu(without).toFixed(1)} µs, ${(cpu(gathering) / cpu(without)).toFixed(2)}x`,
+  }
+}
+
+/** What a unit took, microseconds. */
+interface Cost {
+  readonly time: number
+  readonly cpu: number
+}
+
+async function measure(unit: Task, { core, people }: Contender, atOnce: number, ms: number): Promise<Cost> {
+  const [started, before] = [monotonic(), process.cpuUsage()]
+  const { done } = await repeat(unit, core, people, atOnce, { ms })
+  const { user, system } = process.cpuUsage(before)
+  return { time: ((monotonic() - started) * 1000) / done, cpu: (user + system) / done }
 }
 
 interface Contender {
   readonly folder: string
   readonly core: Core
   readonly people: readonly Person[]
-  /** Processor time of a unit in each turn, microseconds. */
-  readonly costs: number[]
 }
 
 async function contender(users: number, delivering: boolean): Promise<Contender> {
   const folder = makeFolder()
   const people = await prepare(folder, users, [], [])
-  return { folder, people, core: await open(folder, delivering), costs: [] }
+  return { folder, people, core: await open(folder, delivering) }
 }
 
 function median(values: readonly number[]): number {

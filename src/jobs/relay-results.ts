@@ -17,7 +17,7 @@ import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import type { Operation, Writer } from '#store/writer.ts'
-import { eventInsert } from '#store/writes.ts'
+import { type EventRow, eventInsert } from '#store/writes.ts'
 import { persist } from './loop.ts'
 
 export interface Attempt {
@@ -90,8 +90,8 @@ export class RelayResults {
     return delivered.map(({ target }) => {
       const { user } = message
       const body = { ...(user !== null && { user }), queueId: queueId(message.num), recipient: target.value }
-      const num = sequence.next('event')
-      return [eventInsert.name, { num, name: 'message.sent', user, body: JSON.stringify(body), at }]
+      const row: EventRow = [sequence.next('event'), 'message.sent', user, JSON.stringify(body), at]
+      return [eventInsert.name, row]
     })
   }
 
