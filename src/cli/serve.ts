@@ -2,7 +2,8 @@
 // second one stops at once, which loses nothing that was acknowledged.
 
 import { Command } from 'commander'
-import { collectWhenQuiet } from '#lib/heap.ts'
+import { after } from '#lib/clock.ts'
+import { collectWhenQuiet, keepWarm } from '#lib/heap.ts'
 import { makeLog } from '#lib/log.ts'
 import { takeHold } from '#store/hold.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
@@ -16,6 +17,9 @@ export function serveCommand(): Command {
     )
     .action(serve)
 }
+
+/** How long after its first quiet second a service is taken to have dropped all that only its start needed, milliseconds. */
+const threadsSettleMs = 2000
 
 async function serve(options: ConfigOptions): Promise<void> {
   const config = configFrom(options)
@@ -41,7 +45,8 @@ async function serve(options: ConfigOptions): Promise<void> {
     throw error
   })
   const service = await openService(config, log, { hold })
-  collectWhenQuiet()
+  // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
+  collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
   if (!stopping) await stopped
   await service.close()
   log.info('stopped')
