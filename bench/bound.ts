@@ -78,7 +78,7 @@ export function bareBodies(dataDir: string, count: number): number {
   const nums = read.arrays<[number]>('SELECT num FROM body ORDER BY num DESC LIMIT ?', count).map(([num]) => num)
   const started = performance.now()
   let done = 0
-  for (let at = 0; at < nums.length; at += 100) done += readBodies(read, nums.slice(at, at + 100)).length
+  for (let at = 0; at < nums.length; at += 100) done += [...readBodies(read, nums.slice(at, at + 100)).nums].length
   const rate = (done * 1000) / (performance.now() - started)
   read.close()
   return rate

@@ -73,7 +73,7 @@ export class Bodies {
     const known = this.#opened.get(num)
     if (known !== undefined) return known
     const body = readBody(this.#read, this.#files, num)
-    if (keep && body.inMemory) this.#opened.put([[num, body]])
+    if (keep && body.inMemory) this.#opened.put({ nums: [num], bytes: body.size, get: () => body })
     return body
   }
 

@@ -1,20 +1,24 @@
 // Opened bodies for those who read them again, bounded in bytes.
 //
-// Bodies that were read together lie in one piece of memory and go together: what is counted is what is held. The group
+// Bodies that were read together lie in one piece of memory and go together: what is counted is what is held. The run
 // that was used last goes last.
 
 import type { Body } from './bodies-read.ts'
 
-interface Group {
-  readonly nums: readonly number[]
+/** Bodies that come and go together. */
+export interface Run {
+  readonly nums: Iterable<number>
+  /** What it holds. */
   readonly bytes: number
+  get(num: number): Body | undefined
 }
 
 export class BodyCache {
   readonly #bytesMax: number
-  readonly #bodies = new Map<number, { readonly body: Body; readonly group: Group }>()
+  readonly #runOf = new Map<number, Run>()
   /** The one used last at the end. */
-  readonly #groups = new Set<Group>()
+  readonly #runs = new Set<Run>()
+  #newest: Run | undefined
   #bytes = 0
 
   constructor(bytesMax: number) {
@@ -27,30 +31,35 @@ export class BodyCache {
   }
 
   has(num: number): boolean {
-    return this.#bodies.has(num)
+    return this.#runOf.has(num)
   }
 
   get(num: number): Body | undefined {
-    const found = this.#bodies.get(num)
-    if (found === undefined) return undefined
-    this.#groups.delete(found.group)
-    this.#groups.add(found.group)
-    return found.body
+    const run = this.#runOf.get(num)
+    if (run === undefined) return undefined
+    // A listing asks for one after the other of the same run.
+    if (run !== this.#newest) {
+      this.#runs.delete(run)
+      this.#runs.add(run)
+      this.#newest = run
+    }
+    return run.get(num)
   }
 
-  /** Keeps bodies that are not kept yet and share their memory. */
-  put(bodies: readonly (readonly [num: number, body: Body])[]): void {
-    if (bodies.length === 0) return
-    const bytes = bodies.reduce((sum, [, body]) => sum + body.size, 0)
-    const group = { nums: bodies.map(([num]) => num), bytes }
-    for (const [num, body] of bodies) this.#bodies.set(num, { body, group })
-    this.#groups.add(group)
-    this.#bytes += bytes
-    for (const oldest of this.#groups) {
+  /** Keeps bodies that are not kept yet. */
+  put(run: Run): void {
+    const before = this.#runOf.size
+    for (const num of run.nums) this.#runOf.set(num, run)
+    if (this.#runOf.size === before) return
+    this.#runs.add(run)
+    this.#newest = run
+    this.#bytes += run.bytes
+    for (const oldest of this.#runs) {
       if (this.#bytes <= this.#bytesMax) break
-      this.#groups.delete(oldest)
+      this.#runs.delete(oldest)
       this.#bytes -= oldest.bytes
-      for (const num of oldest.nums) this.#bodies.delete(num)
+      for (const num of oldest.nums) this.#runOf.delete(num)
     }
+    if (!this.#runs.has(run)) this.#newest = undefined
   }
 }

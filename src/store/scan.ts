@@ -97,11 +97,9 @@ function candidatesOf(read: Reader, { user, needles }: ScanTask): Candidates {
 }
 
 async function scanSome(scan: Scan, long: boolean, some: readonly Open[], answers: number[]): Promise<void> {
-  const opened = new Map<number, OpenBody>(
-    readBodies(
-      scan.read,
-      some.map(({ num }) => num),
-    ),
+  const opened = readBodies(
+    scan.read,
+    some.map(({ num }) => num),
   )
   const likely = some.filter(one => {
     const body = opened.get(one.num)
