@@ -209,7 +209,12 @@ function message(serial: number): Buffer {
   return Buffer.from(`${text.padEnd(messageBytes - 2, 'x').slice(0, messageBytes - 2)}\r\n`, 'latin1')
 }
 
-async function commands({ at, user }: Side, sizes: Sizes, figures: Figures): Promise<void> {
+async function commands({ at, user, other }: Side, sizes: Sizes, figures: Figures): Promise<void> {
+  // Messages nobody has read since the start, of a service that has worked since: its code ran for somebody else's.
+  const before = await ImapLoad.open(at, other.name, other.password)
+  await before.run('SELECT Appended')
+  await before.run('UID FETCH 1:* (BODY.PEEK[])')
+  before.close()
   const client = await ImapLoad.open(at, user.name, user.password)
   await client.run('SELECT INBOX')
   // What a service does once it is asked for the first time, it does before somebody asks for all of it.

@@ -52,6 +52,9 @@ export const limits = {
     wholeBytesMax: 1 * mib,
     /** Opened bodies kept for those who read them again; a mailbox of 10,000 small messages fits. */
     cacheBytesMax: 64 * mib,
+    /** Pieces of long answers that are read ahead on the thread at once, and how long one of them may take. */
+    aheadMax: 16,
+    aheadMs: 2 * second,
     /** A file that no row names any more stays this long for those who are reading it. */
     fileGraceMs: 60 * second,
   },
@@ -257,6 +260,8 @@ export const limits = {
     keywordsMax: 500,
     /** Commands that made no sense before the session is closed. */
     errorsMax: 50,
+    /** Slices of a long answer with bodies that are under way at once: read on a thread while those before go out. */
+    slicesAhead: 4,
     /** Rows read from the database before the loop is let go and the socket is waited for. */
     sliceRows: 500,
     /** The same where each row brings a body along. */

@@ -16,12 +16,17 @@ import { BodyCache } from './bodies-cache.ts'
 import { type BodyCheck, checkBodies } from './bodies-check.ts'
 import { type Cut, cutBody, type Source } from './bodies-cut.ts'
 import { BodyFiles } from './bodies-files.ts'
-import { type Body, isNamed, readBodies, readBody } from './bodies-read.ts'
+import { type Body, isNamed, readBody } from './bodies-read.ts'
+import { readBodies } from './bodies-run.ts'
+import { BodyThread } from './bodies-thread.ts'
 import type { BodyRow } from './body-writes.ts'
 import type { Reader } from './reader.ts'
 
 /** Files looked up in one go by `sweep`. */
 const sweepNames = 500
+
+/** Fewer bodies are read before a thread has heard of them. */
+const elsewhereMin = 16
 
 /** Faults named by `verify`; more say nothing new. */
 const faultsMax = 100
@@ -31,6 +36,7 @@ export class Bodies {
   readonly #files: BodyFiles
   readonly #read: Reader
   readonly #opened = new BodyCache(limits.body.cacheBytesMax)
+  readonly #thread: BodyThread
 
   /** Makes the folders and removes what an earlier process left in scratch; nobody else may use `dataDir`. */
   constructor(dataDir: string, read: Reader) {
@@ -39,6 +45,12 @@ export class Bodies {
     this.#files.prepare()
     this.#files.clearScratch()
     this.#read = read
+    this.#thread = new BodyThread(dataDir)
+  }
+
+  /** Ends the thread that reads ahead, if there is one. */
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 
   /** Bytes of opened bodies that are kept in memory. */
@@ -82,8 +94,25 @@ export class Bodies {
    * bytes than are wanted at once.
    */
   ahead(nums: readonly number[]): void {
-    const unknown = nums.filter(num => !this.#opened.has(num))
+    const unknown = this.#unknown(nums)
     if (unknown.length > 1) this.#opened.put(readBodies(this.#read, unknown))
+  }
+
+  /** Somebody may soon want many: the thread for that gets ready. */
+  expect(): void {
+    this.#thread.expect()
+  }
+
+  /** The same on a thread, while the caller does something else; also resolves where nothing came of it. */
+  async aheadElsewhere(nums: readonly number[]): Promise<void> {
+    const unknown = this.#unknown(nums)
+    if (unknown.length < elsewhereMin) return
+    const run = await this.#thread.read(unknown)
+    if (run !== undefined) this.#opened.put(run)
+  }
+
+  #unknown(nums: readonly number[]): number[] {
+    return nums.filter(num => !this.#opened.has(num))
   }
 
   /**

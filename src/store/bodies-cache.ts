@@ -49,7 +49,7 @@ export class BodyCache {
   /** Keeps bodies that are not kept yet. */
   put(run: Run): void {
     const before = this.#runOf.size
-    for (const num of run.nums) this.#runOf.set(num, run)
+    for (const num of run.nums) if (!this.#runOf.has(num)) this.#runOf.set(num, run)
     if (this.#runOf.size === before) return
     this.#runs.add(run)
     this.#newest = run
@@ -58,7 +58,7 @@ export class BodyCache {
       if (this.#bytes <= this.#bytesMax) break
       this.#runs.delete(oldest)
       this.#bytes -= oldest.bytes
-      for (const num of oldest.nums) this.#runOf.delete(num)
+      for (const num of oldest.nums) if (this.#runOf.get(num) === oldest) this.#runOf.delete(num)
     }
     if (!this.#runs.has(run)) this.#newest = undefined
   }

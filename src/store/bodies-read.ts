@@ -4,8 +4,6 @@
 // a stream holds one piece of one part at a time, so memory does not grow with the message. What was found when it was
 // opened stays readable for limits.body.fileGraceMs even if the last message that carries it is expunged meanwhile, as
 // far as it lies in files; a row that went is `MessageNotFound`, bytes that are not what was stored are `DamagedBody`.
-// Runs of small bodies are read in one go: rows and zstd of 10,000 of 5 KB take 150 to 190 ms on one core, a first FETCH of
-// all 350 to 450 (one at a time: 550 to 750), the next 50 to 110. On two cores a thread that reads ahead makes it 500.
 
 import assert from 'node:assert'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -90,95 +88,6 @@ export function readBody(read: Reader, files: BodyFiles, num: number): Body {
   const body = new Body(row.size, unpack(row.codec, row.skeleton, literal), stretches)
   const small = row.size <= limits.body.wholeBytesMax && rows.every(part => part.file === 0)
   return small ? body.whole() : body
-}
-
-/**
- * Opens small bodies without parts, many in one go. What is large, has parts, is gone or damaged is left out: whoever
- * opens it is told.
- */
-export function readBodies(read: Reader, nums: readonly number[]): BodyRun {
-  // One row and one buffer: thousands of small ones are a third of the time, and garbage that is collected at once.
-  const [found] = read.arrays<[rows: string | null, total: number, packed: Buffer]>(
-    `SELECT group_concat(num || ' ' || size || ' ' || codec || ' ' || length(skeleton), ' '), sum(size),
-     CAST(group_concat(skeleton, '') AS BLOB)
-     FROM body WHERE num IN (SELECT value FROM json_each(?)) AND recipe IS NULL AND size <= ?`,
-    JSON.stringify(nums),
-    limits.body.wholeBytesMax,
-  )
-  if (found === undefined || found[0] === null) return new BodyRun(0)
-  const [rows, total, packed] = found
-  const run = new BodyRun(total)
-  const columns = numbersIn(rows)
-  let from = 0
-  for (let column = 0; column < columns.length; column += 4) {
-    const [num, size, codec, length] = [columns[column], columns[column + 1], columns[column + 2], columns[column + 3]]
-    run.add(num ?? 0, codec ?? 0, packed.subarray(from, from + (length ?? 0)), size ?? 0)
-    from += length ?? 0
-  }
-  return run
-}
-
-/** Whole numbers with a blank between each two. */
-function numbersIn(text: string): number[] {
-  const numbers: number[] = []
-  let number = 0
-  for (let at = 0; at <= text.length; at++) {
-    const digit = text.charCodeAt(at) - 0x30
-    if (digit >= 0) number = number * 10 + digit
-    else {
-      numbers.push(number)
-      number = 0
-    }
-  }
-  return numbers
-}
-
-/**
- * Bodies that were read together. Their bytes lie in one piece of memory, and that is all there is of them until one is
- * asked for: with an object or two for each, keeping ten thousand made the collector a part of the time of reading them.
- */
-export class BodyRun {
-  readonly #slab: Buffer
-  /** Number of a body -> its place in `#starts`. */
-  readonly #places = new Map<number, number>()
-  readonly #starts: number[] = []
-  #filled = 0
-
-  /** @param bytes of all that will be added */
-  constructor(bytes: number) {
-    this.#slab = Buffer.allocUnsafeSlow(bytes)
-  }
-
-  get nums(): Iterable<number> {
-    return this.#places.keys()
-  }
-
-  get bytes(): number {
-    return this.#slab.length
-  }
-
-  /** The next one, unpacked; one that is damaged leaves its room empty. */
-  add(num: number, codec: number, packed: Buffer, size: number): void {
-    const start = this.#filled
-    const place = this.#slab.subarray(start, start + size)
-    this.#filled += size
-    try {
-      const value = unpack(codec, packed, size, place)
-      if (value !== place) value.copy(place)
-    } catch (error) {
-      if (error instanceof DamagedBody) return
-      throw error
-    }
-    this.#places.set(num, this.#starts.length)
-    this.#starts.push(start, this.#filled)
-  }
-
-  get(num: number): Body | undefined {
-    const place = this.#places.get(num)
-    if (place === undefined) return undefined
-    const [start = 0, end = 0] = [this.#starts[place], this.#starts[place + 1]]
-    return new Body(end - start, this.#slab.subarray(start, end), null)
-  }
 }
 
 /** The value of one part. */

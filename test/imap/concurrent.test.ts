@@ -103,3 +103,43 @@ test.each([21, 22, 23])('the pictures of four clients hold, seed %i', async seed
   expect(first?.shown.length).toBeGreaterThan(0)
   for (const { client } of pictures) client.close()
 })
+
+test('a long answer is true whatever others do before it is read', async () => {
+  await service.user('long')
+  const writer = await Client.login(service.at('imap'), 'long')
+  const messages = Array.from({ length: 900 }, (_, n) => mail(`m${n}`, `${n} `.repeat(1500)))
+  for (let at = 0; at < messages.length; at += 300) {
+    const some = messages.slice(at, at + 300)
+    await writer.ok(`APPEND INBOX${some.map(text => ` {${text.length}+}\r\n${text}`).join('')}`)
+  }
+  await writer.ok('SELECT INBOX')
+  const reader = await Client.login(service.at('imap'), 'long', 'INBOX')
+  // Its slices wait for a reader that does not read; meanwhile some of the messages change and some go.
+  reader.pause()
+  const late = reader.command('UID FETCH 1:* (FLAGS BODY.PEEK[])')
+  await writer.ok('UID STORE 500:700 +FLAGS.SILENT (\\Flagged)')
+  await writer.ok('UID STORE 650:900 +FLAGS.SILENT (\\Deleted)')
+  await writer.ok('EXPUNGE')
+  reader.resume()
+  const { lines, status } = await reader.answer(late)
+  expect(status).toBe('OK')
+  const told = new Map<number, string>()
+  for (const line of lines) {
+    if (/^\* \d+ (EXPUNGE|EXISTS)$/.test(line)) continue
+    const [head = '', uid, flags = ''] = /^\* \d+ FETCH \(UID (\d+) FLAGS \(([^)]*)\)/.exec(line) ?? []
+    expect(head).not.toBe('')
+    told.set(Number(uid), flags)
+    // What changed meanwhile is told behind it.
+    if (line === `${head})`) continue
+    const text = messages[Number(uid) - 1] ?? ''
+    expect(line.slice(head.length)).toBe(` BODY[] {${text.length}}\r\n${text})`)
+  }
+  // What stayed was told in full, and what it is now is known in the end.
+  for (let uid = 1; uid < 650; uid++) expect(told.has(uid)).toBe(true)
+  for (const line of (await reader.ask('NOOP')).lines) {
+    const [, uid, flags] = /^\* \d+ FETCH \(.*?UID (\d+).*?FLAGS \(([^)]*)\)/.exec(line) ?? []
+    if (uid !== undefined) told.set(Number(uid), flags ?? '')
+  }
+  for (let uid = 500; uid < 650; uid++) expect(told.get(uid)).toContain('\\Flagged')
+  for (const client of [writer, reader]) client.close()
+})

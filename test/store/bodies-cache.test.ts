@@ -29,6 +29,18 @@ test('bodies that share memory go together, however often one of them is used', 
   expect([1, 2, 3, 4, 5, 6, 7].filter(num => cache.has(num))).toEqual([6, 7])
 })
 
+test('what two read at once is kept once, and goes with the run that has it', () => {
+  const cache = new BodyCache(100)
+  cache.put(run(20, 1, 2))
+  cache.put(run(20, 2, 3))
+  expect(cache.bytes).toBe(80)
+  cache.put(run(20, 1, 3))
+  expect(cache.bytes).toBe(80)
+  cache.get(1)
+  cache.put(run(40, 4))
+  expect([1, 2, 3, 4].filter(num => cache.has(num))).toEqual([1, 2, 4])
+})
+
 test('what is larger than everything together is not kept', () => {
   const cache = new BodyCache(10)
   cache.put(run(11, 1))

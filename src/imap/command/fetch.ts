@@ -84,10 +84,9 @@ export async function fetchMessages(
   byUid: boolean,
 ): Promise<Done | undefined> {
   const plan = planOf(session, input, byUid)
-  const run = { session, view, plan, after: input.changedSince }
+  const run = { session, view, plan }
   let answered = 0
-  for (const slice of slicesOf(view, places, plan.bodies ? limits.imap.sliceBodies : limits.imap.sliceRows)) {
-    const rows = listRows(session.user.door.read, view.num, plan.listed, slice, input.changedSince)
+  for await (const rows of slicesOfRows(run, places, input.changedSince)) {
     answered += rows.length
     if (plan.bodies) session.requireTransfer('imapDownload', 0)
     if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
@@ -138,6 +137,34 @@ interface FetchRun {
   readonly session: Session
   readonly view: View
   readonly plan: Plan
+}
+
+/**
+ * The rows of one slice after the other. Where bodies go along and there are many, those of the next slices are read on a
+ * thread meanwhile; the first slice waits for nobody.
+ */
+async function* slicesOfRows(
+  { session, view, plan }: FetchRun,
+  places: Places,
+  changedSince: number,
+): AsyncGenerator<ListedRow[]> {
+  const { sliceBodies, sliceRows, slicesAhead } = limits.imap
+  const slices = slicesOf(view, places, plan.bodies ? sliceBodies : sliceRows)
+  const depth = plan.bodies && placeCount(places) > sliceBodies ? slicesAhead : 1
+  const waiting: { rows: ListedRow[]; read: Promise<void> | undefined }[] = []
+  for (let first = true; ; first = false) {
+    while (waiting.length < depth) {
+      const { value: slice } = slices.next()
+      if (slice === undefined) break
+      const rows = listRows(session.user.door.read, view.num, plan.listed, slice, changedSince)
+      const elsewhere = depth > 1 && !(first && waiting.length === 0)
+      waiting.push({ rows, read: elsewhere ? session.services.bodies.aheadElsewhere(gathered(rows)) : undefined })
+    }
+    const next = waiting.shift()
+    if (next === undefined) return
+    await next.read
+    yield next.rows
+  }
 }
 
 /** The hot path of every listing: text only, nothing waits. */
@@ -213,15 +240,21 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
 
 /** Reads bodies of the next rows in one go, as many as may be gathered; gives the place of the first that was not. */
 function readAhead({ services }: Session, rows: readonly ListedRow[], from: number): number {
+  const nums = gathered(rows.slice(from))
+  services.bodies.ahead(nums)
+  return from + nums.length
+}
+
+/** Bodies of the first rows, as many as may be gathered. */
+function gathered(rows: readonly ListedRow[]): number[] {
   const nums: number[] = []
   let bytes = 0
-  for (const row of rows.slice(from)) {
+  for (const row of rows) {
     bytes += row[6]
     if (bytes > limits.imap.sliceBytes && nums.length > 0) break
     nums.push(row[9])
   }
-  services.bodies.ahead(nums)
-  return from + nums.length
+  return nums
 }
 
 /** Rows of this slice whose flags changed because they were fetched. */

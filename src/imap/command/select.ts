@@ -71,6 +71,7 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       if (input.resync?.uidValidity === mailbox.uidValidity) await resync(session, view, input.resync)
       session.select(view, mailbox)
       session.services.expectSearch()
+      if (mailbox.total > limits.imap.sliceBodies) session.services.bodies.expect()
       return { code: readOnly ? 'READ-ONLY' : 'READ-WRITE' }
     },
   })
