@@ -43,16 +43,18 @@ export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }
 
+const handicapFiles = { single: './single.ts', slow: './slow.ts' } as const
+
 /**
- * Starts the service over `dataDir`, which may hold what an earlier one wrote. `env` adds to its settings; `single` makes
- * every write a transaction of its own.
+ * Starts the service over `dataDir`, which may hold what an earlier one wrote. `env` adds to its settings, `handicaps` make it
+ * slower: `single` every write a transaction of its own, `slow` each sync slow.
  */
 export async function startService(
   dataDir: string,
   env: Readonly<Record<string, string>> = {},
-  single = false,
+  handicaps: readonly (keyof typeof handicapFiles)[] = [],
 ): Promise<Service> {
-  const before = single ? ['./probe.ts', './single.ts'] : ['./probe.ts']
+  const before = ['./probe.ts', ...handicaps.map(name => handicapFiles[name])]
   const execArgv = before.flatMap(name => ['--import', fileURLToPath(new URL(name, import.meta.url))])
   const ports = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', 'IMAPS', 'POP3', 'POP3S']
   const free = Object.fromEntries(ports.map(name => [`TEAL_${name}_PORT`, '0']))
