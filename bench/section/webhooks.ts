@@ -23,8 +23,6 @@ const mostTimesQuiet = 2
 const mostOfPlain = 1.1
 /** Turns of a comparison: many, since a busy moment of the machine should meet both. */
 const turns = 36
-/** Pairs of stores that are compared. */
-const pairs = 3
 /** Turns of each where one hangs or none does. */
 const hangingTurns = 5
 /** Tenths of a second until a run is over, whatever came. */
@@ -139,67 +137,64 @@ interface Emitting {
 }
 
 /**
- * Time of a unit with an event row in it, against the same unit without, and the processor time of both; the medians of
- * short turns over several pairs of stores, since where a store came to lie is worth some percent. A folder that is renamed
- * is the smallest unit an event rides in. One at a time is what a caller waits for; 64 at once share their commits, which
- * leaves nothing of that unit but the change of one row, so an event, which is one row too, cannot be a tenth of it: that
- * line is there to be read.
+ * Time of a unit with an event row in it, against the same unit in the same store while nobody subscribes, and the processor
+ * time of both; the medians of short turns. A folder that is renamed is the smallest unit an event rides in. One at a time
+ * is what a caller waits for; 64 at once share their commits, which leaves nothing of that unit but the change of one row,
+ * so an event, which is one row too, cannot be a tenth of it: that line is there to be read.
  */
 async function emitting(plan: Plan, { what, unit, atOnce, wanted }: Emitting): Promise<Row> {
-  const [without, gathering]: [Cost[], Cost[]] = [[], []]
-  for (let pair = 0; pair < pairs; pair++) {
-    // Nobody subscribes: where events are delivered none is written, where they gather each is.
-    const [plain, full] = [await contender(atOnce, true), await contender(atOnce, false)]
-    try {
-      for (const one of [plain, full]) await measure(unit, one, atOnce, plan.ms / 4)
-      for (let turn = 0; turn < turns / pairs; turn++) {
-        for (const one of turn % 2 === 0 ? [plain, full] : [full, plain]) {
-          const cost = await measure(unit, one, atOnce, (plan.ms * 2) / turns)
-          ;(one === plain ? without : gathering).push(cost)
-        }
-      }
-    } finally {
-      for (const { core, folder } of [plain, full]) {
-        await core.close()
-        removeFolder(folder)
+  const folder = makeFolder()
+  const people = await prepare(folder, atOnce, [], [])
+  // Without the loops of a service events gather: only their rows are written.
+  const core = await open(folder, true)
+  try {
+    const turn = async (subscribed: boolean, ms: number): Promise<Cost> => {
+      if (!subscribed) return measure(unit, core, people, atOnce, ms)
+      const id = await core.webhooks.create({ type: ['*'], url: 'http://127.0.0.1:9/', user: null, secret: null })
+      const before = eventsOf(core)
+      const cost = await measure(unit, core, people, atOnce, ms)
+      if (eventsOf(core) - before < cost.done) throw new Error(`${what}: units went without their events`)
+      await core.webhooks.delete(id)
+      return cost
+    }
+    for (const subscribed of [true, false]) await turn(subscribed, plan.ms / 3)
+    const [without, full]: [Cost[], Cost[]] = [[], []]
+    for (let count = 0; count < turns; count++) {
+      for (const subscribed of count % 2 === 0 ? [false, true] : [true, false]) {
+        ;(subscribed ? full : without).push(await turn(subscribed, (plan.ms * 2) / turns))
       }
     }
-  }
-  const cpu = (costs: readonly Cost[]) => median(costs.map(cost => cost.cpu))
-  const time = (costs: readonly Cost[]) => median(costs.map(cost => cost.time))
-  return {
-    what: `${what} with an event, ${atOnce} at once`,
-    figure: time(gathering),
-    unit: 'µs',
-    bound: { name: 'without', value: time(without) },
-    ...(wanted && { wanted: { most: mostOfPlain } }),
-    note: `CPU ${cpu(gathering).toFixed(1)} of ${cpu(without).toFixed(1)} µs, ${(cpu(gathering) / cpu(without)).toFixed(2)}x`,
+    const [cpu, cpuBefore] = [median(full.map(cost => cost.cpu)), median(without.map(cost => cost.cpu))]
+    return {
+      what: `${what} with an event, ${atOnce} at once`,
+      figure: median(full.map(cost => cost.time)),
+      unit: 'µs',
+      bound: { name: 'without', value: median(without.map(cost => cost.time)) },
+      ...(wanted && { wanted: { most: mostOfPlain } }),
+      note: `CPU ${cpu.toFixed(1)} of ${cpuBefore.toFixed(1)} µs, ${(cpu / cpuBefore).toFixed(2)}x`,
+    }
+  } finally {
+    await core.close()
+    removeFolder(folder)
   }
 }
 
 /** What a unit took, microseconds. */
 interface Cost {
+  readonly done: number
   readonly time: number
   readonly cpu: number
 }
 
-async function measure(unit: Task, { core, people }: Contender, atOnce: number, ms: number): Promise<Cost> {
+async function measure(unit: Task, core: Core, people: readonly Person[], atOnce: number, ms: number): Promise<Cost> {
   const [started, before] = [monotonic(), process.cpuUsage()]
   const { done } = await repeat(unit, core, people, atOnce, { ms })
   const { user, system } = process.cpuUsage(before)
-  return { time: ((monotonic() - started) * 1000) / done, cpu: (user + system) / done }
+  return { done, time: ((monotonic() - started) * 1000) / done, cpu: (user + system) / done }
 }
 
-interface Contender {
-  readonly folder: string
-  readonly core: Core
-  readonly people: readonly Person[]
-}
-
-async function contender(users: number, delivering: boolean): Promise<Contender> {
-  const folder = makeFolder()
-  const people = await prepare(folder, users, [], [])
-  return { folder, people, core: await open(folder, delivering) }
+function eventsOf({ read }: Core): number {
+  return read.one<{ count: number }>('SELECT max(num) AS count FROM event')?.count ?? 0
 }
 
 function median(values: readonly number[]): number {
