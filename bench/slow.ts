@@ -1,7 +1,7 @@
 // Loaded into the measured service before its own first line: a disk whose sync takes some milliseconds longer.
 //
 // Where a sync costs less than the work on a message, as on the disks of many virtual machines, nothing shows what sharing
-// it is worth; the disks of small servers take 2 to 10 ms. Every commit of the writer thread waits after its own sync, so
+// it is worth; there are disks whose sync takes milliseconds. Every commit of the writer thread waits after its own sync, so
 // what was acknowledged is on disk as ever. Only a bench may do this.
 
 import { isMainThread } from 'node:worker_threads'

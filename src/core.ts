@@ -128,7 +128,7 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   closers.add(() => read.close())
   const sequence = new Sequence(read)
   const settings = openSettings(config, read)
-  const bodies = new Bodies(dataDir, read)
+  const bodies = new Bodies(dataDir, read, log)
   closers.add(() => bodies.close())
   // Caught at once: a disk that is full at the start must not end the process.
   const swept = bodies

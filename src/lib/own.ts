@@ -3,6 +3,7 @@
 // program lies.
 
 import { readFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
 
 declare const TEAL_VERSION: string
 declare const TEAL_FOLDER: string
@@ -27,6 +28,12 @@ export function threadFile(name: ThreadName): URL {
 export const threadOptions: readonly string[] | undefined = bundled
   ? undefined
   : ['--import', new URL('./stripped.js', import.meta.url).href, ...imported(process.execArgv)]
+
+/** Starts one of the threads outside of the pools. */
+export function startThread(name: ThreadName, workerData: unknown): Worker {
+  const execArgv = threadOptions === undefined ? {} : { execArgv: [...threadOptions] }
+  return new Worker(threadFile(name), { workerData, ...execArgv })
+}
 
 function imported(options: readonly string[]): string[] {
   return options.flatMap((option, at) => {

@@ -11,6 +11,7 @@ import { readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
 import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
 import { BodyCache } from './bodies-cache.ts'
 import { type BodyCheck, checkBodies } from './bodies-check.ts'
@@ -39,13 +40,13 @@ export class Bodies {
   readonly #thread: BodyThread
 
   /** Makes the folders and removes what an earlier process left in scratch; nobody else may use `dataDir`. */
-  constructor(dataDir: string, read: Reader) {
+  constructor(dataDir: string, read: Reader, log?: Log) {
     this.#dataDir = dataDir
     this.#files = new BodyFiles(dataDir)
     this.#files.prepare()
     this.#files.clearScratch()
     this.#read = read
-    this.#thread = new BodyThread(dataDir)
+    this.#thread = new BodyThread(dataDir, log)
   }
 
   /** Ends the thread that reads ahead, if there is one. */

@@ -66,9 +66,9 @@ export class BodyRun {
   readonly #places: number[] = []
   #filled = 0
 
-  /** @param bytes of all that will be added */
-  constructor(bytes: number | Buffer<ArrayBuffer>) {
-    this.#slab = typeof bytes === 'number' ? Buffer.allocUnsafeSlow(bytes) : bytes
+  /** @param memory what they lie in, or bytes of all that will be added */
+  constructor(memory: number | Buffer<ArrayBuffer>) {
+    this.#slab = typeof memory === 'number' ? Buffer.allocUnsafeSlow(memory) : memory
   }
 
   static from({ slab, places }: PackedRun): BodyRun {

@@ -2,13 +2,15 @@
 // ones are read and unpacked elsewhere, which leaves the main loop a third of the work and everybody else their turn.
 //
 // Nobody depends on it. It starts when somebody asks for the first time, and until it is up, while it is busy with others,
-// after it failed and when it takes too long, the answer is that there is none: whoever asked reads for himself. It holds
-// nothing and is let go when nothing came for a while.
+// after it failed and when it takes too long, the answer is that there is none: whoever asked reads for himself. One that
+// failed or took too long is not started again for a while. It holds nothing and is let go when nothing came for a while.
 
-import { Worker } from 'node:worker_threads'
-import { after, type Timer } from '#lib/clock.ts'
+import type { Worker } from 'node:worker_threads'
+import { after, monotonic, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { threadFile, threadOptions } from '#lib/own.ts'
+import type { Log } from '#lib/log.ts'
+import { startThread } from '#lib/own.ts'
 import { BodyRun, type PackedRun } from './bodies-run.ts'
 
 export interface BodyQuestion {
@@ -23,37 +25,41 @@ const expectMs = 20
 
 export class BodyThread {
   readonly #dataDir: string
+  readonly #log: Log | undefined
   #worker: Worker | undefined
   #up = false
   #closed = false
+  /** Until then none is started (monotonic). */
+  #notBefore = 0
   #last = 0
   readonly #asked = new Map<number, (run: BodyRun | undefined) => void>()
   #starting: Timer | undefined
   #idle: Timer | undefined
   #late: Timer | undefined
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, log?: Log) {
     this.#dataDir = dataDir
+    this.#log = log
   }
 
   /** Starts the thread, if there is none, in a moment: what is being answered now goes first. */
   expect(): void {
-    if (this.#closed || this.#worker !== undefined || this.#starting !== undefined) return
+    if (this.#worker !== undefined || this.#starting !== undefined) return
     this.#starting = after(expectMs, () => {
       this.#starting = undefined
-      this.#worker ??= this.#start()
+      this.#start()
     })
   }
 
   /** Small bodies without parts; undefined where whoever asks had better read them himself. */
   read(nums: readonly number[]): Promise<BodyRun | undefined> {
-    if (this.#closed) return Promise.resolve(undefined)
-    this.#worker ??= this.#start()
-    if (!this.#up || this.#asked.size >= limits.body.aheadMax) return Promise.resolve(undefined)
+    this.#start()
+    const worker = this.#up ? this.#worker : undefined
+    if (worker === undefined || this.#asked.size >= limits.body.aheadMax) return Promise.resolve(undefined)
     const id = ++this.#last
     this.#idle?.cancel()
     if (this.#asked.size === 0) this.#watch()
-    this.#worker.postMessage({ id, nums } satisfies BodyQuestion)
+    worker.postMessage({ id, nums } satisfies BodyQuestion)
     return new Promise(resolve => this.#asked.set(id, resolve))
   }
 
@@ -62,21 +68,26 @@ export class BodyThread {
     await this.#letGo()
   }
 
-  #start(): Worker {
-    const worker = new Worker(threadFile('body'), {
-      workerData: { dataDir: this.#dataDir },
-      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
-    })
+  /** Where there is none and may be one. */
+  #start(): void {
+    if (this.#closed || this.#worker !== undefined || monotonic() < this.#notBefore) return
+    const worker = startThread('body', { dataDir: this.#dataDir })
+    this.#worker = worker
     worker.unref()
     worker.on('message', (answer: BodyAnswer) => {
       if (worker === this.#worker) this.#settle(answer)
     })
-    // It cannot open the database, or ran out of memory: the next question starts another one.
-    worker.on('error', () => {
-      if (worker === this.#worker) void this.#letGo()
+    // It cannot open the database, or ran out of memory.
+    worker.on('error', error => {
+      if (worker === this.#worker) this.#fail(error)
     })
     this.#rest()
-    return worker
+  }
+
+  #fail(error: unknown): void {
+    this.#log?.warn({ error }, 'the thread that reads ahead failed')
+    this.#notBefore = monotonic() + limits.pool.idleMs
+    void this.#letGo()
   }
 
   #settle(answer: BodyAnswer): void {
@@ -95,7 +106,7 @@ export class BodyThread {
 
   /** Every answer must come soon after the one before. */
   #watch(): void {
-    this.#late = after(limits.body.aheadMs, () => void this.#letGo())
+    this.#late = after(limits.body.aheadMs, () => this.#fail(new Fault('TimedOut')))
   }
 
   #rest(): void {

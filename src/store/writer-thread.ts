@@ -1,9 +1,9 @@
 // Starts the thread that writes to the database (workers/writer.ts), so that it can get ready while the rest of the
 // program is still being read. What goes to it and comes back is writer.ts's alone.
 
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { Fault, type FaultCode } from '#lib/fault.ts'
-import { threadFile, threadOptions } from '#lib/own.ts'
+import { startThread } from '#lib/own.ts'
 
 export interface WriterThread {
   readonly worker: Worker
@@ -15,10 +15,7 @@ export interface WriterThread {
 type FirstWord = { readonly ready: true } | { readonly refused: FaultCode | null; readonly text: string }
 
 export function startWriterThread(file: string, dataDir: string): WriterThread {
-  const worker = new Worker(threadFile('writer'), {
-    workerData: { file, dataDir },
-    ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
-  })
+  const worker = startThread('writer', { file, dataDir })
   const ready = new Promise<void>((resolve, reject) => {
     worker.once('error', reject)
     worker.once('message', (message: FirstWord) => {

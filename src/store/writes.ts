@@ -298,8 +298,7 @@ export const metaDelete = defineWrite<{ key: string }>('meta.delete', (sql, row)
 })
 
 /**
- * An event as it is bound, by place: it rides in nearly every unit, and names would cost it a fifth in the statement and
- * as much again on the way to the other thread.
+ * An event as it is bound, by place: it rides in nearly every unit, and names would cost a fifth of its statement.
  */
 export type EventRow = readonly [num: number, name: string, user: string | null, body: string, at: number]
 

@@ -3,6 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
@@ -64,7 +66,7 @@ test('bodies come back as they are; one that is damaged or not there is left out
   await thread.close()
 })
 
-test('nobody waits for a thread that is not up, that is busy, or that cannot read', async () => {
+test('nobody waits for a thread that is not up, that is busy, or that ends', async () => {
   const thread = new BodyThread(dir)
   expect(await thread.read(nums)).toBe(undefined)
   await answered(thread, nums)
@@ -73,11 +75,26 @@ test('nobody waits for a thread that is not up, that is busy, or that cannot rea
   const asked = thread.read(nums)
   await thread.close()
   expect(await asked).toBe(undefined)
-  const nowhere = new BodyThread(join(dir, 'nothing'))
-  for (let count = 0; count < 20; count++) {
+})
+
+test('one that cannot read says so once and is not started again and again', async () => {
+  const said: string[] = []
+  const lines = new Writable({
+    write(line, _encoding, done) {
+      said.push(String(line))
+      done()
+    },
+  })
+  const nowhere = new BodyThread(join(dir, 'nothing'), pino(lines))
+  while (said.length === 0) {
     expect(await nowhere.read(nums)).toBe(undefined)
-    await sleep(20)
+    await sleep(5)
   }
+  for (let count = 0; count < 60; count++) {
+    expect(await nowhere.read(nums)).toBe(undefined)
+    await sleep(10)
+  }
+  expect(said).toEqual([expect.stringContaining('reads ahead failed')])
   await nowhere.close()
 })
 
