@@ -25,12 +25,17 @@ function messageSource(job: DeliverJob): MessageSource {
       return done === true ? undefined : onTheWire(value)
     }
   }
-  const pool = fixedMessages(job.size, 200, job.seed)
+  // Ready to be sent: what the generator does for each message is taken from whom it measures. With more connections than
+  // messages one would change while it is sent.
+  const pool = fixedMessages(job.size, Math.max(200, 2 * job.connections), job.seed).map(({ bytes, at }) => ({
+    bytes: onTheWire(bytes),
+    at,
+  }))
   const run = Math.floor(performance.timeOrigin).toString(36)
   let index = 0
   return () => {
     const message = pool[index++ % pool.length]
-    return message === undefined ? undefined : onTheWire(stamp(message, run))
+    return message === undefined ? undefined : stamp(message, run)
   }
 }
 
