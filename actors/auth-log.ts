@@ -9,6 +9,7 @@ import { after, every, now, type Timer } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { remember } from '#lib/remembered.ts'
 import {
   type AspUseRow,
   type AuthLogRow,
@@ -21,7 +22,6 @@ import { findLogByKey } from '#store/credentials.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Settings } from '#store/settings.ts'
 import type { Operation, Writer } from '#store/writer.ts'
-import { remember } from './user/user.ts'
 
 export interface AuthEvent {
   /** `authentication`, `create asp`, ... (api-semantics 2.8). */

@@ -2,7 +2,7 @@
 //
 // Bytes are looked at in chunks, and a large message lets the loop go between two of them.
 
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
 import { hashBody } from '#mail/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/outline.ts'
@@ -50,7 +50,7 @@ export function refersOf({ messageId, inReplyTo, references }: Summary): number[
 
 /** A Message-ID as a number of 48 bits, for finding threads. Collisions join two threads, nothing worse. */
 export function referenceHash(messageId: string): number {
-  return createHash('sha1').update(messageId).digest().readUIntBE(0, 6) + 1
+  return hash('sha1', messageId, 'buffer').readUIntBE(0, 6) + 1
 }
 
 async function summaryOf(received: Received, outlined: Outline, dateText: string): Promise<StoredSummary> {

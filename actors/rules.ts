@@ -6,6 +6,7 @@
 
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { remember } from '#lib/remembered.ts'
 import { mailboxes, normalizeAddress, splitAddress } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
 import {
@@ -35,7 +36,6 @@ import { planReply, type Reply, unanswered } from './reply.ts'
 import type { ActorSystem } from './system.ts'
 import type { Append, Prepared } from './user/append.ts'
 import { blameFilter } from './user/rules.ts'
-import { remember } from './user/user.ts'
 import type { VerificationResults } from './verification.ts'
 
 export interface RulesOptions {

@@ -5,12 +5,13 @@
 // message joins the thread of the first message it refers to that the account knows.
 
 import { Fault } from '#lib/fault.ts'
+import { remember } from '#lib/remembered.ts'
 import { mailboxes } from '#mail/address.ts'
 import { flag } from '#mail/flags.ts'
 import { messageAppend } from '#store/audit-writes.ts'
 import { type BodyRow, bodyAdd } from '#store/body-writes.ts'
 import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
-import { findReferences, type MessageMeta, threadSummaries } from '#store/messages.ts'
+import { type MessageMeta, threadSummaries } from '#store/messages.ts'
 import type { StoredSummary } from '#store/outlines.ts'
 import { mailboxUpdate, outlineInsert, referenceInsert, tallyAdd } from '#store/writes.ts'
 import {
@@ -18,7 +19,6 @@ import {
   mailboxAt,
   nextModseq,
   quotaOf,
-  remember,
   requireMailbox,
   requireUser,
   type UserCommand,
@@ -187,7 +187,7 @@ function insert(
   turn.write(tallyAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total: 1, unseen, size })
   for (const hash of known.missing) {
     turn.write(referenceInsert, { user: state.num, hash, thread }, 30)
-    remember(state.references, hash, thread, referencesMax)
+    state.references.put(hash, thread)
   }
   remember(state.recent, repeatKey(mailbox, prepared), uid, recentMax)
   const { keywords } = input
@@ -205,8 +205,6 @@ export function learnKeywords(turn: UserTurn, mailbox: Mailbox, keywords: readon
   turn.write(mailboxUpdate, encodeMailbox(mailbox))
 }
 
-/** Hashes kept in memory for each account. */
-const referencesMax = 4000
 /** Deliveries an account remembers to tell repeated ones whose first copy is still on its way to the disk. */
 const recentMax = 1000
 
@@ -216,12 +214,7 @@ async function threadOf(
 ): Promise<{ thread: number | undefined; seen: number | undefined; missing: number[] }> {
   const { state } = turn
   const hashes = prepared.hash === 0 ? prepared.refers : [prepared.hash, ...prepared.refers]
-  const unknown = hashes.filter(hash => !state.references.has(hash))
-  if (unknown.length > 0) {
-    for (const found of await findReferences(turn.read, state.num, unknown)) {
-      remember(state.references, found.hash, found.thread, referencesMax)
-    }
-  }
+  await state.references.load(turn.read, state.num, hashes)
   const seen = prepared.hash === 0 ? undefined : state.references.get(prepared.hash)
   const referred = prepared.refers.map(hash => state.references.get(hash)).find(thread => thread !== undefined)
   const missing = [...new Set(hashes)].filter(hash => !state.references.has(hash))

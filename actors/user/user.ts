@@ -11,6 +11,7 @@ import type { Sequence } from '#store/sequence.ts'
 import { findUser, readUsage, type User } from '#store/users.ts'
 import { usageAdd } from '#store/writes.ts'
 import type { Command, Turn } from '../actor.ts'
+import { References } from './references.ts'
 
 export interface UserState {
   /** Internal number: the account's, or the one it will have once created. */
@@ -23,8 +24,7 @@ export interface UserState {
   /** Highest change number given out. */
   modseq: number
   readonly mailboxes: Map<number, Mailbox>
-  /** Threads by hash of Message-ID, as far as looked up lately. */
-  readonly references: Map<number, number>
+  readonly references: References
   /** Messages delivered lately, for telling a repeated delivery. */
   readonly recent: Map<string, number>
 }
@@ -45,7 +45,7 @@ export async function loadUser(read: Reader, sequence: Sequence, id: string): Pr
     storage: usage.storage,
     modseq: usage.modseq,
     mailboxes: new Map(mailboxes.map(mailbox => [mailbox.num, mailbox])),
-    references: new Map(),
+    references: new References(),
     recent: new Map(),
   }
 }
@@ -89,13 +89,4 @@ export function nextModseq(turn: UserTurn, storage = 0): number {
 /** Bytes the account may store. */
 export function quotaOf(turn: UserTurn): number {
   return turn.state.user?.quota || turn.settings.get('const:max:storage')
-}
-
-/** Keeps a map of recent things from growing past `lengthMax`, oldest first. */
-export function remember<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, lengthMax: number): void {
-  map.set(key, value)
-  if (map.size > lengthMax) {
-    const oldest = map.keys().next()
-    if (oldest.done !== true) map.delete(oldest.value)
-  }
 }

@@ -13,3 +13,12 @@ export function remembered<T>(read: () => T, ms: number): () => T {
     return value
   }
 }
+
+/** Keeps a map of recent things from growing past `lengthMax`, oldest first. */
+export function remember<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, lengthMax: number): void {
+  map.set(key, value)
+  if (map.size > lengthMax) {
+    const oldest = map.keys().next()
+    if (oldest.done !== true) map.delete(oldest.value)
+  }
+}

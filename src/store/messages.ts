@@ -224,6 +224,11 @@ export async function findReferences(
   return found
 }
 
+/** Up to `count` ids of an account, by hash, with the thread each belongs to. */
+export async function listReferences(read: Reader, user: number, count: number): Promise<[number, number][]> {
+  return read.arrays<[number, number]>('SELECT hash, thread FROM reference WHERE user = ? LIMIT ?', user, count)
+}
+
 /** Messages of a thread that lie in one folder, with the summary (JSON) and size of their bodies. */
 export async function threadSummaries(
   read: Reader,

@@ -1,0 +1,46 @@
+// Which thread each Message-ID of an account belongs to, by hash, as far as it is in memory.
+//
+// Nearly every message that comes in has an id nobody has seen, and finding that out on disk costs as much as a tenth of its
+// delivery. So all ids of an account that has few are read at once; from then on what is not here is not there.
+
+import { remember } from '#lib/remembered.ts'
+import { findReferences, listReferences } from '#store/messages.ts'
+import type { Reader } from '#store/reader.ts'
+
+/** Ids kept for each account. */
+const keptMax = 4000
+/** Accounts with more ids than that are asked for them one by one. */
+const loadMax = 1000
+
+export class References {
+  readonly #threads = new Map<number, number>()
+  /** Whether all of the account's are here; undefined while nobody has looked. */
+  #whole: boolean | undefined
+
+  /** Reads what is known of these ids, where that is not in memory. */
+  async load(read: Reader, user: number, hashes: readonly number[]): Promise<void> {
+    if (this.#whole === true || hashes.every(hash => this.#threads.has(hash))) return
+    if (this.#whole === undefined) {
+      const rows = await listReferences(read, user, loadMax + 1)
+      this.#whole = rows.length <= loadMax
+      if (this.#whole) for (const [hash, thread] of rows) this.put(hash, thread)
+      if (this.#whole) return
+    }
+    const unknown = hashes.filter(hash => !this.#threads.has(hash))
+    for (const { hash, thread } of await findReferences(read, user, unknown)) this.put(hash, thread)
+  }
+
+  /** The thread of a known id, after `load`. */
+  get(hash: number): number | undefined {
+    return this.#threads.get(hash)
+  }
+
+  has(hash: number): boolean {
+    return this.#threads.has(hash)
+  }
+
+  put(hash: number, thread: number): void {
+    if (this.#threads.size >= keptMax && !this.#threads.has(hash)) this.#whole = false
+    remember(this.#threads, hash, thread, keptMax)
+  }
+}
