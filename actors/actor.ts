@@ -104,6 +104,11 @@ export class Actor<State> {
     this.#around = around
   }
 
+  /** The state as commands see it, where it is in memory. For looking at only. */
+  get state(): Readonly<State> | undefined {
+    return this.#state
+  }
+
   /** Nothing to do, nobody watching, and that since `idleMs`. */
   idle(at: number): boolean {
     const quiet = !this.#running && this.#inFlight === 0 && this.#queue.length === 0 && this.#watchers.size === 0

@@ -65,7 +65,7 @@ export interface AuthenticationDeps {
   readonly pwned: Pwned
   readonly metrics: Metrics
   readonly log: Log
-  /** Commits so far. */
+  /** Commits so far that may have changed whom a name means, or an account. */
   readonly commits: () => number
   /** Whether somebody subscribes to an event. */
   readonly wanted: (name: EventName) => boolean

@@ -70,7 +70,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     authLog,
     authentication: new Authentication({
       ...{ ...shared, passwords, pwned, metrics, log, wanted },
-      commits: () => writer.commits,
+      commits: () => writer.changes('address', 'domainalias', 'user'),
     }),
     logins,
     codes: new OneTimeCodes({ ...shared, seal }),

@@ -14,11 +14,12 @@ import { type Mailbox, normalizeAddress } from '#mail/address.ts'
 import { Header } from '#mail/header.ts'
 import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
-import { type Address, type ForwardReply, resolveAddress } from '#store/directory.ts'
+import type { Address, ForwardReply } from '#store/directory.ts'
+import type { Lookup } from '#store/lookup.ts'
 import type { Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
-import { findUser, readUsage, type User } from '#store/users.ts'
+import { readUsage, type User } from '#store/users.ts'
 import { topOf, withoutClassification } from './classification.ts'
 import { carryOut, forwarding } from './decision.ts'
 import type { DirectoryCommand } from './directory.ts'
@@ -81,6 +82,7 @@ export interface DropOptions {
   readonly keys: ForwardKeys
   readonly throttle: Throttle
   readonly register: Register
+  readonly lookup: Lookup
   readonly log: Log
 }
 
@@ -109,24 +111,23 @@ export class Drop {
    * @throws Fault UserNotFound, UserDisabled, OverQuotaError, DeliveryRateExceeded
    */
   async recipient(address: string): Promise<DropRecipient> {
-    const { system, settings, keys } = this.#options
-    const { read } = system
+    const { system, settings, keys, lookup } = this.#options
     if (isRewritten(address, keys.srs.domain)) {
       const bounceTo = originalSender(address, keys.srs, now())
       if (bounceTo === undefined) throw new Fault('UserNotFound')
       return { address, user: '', bounceTo }
     }
-    const found = await resolveAddress(read, address, true)
+    const found = await lookup.address(address)
     if (found === undefined) throw new Fault('UserNotFound')
     if (found.user === null) {
       if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
       return { address, user: '', forward: found }
     }
-    const account = await findUser(read, found.user)
+    const account = await lookup.user(found.user)
     if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
     if (account.disabled) throw new Fault('UserDisabled')
     this.#refuseStorm(account)
-    const { storage } = await readUsage(read, account.num)
+    const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
     return { address, user: account.id, account }
   }
@@ -230,11 +231,11 @@ export class Drop {
   }
 
   async #byRules(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
-    const { rules, system } = this.#options
+    const { rules, system, lookup } = this.#options
     const { user, address } = recipient
     const door = system.door(user)
     const append = plainAppend(message, recipient, source)
-    const account = recipient.account ?? (await findUser(system.read, user))
+    const account = recipient.account ?? (await lookup.user(user))
     if (account === undefined) return door.run(appendMessage, append)
     if (!rules.has(account, message.score)) {
       const stored = await this.#store(account, append, bytes)

@@ -88,6 +88,11 @@ export class ActorSystem {
     }
   }
 
+  /** Bytes an account stores, what is on its way to the disk included; undefined where its actor has to look. */
+  storageOf(id: string): number | undefined {
+    return this.#users.get(id)?.state?.storage
+  }
+
   /** Refuses new commands and waits for those that run. */
   async close(): Promise<void> {
     this.#stopping = true

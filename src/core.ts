@@ -28,6 +28,7 @@ import { partSuspect } from '#store/body-writes.ts'
 import { Cache } from '#store/cache.ts'
 import { type Hold, takeHold } from '#store/hold.ts'
 import { loadKey } from '#store/keys.ts'
+import { Lookup } from '#store/lookup.ts'
 import { cacheDir, databaseFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
 import { makeReads, type Reads } from '#store/reads.ts'
@@ -166,7 +167,7 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
   const register = new Register(writer)
   closers.add(() => register.close())
-  const drop = new Drop({ ...shared, reads, rules, register, log })
+  const drop = new Drop({ ...shared, reads, rules, register, lookup: new Lookup(read, writer), log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   const close = () => closers.run()

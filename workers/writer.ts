@@ -1,17 +1,19 @@
 // The writer thread: the only writable handle on the database.
 //
-// A batch is one transaction, and the answer is sent after the commit is on disk. A unit that breaks a rule is undone
-// alone: its batch is done again with a savepoint for each; a commit that fails undoes the batch. Between batches, when
-// nobody waits or the log has grown long, the write-ahead log is copied back.
+// A batch is one transaction: what has come while the one before was synced. The answer is sent after the commit is on disk.
+// A unit that breaks a rule is undone alone: its batch is done again with a savepoint for each; a commit that fails undoes
+// the batch. Between batches, when nobody waits or the log has grown long, the write-ahead log is copied back.
 
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
 import { migrate } from '../src/store/schema.ts'
 import { type Handle, openForWriting, type Sql, sqliteFailure, statements } from '../src/store/sqlite.ts'
+import { type Watched, watching } from '../src/store/watched.ts'
 import { type Effects, findWrite } from '../src/store/write.ts'
-import type { WriterReply, WriterRequest } from '../src/store/writer.ts'
+import type { WriterReply } from '../src/store/writer.ts'
+import { type Batch, gather, Inbox, type Message } from '../src/store/writer-inbox.ts'
 import '../src/store/acme-writes.ts'
 import '../src/store/archive-writes.ts'
 import '../src/store/audit-writes.ts'
@@ -47,23 +49,40 @@ try {
 }
 
 function start(handle: Handle): void {
-  const sql = statements(handle)
+  const touched = new Set<Watched>()
+  const sql = watching(statements(handle), touched)
   /** Lane -> the epoch whose state a failure has made worthless. */
   const stale = new Map<number, number>()
-  port?.on('message', (message: WriterRequest | { close: true } | { limitPages: number }) => {
-    if ('close' in message) {
-      end(handle)
-      port?.close()
-    } else if ('limitPages' in message) {
-      handle.pragma(`max_page_count = ${message.limitPages === 0 ? 4294967294 : message.limitPages}`)
-    } else {
-      port?.postMessage(commit(handle, sql, stale, message))
-      checkpoint(handle, sql, message.checkpoint)
+  const inbox = new Inbox(port as MessagePort)
+  const work = () => {
+    for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
+      if ('close' in message) {
+        end(handle)
+        port?.close()
+        return
+      }
+      if ('limitPages' in message) {
+        handle.pragma(`max_page_count = ${message.limitPages === 0 ? 4294967294 : message.limitPages}`)
+        continue
+      }
+      const batch = gather(message, inbox)
+      const reply = commit(handle, sql, stale, batch)
+      port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
+      touched.clear()
+      checkpoint(handle, sql, inbox.peek() === undefined)
+      if (inbox.tired) {
+        setImmediate(work)
+        return
+      }
     }
+  }
+  port?.on('message', (message: Message) => {
+    inbox.put(message)
+    work()
   })
 }
 
-type WrittenUnit = WriterRequest['units'][number]
+type WrittenUnit = Batch['units'][number]
 type UnitFailure = Omit<WriterReply['failures'][number], 'unit'>
 
 /** What units want done around their commit. */
@@ -88,23 +107,29 @@ function end(handle: Handle): void {
  * One batch. First without savepoints, each of which costs a copy of every page its unit touches; where something in it
  * breaks a rule, or can be done only once, every unit gets one.
  */
-function commit(handle: Handle, sql: Sql, stale: Map<number, number>, request: WriterRequest): WriterReply {
+function commit(handle: Handle, sql: Sql, stale: Map<number, number>, batch: Batch): WriterReply {
   const isStale = ({ lane, epoch }: WrittenUnit) => lane !== 0 && (stale.get(lane) ?? -1) >= epoch
   const bare = (unit: WrittenUnit, tasks: Tasks) => {
     if (isStale(unit)) return { kind: 'stale', text: '' } as const
     run(sql, unit, tasks)
     return undefined
   }
-  if (!request.units.some(isOnce)) {
-    const reply = attempt(handle, sql, request, bare)
+  const spoil = ({ lane, epoch }: WrittenUnit) => {
+    if (lane !== 0) stale.set(lane, Math.max(epoch, stale.get(lane) ?? -1))
+  }
+  if (!batch.units.some(isOnce)) {
+    const reply = attempt(handle, sql, batch, bare)
     if (reply.broken === null) return reply
   }
-  return attempt(handle, sql, request, (unit, tasks) => {
+  const reply = attempt(handle, sql, batch, (unit, tasks) => {
     if (isStale(unit)) return { kind: 'stale', text: '' }
     const failure = apply(handle, sql, unit, tasks)
-    if (failure !== undefined && unit.lane !== 0) stale.set(unit.lane, unit.epoch)
+    if (failure !== undefined) spoil(unit)
     return failure
   })
+  // What comes after these may be on its way already.
+  if (reply.broken !== null) batch.units.forEach(spoil)
+  return reply
 }
 
 function isOnce({ operations }: WrittenUnit): boolean {
@@ -115,7 +140,7 @@ function isOnce({ operations }: WrittenUnit): boolean {
 function attempt(
   handle: Handle,
   sql: Sql,
-  { batch, units }: WriterRequest,
+  { upTo, units }: Batch,
   apply: (unit: WrittenUnit, tasks: Tasks) => UnitFailure | undefined,
 ): WriterReply {
   const failures: WriterReply['failures'] = []
@@ -131,10 +156,10 @@ function attempt(
   } catch (error) {
     if (handle.inTransaction) handle.exec('ROLLBACK')
     for (const task of tasks.undo.reverse()) task()
-    return { batch, failures: [], broken: String(error) }
+    return { upTo, failures: [], broken: String(error) }
   }
   for (const task of tasks.afterwards) task()
-  return { batch, failures, broken: null }
+  return { upTo, failures, broken: null }
 }
 
 /** A unit in a savepoint of its own: one that breaks a rule is undone alone. */

@@ -1,6 +1,6 @@
 // Rows that were read a moment ago, for what asks for the same ones again and again (who a name means, whose a token is).
 //
-// Nothing is kept past the next commit of this process, so nobody reads what was true before a change they were told of;
+// Nothing is kept past the next commit that may have changed it, so nobody reads what was true before a change they were told of;
 // a change made by another process (`teal token revoke`) is seen after `maxAgeMs`. What is given out is shared: it must
 // not be changed.
 
@@ -14,7 +14,7 @@ export class Recent<Value> {
   #at = -1
   #since = 0
 
-  /** @param commits how many commits there were, a number that grows before anybody is told of one */
+  /** @param commits how many commits there were that may matter, a number that grows before anybody is told of one */
   constructor(commits: () => number) {
     this.#commits = commits
   }

@@ -1,11 +1,11 @@
 // The main-thread end of the writer: gathers units, sends batches, settles promises.
 //
-// Group commit without a timer: while one batch is being synced the next one gathers, and it leaves the moment the answer
-// arrives; where none is on its way, a batch leaves when the loop has been round once (an eighth fewer commits with 16
-// senders), or at once where the one before was a single unit: somebody alone would wait for nobody. A unit is all or
-// nothing; a broken rule fails that unit alone; a failed commit fails every unit of the batch and turns the writer
-// unhealthy: it then refuses units with a temporary error and tries the disk again by itself. After a unit of a lane
-// failed, later units of that lane made from the same state (epoch) are refused as stale.
+// Group commit without a timer or a handshake: units leave when the loop has been round once (at once, from somebody alone),
+// and the thread makes one transaction of what came while it synced the one before. One batch on its way at a time left it
+// idle for 0.8 of every 1.9 ms with 16 senders. What nobody waits for goes last, one request of it at a time. A broken rule
+// fails its unit alone; a failed commit fails all its units and turns the writer unhealthy: it then refuses units with a
+// temporary error and tries the disk again by itself. After a unit of a lane failed, or its commit, later units of that lane
+// made from the same state (epoch) are refused as stale, also those that are on their way.
 
 import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'
@@ -14,6 +14,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { Queue } from '#lib/queue.ts'
+import { type Watched, watched } from './watched.ts'
 import type { Write } from './write.ts'
 import { startWriterThread, type WriterThread } from './writer-thread.ts'
 import { conflicts } from './writes.ts'
@@ -33,18 +34,25 @@ export interface Unit {
   readonly background?: boolean
 }
 
+/** Units that leave together. */
 export interface WriterRequest {
-  readonly batch: number
+  /** Rises by one. */
+  readonly number: number
   readonly units: { lane: number; epoch: number; operations: Operation[] }[]
-  readonly checkpoint: boolean
+  /** Bytes they carry, about. */
+  readonly bytes: number
 }
 
+/** What became of one transaction. */
 export interface WriterReply {
-  readonly batch: number
-  /** Unit number -> why it failed; absent ones are on disk. */
+  /** Its last request; all that are not answered yet up to this one are answered. */
+  readonly upTo: number
+  /** Units that failed, counted through its requests in order; the others are on disk. */
   readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'error'; text: string }[]
-  /** The commit itself failed: nothing of the batch is on disk. */
+  /** The commit itself failed: nothing of it is on disk. */
   readonly broken: string | null
+  /** Watched tables that it may have changed. */
+  readonly changed?: readonly Watched[]
 }
 
 /** A unit refused because an earlier one of its lane failed; whoever made it may make it anew. */
@@ -65,6 +73,16 @@ export interface WriterOptions {
   readonly thread?: WriterThread
 }
 
+/** A request on its way. */
+interface Sent {
+  readonly number: number
+  readonly units: readonly Waiting[]
+  readonly bytes: number
+  /** Units in it that nobody waits for. */
+  readonly background: boolean
+  readonly at: number
+}
+
 /** How long an unhealthy writer waits before it tries the disk again, milliseconds. */
 const probeMs = 500
 
@@ -74,17 +92,23 @@ export class Writer {
   readonly #metrics: Metrics
   readonly #urgent = new Queue<Waiting>(limits.writer.pendingUnitsMax)
   readonly #background = new Queue<Waiting>(limits.writer.pendingUnitsMax)
+  /** Of what waits here. */
   #bytes = 0
-  #batch = 0
-  #sent: Waiting[] | undefined
-  #sentAt = 0
+  #number = 0
+  /** Oldest first. */
+  readonly #sent: Sent[] = []
+  #sentUnits = 0
+  #sentBytes = 0
   #settled = 0
+  readonly #changes = new Map<Watched, number>(watched.map(table => [table, 0]))
   #failure: Fault | undefined
   #closed: (() => void) | undefined
   #closing = false
-  /** A batch leaves at the end of this turn of the loop. */
+  /** There is no thread any more. */
+  #ended = false
+  /** What waits leaves at the end of this round of the loop. */
   #leaving = false
-  /** The last batch was one unit. */
+  /** The last transaction was one unit. */
   #single = false
 
   private constructor(worker: Worker, options: WriterOptions) {
@@ -113,8 +137,20 @@ export class Writer {
     return this.#settled
   }
 
-  /** Units waiting for a batch of theirs. */
+  /** Batches that may have changed one of these tables; grows before anybody hears of one. */
+  changes(...tables: readonly Watched[]): number {
+    let count = 0
+    for (const table of tables) count += this.#changes.get(table) ?? 0
+    return count
+  }
+
+  /** Units that are not on disk yet. */
   get pending(): number {
+    return this.#waiting + this.#sentUnits
+  }
+
+  /** Units that have not left. */
+  get #waiting(): number {
     return this.#urgent.length + this.#background.length
   }
 
@@ -127,7 +163,7 @@ export class Writer {
   submit(unit: Unit): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     if (this.#closing) return Promise.reject(new Fault('Stopping'))
-    if (this.#bytes + unit.bytes > limits.writer.pendingBytesMax && this.pending > 0) {
+    if (this.#bytes + unit.bytes > limits.writer.pendingBytesMax && this.#waiting > 0) {
       return Promise.reject(new Fault('Overloaded'))
     }
     return new Promise((resolve, reject) => {
@@ -151,8 +187,7 @@ export class Writer {
   /** Sends what waits, then ends the thread. */
   async close(): Promise<void> {
     this.#closing = true
-    while (this.#sent !== undefined || this.pending > 0)
-      await new Promise(resolve => after(1, () => resolve(undefined)))
+    while (this.pending > 0) await new Promise(resolve => after(1, () => resolve(undefined)))
     const closed = new Promise<void>(resolve => {
       this.#closed = resolve
     })
@@ -162,56 +197,87 @@ export class Writer {
 
   /** Sends what waits when the loop has been round once: what arrived with it goes along. */
   #soon(): void {
-    if (this.#leaving || this.#sent !== undefined) return
-    if (this.#single) {
+    if (this.#leaving) return
+    if (this.#single && this.#sent.length === 0) {
       this.#send()
       return
     }
     this.#leaving = true
     void breathe().then(() => {
       this.#leaving = false
-      if (this.#sent === undefined) this.#send()
+      this.#send()
     })
   }
 
+  /** Sends what waits, as far as the thread can take it. */
   #send(): void {
-    const batch: Waiting[] = []
+    while (this.#waiting > 0) {
+      const { units, bytes, background } = this.#next()
+      if (units.length === 0) return
+      this.#bytes -= bytes
+      this.#post(units, bytes, background)
+    }
+  }
+
+  /** What leaves next: one transaction at most, and no more than makes two with what is on its way. */
+  #next(): { units: Waiting[]; bytes: number; background: boolean } {
+    const { batchUnitsMax, batchBytesMax } = limits.writer
+    const unitsMax = Math.min(batchUnitsMax, 2 * batchUnitsMax - this.#sentUnits)
+    const bytesMax = Math.min(batchBytesMax, 2 * batchBytesMax - this.#sentBytes)
+    const units: Waiting[] = []
     let bytes = 0
-    while (batch.length < limits.writer.batchUnitsMax && bytes < limits.writer.batchBytesMax) {
-      const waiting = this.#urgent.shift() ?? this.#background.shift()
+    let background = false
+    const crowded = this.#sent.some(request => request.background)
+    while (units.length < unitsMax && bytes < bytesMax) {
+      let waiting = this.#urgent.shift()
+      if (waiting === undefined && !crowded) {
+        waiting = this.#background.shift()
+        background ||= waiting !== undefined
+      }
       if (waiting === undefined) break
-      batch.push(waiting)
+      units.push(waiting)
       bytes += waiting.unit.bytes
     }
-    if (batch.length === 0) return
-    this.#bytes -= bytes
-    this.#batch += 1
-    this.#sent = batch
-    this.#single = batch.length === 1
-    this.#sentAt = monotonic()
-    const units = batch.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
-    const request: WriterRequest = { batch: this.#batch, units, checkpoint: this.pending === 0 }
-    this.#worker.postMessage(request)
+    return { units, bytes, background }
+  }
+
+  #post(units: readonly Waiting[], bytes: number, background: boolean): void {
+    this.#number += 1
+    this.#sent.push({ number: this.#number, units, bytes, background, at: monotonic() })
+    this.#sentUnits += units.length
+    this.#sentBytes += bytes
+    const written = units.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
+    this.#worker.postMessage({ number: this.#number, units: written, bytes } satisfies WriterRequest)
   }
 
   #settle(reply: WriterReply): void {
-    const batch = this.#sent
-    if (batch === undefined || reply.batch !== this.#batch) return
-    this.#sent = undefined
-    this.#settled += 1
-    this.#metrics.writerBatches.labels(reply.broken === null ? 'ok' : 'failed').inc()
-    this.#metrics.writerUnits.observe(batch.length)
-    this.#metrics.writerSeconds.observe((monotonic() - this.#sentAt) / 1000)
-    if (reply.broken !== null) this.#break(reply.broken, batch)
-    else {
-      this.#send()
-      const failed = new Map(reply.failures.map(failure => [failure.unit, failure]))
-      batch.forEach((waiting, index) => {
-        const failure = failed.size === 0 ? undefined : failed.get(index)
-        if (failure === undefined) waiting.resolve()
-        else waiting.reject(this.#failureOf(failure))
-      })
+    const units: Waiting[] = []
+    let at = monotonic()
+    for (let first = this.#sent[0]; first !== undefined && first.number <= reply.upTo; first = this.#sent[0]) {
+      this.#sent.shift()
+      this.#sentUnits -= first.units.length
+      this.#sentBytes -= first.bytes
+      at = Math.min(at, first.at)
+      for (const waiting of first.units) units.push(waiting)
     }
+    if (units.length === 0) return
+    this.#settled += 1
+    this.#single = units.length === 1
+    for (const table of reply.changed ?? []) this.#changes.set(table, (this.#changes.get(table) ?? 0) + 1)
+    this.#metrics.writerBatches.labels(reply.broken === null ? 'ok' : 'failed').inc()
+    this.#metrics.writerUnits.observe(units.length)
+    this.#metrics.writerSeconds.observe((monotonic() - at) / 1000)
+    if (reply.broken !== null) {
+      this.#break(reply.broken, units)
+      return
+    }
+    this.#send()
+    const failed = new Map(reply.failures.map(failure => [failure.unit, failure]))
+    units.forEach((waiting, index) => {
+      const failure = failed.size === 0 ? undefined : failed.get(index)
+      if (failure === undefined) waiting.resolve()
+      else waiting.reject(this.#failureOf(failure))
+    })
   }
 
   #failureOf(failure: WriterReply['failures'][number]): Error {
@@ -224,33 +290,39 @@ export class Writer {
   }
 
   /** The disk said no: everybody hears it at once, and the probe goes on until the disk says yes. */
-  #break(reason: string, batch: Waiting[]): void {
+  #break(reason: string, units: readonly Waiting[]): void {
     const fault = new Fault('StorageUnavailable')
-    if (this.#failure === undefined) this.#log.error({ reason }, 'storage refuses writes')
+    const known = this.#failure !== undefined
     this.#failure = fault
-    for (const waiting of batch) waiting.reject(fault)
+    for (const waiting of units) waiting.reject(fault)
     this.#rejectPending(fault)
+    // What was on its way already breaks as well; that is the same failure.
+    if (known) return
+    this.#log.error({ reason }, 'storage refuses writes')
     after(probeMs, () => this.#probe())
   }
 
   #probe(): void {
-    if (this.#closing) return
-    this.#batch += 1
-    this.#sentAt = monotonic()
-    const unit: Unit = { lane: 0, epoch: 0, operations: [['meta.put', { key: 'probe', value: this.#batch }]], bytes: 0 }
-    const recovered = () => {
+    if (this.#closing || this.#ended) return
+    const unit: Unit = {
+      lane: 0,
+      epoch: 0,
+      operations: [['meta.put', { key: 'probe', value: this.#number }]],
+      bytes: 0,
+    }
+    const resolve = () => {
+      this.#failure = undefined
       this.#log.info('storage takes writes again')
     }
-    this.#sent = [{ unit, resolve: recovered, reject: () => {} }]
-    this.#failure = undefined
-    this.#worker.postMessage({ batch: this.#batch, units: [unit], checkpoint: false } satisfies WriterRequest)
+    this.#post([{ unit, resolve, reject: () => after(probeMs, () => this.#probe()) }], 0, false)
   }
 
   #fail(error: Error): void {
     this.#log.fatal({ error }, 'the writer thread ended')
+    this.#ended = true
     this.#failure = new Fault('StorageUnavailable', { cause: error })
-    for (const waiting of this.#sent ?? []) waiting.reject(this.#failure)
-    this.#sent = undefined
+    this.#sentUnits = 0
+    for (const { units } of this.#sent.splice(0)) for (const { reject } of units) reject(this.#failure)
     this.#rejectPending(this.#failure)
   }
 

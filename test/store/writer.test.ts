@@ -2,12 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { breathe } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { Reader } from '#store/reader.ts'
 import { migrations } from '#store/schema.ts'
 import { openForWriting } from '#store/sqlite.ts'
+import { changedBy } from '#store/watched.ts'
 import { type Operation, StaleUnit, Writer } from '#store/writer.ts'
 import { type AddressRow, addressInsert, metaPut } from '#store/writes.ts'
 
@@ -102,6 +105,68 @@ test('thousands of units at once are gathered into few commits', async () => {
   const count = 3000
   await Promise.all(Array.from({ length: count }, (_, n) => writer.submit(unit([insert(String(n), `k${n}`)]))))
   expect(keys()).toHaveLength(count)
+  expect(writer.commits).toBeLessThan(count / 10)
+})
+
+test('what is on its way behind a commit that failed is not written from the state that failed with it', async () => {
+  await writer.submit(unit([insert('a', 'one')]))
+  writer.limitPages(Number(read.one<{ page_count: number }>('PRAGMA page_count')?.page_count))
+  const big = writer.submit(unit([[metaPut.name, { key: 'big', value: 'x'.repeat(2_000_000) }]], 7, 3))
+  const behind: Promise<void>[] = []
+  // Some leave together, some while the first is being written.
+  for (let round = 0; round < 5; round++) {
+    behind.push(writer.submit(unit([insert(`b${round}`, `two${round}`)], 7, 3)))
+    await breathe()
+  }
+  await expect(big).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  const results = await Promise.allSettled(behind)
+  expect(results.map(({ status }) => status)).toEqual(Array(5).fill('rejected'))
+  writer.limitPages(0)
+  await expect.poll(() => writer.healthy, { timeout: 10_000 }).toBe(true)
+  await expect(writer.submit(unit([insert('c', 'three')], 7, 3))).rejects.toBeInstanceOf(StaleUnit)
+  await writer.submit(unit([insert('d', 'four')], 7, 4))
+  expect(keys()).toEqual(['four', 'one'])
+})
+
+test('what somebody waits for goes before what nobody waits for, as far as that has not left', async () => {
+  const done: string[] = []
+  const work = (name: string, bytes: number, background: boolean) =>
+    writer
+      .submit({ ...unit([[metaPut.name, { key: name, value: 1 }]]), bytes, background })
+      .then(() => void done.push(name))
+  const bytes = limits.writer.batchBytesMax
+  const idle = Array.from({ length: 20 }, (_, n) => work(`idle ${n}`, bytes, true))
+  await breathe()
+  const urgent = work('urgent', 1, false)
+  await Promise.all([...idle, urgent])
+  expect(done.indexOf('urgent')).toBeLessThan(5)
+  expect(done).toHaveLength(21)
+  expect(writer.pending).toBe(0)
+})
+
+test('it is known which tables a commit may have changed', async () => {
+  const before = writer.changes('address', 'domainalias')
+  await writer.write(metaPut, { key: 'other', value: 1 })
+  expect(writer.changes('address', 'domainalias')).toBe(before)
+  let seen = 0
+  await writer.submit(unit([insert('a', 'one')])).then(() => {
+    seen = writer.changes('address')
+  })
+  expect(seen).toBeGreaterThan(before)
+  expect(writer.changes('user', 'token')).toBe(0)
+})
+
+test.each([
+  ['INSERT INTO address (id) VALUES (?)', 'address'],
+  ['INSERT OR IGNORE INTO token (id) VALUES (?)', 'token'],
+  ['UPDATE user SET name = ?', 'user'],
+  ['DELETE FROM domainalias WHERE id = ?', 'domainalias'],
+  ['DELETE FROM token WHERE user = @whose AND hash IN (SELECT hash FROM token LIMIT 5)', 'token'],
+  ['UPDATE usage SET storage = 0 WHERE user = ?', undefined],
+  ['INSERT INTO login (user, at) SELECT num, ? FROM user WHERE num = ?', undefined],
+  ['SELECT 1 FROM user', undefined],
+])('%s', (text, table) => {
+  expect(changedBy(text)).toBe(table)
 })
 
 test('a database of a later program is refused', async () => {

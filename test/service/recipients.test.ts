@@ -1,0 +1,100 @@
+// What is remembered of recipients while mail comes in all the time: a change is true for the next message, and ids of
+// messages are known however many there are.
+
+import { expect, test } from 'vitest'
+import { referenceHash } from '#actors/prepare.ts'
+import { findUser } from '#store/users.ts'
+import { referenceInsert } from '#store/writes.ts'
+import { send } from '../api/mail.ts'
+import { deliver, openLmtp } from '../dialogue.ts'
+import { type Body, useTeal } from '../running.ts'
+
+const running = useTeal()
+const { call, user } = running
+
+let serial = 0
+
+async function answer(to: string): Promise<string> {
+  serial += 1
+  const [line = ''] = await send(running, to, `Message-ID: <${serial}@example.org>\nSubject: ${serial}\n\nHello\n`)
+  return line.slice(0, 3)
+}
+
+test('a change of an address, an alias, an account or its quota is true for the next message', async () => {
+  const id = await user('eager')
+  const path = `/users/${id}`
+  const done = async (method: string, at: string, body?: object) => {
+    const reply = await call(method, at, body)
+    expect(reply.body).toMatchObject({ success: true })
+    return reply.body.id as string
+  }
+  expect(await answer('eager@example.com')).toBe('250')
+  expect(await answer('second@example.com')).toBe('550')
+  const second = await done('POST', `${path}/addresses`, { address: 'second@example.com' })
+  expect(await answer('second@example.com')).toBe('250')
+  await done('DELETE', `${path}/addresses/${second}`)
+  expect(await answer('second@example.com')).toBe('550')
+
+  expect(await answer('eager@alias.example')).toBe('550')
+  const alias = await done('POST', '/domainaliases', { alias: 'alias.example', domain: 'example.com' })
+  expect(await answer('eager@alias.example')).toBe('250')
+  await done('DELETE', `/domainaliases/${alias}`)
+  expect(await answer('eager@alias.example')).toBe('550')
+
+  await done('PUT', path, { disabled: true })
+  expect(await answer('eager@example.com')).toBe('550')
+  await done('PUT', path, { disabled: false, quota: 1 })
+  expect(await answer('eager@example.com')).toBe('552')
+  await done('PUT', path, { quota: 1_000_000 })
+  expect(await answer('eager@example.com')).toBe('250')
+  await done('DELETE', path)
+  expect(await answer('eager@example.com')).toBe('550')
+})
+
+// Those of an account with few are read at once, of others they are looked up one by one.
+test.each([10, 1000, 1001, 5000])(
+  'of an account with %i ids an answer to an old message finds its thread',
+  async count => {
+    const name = `ids${count}`
+    const id = await user(name)
+    const { core } = running.teal
+    const { num: owner = 0 } = (await findUser(core.read, id)) ?? {}
+    const known = `<old@${name}.test>`
+    const hashes = [referenceHash(known), ...Array.from({ length: count - 1 }, (_, at) => at + 1)]
+    const rows = hashes.map(hash => [referenceInsert.name, { user: owner, hash, thread: 7_000_000 }] as const)
+    await core.writer.submit({ lane: 0, epoch: 0, operations: [...rows], bytes: count * 30 })
+    await send(running, `${name}@example.com`, `In-Reply-To: ${known}\nMessage-ID: <new@${name}.test>\n\nYes\n`)
+    await send(running, `${name}@example.com`, `Message-ID: <other@${name}.test>\n\nNo\n`)
+    const [other, answer] = await listed(id)
+    expect(answer.thread).toBe((7_000_000).toString(16).padStart(24, '0'))
+    expect(other.thread).not.toBe(answer.thread)
+  },
+)
+
+test('an id is known also after more of them than are kept in memory', async () => {
+  const id = await user('busy')
+  const messages = ['Message-ID: <first@busy.test>\nDate: Sun, 22 Nov 2026 10:00:00 +0000\n\nHello\n']
+  for (let from = 0; from < 4200; from += 30) {
+    const others = Array.from({ length: 30 }, (_, at) => `<${from + at}@elsewhere.test>`).join('\n ')
+    messages.push(`Message-ID: <${from}@busy.test>\nReferences: ${others}\n\nHello\n`)
+  }
+  messages.push('Message-ID: <answer@busy.test>\nIn-Reply-To: <first@busy.test>\n\nYes\n', messages[0] ?? '')
+  const lmtp = await openLmtp(running.at('lmtp'))
+  for (const message of messages) {
+    const bytes = Buffer.from(message.replaceAll('\n', '\r\n'))
+    expect(await deliver(lmtp, 'sender@example.org', ['busy@example.com'], bytes)).toEqual([
+      expect.stringMatching(/^250/),
+    ])
+  }
+  lmtp.close()
+  const results = await listed(id)
+  const first = results.at(-1)
+  expect(results[0].thread).toBe(first.thread)
+  // The repeated one was not stored again.
+  expect(results).toHaveLength(messages.length - 1)
+})
+
+async function listed(id: string): Promise<Body[]> {
+  const inbox = (await call('GET', `/users/${id}/mailboxes`)).body.results[0].id
+  return (await call('GET', `/users/${id}/mailboxes/${inbox}/messages?limit=250`)).body.results
+}
