@@ -94,7 +94,10 @@ async function compare(plan: Plan, contenders: Contenders): Promise<Row[]> {
   return [...rows, { what: 'disk: 2 KB appends, 16 to a sync', figure: appends, unit: '/s' }]
 }
 
-/** Everybody in turn, several rounds, so that a busy minute of the machine meets them all; the medians count. */
+/**
+ * Everybody in turn, several rounds, so that a busy minute of the machine meets them all; the medians count. The first round
+ * is for warming up, which takes code that is compiled while it runs a second or two for each kind of message.
+ */
 async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }: Contenders): Promise<Row[]> {
   const own: LoadResult[] = []
   const singles: LoadResult[] = []
@@ -106,6 +109,7 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
     await idle([service.service.pid, single.service.pid])
     return runLoad(job(receiver, load.size, load.connections, { ms: plan.ms / 2 }))
   }
+  for (const receiver of [dovecot, single, service]) if (receiver !== undefined) await run(receiver)
   for (let round = 0; round < rounds; round++) {
     if (dovecot !== undefined) peers.push(await run(dovecot))
     singles.push(await run(single))

@@ -45,7 +45,7 @@ interface Frame {
 
 const lineFeed = Buffer.from('\n--')
 const dashes = Buffer.from('--')
-/** Dashes inside lines that are met before the search for `--` alone is given up in a base64 body. */
+/** Dashes inside lines that are met before the search for `--` alone, which most bodies have nowhere else, is given up. */
 const strayDashesMax = 16
 
 const inHeader = 0
@@ -70,7 +70,7 @@ export class MimeScanner {
   /** Embedded messages that the cursor is in: their lines are counted. */
   #messages = 0
   #counting = false
-  #needle = lineFeed
+  #needle = dashes
   #strayDashes = 0
 
   /** Offset in the message of the first byte of the buffer at hand. */
@@ -332,14 +332,13 @@ export class MimeScanner {
       return
     }
     this.#startBody(countsLines(part))
-    if (part.encoding === 'base64') this.#needle = dashes
   }
 
   #startBody(counting: boolean): void {
     this.#phase = inBody
     this.#lineStart = true
     this.#counting = counting || this.#messages > 0
-    this.#needle = lineFeed
+    this.#needle = dashes
     this.#strayDashes = 0
   }
 

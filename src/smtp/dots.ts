@@ -3,7 +3,7 @@
 //
 // A lone dot between other line ends (LF . LF, CR . CRLF, LF . CRLF, ...) ends nothing; but since some servers take it for
 // the end, what follows it could be commands smuggled past them. Such a message is marked `malformed`, and its sender hears
-// so. Searches run over whole chunks (Buffer.indexOf); only bytes next to a line end and a dot are looked at one by one.
+// so. Searches run over whole chunks (Buffer.indexOf); only bytes next to a dot are looked at one by one.
 
 const carriageReturn = 13
 const lineFeed = 10
@@ -11,6 +11,8 @@ const dot = 46
 const lineFeedDot = Buffer.from('\n.')
 const carriageReturnDot = Buffer.from('\r.')
 const piecesMax = 4
+/** Dots inside of lines that are met in a chunk, one for so many bytes, before line ends are searched for instead. */
+const bytesPerDot = 32
 
 /** What came last. `stuffed`: CRLF and a dot, `stuffedReturn`: the same and CR; `bareDot`: bare CR or LF and a dot. */
 type Place = 'text' | 'return' | 'bareFeed' | 'lineStart' | 'stuffed' | 'stuffedReturn' | 'bareDot'
@@ -56,19 +58,14 @@ export class DotReader {
 
   /** Goes on from ordinary text to just behind the next line end that a dot follows, or to the end of the chunk. */
   #skipText(chunk: Buffer, at: number): number {
-    const feed = chunk.indexOf(lineFeedDot, at)
-    const end = feed < 0 ? chunk.length : feed
-    const bare = bareReturnDot(chunk, at, end)
-    if (bare >= 0) {
-      this.#place = 'return'
-      return bare + 1
+    const found = nextDot(chunk, at)
+    if (found < 0) {
+      this.#place = placeAtEnd(chunk, at)
+      return chunk.length
     }
-    if (feed >= 0) {
-      this.#place = feed > at && chunk[feed - 1] === carriageReturn ? 'lineStart' : 'bareFeed'
-      return feed + 1
-    }
-    this.#place = placeAtEnd(chunk, at)
-    return chunk.length
+    if (chunk[found - 1] === carriageReturn) this.#place = 'return'
+    else this.#place = found - 1 > at && chunk[found - 2] === carriageReturn ? 'lineStart' : 'bareFeed'
+    return found
   }
 
   #next(before: Place, byte: number): Place {
@@ -91,10 +88,26 @@ export class DotReader {
   }
 }
 
-/** Where a CR is that a dot follows, between `at` and `end`, or -1. */
-function bareReturnDot(chunk: Buffer, at: number, end: number): number {
-  const found = chunk.subarray(at, end).indexOf(carriageReturnDot)
-  return found < 0 ? -1 : at + found
+/**
+ * Where the next dot behind a CR or LF is, both from `at` on, or -1. Most mail has fewer dots than line ends, files none, so
+ * dots are looked at first.
+ */
+function nextDot(chunk: Buffer, at: number): number {
+  let stray = Math.ceil((chunk.length - at) / bytesPerDot)
+  for (let found = chunk.indexOf(dot, at + 1); found >= 0; found = chunk.indexOf(dot, found + 1)) {
+    const before = chunk[found - 1]
+    if (before === lineFeed || before === carriageReturn) return found
+    stray -= 1
+    if (stray === 0) return nextLineDot(chunk, found)
+  }
+  return -1
+}
+
+function nextLineDot(chunk: Buffer, at: number): number {
+  const feed = chunk.indexOf(lineFeedDot, at)
+  const bare = chunk.subarray(at, feed < 0 ? chunk.length : feed).indexOf(carriageReturnDot)
+  if (bare >= 0) return at + bare + 1
+  return feed < 0 ? -1 : feed + 1
 }
 
 /** The place after ordinary text from `at` to the end of the chunk, none of whose line ends has a dot behind it. */
