@@ -60,9 +60,9 @@ function grouped(rows: readonly SearchDoc[]): SearchDoc[][] {
   return groups
 }
 
-/** While others write, the index takes a thirtieth of the writer's time; what is not indexed yet is searched all the same. */
+/** While others write, the index takes a hundredth of the writer's time; what is not indexed yet is searched all the same. */
 async function giveWay(writer: Writer, tookMs: number): Promise<void> {
-  for (let waited = 0; waited < 29 * tookMs; waited += limits.search.indexPauseMs) {
+  for (let waited = 0; waited < 99 * tookMs; waited += limits.search.indexPauseMs) {
     const { commits } = writer
     await sleep(limits.search.indexPauseMs)
     if (writer.commits === commits && writer.pending === 0) return
