@@ -160,6 +160,8 @@ test.each([
   ['INSERT INTO address (id) VALUES (?)', 'address'],
   ['INSERT OR IGNORE INTO token (id) VALUES (?)', 'token'],
   ['UPDATE user SET name = ?', 'user'],
+  ['UPDATE OR IGNORE user SET name = ?', 'user'],
+  ['INSERT INTO usage (user) VALUES (?) ON CONFLICT DO UPDATE SET user = ?', undefined],
   ['DELETE FROM domainalias WHERE id = ?', 'domainalias'],
   ['DELETE FROM token WHERE user = @whose AND hash IN (SELECT hash FROM token LIMIT 5)', 'token'],
   ['UPDATE usage SET storage = 0 WHERE user = ?', undefined],
