@@ -5,6 +5,7 @@
 // message joins the thread of the first message it refers to that the account knows.
 
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { remember } from '#lib/remembered.ts'
 import { mailboxes } from '#mail/address.ts'
 import { flag } from '#mail/flags.ts'
@@ -189,7 +190,7 @@ function insert(
     turn.write(referenceInsert, { user: state.num, hash, thread }, 30)
     state.references.put(hash, thread)
   }
-  remember(state.recent, repeatKey(mailbox, prepared), uid, recentMax)
+  remember(state.recent, repeatKey(mailbox, prepared), uid, limits.actor.deliveriesMax)
   const { keywords } = input
   turn.notify({ kind: 'exists', mailbox: mailbox.num, uid, num, modseq, flags, keywords, idate, size, thread })
   turn.notify({ kind: 'counters', mailbox: mailbox.num, total: mailbox.total, unseen: mailbox.unseen, modseq })
@@ -204,9 +205,6 @@ export function learnKeywords(turn: UserTurn, mailbox: Mailbox, keywords: readon
   mailbox.keywords.push(...fresh)
   turn.write(mailboxUpdate, encodeMailbox(mailbox))
 }
-
-/** Deliveries an account remembers to tell repeated ones whose first copy is still on its way to the disk. */
-const recentMax = 1000
 
 async function threadOf(
   turn: UserTurn,

@@ -20,6 +20,12 @@ export const limits = {
     encryptedMax: 500,
     /** An actor with nothing to do and nobody watching is let go after this. */
     idleMs: 5 * minute,
+    /** Ids of messages that an account remembers with their threads. */
+    referencesMax: 4000,
+    /** An account with no more ids than this has all of them in memory; of others they are looked up one by one. */
+    referencesReadMax: 1000,
+    /** Deliveries that an account remembers, to tell repeated ones whose first copy is still on its way to the disk. */
+    deliveriesMax: 1000,
   },
   /** The writer thread. */
   writer: {

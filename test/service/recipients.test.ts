@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { referenceHash } from '#actors/prepare.ts'
+import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/users.ts'
 import { referenceInsert } from '#store/writes.ts'
 import { send } from '../api/mail.ts'
@@ -11,6 +12,8 @@ import { type Body, useTeal } from '../running.ts'
 
 const running = useTeal()
 const { call, user } = running
+
+const { referencesMax, referencesReadMax } = limits.actor
 
 let serial = 0
 
@@ -52,7 +55,7 @@ test('a change of an address, an alias, an account or its quota is true for the 
 })
 
 // Those of an account with few are read at once, of others they are looked up one by one.
-test.each([10, 1000, 1001, 5000])(
+test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
   'of an account with %i ids an answer to an old message finds its thread',
   async count => {
     const name = `ids${count}`
@@ -74,7 +77,7 @@ test.each([10, 1000, 1001, 5000])(
 test('an id is known also after more of them than are kept in memory', async () => {
   const id = await user('busy')
   const messages = ['Message-ID: <first@busy.test>\nDate: Sun, 22 Nov 2026 10:00:00 +0000\n\nHello\n']
-  for (let from = 0; from < 4200; from += 30) {
+  for (let from = 0; from < referencesMax + 200; from += 30) {
     const others = Array.from({ length: 30 }, (_, at) => `<${from + at}@elsewhere.test>`).join('\n ')
     messages.push(`Message-ID: <${from}@busy.test>\nReferences: ${others}\n\nHello\n`)
   }

@@ -139,7 +139,8 @@ test('what somebody waits for goes before what nobody waits for, as far as that 
   await breathe()
   const urgent = work('urgent', 1, false)
   await Promise.all([...idle, urgent])
-  expect(done.indexOf('urgent')).toBeLessThan(5)
+  // Behind the one that had left, and no other.
+  expect(done.indexOf('urgent')).toBeLessThan(2)
   expect(done).toHaveLength(21)
   expect(writer.pending).toBe(0)
 })
