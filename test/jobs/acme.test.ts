@@ -65,11 +65,18 @@ async function shown(name: string | undefined = hostname, listener: 'imaps' | 'p
 const issued = (name = hostname) =>
   server.issued.findLast(one => one.checkHost(name) !== undefined)?.fingerprint256 ?? 'none'
 
-/** Waits until IMAP shows the certificate that was issued last, and it is the `count`th. */
+/** Waits until IMAP shows the certificate that was issued last, it is the `count`th, and its attempt has ended. */
 async function inUse(count = 1, name = hostname): Promise<void> {
   await expect.poll(() => server.issued.length, patience).toBe(count)
   await expect.poll(() => shown(name), patience).toBe(issued(name))
+  await expect.poll(() => failures(name), patience).toEqual({ attempts: 0 })
 }
+
+const failures = (name: string) =>
+  teal.core.read.one(
+    'SELECT attempts FROM acme_order o JOIN certificate c ON c.id = certificate WHERE servername = ?',
+    name,
+  )
 
 interface Row {
   due: number
