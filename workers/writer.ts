@@ -69,6 +69,7 @@ function start(handle: Handle): void {
       const reply = commit(handle, sql, stale, batch)
       port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
       touched.clear()
+      release(batch)
       checkpoint(handle, sql, inbox.peek() === undefined)
       if (inbox.tired) {
         setImmediate(work)
@@ -191,6 +192,20 @@ function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }
     onRollback: task => undo.push(task),
   }
   for (const [name, row] of operations) findWrite(name).run(sql, row, effects)
+}
+
+/**
+ * Gives back the memory of large values: the next ones then lie where these did. Left to the collector they would lie in a
+ * hundred megabytes that are touched one after the other (with messages of 50 KB 12 page faults each, and 4 to 8% of the rate).
+ */
+function release({ units }: Batch): void {
+  for (const { operations } of units) {
+    for (const [name, row] of operations) {
+      for (const { buffer } of findWrite(name).values?.(row) ?? []) {
+        if (buffer instanceof ArrayBuffer && buffer.byteLength >= limits.writer.releasedBytesMin) buffer.transfer(0)
+      }
+    }
+  }
 }
 
 let sinceCheckpoint = 0

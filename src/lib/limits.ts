@@ -39,6 +39,8 @@ export const limits = {
     pendingBytesMax: 256 * mib,
     /** Pages of the write-ahead log before it is copied back into the database between two batches. */
     checkpointPages: 4000,
+    /** A value from this size on gives its memory back when it is written; smaller ones are left to the collector. */
+    releasedBytesMin: 4 * kib,
   },
   /** Message bodies. */
   body: {

@@ -26,7 +26,7 @@ export interface Packed {
   readonly data: Uint8Array
 }
 
-/** Packs a value that fits in memory several times over; takes about 10 µs and 1 ms a MB. */
+/** Packs a value that fits in memory several times over, in about 10 µs and 2.5 ms a MB. Good until the next is packed. */
 export function pack(value: Uint8Array): Packed {
   if (value.length < packBytesMin) return { codec: codecRaw, data: value }
   const data = compress(value)

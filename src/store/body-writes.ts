@@ -59,7 +59,10 @@ function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
 }
 
 /** Stores a body, or counts one more reference to it where an earlier unit has stored it. */
-export const bodyAdd = defineWrite<BodyRow>('body.add', addBody, row => row.parts.some(part => part.file !== null))
+export const bodyAdd = defineWrite<BodyRow>('body.add', addBody, {
+  once: row => row.parts.some(part => part.file !== null),
+  values: row => [row.skeleton, ...row.parts.map(part => part.data)],
+})
 
 /** One more message carries the body. */
 export const bodyRetain = defineWrite<{ num: number }>('body.retain', (sql, row) => {

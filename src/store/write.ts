@@ -19,15 +19,21 @@ export interface Write<Row> {
   readonly name: string
   /** Whether this row, undone by a rollback, cannot be written again: it did something outside of the database. */
   readonly once?: ((row: Row) => boolean) | undefined
+  /** Values of the row that may be large: the thread gives their memory back when it is done with them. */
+  readonly values?: ((row: Row) => readonly Uint8Array[]) | undefined
   readonly run: (sql: Sql, row: Row, effects: Effects) => void
 }
 
 const registry = new Map<string, Write<never>>()
 
 /** Names a write. The name is `table.verb` and is how the other thread finds it. */
-export function defineWrite<Row>(name: string, run: Write<Row>['run'], once?: Write<Row>['once']): Write<Row> {
+export function defineWrite<Row>(
+  name: string,
+  run: Write<Row>['run'],
+  traits: Pick<Write<Row>, 'once' | 'values'> = {},
+): Write<Row> {
   if (registry.has(name)) throw new Error(`two writes are called ${name}`)
-  const write: Write<Row> = { name, once, run }
+  const write: Write<Row> = { name, run, ...traits }
   registry.set(name, write as Write<never>)
   return write
 }

@@ -7,6 +7,8 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
+import { unpack } from '#store/bodies-codec.ts'
+import { bodyAdd } from '#store/body-writes.ts'
 import { Reader } from '#store/reader.ts'
 import { migrations } from '#store/schema.ts'
 import { openForWriting } from '#store/sqlite.ts'
@@ -64,6 +66,24 @@ test('a unit is all or nothing, and a broken rule fails that unit alone', async 
   expect(results.map(result => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'AddressExistsError' })
   expect(keys()).toEqual(['one', 'three'])
+})
+
+test('a large value is whole where its batch was written twice, because another unit in it broke a rule', async () => {
+  const text = Buffer.from('words and numbers 123 '.repeat(1000))
+  const body = (num: number): Operation => [
+    bodyAdd.name,
+    { num, size: text.length, recipe: null, skeleton: new Uint8Array(text), parts: [] },
+  ]
+  await writer.submit(unit([insert('a', 'one')]))
+  const results = await Promise.allSettled([
+    writer.submit(unit([insert('b', 'two')])),
+    writer.submit(unit([body(1)])),
+    writer.submit(unit([insert('c', 'one')])),
+    writer.submit(unit([body(2)])),
+  ])
+  expect(results.map(result => result.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  const bodies = read.all<{ codec: number; skeleton: Buffer }>('SELECT codec, skeleton FROM body')
+  expect(bodies.map(({ codec, skeleton }) => unpack(codec, skeleton, text.length).equals(text))).toEqual([true, true])
 })
 
 test('units of a lane made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {
