@@ -2,12 +2,13 @@
 //
 // A batch is one transaction: what has come while the one before was synced. The answer is sent after the commit is on disk.
 // A unit that breaks a rule is undone alone: its batch is done again with a savepoint for each; a commit that fails undoes
-// the batch. Between batches, when nobody waits or the log has grown long, the write-ahead log is copied back.
+// the batch. Between batches the write-ahead log is looked at, which is copied back when it has grown long.
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
+import { Checkpoints } from '../src/store/checkpoint.ts'
 import { migrate } from '../src/store/schema.ts'
 import { type Handle, openForWriting, type Sql, sqliteFailure, statements } from '../src/store/sqlite.ts'
 import { type Watched, watching } from '../src/store/watched.ts'
@@ -54,10 +55,12 @@ function start(handle: Handle): void {
   /** Lane -> the epoch whose state a failure has made worthless. */
   const stale = new Map<number, number>()
   const inbox = new Inbox(port as MessagePort)
+  const checkpoints = new Checkpoints(handle, sql, workerData.file as string)
   const work = () => {
     for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
       if ('close' in message) {
-        end(handle)
+        checkpoints.end()
+        handle.close()
         port?.close()
         return
       }
@@ -70,7 +73,7 @@ function start(handle: Handle): void {
       port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
       touched.clear()
       release(batch)
-      checkpoint(handle, sql, inbox.peek() === undefined)
+      checkpoints.look(inbox.peek() === undefined)
       if (inbox.tired) {
         setImmediate(work)
         return
@@ -91,17 +94,6 @@ interface Tasks {
   readonly before: (() => void)[]
   readonly afterwards: (() => void)[]
   readonly undo: (() => void)[]
-}
-
-/** The log is copied back; where the disk has no room for that it stays, and the next start does it. */
-function end(handle: Handle): void {
-  try {
-    handle.pragma('wal_checkpoint(TRUNCATE)')
-  } catch (error) {
-    if (sqliteFailure(error)?.kind !== 'full') throw error
-  } finally {
-    handle.close()
-  }
 }
 
 /**
@@ -206,18 +198,4 @@ function release({ units }: Batch): void {
       }
     }
   }
-}
-
-let sinceCheckpoint = 0
-
-/** Batches between two looks at the length of the log; while nobody waits it is looked at sooner. */
-const looks = { idle: 8, busy: 64 }
-
-function checkpoint(handle: Handle, sql: Sql, idle: boolean): void {
-  sinceCheckpoint += 1
-  if (sinceCheckpoint < (idle ? looks.idle : looks.busy)) return
-  sinceCheckpoint = 0
-  const { log = 0 } = sql('PRAGMA wal_checkpoint(NOOP)').get() as { log?: number }
-  if (log < limits.writer.checkpointPages) return
-  handle.pragma('wal_checkpoint(PASSIVE)')
 }

@@ -37,8 +37,11 @@ export const limits = {
     pendingUnitsMax: 20_000,
     /** Bytes waiting for a batch. */
     pendingBytesMax: 256 * mib,
-    /** Pages of the write-ahead log before it is copied back into the database between two batches. */
-    checkpointPages: 4000,
+    /** Pages of the write-ahead log before it is copied back into the database. */
+    checkpointPages: 8000,
+    /** Pages of it at which the writer waits for the thread that copies, and for how long at most. */
+    logPagesMax: 64_000,
+    checkpointMs: 5 * second,
     /** A value from this size on gives its memory back when it is written; smaller ones are left to the collector. */
     releasedBytesMin: 4 * kib,
   },

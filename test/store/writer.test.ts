@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -84,6 +85,32 @@ test('a large value is whole where its batch was written twice, because another 
   expect(results.map(result => result.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
   const bodies = read.all<{ codec: number; skeleton: Buffer }>('SELECT codec, skeleton FROM body')
   expect(bodies.map(({ codec, skeleton }) => unpack(codec, skeleton, text.length).equals(text))).toEqual([true, true])
+})
+
+test('the log is copied back and begins anew while units come', async () => {
+  const value = randomBytes(200_000)
+  const count = 800
+  const wal = () => statSync(join(dir, 'teal.db-wal')).size
+  let longest = 0
+  for (let num = 1; num <= count; num += 20) {
+    const rows = Array.from({ length: 20 }, (_, at) => num + at)
+    await Promise.all(
+      rows.map(own => {
+        const row = { num: own, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
+        return writer.submit({ lane: 0, epoch: 0, operations: [[bodyAdd.name, row]], bytes: value.length })
+      }),
+    )
+    longest = Math.max(longest, wal())
+  }
+  expect(longest).toBeLessThan((count * value.length) / 1.5)
+  const stored = read.one<{ n: number; same: number }>(
+    'SELECT count(*) AS n, sum(skeleton = ?) AS same FROM body',
+    value,
+  )
+  expect(stored).toEqual({ n: count, same: count })
+  await writer.close()
+  expect(existsSync(join(dir, 'teal.db-wal')) ? wal() : 0).toBe(0)
+  writer = await open()
 })
 
 test('units of a lane made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {
