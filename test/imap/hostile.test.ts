@@ -129,7 +129,9 @@ describe('a client that leaves in the middle', () => {
     client.send(bytes)
     client.close()
     const other = await login('INBOX')
-    expect(await other.ok('FETCH 1:* RFC822.SIZE')).toHaveLength(1)
+    // What was asked for before may be marked as seen meanwhile, which is told as well.
+    const sizes = (await other.ok('FETCH 1:* RFC822.SIZE')).filter(line => line.includes('RFC822.SIZE'))
+    expect(sizes).toHaveLength(1)
     other.close()
   })
 })
