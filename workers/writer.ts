@@ -59,8 +59,11 @@ function start(handle: Handle): void {
   const work = () => {
     for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
       if ('close' in message) {
-        checkpoints.end()
-        handle.close()
+        try {
+          checkpoints.end()
+        } finally {
+          handle.close()
+        }
         port?.close()
         return
       }

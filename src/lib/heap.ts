@@ -36,8 +36,8 @@ function letGo(): void {
 
 /**
  * Keeps what this process works with: code that has run, and room for garbage. For a process that is a service and nothing
- * else, once what only its start needed is gone. Young garbage is then collected by the thread whose it is: with helpers it
- * is no sooner done (2 ms), and they take the time from the other threads (2 to 3% of deliveries on two cores).
+ * else, once what only its start needed is gone. Young garbage is then collected by the thread whose it is: helpers take
+ * their time from the other threads (2 to 3% of the deliveries, on two cores).
  */
 export function keepWarm(): void {
   usualPercent = growthPercent.warm

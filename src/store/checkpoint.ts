@@ -40,7 +40,7 @@ export class Checkpoints {
   /** To be called between two batches. `idle`: nobody waits for the next. */
   look(idle: boolean): void {
     if (this.#at() === copying.done) {
-      this.#handle.pragma('wal_checkpoint(PASSIVE)')
+      this.#copyBack('PASSIVE')
       Atomics.store(this.#state, 0, copying.idle)
     }
     this.#batches += 1
@@ -51,14 +51,19 @@ export class Checkpoints {
     if (this.#at() === copying.busy && log >= limits.writer.logPagesMax) this.#wait(copying.busy)
   }
 
-  /** The log is copied back and cut; where the disk has no room for that it stays, and the next start does it. */
+  /** Ends the thread and cuts the log. */
   end(): void {
     if (this.#thread !== undefined) {
       this.#say('close')
       for (let state = this.#at(); state !== copying.closed; state = this.#at()) if (!this.#wait(state)) break
     }
+    this.#copyBack('TRUNCATE')
+  }
+
+  /** Where the disk has no room for what the log holds it stays, until the next try or the next start. */
+  #copyBack(mode: 'PASSIVE' | 'TRUNCATE'): void {
     try {
-      this.#handle.pragma('wal_checkpoint(TRUNCATE)')
+      this.#handle.pragma(`wal_checkpoint(${mode})`)
     } catch (error) {
       if (sqliteFailure(error)?.kind !== 'full') throw error
     }
