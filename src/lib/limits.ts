@@ -33,6 +33,8 @@ export const limits = {
     batchUnitsMax: 512,
     /** Bytes of bound values in one transaction. */
     batchBytesMax: 8 * mib,
+    /** Bytes that do not wait for what else the loop brings: the thread begins with them. */
+    leaveBytes: 16 * kib,
     /** Units waiting for a batch; more is a busy answer. */
     pendingUnitsMax: 20_000,
     /** Bytes waiting for a batch. */
