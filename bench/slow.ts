@@ -1,15 +1,15 @@
-// Loaded into the measured service before its own first line: a disk whose sync takes some milliseconds longer.
+// Loaded into a service before its own first line: a disk whose sync takes some milliseconds longer.
 //
 // Where a sync costs less than the work on a message, as on the disks of many virtual machines, nothing shows what sharing
 // it is worth; there are disks whose sync takes milliseconds. Every commit of the writer thread waits after its own sync, so
-// what was acknowledged is on disk as ever. Only a bench may do this.
+// what was acknowledged is on disk as ever. Only a bench and a test may do this.
 
 import { isMainThread } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { halt } from '#lib/clock.ts'
 
 /** Milliseconds a sync takes longer. */
-export const slowerBy = 4
+export const slowerBy = Number(process.env.SLOWER_BY ?? 4)
 
 if (!isMainThread) {
   const { prepare } = Database.prototype

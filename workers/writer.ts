@@ -5,10 +5,12 @@
 // the batch. Between batches the write-ahead log is looked at, which is copied back when it has grown long.
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { after, monotonic, type Timer } from '../src/lib/clock.ts'
 import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
 import { Checkpoints } from '../src/store/checkpoint.ts'
+import { Company } from '../src/store/company.ts'
 import { migrate } from '../src/store/schema.ts'
 import { type Handle, openForWriting, type Sql, sqliteFailure, statements } from '../src/store/sqlite.ts'
 import { type Watched, watching } from '../src/store/watched.ts'
@@ -56,8 +58,18 @@ function start(handle: Handle): void {
   const stale = new Map<number, number>()
   const inbox = new Inbox(port as MessagePort)
   const checkpoints = new Checkpoints(handle, sql, workerData.file as string)
+  const company = new Company()
+  const arrivals = () => inbox.arrivals()
+  let timer: Timer | undefined
   const work = () => {
-    for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
+    timer?.cancel()
+    while (inbox.peek() !== undefined) {
+      const ms = company.wait(monotonic(), arrivals)
+      if (ms > 0) {
+        timer = after(ms, work)
+        return
+      }
+      const message = inbox.take() as Message
       if ('close' in message) {
         try {
           checkpoints.end()
@@ -75,6 +87,7 @@ function start(handle: Handle): void {
       const reply = commit(handle, sql, stale, batch)
       port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
       touched.clear()
+      company.committed(batch, reply.commitMs, monotonic(), arrivals)
       release(batch)
       checkpoints.look(inbox.peek() === undefined)
       if (inbox.tired) {
@@ -141,6 +154,7 @@ function attempt(
 ): WriterReply {
   const failures: WriterReply['failures'] = []
   const tasks: Tasks = { before: [], afterwards: [], undo: [] }
+  let began = monotonic()
   try {
     sql('BEGIN IMMEDIATE').run()
     units.forEach((unit, index) => {
@@ -148,14 +162,16 @@ function attempt(
       if (failure !== undefined) failures.push({ unit: index, ...failure })
     })
     for (const task of tasks.before) task()
+    began = monotonic()
     sql('COMMIT').run()
   } catch (error) {
     if (handle.inTransaction) handle.exec('ROLLBACK')
     for (const task of tasks.undo.reverse()) task()
-    return { upTo, failures: [], broken: String(error) }
+    return { upTo, failures: [], broken: String(error), commitMs: monotonic() - began }
   }
+  const commitMs = monotonic() - began
   for (const task of tasks.afterwards) task()
-  return { upTo, failures, broken: null }
+  return { upTo, failures, broken: null, commitMs }
 }
 
 /** A unit in a savepoint of its own: one that breaks a rule is undone alone. */

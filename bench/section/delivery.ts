@@ -41,10 +41,7 @@ export async function deliverySection(plan: Plan): Promise<Row[]> {
   return [...(plan.peers ? await withDovecot(users, run) : await run()), ...(await slowDisk(plan))]
 }
 
-/**
- * The same small messages, where a sync takes some milliseconds longer. With few connections half of them are in one commit
- * and the other half gather meanwhile, so with 16 of them 8 times is the most there can be.
- */
+/** The same small messages, where a sync takes some milliseconds longer: all who send share it (store/company.ts). */
 function slowDisk(plan: Plan): Promise<Row[]> {
   return withService(['single', 'slow'], single =>
     withService(['slow'], async service => {

@@ -35,6 +35,9 @@ export const limits = {
     batchBytesMax: 8 * mib,
     /** Bytes that do not wait for what else the loop brings: the thread begins with them. */
     leaveBytes: 16 * kib,
+    /** Where commits take so long, a small one waits for those who are back soon: this is small. */
+    slowSyncMs: 2,
+    companyBytesMax: 64 * kib,
     /** Units waiting for a batch; more is a busy answer. */
     pendingUnitsMax: 20_000,
     /** Bytes waiting for a batch. */

@@ -64,6 +64,7 @@ export function makeMetrics(version: string) {
     writerBatches: counter('writer_batches_total', 'Transactions', ['result']),
     writerUnits: histogram('writer_batch_units', 'Units in one transaction', [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
     writerSeconds: histogram('writer_batch_seconds', 'Time from sending a batch to its commit', seconds),
+    writerCommitSeconds: histogram('writer_commit_seconds', 'Time of the commit alone, most of it the sync', seconds),
     actors: gauge('actors', 'Users with an actor in memory'),
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),

@@ -42,6 +42,23 @@ export class Inbox {
     return this.#held.shift()
   }
 
+  /** What is here, with all that has come taken in. */
+  arrivals(): Arrivals {
+    for (let come = receiveMessageOnPort(this.#port); come !== undefined; come = receiveMessageOnPort(this.#port)) {
+      this.#held.push(come.message as Message)
+    }
+    let units = 0
+    let bytes = 0
+    let other = false
+    for (const message of this.#held) {
+      if ('units' in message) {
+        units += message.units.length
+        bytes += message.bytes
+      } else other = true
+    }
+    return { units, bytes, other }
+  }
+
   /** Whether the loop should go round before the next is taken. */
   get tired(): boolean {
     if (this.#taken < messagesInARow) return false
@@ -50,11 +67,22 @@ export class Inbox {
   }
 }
 
+/** What has come and is in no transaction yet. */
+export interface Arrivals {
+  readonly units: number
+  /** Bytes they carry, about. */
+  readonly bytes: number
+  /** Something else than units has come, too. */
+  readonly other: boolean
+}
+
 /** What goes into one transaction. */
 export interface Batch {
   /** Number of its last request. */
   readonly upTo: number
   readonly units: WriterRequest['units']
+  /** Bytes they carry, about. */
+  readonly bytes: number
 }
 
 /** A request, and those that came behind it as far as they fit into one transaction. */
@@ -63,11 +91,11 @@ export function gather(first: WriterRequest, inbox: Inbox): Batch {
   const units = [...first.units]
   let { number: upTo, bytes } = first
   for (let next = inbox.peek(); next !== undefined && 'units' in next; next = inbox.peek()) {
+    if (units.length + next.units.length > batchUnitsMax || bytes + next.bytes > batchBytesMax) break
     bytes += next.bytes
-    if (units.length + next.units.length > batchUnitsMax || bytes > batchBytesMax) break
     units.push(...next.units)
     upTo = next.number
     inbox.take()
   }
-  return { upTo, units }
+  return { upTo, units, bytes }
 }

@@ -51,6 +51,8 @@ export interface WriterReply {
   readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'error'; text: string }[]
   /** The commit itself failed: nothing of it is on disk. */
   readonly broken: string | null
+  /** What the commit alone took, milliseconds. */
+  readonly commitMs: number
   /** Watched tables that it may have changed. */
   readonly changed?: readonly Watched[]
 }
@@ -271,6 +273,7 @@ export class Writer {
     for (const table of reply.changed ?? []) this.#changes.set(table, (this.#changes.get(table) ?? 0) + 1)
     this.#metrics.writerBatches.labels(reply.broken === null ? 'ok' : 'failed').inc()
     this.#metrics.writerUnits.observe(units.length)
+    this.#metrics.writerCommitSeconds.observe(reply.commitMs / 1000)
     this.#metrics.writerSeconds.observe((monotonic() - at) / 1000)
     if (reply.broken !== null) {
       this.#break(reply.broken, units)

@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { checkStore } from '#store/check.ts'
+import { Company } from '#store/company.ts'
+import { databaseFile } from '#store/place.ts'
+import { Reader } from '#store/reader.ts'
+import { startChild } from '../child.ts'
+import { deliver, openLmtp } from '../dialogue.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'teal-company-'))
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+const here = (units: number, bytes = units * 1000) => ({ units, bytes, other: false })
+
+/** What the writer would do after commits of `ms` each with `units`, while `waiting` had come at the end of the last. */
+function experienced(units: number, waiting: number, ms: number, { commits = 4, bytes = units * 1000 } = {}): Company {
+  const company = new Company()
+  for (let n = 0; n < commits; n++) company.committed(batch(units, bytes), ms, 0, () => here(waiting))
+  return company
+}
+
+const batch = (count: number, bytes = count * 1000) => ({ upTo: 0, units: Array(count).fill(null), bytes })
+
+describe('who is waited for', () => {
+  test.each<[string, Company, ReturnType<typeof here>, number]>([
+    ['nobody, where syncs are quick', experienced(8, 8, 1), here(8), 0],
+    ['those who were answered, a sync at most', experienced(8, 8, 10), here(8), 10],
+    ['nobody more when all are back', experienced(8, 8, 10), here(16), 0],
+    ['nobody, by somebody alone', experienced(1, 0, 10), here(1), 0],
+    ['nobody, where much was written', experienced(8, 8, 10, { bytes: 1e6 }), here(8), 0],
+    ['nobody, where much has come', experienced(8, 8, 10), here(8, 1e6), 0],
+    ['nobody, when something else has come', experienced(8, 8, 10), { ...here(8), other: true }, 0],
+    ['nobody, as long as little is known of the disk', experienced(8, 8, 10, { commits: 3 }), here(8), 0],
+  ])('%s', (_, company, arrivals, ms) => {
+    expect(company.wait(0, () => arrivals)).toBe(ms)
+  })
+
+  test('one slow sync among quick ones is no slow disk', () => {
+    const company = experienced(8, 8, 10, { commits: 3 })
+    company.committed(batch(8), 1, 0, () => here(8))
+    expect(company.wait(0, () => here(8))).toBe(0)
+  })
+
+  test('who did not come back is not waited for again for a while', () => {
+    const company = experienced(8, 8, 10)
+    expect(company.wait(4, () => here(9))).toBe(6)
+    expect(company.wait(10, () => here(9))).toBe(0)
+    let commits = 0
+    do {
+      company.committed(batch(8), 10, 100, () => here(8))
+      commits += 1
+    } while (company.wait(100, () => here(8)) === 0)
+    expect(commits).toBe(17)
+  })
+
+  test('a wait that brought most of them is worth the next', () => {
+    const company = experienced(8, 8, 10)
+    expect(company.wait(4, () => here(9))).toBe(6)
+    expect(company.wait(10, () => here(13))).toBe(0)
+    company.committed(batch(13), 10, 100, () => here(3))
+    expect(company.wait(100, () => here(3))).toBe(10)
+  })
+})
+
+test('on a slow disk those who send at once share a sync', async () => {
+  const options = `--import ${new URL('../../bench/slow.ts', import.meta.url)}`
+  const service = await startChild(dir, { NODE_OPTIONS: options, SLOWER_BY: '40' })
+  const headers = { 'x-access-token': service.token, 'content-type': 'application/json' }
+  const user = { username: 'u', password: 'a long secret', address: 'u@example.com' }
+  const made = await fetch(`${service.url}/users`, { method: 'POST', headers, body: JSON.stringify(user) })
+  expect(made.status).toBe(200)
+  const figures = async () => {
+    const text = await (await fetch(`${service.url}/metrics`, { headers })).text()
+    const figure = (name: string) => Number(new RegExp(`^\\w+_writer_batch_units_${name} (\\d+)`, 'm').exec(text)?.[1])
+    return { units: figure('sum'), commits: figure('count') }
+  }
+  const before = await figures()
+  const lmtp = service.listeners.lmtp as { host: string; port: number }
+  const send = async () => {
+    const session = await openLmtp(lmtp)
+    for (let n = 0; n < 10; n++) {
+      const [reply] = await deliver(
+        session,
+        'sender@example.net',
+        [user.address],
+        Buffer.from('Subject: hello\r\n\r\nyou\r\n'),
+      )
+      expect(reply).toMatch(/^250 /)
+    }
+  }
+  await Promise.all([send(), send(), send(), send()])
+  const { units, commits } = await figures()
+  // Without company half of four share a sync.
+  expect((units - before.units) / (commits - before.commits)).toBeGreaterThan(2.5)
+  expect(await service.end('SIGTERM')).toBe(0)
+  const read = Reader.open(databaseFile(dir))
+  expect(checkStore(read)).toEqual([])
+  expect(read.one<{ n: number }>('SELECT count(*) AS n FROM message')?.n).toBe(40)
+  read.close()
+})
