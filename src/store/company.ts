@@ -8,8 +8,8 @@
 import { limits } from '#lib/limits.ts'
 import type { Arrivals, Batch } from './writer-inbox.ts'
 
-/** Commits whose shortest time says what a sync takes: a slow one alone is no slow disk. */
-const remembered = 4
+/** Slow commits in a row that make a slow disk: one alone does not. */
+const slowInARow = 4
 
 /** Commits after a wait in vain before the next wait. */
 const rest = 16
@@ -18,7 +18,9 @@ const rest = 16
 const enough = 0.75
 
 export class Company {
-  readonly #took: number[] = []
+  #slow = 0
+  /** What the last commit took, milliseconds. */
+  #took = 0
   /** Units that are here soon if everybody comes back. */
   #expected = 0
   #until = 0
@@ -27,13 +29,14 @@ export class Company {
 
   /** This transaction has ended at `now`, after a commit that took `ms`. */
   committed(batch: Batch, ms: number, now: number, arrivals: () => Arrivals): void {
-    this.#took.push(ms)
-    if (this.#took.length > remembered) this.#took.shift()
-    const sync = this.#took.length < remembered ? 0 : Math.min(...this.#took)
+    // The shorter of two: one long pause of the disk is not worth as long a wait.
+    const sync = Math.min(ms, this.#took)
+    this.#took = ms
+    this.#slow = ms < limits.writer.slowSyncMs ? 0 : this.#slow + 1
     this.#expected = 0
     this.#waited = false
     if (this.#resting > 0) this.#resting -= 1
-    else if (sync >= limits.writer.slowSyncMs && batch.bytes < limits.writer.companyBytesMax) {
+    else if (this.#slow >= slowInARow && batch.bytes < limits.writer.companyBytesMax) {
       this.#expected = batch.units.length + arrivals().units
       this.#until = now + sync
     }

@@ -37,10 +37,16 @@ describe('who is waited for', () => {
     expect(company.wait(0, () => arrivals)).toBe(ms)
   })
 
-  test('one slow sync among quick ones is no slow disk', () => {
+  test('a quick sync among slow ones is no slow disk', () => {
     const company = experienced(8, 8, 10, { commits: 3 })
-    company.committed(batch(8), 1, 0, () => here(8))
+    for (const ms of [1, 10, 10, 10]) company.committed(batch(8), ms, 0, () => here(8))
     expect(company.wait(0, () => here(8))).toBe(0)
+  })
+
+  test('a sync that took much longer than the one before is not worth as long a wait', () => {
+    const company = experienced(8, 8, 10)
+    company.committed(batch(8), 1000, 0, () => here(8))
+    expect(company.wait(0, () => here(8))).toBe(10)
   })
 
   test('who did not come back is not waited for again for a while', () => {
