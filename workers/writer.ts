@@ -1,6 +1,7 @@
 // The writer thread: the only writable handle on the database.
 //
-// A batch is one transaction: what has come while the one before was synced. The answer is sent after the commit is on disk.
+// A batch is one transaction: what has come while the one before was synced, on a slow disk with who is soon back
+// (store/company.ts). The answer is sent after the commit is on disk.
 // A unit that breaks a rule is undone alone: its batch is done again with a savepoint for each; a commit that fails undoes
 // the batch. Between batches the write-ahead log is looked at, which is copied back when it has grown long.
 

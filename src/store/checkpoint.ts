@@ -3,6 +3,7 @@
 // Done by the writer it takes a seventh of its time, half of that waiting for the disk, and everybody waits with it. So a
 // thread of its own (workers/checkpoint.ts) copies what there is while the writer goes on, and the writer the little that
 // has come since; then the log begins anew. Beside the same with the writer alone: 12% more messages of 50 KB, 8% of 2 KB.
+// SQLite syncs the database only in a pass that reaches the end of the log, so that stays with the writer: 19 ms.
 
 import type { Worker } from 'node:worker_threads'
 import { limits } from '#lib/limits.ts'

@@ -71,16 +71,17 @@ describe('who is waited for', () => {
 })
 
 test('on a slow disk those who send at once share a sync', async () => {
-  const options = `--import ${new URL('../../bench/slow.ts', import.meta.url)}`
-  const service = await startChild(dir, { NODE_OPTIONS: options, SLOWER_BY: '40' })
+  const options = `--import ${new URL('../../bench/slow.ts?by=40', import.meta.url)}`
+  const service = await startChild(dir, { NODE_OPTIONS: options })
   const headers = { 'x-access-token': service.token, 'content-type': 'application/json' }
   const user = { username: 'u', password: 'a long secret', address: 'u@example.com' }
   const made = await fetch(`${service.url}/users`, { method: 'POST', headers, body: JSON.stringify(user) })
   expect(made.status).toBe(200)
   const figures = async () => {
     const text = await (await fetch(`${service.url}/metrics`, { headers })).text()
-    const figure = (name: string) => Number(new RegExp(`^\\w+_writer_batch_units_${name} (\\d+)`, 'm').exec(text)?.[1])
-    return { units: figure('sum'), commits: figure('count') }
+    const figure = (name: string) => Number(new RegExp(`^\\w+_writer_${name} (\\S+)`, 'm').exec(text)?.[1])
+    const [units, commits] = [figure('batch_units_sum'), figure('batch_units_count')]
+    return { units, commits, seconds: figure('commit_seconds_sum') }
   }
   const before = await figures()
   const lmtp = service.listeners.lmtp as { host: string; port: number }
@@ -97,9 +98,10 @@ test('on a slow disk those who send at once share a sync', async () => {
     }
   }
   await Promise.all([send(), send(), send(), send()])
-  const { units, commits } = await figures()
+  const { units, commits, seconds } = await figures()
   // Without company half of four share a sync.
   expect((units - before.units) / (commits - before.commits)).toBeGreaterThan(2.5)
+  expect((seconds - before.seconds) / (commits - before.commits)).toBeGreaterThan(0.04)
   expect(await service.end('SIGTERM')).toBe(0)
   const read = Reader.open(databaseFile(dir))
   expect(checkStore(read)).toEqual([])
