@@ -45,8 +45,10 @@ export function readProject(root: string): Project {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name)
       const name = relative(root, path).replaceAll('\\', '/')
+      // In a second work tree of a clone, `.git` is a file.
+      if (left.has(entry.name)) continue
       if (entry.isDirectory()) {
-        if (!left.has(entry.name) && name !== 'data') walk(path)
+        if (name !== 'data') walk(path)
       } else if (entry.isFile() && texts.has(extname(entry.name))) files.set(name, readFileSync(path, 'utf8'))
     }
   }
