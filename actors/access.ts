@@ -13,6 +13,7 @@ import { tokenKeep } from '#store/credential-writes.ts'
 import { Recent } from '#store/recent.ts'
 import { expiredTokens, findToken } from '#store/tokens.ts'
 import { findStanding } from '#store/users.ts'
+import { operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { type TokenRow, tokenDelete, tokenExtend } from '#store/writes.ts'
 import { createToken, revokeToken } from './directory.ts'
@@ -120,7 +121,7 @@ export class Access {
   async sweep(): Promise<void> {
     const over = await expiredTokens(this.#system.read, now(), limits.token.sweepRowsMax)
     if (over.length === 0) return
-    const operations = over.map(hash => [tokenDelete.name, { hash }] as const)
+    const operations = over.map(hash => operation(tokenDelete, { hash }))
     await this.#writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 * over.length, background: true })
   }
 

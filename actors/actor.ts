@@ -14,8 +14,8 @@ import { Queue } from '#lib/queue.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
-import type { Write } from '#store/write.ts'
-import { type Operation, StaleUnit, type Writer } from '#store/writer.ts'
+import { bytesOf, type Operation, operation, type Write } from '#store/write.ts'
+import { StaleUnit, type Writer } from '#store/writer.ts'
 import { eventInsert } from '#store/writes.ts'
 import type { Change } from './change.ts'
 import type { EventName, Events } from './events.ts'
@@ -289,9 +289,10 @@ class Collector<State> implements Turn<State> {
     return this.#around.settings
   }
 
-  write<Row>(write: Write<Row>, row: Row, bytes = 200): void {
-    this.operations.push([write.name, row])
-    this.bytes += bytes
+  write<Row>(write: Write<Row>, row: Row, bytes?: number): void {
+    const made = operation(write, row)
+    this.operations.push(made)
+    this.bytes += bytes ?? bytesOf(made)
   }
 
   wants(name: EventName): boolean {

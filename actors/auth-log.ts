@@ -21,7 +21,8 @@ import {
 import { findLogByKey } from '#store/credentials.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Settings } from '#store/settings.ts'
-import type { Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import type { Writer } from '#store/writer.ts'
 
 export interface AuthEvent {
   /** `authentication`, `create asp`, ... (api-semantics 2.8). */
@@ -127,7 +128,7 @@ export class AuthLog {
   /** Removes a bounded number of entries whose time is over. Runs by itself. */
   async sweep(): Promise<void> {
     const row = { at: now(), count: limits.authLog.sweepRowsMax }
-    const operations: Operation[] = [[authLogExpire.name, row]]
+    const operations: Operation[] = [operation(authLogExpire, row)]
     const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
     await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old log entries could not be removed'))
   }
@@ -170,9 +171,9 @@ export class AuthLog {
     this.#timer = undefined
     if (this.#writing !== undefined || this.#pending === 0) return
     const operations: Operation[] = []
-    for (const row of this.#entries.values()) operations.push([authLogAdd.name, row])
-    for (const row of this.#uses.values()) operations.push([aspUse.name, row])
-    for (const [user, at] of this.#logins) operations.push([loginPut.name, { user, at }])
+    for (const row of this.#entries.values()) operations.push(operation(authLogAdd, row))
+    for (const row of this.#uses.values()) operations.push(operation(aspUse, row))
+    for (const [user, at] of this.#logins) operations.push(operation(loginPut, { user, at }))
     if (this.#lost > 0) this.#log.warn({ lost: this.#lost }, 'events of the authentication log are lost')
     this.#lost = 0
     this.#entries = new Map()

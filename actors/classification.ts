@@ -7,7 +7,7 @@
 import { limits } from '#lib/limits.ts'
 import { cutFields } from '#mail/rewrite.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
-import type { Trace } from '#store/rules.ts'
+import type { Trace } from '#store/rules/trace.ts'
 
 const name = 'WD-Mail-Classification'
 const names = ['', '-Source', '-Info'].map(part => name + part)

@@ -4,8 +4,7 @@
 // Everything was worked out before the turn; nothing in here waits or can be refused.
 
 import { queueId } from '#store/outbound.ts'
-import { traceInsert } from '#store/rule-writes.ts'
-import type { Trace } from '#store/rules.ts'
+import { type Trace, traceInsert } from '#store/rules/trace.ts'
 import type { SealedForward } from './encryption.ts'
 import { queue } from './outgoing.ts'
 import type { Arriving, Decision } from './rules.ts'
@@ -35,19 +34,14 @@ export function carryOut(turn: UserTurn, decision: Decision, message: Arriving, 
       autoreply: named(autoreply, idOf('autoreply')) as NonNullable<Trace['autoreply']>,
     }),
   }
-  const body = JSON.stringify(trace)
-  turn.write(
-    traceInsert,
-    {
-      user: turn.state.num,
-      num: turn.sequence.next('trace'),
-      at: turn.now,
-      message: appended?.num ?? null,
-      mailbox: appended?.mailboxNumber ?? null,
-      uid: appended?.uid ?? null,
-      reference: message.prepared.hash,
-      body,
-    },
-    body.length + 80,
-  )
+  turn.write(traceInsert, {
+    user: turn.state.num,
+    num: turn.sequence.next('trace'),
+    at: turn.now,
+    message: appended?.num ?? null,
+    mailbox: appended?.mailboxNumber ?? null,
+    uid: appended?.uid ?? null,
+    reference: message.prepared.hash,
+    trace,
+  })
 }

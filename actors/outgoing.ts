@@ -18,8 +18,7 @@ import {
 } from '#store/outbound.ts'
 import { outboundCancel, outboundInsert, outboundRetry, type TargetRow } from '#store/outbound-writes.ts'
 import type { Sequence } from '#store/sequence.ts'
-import type { Write } from '#store/write.ts'
-import type { Operation } from '#store/writer.ts'
+import { type Operation, operation, type Write } from '#store/write.ts'
 import { outlineInsert } from '#store/writes.ts'
 import type { UserDoor } from './system.ts'
 import type { Prepared } from './user/append.ts'
@@ -86,7 +85,7 @@ export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
 /** The same as operations of a unit that no actor makes. */
 export function queueOperations(sequence: Sequence, now: number, outgoing: Outgoing): Operation[] {
   const operations: Operation[] = []
-  queue({ sequence, now, write: (write, row) => void operations.push([write.name, row]), wake: () => {} }, outgoing)
+  queue({ sequence, now, write: (write, row) => void operations.push(operation(write, row)), wake: () => {} }, outgoing)
   return operations
 }
 

@@ -12,6 +12,7 @@ import { parseAddresses } from '#mail/address-list.ts'
 import type { Header } from '#mail/header.ts'
 import { findRegisterEntry } from '#store/register.ts'
 import { type RegisterNote, registerNote, registerUpdate } from '#store/register-writes.ts'
+import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import type { UserCommand } from './user/user.ts'
 import { requireUser } from './user/user.ts'
@@ -56,7 +57,7 @@ export class Register {
 
   #write(notes: readonly RegisterNote[]): void {
     const { entriesMax } = limits.register
-    const operations: [string, unknown][] = [[registerNote.name, { notes, entriesMax }]]
+    const operations: Operation[] = [operation(registerNote, { notes, entriesMax })]
     const unit = { lane: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
     // A register is a help: what cannot be written now is learned again.
     const written = this.#writer.submit(unit).catch(() => {})

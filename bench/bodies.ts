@@ -31,6 +31,7 @@ import { readBody } from '#store/bodies-read.ts'
 import { bodyAdd } from '#store/body-writes.ts'
 import { Reader } from '#store/reader.ts'
 import { type Handle, openForWriting } from '#store/sqlite.ts'
+import { operation } from '#store/write.ts'
 import { Writer } from '#store/writer.ts'
 
 const kib = 1024
@@ -322,7 +323,7 @@ async function messages(): Promise<void> {
         for (let num = ++next; num <= count; num = ++next) {
           const received = await store.bodies.receive(made[num % made.length] as Buffer)
           const { row, weight } = received.bodyRow(num)
-          await store.writer.submit({ lane: 0, epoch: 0, operations: [[bodyAdd.name, row]], bytes: weight })
+          await store.writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
           await received.discard()
         }
       }
@@ -434,7 +435,7 @@ async function mailbox(folder: string): Promise<void> {
         bytes += message.length
         const received = await bodies.receive(message)
         const { row, weight } = received.bodyRow(num)
-        await writer.submit({ lane: 0, epoch: 0, operations: [[bodyAdd.name, row]], bytes: weight })
+        await writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
         await received.discard()
       }
     }

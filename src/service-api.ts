@@ -14,6 +14,7 @@ import { newId } from '#lib/id.ts'
 import { version } from '#lib/own.ts'
 import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { metaDelete, metaPut } from '#store/writes.ts'
 import { ownCertificate } from './own-certificate.ts'
@@ -167,10 +168,7 @@ function probeStore(writer: Writer): Promise<void> {
   return writer.submit({
     lane: 0,
     epoch: 0,
-    operations: [
-      [metaPut.name, { key, value: 1 }],
-      [metaDelete.name, { key }],
-    ],
+    operations: [operation(metaPut, { key, value: 1 }), operation(metaDelete, { key })],
     bytes: 100,
   })
 }

@@ -12,7 +12,8 @@ import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
 import { listCredentials } from '#store/credentials.ts'
 import { encodeAddress, findAddressByKey } from '#store/directory.ts'
 import { encodeMailbox } from '#store/mailboxes.ts'
-import { autoreplyPut, filterInsert } from '#store/rule-writes.ts'
+import { autoreplyPut } from '#store/rules/autoreply.ts'
+import { filterInsert } from '#store/rules/filter.ts'
 import { type AccountEntry, hasEntry } from '#store/transfer.ts'
 import { registerInsert } from '#store/transfer-writes.ts'
 import { encodeUser, findUserByKey, type TemporaryPassword, type User, type UserOptions } from '#store/users.ts'
@@ -134,19 +135,18 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (turn.read.one('SELECT 1 FROM autoreply WHERE user = ?', turn.state.num) !== undefined) return 'existing'
     const { num: user } = turn.state
     turn.write(autoreplyPut, {
-      ...{ user, id: text(row.id), status: truth(row.status) ? 1 : 0, name: text(row.name) },
+      ...{ user, id: text(row.id), status: truth(row.status), name: text(row.name) },
       ...{ subject: text(row.subject), text: text(row.text), html: text(row.html) },
-      ...{ starts: orNull(row.starts), ends: orNull(row.ends), created: moment(row.created) },
+      ...{ start: orNull(row.starts), end: orNull(row.ends), created: moment(row.created) },
     })
     return 'imported'
   },
   filter(turn, row) {
     turn.write(filterInsert, {
       ...{ num: turn.sequence.next('filter'), id: text(row.id), user: turn.state.num },
-      ...{ name: row.name === null ? null : text(row.name), disabled: truth(row.disabled) ? 1 : 0 },
-      ...{ query: JSON.stringify(formed(row.query, queryForms)) },
-      ...{ action: JSON.stringify(formed(row.action, actionForms)) },
-      ...{ meta: row.meta === null ? null : JSON.stringify(object(row.meta)), offences: null },
+      ...{ name: row.name === null ? null : text(row.name), disabled: truth(row.disabled) },
+      ...{ query: formed(row.query, queryForms), action: formed(row.action, actionForms) },
+      ...{ metaData: row.meta === null ? undefined : object(row.meta), offences: null },
       created: moment(row.created),
     })
     return 'imported'

@@ -6,24 +6,17 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter.ts'
+import { type Autoreply, autoreplyDelete, autoreplyPut, findAutoreply } from '#store/rules/autoreply.ts'
 import {
-  type AutoreplyRow,
-  autoreplyDelete,
-  autoreplyPut,
+  countFilters,
+  type Filter,
   filterDelete,
   filterInsert,
   filterUpdate,
-} from '#store/rule-writes.ts'
-import {
-  type Autoreply,
-  countFilters,
-  encodeFilter,
-  type Filter,
-  findAutoreply,
   findFilter,
   listFilters,
   type Offences,
-} from '#store/rules.ts'
+} from '#store/rules/filter.ts'
 import { encodeUser } from '#store/users.ts'
 import { userUpdate } from '#store/writes.ts'
 import { requireMailbox, requireUser, type UserCommand, type UserTurn } from './user.ts'
@@ -48,7 +41,7 @@ export const createFilter: UserCommand<NewFilter, { id: string; targets: readonl
     if (input.action.mailbox !== undefined) requireMailbox(turn, input.action.mailbox)
     const num = turn.sequence.next('filter')
     const filter: Filter = { ...input, num, id: newId(), user: user.num, offences: null, created: turn.now }
-    turn.write(filterInsert, encodeFilter(filter), 1000)
+    turn.write(filterInsert, filter)
     changed(turn)
     turn.emit('filter.created', { user: user.id, filter: filter.id })
     return { id: filter.id, targets: tellTargets(turn, filter, []) }
@@ -82,7 +75,7 @@ export const updateFilter: UserCommand<FilterChange, { targets: readonly string[
     if (disabled !== undefined) filter.disabled = disabled
     // Whoever changes or enables it has seen what it did.
     if (disabled === false || query !== undefined) filter.offences = null
-    turn.write(filterUpdate, encodeFilter(filter), 1000)
+    turn.write(filterUpdate, filter)
     changed(turn)
     turn.emit('filter.updated', { user: user.id, filter: filter.id })
     return { targets: tellTargets(turn, filter, before) }
@@ -123,7 +116,7 @@ export const blameFilter: UserCommand<{ id: string; pattern: string; offencesMax
     const offences: Offences = { count: (filter.offences?.count ?? 0) + 1, last: turn.now, pattern }
     filter.offences = offences
     filter.disabled = offences.count >= offencesMax
-    turn.write(filterUpdate, encodeFilter(filter), 1000)
+    turn.write(filterUpdate, filter)
     if (filter.disabled) {
       changed(turn)
       turn.emit('filter.updated', { user: user.id, filter: filter.id })
@@ -152,12 +145,23 @@ export const updateAutoreply: UserCommand<AutoreplyChange, { id: string }> = {
     const user = requireUser(turn)
     const known = await findAutoreply(turn.read, user.num)
     const autoreply: Autoreply = known ?? {
-      ...{ id: newId(), status: false, name: '', subject: '', text: '', html: '', start: null, end: null, created: 0 },
+      ...{
+        user: user.num,
+        id: newId(),
+        status: false,
+        name: '',
+        subject: '',
+        text: '',
+        html: '',
+        start: null,
+        end: null,
+        created: 0,
+      },
     }
     for (const [key, value] of Object.entries(input))
       if (value !== undefined) Object.assign(autoreply, { [key]: value })
     autoreply.created = Math.floor(turn.now / secondMs) * secondMs
-    turn.write(autoreplyPut, encodeAutoreply(user.num, autoreply), 1000 + autoreply.text.length + autoreply.html.length)
+    turn.write(autoreplyPut, autoreply)
     flip(turn, autoreply.status)
     changed(turn)
     return { id: autoreply.id }
@@ -174,11 +178,6 @@ export const deleteAutoreply: UserCommand<void, void> = {
     flip(turn, false)
     changed(turn)
   },
-}
-
-function encodeAutoreply(user: number, autoreply: Autoreply): AutoreplyRow {
-  const { id, status, name, subject, text, html, start, end, created } = autoreply
-  return { user, id, status: status ? 1 : 0, name, subject, text, html, starts: start, ends: end, created }
 }
 
 /** Events are for real changes only. */

@@ -21,7 +21,8 @@ import {
   type Subscription,
   triedDeliveries,
 } from '#store/webhooks.ts'
-import type { Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import type { Writer } from '#store/writer.ts'
 import type { Caller, Outcome, Post } from './call.ts'
 import { Lane, type Pending, type Run } from './lane.ts'
 import { Loop, persist } from './loop.ts'
@@ -128,7 +129,7 @@ export class Deliveries {
     if (runs.length === 0) return []
     const rows = runs.flatMap(run => run.deliveries).map(claimRow(at))
     try {
-      await this.#submit([[deliveryClaim.name, { at, rows }]], rows.length)
+      await this.#submit([operation(deliveryClaim, { at, rows })], rows.length)
     } catch (error) {
       for (const run of runs) this.#putBack(run, run.deliveries)
       throw error
@@ -269,7 +270,7 @@ export class Deliveries {
       const results = this.#results
       this.#results = emptyResults()
       const rows = results.done.length + results.failed.length + results.released.length
-      const write = () => this.#submit([[deliverySettle.name, results]], rows)
+      const write = () => this.#submit([operation(deliverySettle, results)], rows)
       await persist(write, this.#stop.signal)
       if (results.released.length > 0) for (const lane of this.#lanes.values()) this.#reread(lane, results.released)
     }

@@ -10,6 +10,7 @@ import type { Log } from '#lib/log.ts'
 import type { Reader } from '#store/reader.ts'
 import { eventFanout, type FanoutRow } from '#store/webhook-writes.ts'
 import { waitingEvents } from '#store/webhooks.ts'
+import { operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop } from './loop.ts'
 
@@ -45,7 +46,7 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
         await writer.submit({
           lane: 0,
           epoch: 0,
-          operations: [[eventFanout.name, batch.row]],
+          operations: [operation(eventFanout, batch.row)],
           bytes: batch.bytes,
           background: true,
         })

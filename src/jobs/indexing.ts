@@ -9,6 +9,7 @@ import type { Reader } from '#store/reader.ts'
 import type { Reads } from '#store/reads.ts'
 import { type WaitingDoc, waitingDocs } from '#store/search-index.ts'
 import { type SearchDoc, searchAdd } from '#store/search-writes.ts'
+import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop } from './loop.ts'
 
@@ -32,7 +33,7 @@ export function indexingLoop({ read, writer, reads, log }: IndexingOptions): Loo
         for (const group of grouped(rows)) {
           const started = monotonic()
           const bytes = group.reduce((sum, row) => sum + row.text.length * 2 + 50, 0)
-          const operations: [string, unknown][] = [[searchAdd.name, { docs: group }]]
+          const operations: Operation[] = [operation(searchAdd, { docs: group })]
           await writer.submit({ lane: 0, epoch: 0, operations, bytes, background: true })
           await giveWay(writer, monotonic() - started)
         }

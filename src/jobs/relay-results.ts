@@ -16,7 +16,8 @@ import { readDetail } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
-import type { Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import type { Writer } from '#store/writer.ts'
 import { type EventRow, eventInsert } from '#store/writes.ts'
 import { persist } from './loop.ts'
 
@@ -66,7 +67,7 @@ export class RelayResults {
     const outcomes = settled.map(({ final }) => final)
     const operations: Operation[] = [
       ...reports.operations,
-      [outboundSettle.name, { message: message.num, outcomes, at }],
+      operation(outboundSettle, { message: message.num, outcomes, at }),
       ...this.#events(message, settled, at),
     ]
     try {
@@ -91,7 +92,7 @@ export class RelayResults {
       const { user } = message
       const body = { ...(user !== null && { user }), queueId: queueId(message.num), recipient: target.value }
       const row: EventRow = [sequence.next('event'), 'message.sent', user, JSON.stringify(body), at]
-      return [eventInsert.name, row]
+      return operation(eventInsert, row)
     })
   }
 

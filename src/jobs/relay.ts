@@ -20,10 +20,11 @@ import { resolveAddress } from '#store/directory.ts'
 import { type Outbound, queueId, type Target } from '#store/outbound.ts'
 import { outboundRecover, outboundSweep } from '#store/outbound-writes.ts'
 import type { Reader } from '#store/reader.ts'
-import { traceSweep } from '#store/rule-writes.ts'
+import { traceSweep } from '#store/rules/trace.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
-import type { Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import type { Writer } from '#store/writer.ts'
 import { Loop } from './loop.ts'
 import { postForm } from './relay-form.ts'
 import { type RelayItem, RelayLanes } from './relay-lanes.ts'
@@ -307,8 +308,8 @@ class Sender implements Relay {
     const { writer, log } = this.#options
     const { keepMs, sweepRowsMax } = limits.outbound
     const operations: Operation[] = [
-      [outboundSweep.name, { before: now() - keepMs, count: sweepRowsMax }],
-      [traceSweep.name, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }],
+      operation(outboundSweep, { before: now() - keepMs, count: sweepRowsMax }),
+      operation(traceSweep, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }),
     ]
     await writer
       .submit({ lane: 0, epoch: 0, operations, bytes: 200, background: true })

@@ -21,6 +21,7 @@ import {
   taskSweep,
 } from '#store/task-writes.ts'
 import { dueTasks, findQueued, findTask, nextTaskDue, type Task } from '#store/tasks.ts'
+import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop, persist } from './loop.ts'
 
@@ -188,7 +189,7 @@ export class Tasks {
 
   async #forget(): Promise<void> {
     const before = now() - limits.task.keepMs
-    const operations: [string, unknown][] = [[taskSweep.name, { before, count: limits.task.sweepRowsMax }]]
+    const operations: Operation[] = [operation(taskSweep, { before, count: limits.task.sweepRowsMax })]
     const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
     await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old tasks could not be taken away'))
   }

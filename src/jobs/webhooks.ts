@@ -16,6 +16,7 @@ import type { Outward } from '#net/outward.ts'
 import type { Reader } from '#store/reader.ts'
 import { deliveryDelete } from '#store/webhook-writes.ts'
 import { oldestFresh, outgoingFigures, walkDeliveries } from '#store/webhooks.ts'
+import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { HttpCaller } from './call.ts'
 import { Deliveries } from './deliveries.ts'
@@ -109,7 +110,7 @@ function sweepLoop({ read, writer, door, log }: WebhooksOptions): Sweep {
       },
       async run(rows) {
         if (rows.length === 0) return
-        const operations: [string, unknown][] = [[deliveryDelete.name, { rows }]]
+        const operations: Operation[] = [operation(deliveryDelete, { rows })]
         await writer.submit({ lane: 0, epoch: 0, operations, bytes: rows.length * 32, background: true })
       },
       next: () => due,

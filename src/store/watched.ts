@@ -9,7 +9,7 @@ export type Watched = (typeof watched)[number]
 
 /** The watched table that a statement changes. */
 export function changedBy(text: string): Watched | undefined {
-  const [, table] = /\b(?:INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM)\s+(\w+)/i.exec(text) ?? []
+  const [, table] = /\b(?:INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM)\s+"?(\w+)/i.exec(text) ?? []
   return watched.find(name => name === table)
 }
 

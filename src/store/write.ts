@@ -1,7 +1,8 @@
 // What a write is: a named, typed function that runs in the writer thread inside a unit's savepoint.
 //
-// The main thread only holds the name and the row; rows must survive a structured clone (plain objects, numbers, text,
-// bytes). A write never reads the clock, never waits and never talks to anything but the database and `effects`.
+// The main thread only holds the name and the row, in the form that crosses to the other thread: it must survive a
+// structured clone (plain objects, numbers, text, bytes). A write never reads the clock, never waits and never talks to
+// anything but the database and `effects`. Those of one statement come with their table (table.ts).
 
 import type { Sql } from './sqlite.ts'
 
@@ -15,32 +16,53 @@ export interface Effects {
   onRollback(task: () => void): void
 }
 
-export interface Write<Row> {
+/** `Form` is what crosses to the writer thread for a row. */
+export interface Write<Row, Form = unknown> {
   readonly name: string
+  /** Absent: the row crosses as it is. */
+  readonly encode?: ((row: Row) => Form) | undefined
   /** Whether this row, undone by a rollback, cannot be written again: it did something outside of the database. */
-  readonly once?: ((row: Row) => boolean) | undefined
+  readonly once?: ((form: Form) => boolean) | undefined
   /** Values of the row that may be large: the thread gives their memory back when it is done with them. */
-  readonly values?: ((row: Row) => readonly Uint8Array[]) | undefined
-  readonly run: (sql: Sql, row: Row, effects: Effects) => void
+  readonly values?: ((form: Form) => readonly Uint8Array[]) | undefined
+  run(sql: Sql, form: Form, effects: Effects): void
 }
 
-const registry = new Map<string, Write<never>>()
+/** One write and its row, ready to cross threads; made by `operation` alone. */
+export type Operation = readonly [name: string, form: unknown] & { readonly [made]: true }
+declare const made: unique symbol
+
+const registry = new Map<string, Write<unknown>>()
 
 /** Names a write. The name is `table.verb` and is how the other thread finds it. */
-export function defineWrite<Row>(
+export function defineWrite<Row, Form = Row>(
   name: string,
-  run: Write<Row>['run'],
-  traits: Pick<Write<Row>, 'once' | 'values'> = {},
+  run: (sql: Sql, form: Form, effects: Effects) => void,
+  traits: Pick<Write<Row, Form>, 'encode' | 'once' | 'values'> = {},
 ): Write<Row> {
   if (registry.has(name)) throw new Error(`two writes are called ${name}`)
-  const write: Write<Row> = { name, run, ...traits }
-  registry.set(name, write as Write<never>)
-  return write
+  const write: Write<Row, Form> = { name, run, ...traits }
+  registry.set(name, write as unknown as Write<unknown>)
+  return write as unknown as Write<Row>
 }
 
 /** The write of that name; for the writer thread. */
 export function findWrite(name: string): Write<unknown> {
   const write = registry.get(name)
   if (write === undefined) throw new Error(`no write is called ${name}`)
-  return write as unknown as Write<unknown>
+  return write
+}
+
+/** A write with its row, for a unit. */
+export function operation<Row>(write: Write<Row>, row: Row): Operation {
+  return [write.name, write.encode === undefined ? row : write.encode(row)] as unknown as Operation
+}
+
+/** What it carries, about: by its values where they are bound by place, else a guess for a small row. */
+export function bytesOf([, form]: Operation): number {
+  if (!Array.isArray(form)) return 200
+  let bytes = 60
+  for (const value of form)
+    bytes += typeof value === 'string' ? value.length : value instanceof Uint8Array ? value.length : 8
+  return bytes
 }

@@ -15,12 +15,9 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { Queue } from '#lib/queue.ts'
 import { type Watched, watched } from './watched.ts'
-import type { Write } from './write.ts'
+import { type Operation, operation, type Write } from './write.ts'
 import { startWriterThread, type WriterThread } from './writer-thread.ts'
-import { conflicts } from './writes.ts'
-
-/** One write and its row, ready to cross threads. */
-export type Operation = readonly [name: string, row: unknown]
+import { conflicts, metaPut } from './writes.ts'
 
 export interface Unit {
   /** Whose units keep their order and fail together: a user's number, or 0 for none. */
@@ -181,7 +178,7 @@ export class Writer {
 
   /** One write outside of any actor. */
   write<Row>(write: Write<Row>, row: Row): Promise<void> {
-    return this.submit({ lane: 0, epoch: 0, operations: [[write.name, row]], bytes: 64 })
+    return this.submit({ lane: 0, epoch: 0, operations: [operation(write, row)], bytes: 64 })
   }
 
   /** Limits the database to `pages` pages, 0 for no limit: how a test fills the disk. */
@@ -315,7 +312,7 @@ export class Writer {
     const unit: Unit = {
       lane: 0,
       epoch: 0,
-      operations: [['meta.put', { key: 'probe', value: this.#number }]],
+      operations: [operation(metaPut, { key: 'probe', value: this.#number })],
       bytes: 0,
     }
     const resolve = () => {

@@ -4,6 +4,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { bodyRetain } from '#store/body-writes.ts'
 import { type FileRow, fileInsert } from '#store/file-writes.ts'
+import { operation } from '#store/write.ts'
 import { usageAdd } from '#store/writes.ts'
 import { useTeal } from '../running.ts'
 
@@ -125,10 +126,10 @@ test('an account has no more files than it may have', async () => {
   if (first === undefined) throw new Error('no file')
   const more = limits.storage.filesMax - 1
   const copies = Array.from({ length: more }, () => [
-    [bodyRetain.name, { num: first.body }] as const,
-    [fileInsert.name, { ...first, id: newId() }] as const,
+    operation(bodyRetain, { num: first.body }),
+    operation(fileInsert, { ...first, id: newId() }),
   ])
-  const usage = [usageAdd.name, { user: first.user, storage: more * first.size, modseq: 0 }] as const
+  const usage = operation(usageAdd, { user: first.user, storage: more * first.size, modseq: 0 })
   await writer.submit({ lane: 0, epoch: 0, operations: [...copies.flat(), usage], bytes: 0 })
   const refused = await call('POST', `/users/${id}/storage`, { content: 'x' })
   expect([refused.status, refused.body.code]).toEqual([403, 'TooManyFiles'])

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { referenceHash } from '#actors/prepare.ts'
 import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/users.ts'
+import { operation } from '#store/write.ts'
 import { referenceInsert } from '#store/writes.ts'
 import { send } from '../api/mail.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
@@ -64,7 +65,7 @@ test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
     const { num: owner = 0 } = (await findUser(core.read, id)) ?? {}
     const known = `<old@${name}.test>`
     const hashes = [referenceHash(known), ...Array.from({ length: count - 1 }, (_, at) => at + 1)]
-    const rows = hashes.map(hash => [referenceInsert.name, { user: owner, hash, thread: 7_000_000 }] as const)
+    const rows = hashes.map(hash => operation(referenceInsert, { user: owner, hash, thread: 7_000_000 }))
     await core.writer.submit({ lane: 0, epoch: 0, operations: [...rows], bytes: count * 30 })
     await send(running, `${name}@example.com`, `In-Reply-To: ${known}\nMessage-ID: <new@${name}.test>\n\nYes\n`)
     await send(running, `${name}@example.com`, `Message-ID: <other@${name}.test>\n\nNo\n`)

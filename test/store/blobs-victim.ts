@@ -10,7 +10,8 @@ import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/blobs.ts'
 import { bodyAdd, bodyRelease } from '#store/body-writes.ts'
 import { Reader } from '#store/reader.ts'
-import { type Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import { Writer } from '#store/writer.ts'
 
 /** The bytes of message `num`: every third carries a large attachment, of which there are five. */
 export function messageOf(num: number): Buffer {
@@ -38,12 +39,12 @@ async function run(dir: string, first: number): Promise<void> {
       const num = next++
       const received = await bodies.receive(messageOf(num))
       say(`~${num}`)
-      await submit([[bodyAdd.name, received.bodyRow(num).row]])
+      await submit([operation(bodyAdd, received.bodyRow(num).row)])
       say(`+${num}`)
       await received.discard()
       if (num % 4 === 0) continue
       say(`~${num}`)
-      await submit([[bodyRelease.name, { num }]])
+      await submit([operation(bodyRelease, { num })])
       say(`-${num}`)
     }
   }

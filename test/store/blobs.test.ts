@@ -27,7 +27,8 @@ import { bodyAdd, bodyRelease, bodyRetain, partSuspect, reapFiles } from '#store
 import { checkParts } from '#store/check.ts'
 import { Reader } from '#store/reader.ts'
 import { openForWriting, statements } from '#store/sqlite.ts'
-import { type Operation, Writer } from '#store/writer.ts'
+import { type Operation, operation, type Write } from '#store/write.ts'
+import { Writer } from '#store/writer.ts'
 import { metaPut, outlineInsert } from '#store/writes.ts'
 
 /** Repeat a failed run with SEED=... in the environment; its number stands in the failure. */
@@ -98,10 +99,10 @@ async function clean(): Promise<void> {
 }
 
 const submit = (operations: Operation[]) => writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
-const add = (received: Received, num: number): Operation => [bodyAdd.name, received.bodyRow(num).row]
-const retain = (num: number): Operation => [bodyRetain.name, { num }]
-const release = (num: number): Operation => [bodyRelease.name, { num }]
-const refused: Operation = [metaPut.name, { key: null, value: null }]
+const add = (received: Received, num: number): Operation => operation(bodyAdd, received.bodyRow(num).row)
+const retain = (num: number): Operation => operation(bodyRetain, { num })
+const release = (num: number): Operation => operation(bodyRelease, { num })
+const refused: Operation = operation(metaPut as Write<unknown>, { key: null, value: null })
 
 /** Stores a message and returns its number. */
 async function store(message: Buffer, num: number): Promise<void> {
@@ -300,7 +301,7 @@ test('whoever reads while the last message goes reads on', async () => {
 
 test('releasing takes the outline along; releasing or retaining what is not there fails its unit', async () => {
   await store(message('outlined'), 1)
-  await submit([[outlineInsert.name, { body: 1, envelope: '', bodystructure: '', summary: '', detail: '' }]])
+  await submit([operation(outlineInsert, { body: 1, envelope: '', bodystructure: '', summary: '', detail: '' })])
   await submit([retain(1)])
   await submit([release(1)])
   expect(read.all('SELECT refs FROM body')).toEqual([{ refs: 1 }])

@@ -15,6 +15,7 @@ import { BodyThread } from '#store/bodies-thread.ts'
 import { bodyAdd } from '#store/body-writes.ts'
 import { Reader } from '#store/reader.ts'
 import { openForWriting } from '#store/sqlite.ts'
+import { operation } from '#store/write.ts'
 import { Writer } from '#store/writer.ts'
 
 const messages = Array.from({ length: 60 }, (_, index) =>
@@ -33,7 +34,7 @@ beforeEach(async () => {
   read = Reader.open(file)
   bodies = new Bodies(dir, read)
   const received = await Promise.all(messages.map(message => bodies.receive(message)))
-  const operations = received.map((one, index) => [bodyAdd.name, one.bodyRow(index + 1).row] as const)
+  const operations = received.map((one, index) => operation(bodyAdd, one.bodyRow(index + 1).row))
   await writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
   await writer.close()
 })

@@ -14,7 +14,8 @@ import { Reader } from '#store/reader.ts'
 import { migrations } from '#store/schema.ts'
 import { openForWriting } from '#store/sqlite.ts'
 import { changedBy } from '#store/watched.ts'
-import { type Operation, StaleUnit, Writer } from '#store/writer.ts'
+import { type Operation, operation } from '#store/write.ts'
+import { StaleUnit, Writer } from '#store/writer.ts'
 import { type AddressRow, addressInsert, metaPut } from '#store/writes.ts'
 
 let dir: string
@@ -49,7 +50,7 @@ const address = (id: string, key: string): AddressRow => ({
   forward: null,
   created: 1,
 })
-const insert = (id: string, key: string): Operation => [addressInsert.name, address(id, key)]
+const insert = (id: string, key: string): Operation => operation(addressInsert, address(id, key))
 const unit = (operations: Operation[], lane = 0, epoch = 0) => ({ lane, epoch, operations, bytes: 100 })
 const keys = () => read.all<{ key: string }>('SELECT key FROM address ORDER BY key').map(row => row.key)
 
@@ -71,10 +72,8 @@ test('a unit is all or nothing, and a broken rule fails that unit alone', async 
 
 test('a large value is whole where its batch was written twice, because another unit in it broke a rule', async () => {
   const text = Buffer.from('words and numbers 123 '.repeat(1000))
-  const body = (num: number): Operation => [
-    bodyAdd.name,
-    { num, size: text.length, recipe: null, skeleton: new Uint8Array(text), parts: [] },
-  ]
+  const body = (num: number): Operation =>
+    operation(bodyAdd, { num, size: text.length, recipe: null, skeleton: new Uint8Array(text), parts: [] })
   await writer.submit(unit([insert('a', 'one')]))
   const results = await Promise.allSettled([
     writer.submit(unit([insert('b', 'two')])),
@@ -97,7 +96,7 @@ test('the log is copied back and begins anew while units come', async () => {
     await Promise.all(
       rows.map(own => {
         const row = { num: own, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
-        return writer.submit({ lane: 0, epoch: 0, operations: [[bodyAdd.name, row]], bytes: value.length })
+        return writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
       }),
     )
     longest = Math.max(longest, wal())
@@ -158,7 +157,7 @@ test('thousands of units at once are gathered into few commits', async () => {
 test('what is on its way behind a commit that failed is not written from the state that failed with it', async () => {
   await writer.submit(unit([insert('a', 'one')]))
   writer.limitPages(Number(read.one<{ page_count: number }>('PRAGMA page_count')?.page_count))
-  const big = writer.submit(unit([[metaPut.name, { key: 'big', value: 'x'.repeat(2_000_000) }]], 7, 3))
+  const big = writer.submit(unit([operation(metaPut, { key: 'big', value: 'x'.repeat(2_000_000) })], 7, 3))
   const behind: Promise<void>[] = []
   // Some leave together, some while the first is being written.
   for (let round = 0; round < 5; round++) {
@@ -179,7 +178,7 @@ test('what somebody waits for goes before what nobody waits for, as far as that 
   const done: string[] = []
   const work = (name: string, bytes: number, background: boolean) =>
     writer
-      .submit({ ...unit([[metaPut.name, { key: name, value: 1 }]]), bytes, background })
+      .submit({ ...unit([operation(metaPut, { key: name, value: 1 })]), bytes, background })
       .then(() => void done.push(name))
   const bytes = limits.writer.batchBytesMax
   const idle = Array.from({ length: 20 }, (_, n) => work(`idle ${n}`, bytes, true))

@@ -6,7 +6,7 @@
 import { Type } from 'typebox'
 import { listMailboxes } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
-import type { Filter } from '#store/rules.ts'
+import type { Filter } from '#store/rules/filter.ts'
 import { id, moment } from '../schema.ts'
 import { shownAction, shownQuery } from './filter-form.ts'
 

@@ -1,0 +1,46 @@
+// Autoreplies: the table, its read and writes. Whether an account answers is in its options, too, so that a delivery to one
+// that does not need not look here.
+
+import { checkParts } from '../check.ts'
+import type { Reader } from '../reader.ts'
+import { boolean, called, integer, moment, nullable, type RowOf, table, text } from '../table.ts'
+
+const autoreplies = table(
+  'autoreply',
+  {
+    /** Number of the account. */
+    user: integer,
+    id: text,
+    status: boolean,
+    name: text,
+    subject: text,
+    text,
+    html: text,
+    /** Null: no bound. */
+    start: called('starts', nullable(moment)),
+    end: called('ends', nullable(moment)),
+    /** When it was changed last. */
+    created: moment,
+  },
+  { key: ['user'] },
+)
+
+export type Autoreply = RowOf<typeof autoreplies>
+
+export const autoreplyPut = autoreplies.defineUpsert()
+
+export const autoreplyDelete = autoreplies.defineDelete(['user'])
+
+/** The autoreply of an account. */
+export async function findAutoreply(read: Reader, user: number): Promise<Autoreply | undefined> {
+  return autoreplies.one(read, 'WHERE "user" = ?', user)
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'every autoreply has its account',
+      query: 'SELECT id FROM autoreply WHERE "user" NOT IN (SELECT num FROM "user")',
+    },
+  ],
+})

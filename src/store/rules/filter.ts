@@ -1,0 +1,119 @@
+// Filters: the table, its reads and writes.
+//
+// Filters are read in the order in which they are evaluated. Evaluating is mail/filter.ts's, deciding actors/rules.ts's:
+// nothing here knows what a filter means. `offences` tells of expressions of it that took too long.
+
+import type { FilterAction, FilterQuery } from '#mail/filter.ts'
+import { checkParts } from '../check.ts'
+import type { Reader } from '../reader.ts'
+import { boolean, called, integer, json, moment, nullable, optional, type RowOf, table, text } from '../table.ts'
+import { likePattern } from '../users.ts'
+
+/** Expressions of a filter that took too long. */
+export interface Offences {
+  readonly count: number
+  /** Milliseconds since 1970. */
+  readonly last: number
+  /** The expression that did it last, as written. */
+  readonly pattern: string
+}
+
+const filters = table(
+  'filter',
+  {
+    num: integer,
+    id: text,
+    /** Number of the account. */
+    user: integer,
+    name: nullable(text),
+    disabled: boolean,
+    query: json<FilterQuery>(),
+    action: json<FilterAction>(),
+    metaData: called('meta', optional(json<Record<string, unknown>>())),
+    offences: nullable(json<Offences>()),
+    created: moment,
+  },
+  { key: ['num'], indexes: { filter_id: { on: ['id'], unique: true }, filter_user: { on: ['user', 'num'] } } },
+)
+
+export type Filter = RowOf<typeof filters>
+
+export const filterInsert = filters.defineInsert()
+
+export const filterUpdate = filters.defineUpdate('update', {
+  set: ['name', 'disabled', 'query', 'action', 'metaData', 'offences'],
+  by: ['num', 'id', 'user', 'created'],
+})
+
+export const filterDelete = filters.defineDelete(['num'])
+
+/** The filters of an account in the order in which they are evaluated. */
+export async function listFilters(read: Reader, user: number): Promise<Filter[]> {
+  return filters.all(read, 'WHERE "user" = ? ORDER BY num', user)
+}
+
+/** The filter with this id, if it is the account's. */
+export async function findFilter(read: Reader, user: number, id: string): Promise<Filter | undefined> {
+  return filters.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+}
+
+export async function countFilters(read: Reader, user: number): Promise<number> {
+  return filters.count(read, 'WHERE "user" = ?', user)
+}
+
+export interface FilterPage {
+  /** Only filters of this account (id). */
+  readonly user: string | null
+  /** Part of a forwarding target; empty: all filters. */
+  readonly forward: string
+}
+
+/** Filters of all accounts in the order of their making, with the id of each one's account. */
+export async function pageFilters(
+  read: Reader,
+  page: FilterPage,
+  boundary: number | null,
+  direction: 'forward' | 'back',
+  count: number,
+): Promise<(Filter & { owner: string })[]> {
+  const { where, values } = filterWhere(page)
+  const [sign, order] = direction === 'forward' ? ['>', 'ASC'] : ['<', 'DESC']
+  const edge = boundary ?? (direction === 'forward' ? 0 : Number.MAX_SAFE_INTEGER)
+  const rows = read.all<Record<string, unknown> & { owner: string }>(
+    `SELECT ${filters.listOf('f')}, u.id AS owner FROM filter f JOIN "user" u ON u.num = f."user"
+     WHERE f.num ${sign} ? ${where} ORDER BY f.num ${order} LIMIT ?`,
+    edge,
+    ...values,
+    count,
+  )
+  return rows.map(row => ({ ...filters.decode(row), owner: row.owner }))
+}
+
+export async function countFilterPage(read: Reader, page: FilterPage): Promise<number> {
+  const { where, values } = filterWhere(page)
+  const text = `SELECT count(*) AS n FROM filter f JOIN "user" u ON u.num = f."user" WHERE 1 = 1 ${where}`
+  return read.one<{ n: number }>(text, ...values)?.n ?? 0
+}
+
+function filterWhere(page: FilterPage): { where: string; values: unknown[] } {
+  const where: string[] = []
+  const values: unknown[] = []
+  if (page.user !== null) {
+    where.push('AND u.id = ?')
+    values.push(page.user)
+  }
+  if (page.forward !== '') {
+    where.push(`AND EXISTS (SELECT 1 FROM json_each(f.action, '$.targets') WHERE value LIKE ? ESCAPE '\\')`)
+    values.push(likePattern(page.forward))
+  }
+  return { where: where.join(' '), values }
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'every filter has its account',
+      query: 'SELECT id FROM filter WHERE "user" NOT IN (SELECT num FROM "user")',
+    },
+  ],
+})
