@@ -22,6 +22,7 @@ import type { Settings } from '#store/settings.ts'
 import type { User } from '#store/users.ts'
 import { loginCapabilities } from './command/login.ts'
 import { allCapabilities } from './commands.ts'
+import { Recency } from './recency.ts'
 import { Session } from './session.ts'
 
 /** Central authentication, as a protocol sees it. @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, UserDisabled */
@@ -73,6 +74,7 @@ export interface ImapDependencies {
 /** What sessions and commands use. */
 export interface ImapServices extends Omit<ImapDependencies, 'system' | 'cleartext' | 'metrics'> {
   door: ActorSystem['door']
+  readonly recency: Recency
   takesPasswords(connection: Connection): boolean
   capabilities(session: Session): string
   /** Counts a command that was carried out. */
@@ -115,6 +117,7 @@ export class ImapServer {
     this.#services = {
       ...rest,
       door: id => system.door(id),
+      recency: new Recency(),
       takesPasswords: connection => takesPasswords(connection, cleartext),
       capabilities: session => capabilities(whole, session),
       count: (command, result, ms) => {

@@ -123,6 +123,7 @@ export class Session {
     const bits = { CONDSTORE: 1, QRESYNC: 3, 'UTF8=ACCEPT': 4, IMAP4REV2: 8 }[name]
     const fresh = (this.#enabled & bits) !== bits
     this.#enabled |= bits
+    if (this.rev2) this.view?.forgetRecent()
     return fresh
   }
 
@@ -138,6 +139,7 @@ export class Session {
     } finally {
       this.#late?.cancel()
       this.#unwatch?.()
+      this.#keepTold()
       void this.telling?.stop()
       this.services.left(this)
     }
@@ -171,10 +173,17 @@ export class Session {
   select(view: View, mailbox: Mailbox): void {
     this.view = view
     this.teller.keywordCount = mailbox.keywords.length
+    this.#keepTold()
   }
 
   unselect(): void {
+    this.#keepTold()
     this.view = undefined
+  }
+
+  /** Who was told of messages first is known after a restart, too. */
+  #keepTold(): void {
+    if (this.view !== undefined) this.services.recency.keep(this.user.door, this.view.num)
   }
 
   /** The account's folders that mail programs may see. */
@@ -215,9 +224,10 @@ export class Session {
     return places
   }
 
-  /** Flags as they stand between parentheses. */
-  flagsText(flags: number, keywords: string | null): string {
-    const names = flagText(flags)
+  /** Flags of a message of the selected folder, as they stand between parentheses. */
+  flagsText(flags: number, keywords: string | null, uid: number, view = this.view): string {
+    let names = flagText(flags)
+    if (view?.isRecent(uid) === true) names = names === '' ? '\\Recent' : `\\Recent ${names}`
     if (keywords === null) return names
     return names === '' ? keywords : `${names} ${keywords}`
   }

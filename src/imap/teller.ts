@@ -29,9 +29,11 @@ export class Teller implements Listener {
   }
 
   exists(total: number): void {
-    const { out, rev2 } = this.#session
-    out.line(`* ${total} EXISTS`)
-    if (!rev2) out.line('* 0 RECENT')
+    this.#session.out.line(`* ${total} EXISTS`)
+  }
+
+  recent(total: number): void {
+    this.#session.out.line(`* ${total} RECENT`)
   }
 
   /** RFC 5465 5.2: what the client asked for of new messages. */
@@ -53,7 +55,7 @@ export class Teller implements Listener {
     if (session.notices?.selected?.flags === false) return
     this.numbered ||= session.condstore
     const change = session.condstore ? ` MODSEQ (${modseq})` : ''
-    session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)})${change})\r\n`)
+    session.out.text(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords, uid)})${change})\r\n`)
   }
 
   /**

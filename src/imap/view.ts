@@ -8,7 +8,7 @@
 import type { Change } from '#actors/change.ts'
 import { limits } from '#lib/limits.ts'
 import { joinRanges, type Ranges } from '#mail/numbers.ts'
-import { arrivals, changesAfter, folderCounters, goneAfter, uidsAsOf, wentAfter } from '#store/listing.ts'
+import { arrivals, changesAfter, countBetween, folderCounters, goneAfter, uidsAsOf, wentAfter } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
 import type { NumberSet } from './wire/decoder.ts'
@@ -22,6 +22,8 @@ export interface Listener {
   gone(seqs: readonly number[], uids: readonly number[]): void
   /** The number of messages is now this. */
   exists(total: number): void
+  /** The number of recent messages is now this. */
+  recent(total: number): void
   /** Those at the end are new, and known to the view now. */
   arrived(uids: readonly number[]): Promise<void>
   /** Keywords appeared that the client has not heard of. */
@@ -31,6 +33,9 @@ export interface Listener {
   /** Much was said: waits for the socket. */
   room(): Promise<void>
 }
+
+/** Told that this session knows all messages below `uidNext` now: the uid from which they are recent to it. */
+export type Claim = (uidNext: number) => number
 
 export class View {
   readonly num: number
@@ -53,8 +58,14 @@ export class View {
   readonly #own = new Set<number>()
   /** The saved search result `$` (RFC 5182), as uids. */
   saved: readonly number[] = []
+  /** Uids this session was the first to be told of, as rising ranges, and how many of those are there. */
+  readonly #recent: [from: number, to: number][] = []
+  #recentCount = 0
+  #recentTold = 0
+  #claim: Claim | undefined
 
-  constructor(read: Reader, mailbox: Mailbox, readOnly: boolean) {
+  /** @param claim where messages may be recent (RFC 3501 2.3.2) */
+  constructor(read: Reader, mailbox: Mailbox, readOnly: boolean, claim?: Claim) {
     this.#read = read
     this.num = mailbox.num
     this.id = mailbox.id
@@ -64,6 +75,38 @@ export class View {
     this.#uidNext = mailbox.uidNext
     this.#modseq = mailbox.modseq
     this.#goneModseq = mailbox.modseq
+    this.#claim = claim
+    const from = this.#claimed(1)
+    this.#recentCount = Math.min(this.#count, countBetween(read, mailbox.num, from, mailbox.uidNext))
+    this.#recentTold = this.#recentCount
+  }
+
+  /** How many messages are recent to this session. */
+  get recentCount(): number {
+    return this.#recentCount
+  }
+
+  /** Whether this session was the first to be told of that message. */
+  isRecent(uid: number): boolean {
+    return this.#recent.length > 0 && this.#recent.some(([from, to]) => from <= uid && uid <= to)
+  }
+
+  /** No message is recent from now on: IMAP4rev2 knows no such thing. */
+  forgetRecent(): void {
+    this.#claim = undefined
+    this.#recent.length = 0
+    this.#recentCount = 0
+  }
+
+  /** Takes what is recent of the messages from `first` on that are known now; the uid from which they are. */
+  #claimed(first: number): number {
+    const next = this.#uidNext
+    const from = Math.max(first, this.#claim?.(next) ?? next)
+    if (from >= next) return next
+    const last = this.#recent.at(-1)
+    if (last !== undefined && last[1] + 1 >= from) last[1] = next - 1
+    else this.#recent.push([from, next - 1])
+    return from
   }
 
   /** How many messages the client knows of. */
@@ -214,13 +257,15 @@ export class View {
     this.#news = false
     if (gone.length > 0) this.#tellGone(listener, gone)
     if (expunge) this.#goneModseq = Math.max(this.#goneModseq, modseqMax)
-    if (flags) {
+    if (!flags) this.#tellRecent(listener)
+    else {
       await listener.keywords()
       if (fresh.length > 0) {
         this.#add(fresh)
         listener.exists(this.#count)
-        await listener.arrived(fresh)
       }
+      this.#tellRecent(listener)
+      if (fresh.length > 0) await listener.arrived(fresh)
       await this.#tellFlags(listener, known, modseqMax)
     }
     await listener.room()
@@ -252,6 +297,7 @@ export class View {
       told.push(uid)
     }
     if (told.length === 0) return
+    if (this.#recentCount > 0) this.#recentCount -= told.filter(uid => this.isRecent(uid)).length
     let kept = 0
     let next = 0
     for (let at = 0; at < this.#count; at++) {
@@ -273,7 +319,17 @@ export class View {
       this.#uids.set(fresh, this.#count)
     }
     this.#count = count
+    const known = this.#uidNext
     this.#uidNext = (fresh.at(-1) as number) + 1
+    const from = this.#claimed(known)
+    this.#recentCount += fresh.filter(uid => uid >= from).length
+  }
+
+  /** RFC 3501 7.3.2, where the number is another one than the client knows. */
+  #tellRecent(listener: Listener): void {
+    if (this.#claim === undefined || this.#recentCount === this.#recentTold) return
+    this.#recentTold = this.#recentCount
+    listener.recent(this.#recentCount)
   }
 
   async #tellFlags(listener: Listener, known: number, modseqMax: number): Promise<void> {

@@ -19,6 +19,10 @@ const rules: readonly Rule[] = [
     query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN tally t ON t.mailbox = m.mailbox WHERE m.uid >= t.uid_next OR m.uid < 1`,
   },
   {
+    says: 'nobody was told of a message that did not come',
+    query: 'SELECT mailbox FROM tally WHERE told > uid_next OR told < 1',
+  },
+  {
     says: 'a uid is never used twice',
     query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN expunged e ON e.mailbox = m.mailbox AND e.uid = m.uid`,
   },

@@ -117,6 +117,23 @@ export function firstUnseen(read: Reader, mailbox: number): number | undefined {
   )?.uid
 }
 
+/** The uid from which no session was told of messages (RFC 3501 2.3.2). */
+export function toldBefore(read: Reader, mailbox: number): number {
+  return read.one<{ told: number }>('SELECT told FROM tally WHERE mailbox = ?', mailbox)?.told ?? 1
+}
+
+/** How many messages have a uid from `from` on and below `to`. */
+export function countBetween(read: Reader, mailbox: number, from: number, to: number): number {
+  if (from >= to) return 0
+  const counters = folderCounters(read, mailbox)
+  if (counters === undefined) return 0
+  // All of them, or no uid ever went: no need to look.
+  if (from <= 1 && to >= counters.uidNext) return counters.total
+  if (counters.total === counters.uidNext - 1) return Math.min(to, counters.uidNext) - from
+  const text = 'SELECT count(*) AS count FROM message WHERE mailbox = ? AND uid >= ? AND uid < ?'
+  return read.one<{ count: number }>(text, mailbox, from, to)?.count ?? 0
+}
+
 /** What a change of flags needs to know, in uid order. */
 export function flagRows(
   read: Reader,

@@ -365,6 +365,12 @@ UPDATE search_doc SET indexed = 0 WHERE (body, user) IN (SELECT body, user FROM 
 DROP TABLE holding;
 `
 
+const told = `
+-- The uid from which no IMAP session was told of the messages of a folder (RFC 3501 2.3.2); what is there already is old.
+ALTER TABLE tally ADD COLUMN told INTEGER NOT NULL DEFAULT 1;
+UPDATE tally SET told = uid_next;
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -379,6 +385,7 @@ export const migrations: readonly string[] = [
   domainKeys,
   transfer,
   attached,
+  told,
 ]
 
 /**

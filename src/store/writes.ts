@@ -160,6 +160,11 @@ export const tallyAdd = defineWrite<TallyChange>('tally.add', (sql, row) => {
     unseen = unseen + @unseen, size = size + @size WHERE mailbox = @mailbox`).run(row)
 })
 
+/** Some session was told of all messages below `uid`; never lowers the mark. */
+export const toldMark = defineWrite<{ mailbox: number; uid: number }>('tally.told', (sql, row) => {
+  sql('UPDATE tally SET told = max(told, @uid) WHERE mailbox = @mailbox').run(row)
+})
+
 export interface MessageRow {
   mailbox: number
   uid: number

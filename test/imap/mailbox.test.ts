@@ -296,7 +296,7 @@ test('SELECT says all that IMAP4rev1 and IMAP4rev2 want', async () => {
   expect(old).toEqual([
     '* FLAGS (\\Seen \\Answered \\Flagged \\Deleted \\Draft)',
     '* 2 EXISTS',
-    '* 0 RECENT',
+    '* 2 RECENT',
     '* OK [UNSEEN 2] First unseen',
     expect.stringMatching(/^\* OK \[PERMANENTFLAGS \(\\Seen \\Answered \\Flagged \\Deleted \\Draft \\\*\)\]/),
     expect.stringMatching(/^\* OK \[UIDVALIDITY \d+\]/),

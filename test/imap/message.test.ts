@@ -313,6 +313,7 @@ describe('COPY, MOVE, EXPUNGE', () => {
       expect.stringMatching(/^\* OK \[COPYUID \d+ 1:2 1:2\]/),
       '* 1 EXPUNGE',
       '* 1 EXPUNGE',
+      '* 1 RECENT',
     ])
     expect(await client.ok('FETCH 1 UID')).toEqual(['* 1 FETCH (UID 3)'])
     client.close()
@@ -322,8 +323,8 @@ describe('COPY, MOVE, EXPUNGE', () => {
     const client = await login('INBOX')
     for (const name of ['a', 'b', 'c', 'd']) await client.ok(append('INBOX', mail(name)))
     await client.ok('STORE 1,3,4 +FLAGS.SILENT (\\Deleted)')
-    expect(await client.ok('UID EXPUNGE 1:2')).toEqual(['* 1 EXPUNGE'])
-    expect(await client.ok('EXPUNGE')).toEqual(['* 2 EXPUNGE', '* 2 EXPUNGE'])
+    expect(await client.ok('UID EXPUNGE 1:2')).toEqual(['* 1 EXPUNGE', '* 3 RECENT'])
+    expect(await client.ok('EXPUNGE')).toEqual(['* 2 EXPUNGE', '* 2 EXPUNGE', '* 1 RECENT'])
     expect(await client.ok('UID SEARCH ALL')).toEqual(['* SEARCH 2'])
     client.close()
   })

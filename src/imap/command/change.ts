@@ -233,7 +233,7 @@ async function answerStore(
     const change = session.condstore ? ` MODSEQ (${modseq})` : ''
     const text = input.silent
       ? ''
-      : ` FLAGS (${session.flagsText(flags, keywords.length === 0 ? null : keywords.join(' '))})`
+      : ` FLAGS (${session.flagsText(flags, keywords.length === 0 ? null : keywords.join(' '), uid)})`
     session.out.text(`* ${seq} FETCH (UID ${uid}${text}${change})\r\n`)
     if (index % limits.imap.sliceRows === 0) await session.out.room()
   }

@@ -194,7 +194,7 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
     case 'modseq':
       if (item.onlyMarked === true && !marked.has(row)) return undefined
       if (item.kind === 'modseq') return `MODSEQ (${row[1]})`
-      return `FLAGS (${session.flagsText(row[2], row[3])})`
+      return `FLAGS (${session.flagsText(row[2], row[3], row[0])})`
     case 'section':
     case 'binary':
     case 'binary.size':

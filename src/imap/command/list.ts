@@ -4,7 +4,7 @@
 // A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
 
 import { limits } from '#lib/limits.ts'
-import { deletedIn } from '#store/listing.ts'
+import { countBetween, deletedIn } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import { findUser } from '#store/users.ts'
 import { command, loggedIn } from '../command.ts'
@@ -264,6 +264,8 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
   switch (item) {
     case 'MESSAGES':
       return mailbox.total
+    case 'RECENT':
+      return recentIn(session, mailbox)
     case 'UIDNEXT':
       return mailbox.uidNext
     case 'UIDVALIDITY':
@@ -285,6 +287,15 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
     default:
       return 0
   }
+}
+
+/** Messages nobody was told of, and those this session was the first to be told of. */
+function recentIn(session: Session, { num, uidNext }: Mailbox): number {
+  if (session.rev2) return 0
+  const { view, services } = session
+  const { read } = session.user.door
+  const own = view?.num === num && !view.readOnly ? view.recentCount : 0
+  return own + countBetween(read, num, services.recency.from(read, num), uidNext)
 }
 
 /** Which names have others below them, and which are only there because of those. */

@@ -7,10 +7,11 @@ import { limits } from '#lib/limits.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { firstUnseen, listRows } from '#store/listing.ts'
+import type { Mailbox } from '#store/mailboxes.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
 import { breathe } from '../slice.ts'
-import { View } from '../view.ts'
+import { type Claim, View } from '../view.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 import { slicesOf } from './fetch.ts'
 import { listResponse } from './list.ts'
@@ -51,11 +52,11 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       const mailbox = await session.mailbox(input.path)
       if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
       if (input.condstore || input.resync !== undefined) session.enable('CONDSTORE')
-      const view = new View(session.user.door.read, mailbox, readOnly)
+      const view = new View(session.user.door.read, mailbox, readOnly, claimOf(session, mailbox, readOnly))
       const { out } = session
       out.line(`* FLAGS (${flagText(systemFlags, mailbox.keywords)})`)
       out.line(`* ${mailbox.total} EXISTS`)
-      if (!session.rev2) out.line('* 0 RECENT')
+      if (!session.rev2) out.line(`* ${view.recentCount} RECENT`)
       if (!session.rev2 && mailbox.unseen > 0 && mailbox.total <= unseenSearchMax) {
         const uid = firstUnseen(session.user.door.read, mailbox.num)
         const seq = uid === undefined ? 0 : view.seqOf(uid)
@@ -75,6 +76,14 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       return { code: readOnly ? 'READ-ONLY' : 'READ-WRITE' }
     },
   })
+}
+
+/** RFC 3501 6.3.2: messages stay recent where a folder is only looked at. */
+function claimOf(session: Session, { num }: Mailbox, readOnly: boolean): Claim | undefined {
+  const { read } = session.user.door
+  const { recency } = session.services
+  if (session.rev2) return undefined
+  return readOnly ? () => recency.from(read, num) : uidNext => recency.claim(read, num, uidNext)
 }
 
 function parseSelect(decoder: Decoder): SelectInput {
@@ -131,7 +140,9 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
     for (const [uid, change, flags, keywords] of listRows(session.user.door.read, view.num, listed, slice, modseq)) {
       const seq = view.seqOf(uid)
       if (seq > 0) {
-        session.out.line(`* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords)}) MODSEQ (${change}))`)
+        session.out.line(
+          `* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords, uid, view)}) MODSEQ (${change}))`,
+        )
       }
     }
     await session.out.room()

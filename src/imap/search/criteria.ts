@@ -19,6 +19,7 @@ export type Key =
   | { readonly op: 'constant'; readonly value: boolean }
   | { readonly op: 'set'; readonly byUid: boolean; readonly set: NumberSet }
   | { readonly op: 'flag'; readonly bit: number }
+  | { readonly op: 'recent' }
   | { readonly op: 'keyword'; readonly word: string }
   /** Half-open, milliseconds. */
   | { readonly op: 'idate' | 'saved' | 'sent'; readonly from: number; readonly to: number }
@@ -47,10 +48,10 @@ const simple: Readonly<Record<string, Key>> = {
   UNDRAFT: { op: 'not', key: { op: 'flag', bit: flag.draft } },
   UNFLAGGED: { op: 'not', key: { op: 'flag', bit: flag.flagged } },
   UNSEEN: { op: 'not', key: { op: 'flag', bit: flag.seen } },
-  // No message is \Recent here, so none is new and all are old.
-  NEW: { op: 'constant', value: false },
-  OLD: { op: 'constant', value: true },
-  RECENT: { op: 'constant', value: false },
+  // RFC 3501 6.4.4. In IMAP4rev2 no message is recent.
+  NEW: { op: 'and', keys: [{ op: 'recent' }, { op: 'not', key: { op: 'flag', bit: flag.seen } }] },
+  OLD: { op: 'not', key: { op: 'recent' } },
+  RECENT: { op: 'recent' },
   SAVEDATESUPPORTED: { op: 'constant', value: true },
 }
 

@@ -53,6 +53,8 @@ export function judge(key: Key, candidate: Candidate, on: Judgement): boolean | 
       return inSet(key.set, key.byUid ? row[0] : candidate.seq, row[0], key.byUid ? on.lastUid : on.view.total, on)
     case 'flag':
       return (row[2] & key.bit) !== 0
+    case 'recent':
+      return on.view.isRecent(row[0])
     case 'keyword':
       return row[3]?.toLowerCase().split(' ').includes(key.word) === true
     case 'idate':
