@@ -7,7 +7,7 @@
 import type { Change } from '#actors/change.ts'
 import type { UserDoor } from '#actors/system.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
-import { Fault, faultForms } from '#lib/fault.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flagText } from '#mail/flags.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
@@ -16,6 +16,7 @@ import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
 import type { Notices } from './notices.ts'
+import { lastWords, refusalOf } from './refusal.ts'
 import type { ImapServices } from './server.ts'
 import { Teller } from './teller.ts'
 import { Telling } from './telling.ts'
@@ -359,18 +360,12 @@ export class Session {
   }
 
   async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
-    const fault = error instanceof Fault ? error : new Fault('InternalError', { cause: error })
-    if (fault.code === 'IdleTimeout' || fault.code === 'Stopping') throw fault
-    if (fault.code === 'InternalError') this.services.log.error({ error, session: this.id }, 'a command failed')
+    const { status, counts, ...done } = refusalOf(error)
+    if (!(error instanceof Fault)) this.services.log.error({ error, session: this.id }, 'a command failed')
     await this.#sync(row, byUid)
-    const bad = badCodes.has(fault.code)
-    const form: { imap?: string } = faultForms[fault.code]
-    this.#answer(tag, bad ? 'BAD' : 'NO', {
-      text: fault.message,
-      ...(form.imap === undefined ? {} : { code: form.imap }),
-    })
-    if (bad || fault.code === 'AuthFailed') this.#countError()
-    return bad ? 'bad' : 'no'
+    this.#answer(tag, status, done)
+    if (counts) this.#countError()
+    return status.toLowerCase()
   }
 
   #answer(tag: string, status: 'OK' | 'NO' | 'BAD', { code, text }: Done): void {
@@ -384,10 +379,9 @@ export class Session {
 
   /** The loop ended by something thrown. */
   #fail(error: unknown): void {
-    if (error instanceof Flooded) this.bye('[TOOBIG] The literal is larger than allowed')
-    else if (error instanceof Fault && error.code === 'IdleTimeout') this.bye('Idle for too long')
-    else if (error instanceof Fault && error.code === 'Stopping') this.bye('[UNAVAILABLE] The service is stopping')
-    else throw error
+    const words = lastWords(error)
+    if (words === undefined) throw error
+    this.bye(words)
   }
 
   #hear(change: Change): void {
@@ -398,6 +392,3 @@ export class Session {
     }
   }
 }
-
-/** Refusals of what a client said rather than of what it wanted. */
-const badCodes: ReadonlySet<string> = new Set(['BadCommand', 'AuthMalformed', 'AuthCancelled'])
