@@ -1,19 +1,22 @@
 // Who may try: failures counted for each account and each network, in windows that begin with the first failure and live
 // in the cache, so that they outlast a restart (specification, Limits; api-semantics 2.6).
 //
-// A network from which an account was entered lately has a count of its own for that account, so a stranger who guesses
-// cannot lock the owner out. Names nobody has are counted like accounts. Attempts that are being checked count as if they
-// had failed: where as many are under way as may still fail, the next one waits for their outcome. An attempt that is
-// refused is held back for a moment, which is what keeps guessing without pause from costing others anything.
+// A network from which an account was entered lately, by a whole login with every factor, has counts of wrong passwords of
+// its own for that account, so a stranger who guesses cannot lock the owner out; an application password makes its network
+// known for application passwords alone. Wrong factors count for the account, wherever they come from: who gets that far
+// has the password. Names nobody has are counted like accounts. Failures count for the networks they come from, too, for
+// whatever accounts; those that are trusted by configuration are left out of that.
 
-import { after } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { networkOf } from '#lib/network.ts'
+import { networkOf, networksOf, rangesOf } from '#lib/network.ts'
 import type { Cache } from '#store/cache.ts'
+import { type Gate, Gates } from './gates.ts'
 
 /** What is counted: failures of one kind at one account. */
 export type AttemptKind = 'password' | 'asp' | 'factor'
+
+/** By what an account was entered. */
+export type Entry = 'password' | 'asp'
 
 export interface Subject {
   /** Id of the account, or for a name nobody has the name in its compared form. */
@@ -31,23 +34,24 @@ export interface Attempt {
   withdrawn(): void
 }
 
+const { passwordFailuresMax, passwordMs, factorFailuresMax, factorMs, waitingMax } = limits.attempts
+
 const windows = {
-  password: { max: limits.attempts.passwordFailuresMax, ms: limits.attempts.passwordMs },
-  asp: { max: limits.attempts.passwordFailuresMax, ms: limits.attempts.passwordMs },
-  factor: { max: limits.attempts.factorFailuresMax, ms: limits.attempts.factorMs },
+  password: { max: passwordFailuresMax, ms: passwordMs },
+  asp: { max: passwordFailuresMax, ms: passwordMs },
+  factor: { max: factorFailuresMax, ms: factorMs },
 } as const
 
 export class Attempts {
   readonly #cache: Cache
-  /** Counter -> attempts that are being checked. */
-  readonly #checking = new Map<string, number>()
-  /** Counter -> those that wait for an outcome. */
-  readonly #waiting = new Map<string, (() => void)[]>()
-  readonly #held = new Map<string, number>()
-  #heldTotal = 0
+  readonly #gates: Gates
+  readonly #trusts: (address: string) => boolean
 
-  constructor(cache: Cache) {
+  /** @param trusted ranges in CIDR form whose failures are counted for accounts only */
+  constructor(cache: Cache, trusted: readonly string[] = []) {
     this.#cache = cache
+    this.#gates = new Gates(cache)
+    this.#trusts = rangesOf(trusted)
   }
 
   /**
@@ -56,43 +60,17 @@ export class Attempts {
    * @throws Fault RateLimitedError with the time that is left, after a moment
    */
   async begin(kind: AttemptKind, subject: Subject): Promise<Attempt> {
-    const network = networkOf(subject.ip)
-    const known = network !== '' && this.knows(subject.account, network)
-    const id = known ? `${subject.account} ${network}` : subject.account
-    const name = `${kind}:${id}`
-    const { max, ms } = windows[kind]
-    for (;;) {
-      const counted = this.#cache.counted(kind, id)
-      if (counted.used >= max) return this.#refuse(subject.account, counted.ttlMs)
-      if (network !== '' && !known && !isLocal(network)) {
-        const spread = this.#cache.counted('network', network)
-        if (spread.used >= limits.attempts.networkFailuresMax) return this.#refuse(subject.account, spread.ttlMs)
-      }
-      const checking = this.#checking.get(name) ?? 0
-      if (counted.used + checking < max) {
-        this.#checking.set(name, checking + 1)
-        break
-      }
-      await this.#outcome(name, subject.account, ms)
-    }
-    let over = false
-    const end = () => {
-      if (over) return false
-      over = true
-      this.#ended(name)
-      return true
-    }
+    const own: Gate = { kind, id: this.#counter(kind, subject), ...windows[kind], waitingMax }
+    const known = this.#knows(subject, kind === 'asp' ? 'asp' : 'password')
+    const spread = this.#networks(subject.ip)
+    const passage = await this.#gates.enter(known ? [own] : [own, ...spread], subject.account)
     return {
       succeeded: () => {
-        this.#cache.remove(kind, id)
-        end()
+        this.#cache.remove(kind, own.id)
+        passage.end([])
       },
-      failed: () => {
-        this.#cache.count(kind, id, ms)
-        if (network !== '' && !isLocal(network)) this.#cache.count('network', network, limits.attempts.networkMs)
-        end()
-      },
-      withdrawn: () => void end(),
+      failed: () => passage.end([own, ...spread]),
+      withdrawn: () => passage.end([]),
     }
   }
 
@@ -100,29 +78,38 @@ export class Attempts {
    * For an answer that needs no check: `isRight` is asked where attempts are not refused now, and where it says yes,
    * failures counted so far are forgotten.
    */
-  recalled(kind: AttemptKind, { account, ip }: Subject, isRight: () => boolean): boolean {
-    const network = networkOf(ip)
-    const known = network !== '' && this.knows(account, network)
-    const id = known ? `${account} ${network}` : account
+  recalled(kind: Entry, subject: Subject, isRight: () => boolean): boolean {
+    const id = this.#counter(kind, subject)
     const { used } = this.#cache.counted(kind, id)
     if (used >= windows[kind].max || !isRight()) return false
     if (used > 0) this.#cache.remove(kind, id)
     return true
   }
 
-  /** Remembers that the account was entered from there. */
-  entered({ account, ip }: Subject): void {
+  /** Remembers that the account was entered from there, every factor shown. */
+  entered(by: Entry, { account, ip }: Subject): void {
     const network = networkOf(ip)
     if (network === '') return
-    const { knownMs, knownRefreshMs } = limits.attempts
-    const kept = this.#cache.look('known', `${account} ${network}`)
+    const { knownMs, knownRefreshMs, knownMax } = limits.attempts
+    const kind = knownKind[by]
+    const id = `${account} ${network}`
+    const kept = this.#cache.look(kind, id)
     if (kept !== undefined && kept.ttlMs > knownMs - knownRefreshMs) return
-    this.#cache.keep('known', `${account} ${network}`, 1, knownMs)
+    this.#cache.keep(kind, id, 1, knownMs)
+    const before = this.#cache.look<readonly string[]>(`${kind} all`, account)?.value ?? []
+    const all = [...before.filter(one => one !== network), network]
+    for (const old of all.splice(0, Math.max(0, all.length - knownMax))) this.#cache.remove(kind, `${account} ${old}`)
+    this.#cache.keep(`${kind} all`, account, all, knownMs)
   }
 
-  /** Whether the account was entered from this network lately. */
-  knows(account: string, network: string): boolean {
-    return this.#cache.look('known', `${account} ${network}`) !== undefined
+  /**
+   * Whose turn a check takes: those from known networks, strangers, and those whose address is not told take turns; within
+   * them networks do, wide ones first, and within a network accounts.
+   */
+  lane(by: Entry, subject: Subject): readonly string[] {
+    const networks = networksOf(subject.ip)
+    const group = networks.length === 0 ? 'unplaced' : this.#knows(subject, by) ? 'known' : 'strange'
+    return [group, ...networks.toReversed(), subject.account]
   }
 
   /**
@@ -131,53 +118,45 @@ export class Attempts {
    * @param asker tells callers apart that give no address
    * @throws Fault RateLimitedError
    */
-  async asked(ip: string, asker: string): Promise<{ missed(): void }> {
-    const { namesMax, namesUnplacedMax, namesMs } = limits.attempts
+  async asked(ip: string, asker: string): Promise<{ answered(): void; missed(): void }> {
+    const { namesMax, namesUnplacedMax, namesMs: ms, networkSteps, networkWaitingMax } = limits.attempts
+    const gates: Gate[] = networksOf(ip).map((id, at) => {
+      return { kind: 'names', id, max: namesMax * (networkSteps[at] ?? 1), ms, waitingMax: networkWaitingMax }
+    })
+    if (gates.length === 0) {
+      gates.push({ kind: 'names', id: `by ${asker}`, max: namesUnplacedMax, ms, waitingMax: networkWaitingMax })
+    }
+    const passage = await this.#gates.enter(gates, gates[0]?.id ?? '')
+    return { answered: () => passage.end([]), missed: () => passage.end(gates) }
+  }
+
+  /** Under which id failures of this kind are counted. */
+  #counter(kind: AttemptKind, subject: Subject): string {
+    if (kind === 'factor' || !this.#knows(subject, kind)) return subject.account
+    return `${subject.account} ${networkOf(subject.ip)}`
+  }
+
+  /** A login with everything makes a network known for application passwords as well. */
+  #knows({ account, ip }: Subject, by: Entry): boolean {
     const network = networkOf(ip)
-    const id = network === '' ? `by ${asker}` : network
-    const { used, ttlMs } = this.#cache.counted('names', id)
-    if (used >= (network === '' ? namesUnplacedMax : namesMax)) return this.#refuse(id, ttlMs)
-    return { missed: () => void this.#cache.count('names', id, namesMs) }
+    if (network === '') return false
+    const is = (entry: Entry) => this.#cache.look(knownKind[entry], `${account} ${network}`) !== undefined
+    return is('password') || (by === 'asp' && is('asp'))
   }
 
-  #ended(name: string): void {
-    const checking = (this.#checking.get(name) ?? 1) - 1
-    if (checking > 0) this.#checking.set(name, checking)
-    else this.#checking.delete(name)
-    const waiting = this.#waiting.get(name)
-    if (waiting === undefined) return
-    this.#waiting.delete(name)
-    for (const wake of waiting) wake()
-  }
-
-  /** Resolves when one of those that are being checked has its outcome. @throws Fault RateLimitedError */
-  async #outcome(name: string, account: string, ms: number): Promise<void> {
-    const waiting = this.#waiting.get(name) ?? []
-    if (waiting.length >= limits.attempts.waitingMax) return this.#refuse(account, ms)
-    await new Promise<void>(resolve => {
-      waiting.push(resolve)
-      this.#waiting.set(name, waiting)
+  #networks(ip: string): Gate[] {
+    if (this.#trusts(ip)) return []
+    const { networkFailuresMax, networkMs: ms, networkSteps, networkWaitingMax } = limits.attempts
+    return networksOf(ip).map((id, at) => {
+      return {
+        kind: 'network',
+        id,
+        max: networkFailuresMax * (networkSteps[at] ?? 1),
+        ms,
+        waitingMax: networkWaitingMax,
+      }
     })
   }
-
-  /** @throws Fault RateLimitedError, after a moment where not too many are held back already */
-  async #refuse(account: string, ttlMs: number): Promise<never> {
-    const { refusalMs, heldMax, heldPerAccountMax } = limits.attempts
-    const held = this.#held.get(account) ?? 0
-    if (this.#heldTotal < heldMax && held < heldPerAccountMax) {
-      this.#held.set(account, held + 1)
-      this.#heldTotal += 1
-      await new Promise<void>(resolve => after(refusalMs, resolve))
-      this.#heldTotal -= 1
-      const left = (this.#held.get(account) ?? 1) - 1
-      if (left > 0) this.#held.set(account, left)
-      else this.#held.delete(account)
-    }
-    throw new Fault('RateLimitedError', { retryAfter: Math.max(1, Math.ceil(ttlMs / 1000)) })
-  }
 }
 
-/** Tests, proxies and web mail on the same machine come from here: no network of strangers. */
-function isLocal(network: string): boolean {
-  return network.startsWith('127.') || network === '::1'
-}
+const knownKind = { password: 'home', asp: 'asp home' } as const

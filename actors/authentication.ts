@@ -7,7 +7,6 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
@@ -23,10 +22,11 @@ import { findUser, type TemporaryPassword, type User } from '#store/users.ts'
 import type { Command } from './actor.ts'
 import type { Attempts, Subject } from './attempts.ts'
 import type { AuthEvent, AuthLog } from './auth-log.ts'
+import { judgeBreach } from './breach.ts'
 import type { EventName, Events } from './events.ts'
 import type { ActorSystem } from './system.ts'
 import { rehashPassword } from './user/account.ts'
-import { type Factor, factorsOf, judgePassword } from './user/credential.ts'
+import { type Factor, factorsOf } from './user/credential.ts'
 
 export const scopes = ['master', ...aspScopes] as const
 export type Scope = (typeof scopes)[number]
@@ -110,10 +110,15 @@ export class Authentication {
    */
   async lookup(attempt: { username: string; scope: Scope; ip?: string | undefined }, asker: string): Promise<User> {
     const question = await this.#deps.attempts.asked(attempt.ip ?? '', asker)
-    const user = await this.#find(attempt.username)
-    if (user === undefined || user.disabled || user.suspended) {
-      question.missed()
-      throw new Fault('AuthFailed')
+    let user: User | undefined
+    try {
+      user = await this.#find(attempt.username)
+      if (user === undefined || user.disabled || user.suspended) {
+        question.missed()
+        throw new Fault('AuthFailed')
+      }
+    } finally {
+      question.answered()
     }
     if (user.options.disabledScopes?.includes(attempt.scope)) throw new Fault('InvalidAuthScope')
     return user
@@ -122,9 +127,10 @@ export class Authentication {
   /** Whether this is a password, main or temporary, of who calls. @throws Fault AuthFail, RateLimitedError */
   async confirm(user: User, password: string, ip: string | undefined, signal?: AbortSignal): Promise<void> {
     const { attempts } = this.#deps
-    const attempt = await attempts.begin('password', { account: user.id, ip: ip ?? '' })
+    const subject = { account: user.id, ip: ip ?? '' }
+    const attempt = await attempts.begin('password', subject)
     try {
-      const options = { signal, lane: user.id }
+      const options = { signal, lane: attempts.lane('password', subject) }
       const temporary = currentTemporary(user.temporary)
       const isNow = temporary !== null && now() >= temporary.validAfter
       const hashes = isNow ? [user.password, temporary.hash] : [user.password]
@@ -202,7 +208,7 @@ export class Authentication {
       return { refusal }
     }
     try {
-      const options = { signal, lane: subject.account }
+      const options = { signal, lane: attempts.lane('asp', subject) }
       // At least one is hashed, so that the time does not tell how many there are.
       for (const hash of candidates.length === 0 ? [null] : candidates.map(asp => asp.hash)) {
         if (!(await passwords.verify(text, hash, options))) continue
@@ -230,7 +236,7 @@ export class Authentication {
     if (temporary !== null && attempts.recalled('password', subject, () => is(temporary.hash))) return 'temporary'
     const attempt = await attempts.begin('password', subject)
     try {
-      const options = { signal, lane: subject.account }
+      const options = { signal, lane: attempts.lane('password', subject) }
       // Beside each other, so that the time does not tell that there is a temporary one.
       const [isMain, isTemporary] = await Promise.all([
         this.#verify(password, main, options),
@@ -248,12 +254,16 @@ export class Authentication {
   }
 
   /** A stored hash of a form nobody can verify is like a wrong password to a stranger; the log says more. */
-  async #verify(password: string, hash: string | null, options: { signal?: AbortSignal | undefined; lane: string }) {
+  async #verify(
+    password: string,
+    hash: string | null,
+    options: { signal?: AbortSignal | undefined; lane: readonly string[] },
+  ) {
     try {
       return await this.#deps.passwords.verify(password, hash, options)
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'HashError') throw error
-      this.#deps.log.warn({ account: options.lane }, 'the stored hash of an account is of no known form')
+      this.#deps.log.warn({ account: options.lane.at(-1) }, 'the stored hash of an account is of no known form')
       return false
     }
   }
@@ -281,9 +291,10 @@ export class Authentication {
     }
     const closed = scope !== 'master' && (source === 'temporary' || factors.length > 0)
     if (closed || user.options.disabledScopes?.includes(scope)) return refuse('fail', new Fault('InvalidAuthScope'))
-    const pwned = source === 'master' ? await this.#judge(user, attempt.password) : 'fine'
+    const pwned = source === 'master' ? await judgeBreach(this.#deps, user, attempt.password) : 'fine'
     if (pwned === 'refuse') return refuse('fail', new Fault('AuthFailed'))
-    attempts.entered(subject)
+    // With a factor it is not a login yet: whoever checks the factor says when it is.
+    if (factors.length === 0) attempts.entered(source === 'asp' ? 'asp' : 'password', subject)
     const event = await this.#note(user, attempt, 'success', more)
     authLog.entered(user.num)
     if (asp !== undefined) {
@@ -309,31 +320,6 @@ export class Authentication {
     } catch (error) {
       log.warn({ error, user: user.id }, 'a password could not be stored in the standard form')
     }
-  }
-
-  /** What breaches say of the password (api-semantics 2.5); asks at most every two weeks. */
-  async #judge(user: User, password: string): Promise<'fine' | 'tell' | 'refuse'> {
-    const { pwned, cache, system, log } = this.#deps
-    if (!pwned.enabled) return 'fine'
-    const { passwordPwned = false, lastPwnedCheck = 0 } = user.options
-    let known = passwordPwned
-    if (now() - lastPwnedCheck > limits.credential.pwnedMs) {
-      const unanswered = cache.look('pwned', user.id) !== undefined
-      const result = unanswered ? undefined : await pwned.lookup(password)
-      if (result === undefined || 'unanswered' in result) {
-        if (result !== undefined) cache.keep('pwned', user.id, 1, limits.credential.pwnedRetryMs)
-        if (pwned.mode === 'hardfail') return 'refuse'
-      } else {
-        known = result.known
-        const judged = { hash: user.password, pwned: known }
-        await system
-          .door(user.id)
-          .run(judgePassword, judged)
-          .catch(error => log.warn({ error, user: user.id }, 'the result of a breach check could not be stored'))
-      }
-    }
-    if (!known) return 'fine'
-    return pwned.mode === 'softfail' ? 'tell' : 'refuse'
   }
 
   #note(user: User, attempt: LoginAttempt, result: AuthEvent['result'], more: Partial<AuthEvent> = {}) {

@@ -56,10 +56,10 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const { auth, dataDir, hostname } = config
   const pwned = new Pwned(auth.pwned)
   const seal = new Seal(loadKey(dataDir, 'totp', auth.totpSecret))
-  const attempts = new Attempts(cache)
+  const attempts = new Attempts(cache, auth.trustedNetworks)
   const authLog = new AuthLog(system.read, writer, settings, log)
   const { passwords, keys } = pools
-  const logins = new Logins(cache, access, auth.strict2fa)
+  const logins = new Logins(cache, access, attempts, auth.strict2fa)
   const shared = { system, cache, attempts, authLog, logins, keys }
   const { rpId, rpName } = auth.webauthn
   const sweeper = every(limits.authLog.sweepMs, () => {

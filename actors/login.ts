@@ -10,6 +10,7 @@ import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import type { Cache } from '#store/cache.ts'
 import type { User } from '#store/users.ts'
 import type { Access } from './access.ts'
+import type { Attempts } from './attempts.ts'
 import type { Entered } from './authentication.ts'
 import type { Factor } from './user/credential.ts'
 
@@ -31,12 +32,14 @@ export interface Completion {
 export class Logins {
   readonly #cache: Cache
   readonly #access: Access
+  readonly #attempts: Attempts
   readonly #strict: boolean
 
   /** @param strict whether a login with a second factor gives nothing before that factor is shown */
-  constructor(cache: Cache, access: Access, strict: boolean) {
+  constructor(cache: Cache, access: Access, attempts: Attempts, strict: boolean) {
     this.#cache = cache
     this.#access = access
+    this.#attempts = attempts
     this.#strict = strict
   }
 
@@ -71,11 +74,26 @@ export class Logins {
     return { token: kept.value.token, ttlMs: kept.ttlMs }
   }
 
-  /** Ends the waiting: the factor was shown. Gives a token where the login asked for one. @throws Fault of that code */
-  async finish(nonce: string, user: User, factor: Factor, code: NonceCode): Promise<string | undefined> {
+  /**
+   * Ends the waiting: the factor was shown, from `ip`, and with that the login is whole. Gives a token where the login asked
+   * for one.
+   *
+   * @throws Fault of that code
+   */
+  async finish(
+    nonce: string,
+    user: User,
+    { factor, code, ip }: { factor: Factor; code: NonceCode; ip: string | undefined },
+  ): Promise<string | undefined> {
     const { token } = this.look(nonce, user, factor, code)
     this.#cache.remove('nonce', tokenDigest(nonce))
+    this.#attempts.entered('password', { account: user.id, ip: ip ?? '' })
     return token ? this.issue(user) : undefined
+  }
+
+  /** A factor was shown without a nonce: where logins do not wait for it, that makes one whole all the same. */
+  shown(user: User, ip: string | undefined): void {
+    if (!this.#strict) this.#attempts.entered('password', { account: user.id, ip: ip ?? '' })
   }
 
   #wait(user: User, factors: readonly Factor[], token: boolean): string {

@@ -1,7 +1,7 @@
 // One-time codes: setting up, switching on, and showing one to finish a login (api-semantics 3.1, 3.2).
 //
-// Seeds are sealed before they are stored. Wrong codes are counted for each account and network; the order is: how often may
-// be tried, the login, the code, and only then is the login's nonce taken.
+// Seeds are sealed before they are stored. Wrong codes are counted for the account, wherever they come from; the order is: how
+// often may be tried, the login, the code, and only then is the login's nonce taken.
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -114,7 +114,9 @@ export class OneTimeCodes {
         })
       }
       attempt.succeeded()
-      const token = nonce === undefined ? undefined : await logins.finish(nonce, user, 'totp', 'InvalidTotpNonce')
+      const login = { factor: 'totp', code: 'InvalidTotpNonce', ip: origin.ip } as const
+      const token = nonce === undefined ? undefined : await logins.finish(nonce, user, login)
+      if (nonce === undefined) logins.shown(user, origin.ip)
       await note('success')
       return token
     } finally {

@@ -155,7 +155,7 @@ export class SecurityKeys {
         throw error
       })
       attempt.succeeded()
-      const token = await this.#token(user, brought)
+      const token = await this.#token(user, brought, origin.ip)
       await note('success', credential)
       return { credential, token }
     } finally {
@@ -188,9 +188,9 @@ export class SecurityKeys {
   }
 
   /** With a login the decision was made there; without one the key alone is enough, where a token is asked for. */
-  async #token(user: User, { nonce, token }: Assertion): Promise<string | undefined> {
+  async #token(user: User, { nonce, token }: Assertion, ip: string | undefined): Promise<string | undefined> {
     const { logins } = this.#deps
-    if (nonce !== undefined) return logins.finish(nonce, user, 'webauthn', 'Invalid2faNonce')
+    if (nonce !== undefined) return logins.finish(nonce, user, { factor: 'webauthn', code: 'Invalid2faNonce', ip })
     return token ? logins.issue(user) : undefined
   }
 

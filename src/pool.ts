@@ -3,7 +3,8 @@
 //
 // Promises: a full queue is Fault('Overloaded') at once; a task that waits or runs past its deadline is
 // Fault('TimedOut'), its thread is killed and replaced, and the pool answers again; lanes of one pool take turns, so one
-// account's storm leaves the others theirs. Threads start with the first task and are let go when nothing came for a while.
+// account's storm leaves the others theirs, and what is one too many is taken from whoever has most waiting. Threads start
+// with the first task and are let go when nothing came for a while.
 
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -21,14 +22,15 @@ import { Recall } from '#lib/secret/recall.ts'
 import { type Answer, settled } from '#lib/task.ts'
 import type { VerifyTasks } from '#mail/verification.ts'
 import { Passwords } from './pool/passwords.ts'
+import { Turns } from './pool/turns.ts'
 
 export interface RunOptions {
   /** Ends the caller's wait; a task that has not started is not started any more. */
   readonly signal?: AbortSignal | undefined
   /** Time the task may wait, and time it may then run; a thread that runs longer is killed. */
   readonly deadlineMs?: number
-  /** Whose task it is (an account): lanes take turns. */
-  readonly lane?: string
+  /** Whose task it is (an account, or a path down to one): lanes take turns, at every step of the path. */
+  readonly lane?: string | readonly string[]
 }
 
 /** Task name -> what it takes and gives. A thread exports each under its name, wrapped by `answering`, and `ready`. */
@@ -148,7 +150,6 @@ interface PoolForm {
 interface Job {
   readonly name: string
   readonly input: unknown
-  readonly lane: string
   readonly deadlineMs: number
   /** Settles the caller's promise, once, and forgets timer and signal. */
   finish(result: Result, settle: () => void): void
@@ -163,9 +164,7 @@ type Result = 'ok' | 'fault' | 'overloaded' | 'late' | 'left' | 'error'
 export class Pool<Tasks extends object> {
   readonly #form: PoolForm
   readonly #threads: Thread[]
-  /** Lane -> its waiting tasks; the lane whose turn is next comes first. */
-  readonly #lanes = new Map<string, Set<Job>>()
-  #waiting = 0
+  readonly #turns = new Turns<Job>()
   #closed = false
 
   constructor(form: PoolForm) {
@@ -175,7 +174,7 @@ export class Pool<Tasks extends object> {
 
   /** Tasks that wait for a thread. */
   get waiting(): number {
-    return this.#waiting
+    return this.#turns.size
   }
 
   /**
@@ -191,10 +190,8 @@ export class Pool<Tasks extends object> {
     return new Promise((resolve, reject) => {
       const job = this.#job(name, input, options, resolve as (value: unknown) => void, reject)
       if (job === undefined) return
-      const lane = this.#lanes.get(job.lane) ?? new Set()
-      lane.add(job)
-      this.#lanes.set(job.lane, lane)
-      this.#waiting += 1
+      this.#turns.add(pathOf(options.lane), job)
+      if (this.#turns.size > this.#form.queueLengthMax) this.#shed()
       this.#next()
     })
   }
@@ -202,9 +199,7 @@ export class Pool<Tasks extends object> {
   /** Refuses what waits and kills what runs. */
   async close(): Promise<void> {
     this.#closed = true
-    for (const lane of [...this.#lanes.values()]) {
-      for (const job of lane) job.finish('left', () => job.reject(new Fault('Stopping')))
-    }
+    for (const job of this.#turns.all()) job.finish('left', () => job.reject(new Fault('Stopping')))
     await Promise.all(this.#threads.map(thread => thread.stop()))
   }
 
@@ -215,13 +210,13 @@ export class Pool<Tasks extends object> {
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
   ): Job | undefined {
-    const { signal, lane = '', deadlineMs = this.#form.deadlineMs } = options
+    const { signal, deadlineMs = this.#form.deadlineMs } = options
     const asked = monotonic()
     const count = (result: Result) => {
       this.#form.metrics?.poolTasks.labels(this.#form.name, result).inc()
       this.#form.metrics?.poolSeconds.labels(this.#form.name).observe((monotonic() - asked) / 1000)
     }
-    const refusal = this.#refusal(lane, signal)
+    const refusal = this.#refusal(pathOf(options.lane), signal)
     if (refusal !== undefined) {
       count(refusal instanceof Fault && refusal.code === 'Overloaded' ? 'overloaded' : 'left')
       reject(refusal)
@@ -229,16 +224,16 @@ export class Pool<Tasks extends object> {
     }
     const leave = () => job.finish('left', () => reject(signal?.reason))
     const timer = after(deadlineMs, () => {
-      if (this.#lanes.get(lane)?.has(job)) job.finish('late', () => reject(new Fault('TimedOut')))
+      if (this.#turns.has(job)) job.finish('late', () => reject(new Fault('TimedOut')))
     })
     const job: Job = {
-      ...{ name, input, lane, deadlineMs, resolve, reject, finished: false },
+      ...{ name, input, deadlineMs, resolve, reject, finished: false },
       finish: (result, settle) => {
         if (job.finished) return
         job.finished = true
         timer.cancel()
         signal?.removeEventListener('abort', leave)
-        this.#unqueue(job)
+        this.#turns.remove(job)
         count(result)
         settle()
       },
@@ -247,34 +242,27 @@ export class Pool<Tasks extends object> {
     return job
   }
 
-  #refusal(lane: string, signal: AbortSignal | undefined): unknown {
+  #refusal(lane: readonly string[], signal: AbortSignal | undefined): unknown {
     if (this.#closed) return new Fault('Stopping')
     if (signal?.aborted) return signal.reason
-    const laneLength = this.#lanes.get(lane)?.size ?? 0
-    const full = this.#waiting >= this.#form.queueLengthMax || laneLength >= (this.#form.laneLengthMax ?? Infinity)
+    const full = this.#turns.sizeOf(lane) >= (this.#form.laneLengthMax ?? Infinity)
     return full ? new Fault('Overloaded') : undefined
   }
 
-  #unqueue(job: Job): void {
-    const lane = this.#lanes.get(job.lane)
-    if (!lane?.delete(job)) return
-    this.#waiting -= 1
-    if (lane.size === 0) this.#lanes.delete(job.lane)
+  /** One too many: the branch that has most waiting loses its newest, whoever came last. */
+  #shed(): void {
+    const job = this.#turns.longest()
+    job?.finish('overloaded', () => job.reject(new Fault('Overloaded')))
   }
 
   /** Gives waiting tasks to free threads, a lane at a time. */
   #next(): void {
-    while (this.#waiting > 0 && !this.#closed) {
+    while (this.#turns.size > 0 && !this.#closed) {
       const thread =
         this.#threads.find(candidate => candidate.free && candidate.started) ?? this.#threads.find(({ free }) => free)
-      const [entry] = this.#lanes
-      if (thread === undefined || entry === undefined) return
-      const [name, lane] = entry
-      const [job] = lane
+      if (thread === undefined) return
+      const job = this.#turns.take()
       if (job === undefined) return
-      this.#unqueue(job)
-      // To the end: every other lane has its turn before this one comes again.
-      if (this.#lanes.delete(name)) this.#lanes.set(name, lane)
       void this.#give(thread, job)
     }
   }
@@ -297,6 +285,10 @@ export class Pool<Tasks extends object> {
     }
     this.#next()
   }
+}
+
+function pathOf(lane: string | readonly string[] = ''): readonly string[] {
+  return typeof lane === 'string' ? [lane] : lane
 }
 
 /** One thread, started when it is needed: a Piscina of one, so that we know whose time it takes. */

@@ -141,6 +141,12 @@ export const keys = {
       'loopback',
       'From where a password is taken over a connection without TLS',
     ),
+    trustedNetworks: list(
+      [],
+      'Address ranges (CIDR) whose failed logins are counted for accounts but not for the network: a proxy or web mail ' +
+        'through which strangers come, 127.0.0.0/8 for one on this machine',
+      notCidr,
+    ),
     totpIssuer: words('Teal', 'Name that authenticator apps show'),
     totpSecret: secret(16, 'Encrypts TOTP seeds at rest; unset: a key file made in dataDir at first start'),
     webauthn: {

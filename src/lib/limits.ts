@@ -382,6 +382,10 @@ export const limits = {
     /** Failures from one network at whatever accounts; an office behind one address forgets passwords, too. */
     networkFailuresMax: 300,
     networkMs: 5 * minute,
+    /** How many times as much the networks around one have: of IPv4 the address and its /24, of IPv6 /64, /48 and /32. */
+    networkSteps: [1, 4, 20],
+    /** Attempts from one network that wait while as many as may fail are being checked: a web mail that comes up again. */
+    networkWaitingMax: 4096,
     /** Questions about names nobody has before a login, from one network, and through one token that tells no address. */
     namesMax: 30,
     namesUnplacedMax: 600,
@@ -389,6 +393,8 @@ export const limits = {
     /** A network from which an account was entered keeps its own count of failures for this long. */
     knownMs: 30 * day,
     knownRefreshMs: 1 * day,
+    /** Networks that are known of one account; who had the password once and many networks may not guess from each. */
+    knownMax: 32,
     /** Attempts at one account that wait while as many as may fail are being checked; more are refused. */
     waitingMax: 256,
     /** A refused attempt is answered after this, so that guessing without pause costs the guesser and not the service. */
