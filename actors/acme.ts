@@ -5,8 +5,15 @@
 
 import type { Seal } from '#lib/secret/seal.ts'
 import { Challenges } from '#net/challenges.ts'
-import { type AcmeRow, findAcmeAccount, listAcme } from '#store/acme.ts'
-import { type AcmeProgressRow, acmeAccountPut, acmeOrderPut, acmeProgressPut } from '#store/acme-writes.ts'
+import {
+  type AcmeProgressRow,
+  type AcmeRow,
+  acmeAccountPut,
+  acmeOrderPut,
+  acmeProgressPut,
+  findAcmeAccount,
+  listAcme,
+} from '#store/domains/acme.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Writer } from '#store/writer.ts'
 

@@ -8,11 +8,11 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { mboxMessage } from '#mail/mbox.ts'
+import { taskInsert } from '#store/accounts/task.ts'
 import { auditCopy, auditDrop, auditEnd, auditInsert, auditState } from '#store/audit-writes.ts'
 import { auditMessages, expiredAudits, findAudit, holdsMessages, messagesBetween } from '#store/audits.ts'
 import type { Bodies } from '#store/blobs.ts'
 import type { Reader } from '#store/reader.ts'
-import { taskInsert } from '#store/task-writes.ts'
 import type { DirectoryCommand } from './directory.ts'
 import type { ActorSystem } from './system.ts'
 
@@ -34,7 +34,7 @@ export const createAudit: DirectoryCommand<NewAudit, { id: string }> = {
   run(turn, input) {
     const id = newId()
     turn.write(auditInsert, { ...input, id, meta: JSON.stringify(input.meta), created: turn.now })
-    const task = { id: newId(), kind: auditTask, user: null, due: turn.now, input: JSON.stringify({ audit: id }) }
+    const task = { id: newId(), kind: auditTask, user: null, due: turn.now, input: { audit: id } }
     turn.write(taskInsert, { ...task, created: turn.now })
     turn.wake()
     return { id }

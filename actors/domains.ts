@@ -14,23 +14,22 @@ import {
   renameConflict,
   usersInDomain,
 } from '#store/directory.ts'
-import { findDkimFor } from '#store/dkim.ts'
-import { dkimRename } from '#store/dkim-writes.ts'
 import {
+  countDomainAccess,
   type DomainAccessRow,
   domainAccessDelete,
   domainAccessPut,
+  findDomainAccess,
+  findDomainEntry,
+} from '#store/domains/access.ts'
+import {
+  countAliasesOf,
   domainAliasDelete,
   domainAliasInsert,
   domainAliasRename,
-} from '#store/domain-writes.ts'
-import {
-  countAliasesOf,
-  countDomainAccess,
-  findDomainAccess,
   findDomainAlias,
-  findDomainEntry,
-} from '#store/domains.ts'
+} from '#store/domains/alias.ts'
+import { dkimRename, findDkimFor } from '#store/domains/dkim.ts'
 import { encodeUser } from '#store/users.ts'
 import { addressUpdate, userUpdate } from '#store/writes.ts'
 import type { DirectoryCommand } from './directory.ts'

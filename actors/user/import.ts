@@ -8,6 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter.ts'
 import { checkPath } from '#mail/path.ts'
+import { registerInsert } from '#store/accounts/register.ts'
 import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
 import { listCredentials } from '#store/credentials.ts'
 import { encodeAddress, findAddressByKey } from '#store/directory.ts'
@@ -15,7 +16,6 @@ import { encodeMailbox } from '#store/mailboxes.ts'
 import { autoreplyPut } from '#store/rules/autoreply.ts'
 import { filterInsert } from '#store/rules/filter.ts'
 import { type AccountEntry, hasEntry } from '#store/transfer.ts'
-import { registerInsert } from '#store/transfer-writes.ts'
 import { encodeUser, findUserByKey, type TemporaryPassword, type User, type UserOptions } from '#store/users.ts'
 import { addressInsert, mailboxInsert, userInsert, userUpdate } from '#store/writes.ts'
 import { newMailbox } from './account.ts'
@@ -127,7 +127,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (there !== undefined) return 'existing'
     turn.write(registerInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
-      ...{ used: moment(row.used), disabled: truth(row.disabled) ? 1 : 0 },
+      ...{ used: moment(row.used), disabled: truth(row.disabled) },
     })
     return 'imported'
   },

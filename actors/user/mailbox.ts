@@ -8,8 +8,8 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { pathProblem } from '#mail/path.ts'
+import { taskInsert } from '#store/accounts/task.ts'
 import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
-import { taskInsert } from '#store/task-writes.ts'
 import { encodeUser } from '#store/users.ts'
 import { mailboxDelete, mailboxInsert, mailboxUpdate, userUpdate } from '#store/writes.ts'
 import { newMailbox } from './account.ts'
@@ -131,7 +131,7 @@ export const retentionTask = 'mailbox.retention'
 /** What is there already is dated anew in the background, and not at once for thousands of messages. */
 function restamp(turn: UserTurn, mailbox: Mailbox, retention: number): void {
   mailbox.retention = retention
-  const input = JSON.stringify({ mailbox: mailbox.id })
+  const input = { mailbox: mailbox.id }
   const task = { id: newId(), kind: retentionTask, user: turn.state.id, due: turn.now, input, created: turn.now }
   if (mailbox.total > 0) turn.write(taskInsert, task)
 }

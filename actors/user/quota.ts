@@ -3,7 +3,7 @@
 
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { fileBytes } from '#store/files.ts'
+import { fileBytes } from '#store/accounts/file.ts'
 import { sliceBytes, uidSlice } from '#store/retention.ts'
 import { nextModseq, requireUser, type UserCommand } from './user.ts'
 

@@ -7,10 +7,10 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { fileDelete, oldestFiles } from '#store/accounts/file.ts'
+import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts/task.ts'
 import { archiveDrop, archiveForget } from '#store/archive-writes.ts'
 import { type Address, encodeAddress, findAddressByKey, listAddresses } from '#store/directory.ts'
-import { fileDelete } from '#store/file-writes.ts'
-import { oldestFiles } from '#store/files.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
 import {
@@ -22,7 +22,6 @@ import {
   removalRows,
   removalUser,
 } from '#store/removal-writes.ts'
-import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/task-writes.ts'
 import { encodeUser, findUserByKey, type User } from '#store/users.ts'
 import { addressDelete, addressInsert, usageAdd, userUpdate } from '#store/writes.ts'
 import type { UserCommand, UserTurn } from './user.ts'
@@ -65,7 +64,7 @@ async function leave(turn: UserTurn, before: User, due: number): Promise<number>
   user.key = `#${user.id}`
   for (const { id } of addresses) turn.write(addressDelete, { id })
   turn.write(userUpdate, encodeUser(user))
-  turn.write(taskInsert, { id: task, kind: removalTask, user: user.id, due, input: '{}', created: turn.now })
+  turn.write(taskInsert, { id: task, kind: removalTask, user: user.id, due, input: {}, created: turn.now })
   turn.state.user = user
   return addresses.length
 }

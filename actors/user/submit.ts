@@ -5,8 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { flag, forwarded } from '#mail/flags.ts'
-import { fileDelete } from '#store/file-writes.ts'
-import { findFile } from '#store/files.ts'
+import { fileDelete, findFile } from '#store/accounts/file.ts'
 import type { MessageMeta } from '#store/messages.ts'
 import { type Outgoing, queue } from '../outgoing.ts'
 import { type Append, type Appended, appendMessage } from './append.ts'

@@ -15,7 +15,7 @@ import { Fault } from '#lib/fault.ts'
 import { parsePrivateKey } from '#lib/secret/private-key.ts'
 import { type AcmeBinding, AcmeRefusal, AcmeSession, certificateRequest, type Order } from '#net/acme.ts'
 import { type Certificate, readCertificate } from '#net/certificate.ts'
-import type { AcmeRow } from '#store/acme.ts'
+import type { AcmeRow } from '#store/domains/acme.ts'
 
 export type KeyType = 'ec256' | 'ec384' | 'rsa2048' | 'rsa4096'
 

@@ -20,8 +20,8 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { type AcmeBinding, type AcmeFailure, AcmeRefusal, acmeFailure } from '#net/acme.ts'
 import type { Outward } from '#net/outward.ts'
-import type { AcmeRow } from '#store/acme.ts'
-import { findCertificateFor } from '#store/certificates.ts'
+import type { AcmeRow } from '#store/domains/acme.ts'
+import { findCertificateFor } from '#store/domains/certificate.ts'
 import type { Reader } from '#store/reader.ts'
 import { AcmeOrders, type KeyType } from './acme-order.ts'
 import { Loop } from './loop.ts'
@@ -122,7 +122,7 @@ export class Acme {
     const { read, certificates, log } = this.#options
     for (const servername of this.#names) {
       const found = await findCertificateFor(read, servername)
-      if (found?.acme === 0)
+      if (found?.acme === false)
         log.warn({ name: servername }, 'has a certificate that is not from ACME, which is left alone')
       if (found !== undefined) continue
       try {

@@ -9,8 +9,12 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import type { Reader } from '#store/reader.ts'
 import {
+  dueTasks,
+  findQueued,
+  findTask,
+  nextTaskDue,
+  type Task,
   taskClaim,
   taskDelay,
   taskDelete,
@@ -19,8 +23,8 @@ import {
   taskRelease,
   taskSettle,
   taskSweep,
-} from '#store/task-writes.ts'
-import { dueTasks, findQueued, findTask, nextTaskDue, type Task } from '#store/tasks.ts'
+} from '#store/accounts/task.ts'
+import type { Reader } from '#store/reader.ts'
 import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop, persist } from './loop.ts'
@@ -100,8 +104,8 @@ export class Tasks {
 
   /** Adds a task, unless the same one still waits; answers its id. */
   async add(task: NewTask): Promise<{ id: string; existing: boolean }> {
-    const input = JSON.stringify(task.input)
-    const queued = await findQueued(this.#read, task.kind, task.user, input)
+    const { input } = task
+    const queued = await findQueued(this.#read, task.kind, task.user, JSON.stringify(input))
     if (queued !== undefined) return { id: queued.id, existing: true }
     const at = now()
     const row = { id: newId(), kind: task.kind, user: task.user, due: task.due ?? at, input, created: at }

@@ -7,7 +7,7 @@
 
 import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address.ts'
 import { fold } from '#mail/fold.ts'
-import { findAlias } from './domains.ts'
+import { findAlias } from './domains/alias.ts'
 import type { Reader } from './reader.ts'
 import { containing, findUserByKey, likePattern } from './users.ts'
 import type { AddressRow } from './writes.ts'

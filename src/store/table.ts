@@ -155,6 +155,12 @@ export class Table<C extends Columns> {
     return rows.map(stored => this.decode(stored))
   }
 
+  /** Rows one after the other; never await between them. */
+  *iterate(read: Reader, rest: string, ...values: unknown[]): Generator<Row<C>> {
+    const rows = read.iterate<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
+    for (const stored of rows) yield this.decode(stored)
+  }
+
   count(read: Reader, rest: string, ...values: unknown[]): number {
     return read.one<{ n: number }>(`SELECT count(*) AS n FROM ${this} ${rest}`, ...values)?.n ?? 0
   }
@@ -164,10 +170,10 @@ export class Table<C extends Columns> {
     return this.#define(name, Object.keys(this.columns), this.#insert())
   }
 
-  /** The write `<table>.put`: a row that is there under the same key is replaced. */
-  defineUpsert(name = 'put'): Write<Row<C>> {
+  /** The write `<table>.put`: a row that is there under the same key is replaced, but for what it keeps. */
+  defineUpsert(name = 'put', keeps: readonly (keyof C & string)[] = []): Write<Row<C>> {
     const keys = Object.keys(this.columns)
-    const rest = keys.filter(key => !this.shape.key.includes(key)).map(key => this.place(key))
+    const rest = keys.filter(key => !this.shape.key.includes(key) && !keeps.includes(key)).map(key => this.place(key))
     const set = rest.map(place => `${place} = excluded.${place}`).join(', ')
     const key = this.shape.key.map(key => this.place(key)).join(', ')
     return this.#define(name, keys, `${this.#insert()} ON CONFLICT (${key}) DO UPDATE SET ${set}`)

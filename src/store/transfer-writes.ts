@@ -9,19 +9,3 @@ export const importedInsert = defineWrite<{ mailbox: number; source: string; key
     sql('INSERT INTO imported (mailbox, source, key) VALUES (@mailbox, @source, @key) ON CONFLICT DO NOTHING').run(row)
   },
 )
-
-export interface RegisterRow {
-  readonly id: string
-  readonly user: number
-  readonly key: string
-  readonly address: string
-  readonly name: string
-  readonly used: number
-  readonly disabled: number
-}
-
-/** An entry of an address register that was moved in. */
-export const registerInsert = defineWrite<RegisterRow>('register.insert', (sql, row) => {
-  sql(`INSERT INTO register (id, user, key, address, name, used, disabled)
-    VALUES (@id, @user, @key, @address, @name, @used, @disabled)`).run(row)
-})

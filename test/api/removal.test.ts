@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { removeStep } from '#actors/user/removal.ts'
-import { taskDelay } from '#store/task-writes.ts'
+import { taskDelay } from '#store/accounts/task.ts'
 import { useTeal } from '../running.ts'
 import { eventually, send } from './mail.ts'
 

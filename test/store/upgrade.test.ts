@@ -15,7 +15,7 @@ import { type Handle, openForWriting } from '#store/sqlite.ts'
 import '#store/archive.ts'
 import '#store/audits.ts'
 import '#store/bodies-check.ts'
-import '#store/tasks.ts'
+import '#store/accounts/task.ts'
 import '#store/transfer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-upgrade-'))

@@ -5,7 +5,7 @@
 import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/system.ts'
 import { Fault } from '#lib/fault.ts'
-import { countTasks, findTask, listTasks, type Task } from '#store/tasks.ts'
+import { countTasks, findTask, listTasks, type Task } from '#store/accounts/task.ts'
 import { paged } from '../cursor.ts'
 import { endpoint } from '../endpoint.ts'
 import { id, moment, pageReply, paging, userId } from '../schema.ts'

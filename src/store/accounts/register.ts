@@ -1,0 +1,92 @@
+// The address register of an account: whom it has written to or heard from, latest first. The table, its reads and writes.
+//
+// Nobody waits for what is noted here: it is a help, and learned again when it is lost.
+
+import { checkParts } from '../check.ts'
+import type { Reader } from '../reader.ts'
+import { boolean, integer, moment, type RowOf, table, text } from '../table.ts'
+import { containing } from '../users.ts'
+import { defineWrite } from '../write.ts'
+
+const register = table(
+  'register',
+  {
+    id: text,
+    /** Number of the account. */
+    user: integer,
+    /** The address as it is compared. */
+    key: text,
+    address: text,
+    name: text,
+    used: moment,
+    disabled: boolean,
+  },
+  {
+    key: ['id'],
+    clustered: true,
+    indexes: { register_key: { on: ['user', 'key'], unique: true }, register_used: { on: ['user', 'used'] } },
+  },
+)
+
+export type RegisterEntry = RowOf<typeof register>
+/** `id` is for a new entry. */
+export type RegisterNote = Omit<RegisterEntry, 'disabled'>
+
+export const registerInsert = register.defineInsert()
+
+/** Notes addresses that were used; a register keeps its latest `entriesMax`. */
+export const registerNote = defineWrite<{ notes: readonly RegisterNote[]; entriesMax: number }>(
+  'register.note',
+  (sql, { notes, entriesMax }) => {
+    for (const note of notes) {
+      sql(`INSERT INTO register (id, "user", key, address, name, used, disabled)
+        SELECT @id, @user, @key, @address, @name, @used, 0 FROM "user" WHERE num = @user AND deleted IS NULL
+        ON CONFLICT ("user", key) DO UPDATE SET used = max(used, @used), address = @address,
+          name = CASE WHEN name = '' THEN @name ELSE name END`).run(note)
+    }
+    for (const user of new Set(notes.map(note => note.user))) {
+      sql(`DELETE FROM register WHERE id IN
+        (SELECT id FROM register WHERE "user" = ? ORDER BY used DESC LIMIT -1 OFFSET ?)`).run(user, entriesMax)
+    }
+  },
+)
+
+export const registerUpdate = defineWrite<{ id: string; name: string | null; disabled: number }>(
+  'register.update',
+  (sql, row) => {
+    sql('UPDATE register SET name = coalesce(@name, name), disabled = @disabled WHERE id = @id').run(row)
+  },
+)
+
+/** Entries whose address has `query` in it or whose name begins with it, the latest used first. */
+export async function searchRegister(
+  read: Reader,
+  user: number,
+  query: string,
+  count: number,
+): Promise<RegisterEntry[]> {
+  const [inAddress, pattern] = containing('address', query)
+  const [inName] = containing('name', query)
+  return register.all(
+    read,
+    `WHERE "user" = ? AND disabled = 0
+     AND (${inAddress} OR ${inName}) ORDER BY used DESC, id DESC LIMIT ?`,
+    user,
+    pattern,
+    pattern.slice(1),
+    count,
+  )
+}
+
+export async function findRegisterEntry(read: Reader, user: number, id: string): Promise<RegisterEntry | undefined> {
+  return register.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'every entry of an address register has its account',
+      query: 'SELECT id FROM register WHERE "user" NOT IN (SELECT num FROM "user")',
+    },
+  ],
+})

@@ -1,0 +1,162 @@
+// Tasks: work that outlives the call that asked for it. The table, its reads and writes.
+//
+// A task is about one account, has a state out of four and says what came of it. It may be added in the unit of the change
+// that asks for it, so that neither is there without the other. One that was taken is due again at a later moment, so that
+// it goes on should its worker have died.
+
+import { checkParts } from '../check.ts'
+import type { Reader } from '../reader.ts'
+import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../table.ts'
+import { defineWrite, type Write } from '../write.ts'
+
+export type TaskState = 'queued' | 'running' | 'done' | 'failed'
+
+const tasks = table(
+  'task',
+  {
+    id: text,
+    /** What is to be done; jobs/tasks.ts finds who does it by this. */
+    kind: text,
+    /** Id of the account it is about. */
+    user: nullable(text),
+    state: oneOf<TaskState>(),
+    /** When it is taken, or taken again should its worker have died. */
+    due: moment,
+    attempts: integer,
+    input: json<Record<string, unknown>>(),
+    /** What came of it so far; `error` and `code` where it failed. */
+    result: json<Record<string, unknown>>(),
+    created: moment,
+    updated: moment,
+  },
+  {
+    key: ['id'],
+    clustered: true,
+    indexes: {
+      task_due: { on: ['due'], where: "state IN ('queued', 'running')" },
+      task_user: { on: ['user', 'id'] },
+    },
+  },
+)
+
+export type Task = RowOf<typeof tasks>
+/** A task as it is asked for. */
+export type NewTask = Pick<Task, 'id' | 'kind' | 'user' | 'due' | 'input' | 'created'>
+
+const insert = tasks.defineInsert()
+
+export const taskInsert: Write<NewTask> = {
+  ...insert,
+  encode: task => insert.encode?.({ ...task, state: 'queued', attempts: 0, result: {}, updated: task.created }),
+}
+
+/** Takes tasks to work on them; they are due again at `due` in case nobody finishes them. */
+export const taskClaim = defineWrite<{ ids: readonly string[]; due: number; at: number }>('task.claim', (sql, row) => {
+  for (const id of row.ids) {
+    sql(`UPDATE task SET state = 'running', attempts = attempts + 1, due = ?, updated = ?
+      WHERE id = ? AND state IN ('queued', 'running')`).run(row.due, row.at, id)
+  }
+})
+
+/** What an earlier process was working on when it died is due at once: nobody else can be at it. */
+export const taskRelease = defineWrite<{ at: number }>('task.release', (sql, { at }) => {
+  sql(`UPDATE task SET due = ? WHERE state = 'running'`).run(at)
+})
+
+/** How far a task is. */
+export const taskProgress = defineWrite<{ id: string; due: number; result: string; at: number }>(
+  'task.progress',
+  (sql, row) => {
+    sql(`UPDATE task SET result = @result, due = @due, updated = @at WHERE id = @id AND state = 'running'`).run(row)
+  },
+)
+
+/** The end of a task, or with state `queued` another try at `due`. */
+export const taskSettle = defineWrite<{
+  id: string
+  state: 'queued' | 'done' | 'failed'
+  due: number
+  result: string
+  at: number
+}>('task.settle', (sql, row) => {
+  sql('UPDATE task SET state = @state, due = @due, result = @result, updated = @at WHERE id = @id').run(row)
+})
+
+/** Moves a task that nobody has taken yet to another moment. */
+export const taskDelay = defineWrite<{ id: string; due: number; at: number }>('task.delay', (sql, row) => {
+  sql(`UPDATE task SET due = @due, updated = @at WHERE id = @id AND state = 'queued'`).run(row)
+})
+
+export const taskDelete = tasks.defineDelete(['id'])
+
+/** Forgets what ended before `before`. */
+export const taskSweep = defineWrite<{ before: number; count: number }>('task.sweep', (sql, row) => {
+  sql(
+    `DELETE FROM task WHERE id IN (SELECT id FROM task WHERE state IN ('done', 'failed') AND updated < ? LIMIT ?)`,
+  ).run(row.before, row.count)
+})
+
+export async function findTask(read: Reader, id: string): Promise<Task | undefined> {
+  return tasks.one(read, 'WHERE id = ?', id)
+}
+
+/** Tasks that are due at `at`, the longest waiting first. */
+export async function dueTasks(read: Reader, at: number, count: number): Promise<Task[]> {
+  return tasks.all(read, `WHERE state IN ('queued', 'running') AND due <= ? ORDER BY due LIMIT ?`, at, count)
+}
+
+/** When the next task is due. */
+export async function nextTaskDue(read: Reader): Promise<number | null> {
+  const row = read.one<{ due: number | null }>("SELECT min(due) AS due FROM task WHERE state IN ('queued', 'running')")
+  return row?.due ?? null
+}
+
+/** The task of this kind for this account that nobody has taken yet and that has this input (JSON); any input where null. */
+export async function findQueued(
+  read: Reader,
+  kind: string,
+  user: string | null,
+  input: string | null,
+): Promise<Task | undefined> {
+  return tasks.one(
+    read,
+    `WHERE "user" IS ? AND kind = ? AND state = 'queued' AND input = coalesce(?, input)
+     ORDER BY id LIMIT 1`,
+    user,
+    kind,
+    input,
+  )
+}
+
+/** Tasks of an account, newest first after the id `boundary`, or oldest first before it. */
+export async function listTasks(
+  read: Reader,
+  user: string,
+  boundary: string | null,
+  falling: boolean,
+  count: number,
+): Promise<Task[]> {
+  const [sign, order, edge] = falling ? ['<', 'DESC', 'g'] : ['>', 'ASC', '']
+  return tasks.all(
+    read,
+    `WHERE "user" = ? AND id ${sign} ? ORDER BY id ${order} LIMIT ?`,
+    user,
+    boundary ?? edge,
+    count,
+  )
+}
+
+/** How many tasks of an account are kept. */
+export async function countTasks(read: Reader, user: string): Promise<number> {
+  return tasks.count(read, 'WHERE "user" = ?', user)
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'a task is in a known state and counts its attempts',
+      query: `SELECT id FROM task WHERE state NOT IN ('queued', 'running', 'done', 'failed')
+        OR (state = 'running' AND attempts < 1)`,
+    },
+  ],
+})
