@@ -41,6 +41,8 @@ class AddressReader {
   readonly #out: Address[] = []
   #group: { name: string; group: Mailbox[] } | null = null
   #entry: Entry = emptyEntry()
+  /** The last mailbox without a domain: it may have been the first half of a name. */
+  #bare: Mailbox | null = null
   #spaced = false
 
   constructor(text: string, decode: boolean) {
@@ -182,11 +184,12 @@ class AddressReader {
     const list: Address[] | Mailbox[] = this.#group?.group ?? this.#out
     const last = list.at(-1)
     // `Doe, John <john@example.com>` without its quotes.
-    if (entry.angle !== null && entry.words.length > 0 && last && 'address' in last && last.address === '') {
+    if (entry.angle !== null && entry.words.length > 0 && last && 'address' in last && last === this.#bare) {
       list.pop()
-      list.push({ name: `${last.name}, ${mailbox.name}`, address: mailbox.address })
+      list.push({ name: `${last.name || last.address}, ${mailbox.name}`, address: mailbox.address })
       return
     }
+    if (entry.angle === null && !mailbox.address.includes('@')) this.#bare = mailbox
     list.push(mailbox)
     this.#left--
   }
@@ -198,9 +201,16 @@ class AddressReader {
       if (name === '' && address === '') return null
       return { name: this.#decoded(name), address: this.#address(address) }
     }
-    if (words.length === 0) return comment === '' ? null : { name: this.#decoded(comment), address: '' }
+    // What stands in brackets alone is a remark, no address (RFC 5322 3.2.2).
+    if (words.length === 0) return null
     const found = bareAddress(words)
-    if (found === null) return { name: this.#decoded(joinWords(words)), address: '' }
+    if (found === null) {
+      const text = joinWords(words)
+      // `root`: a mailbox of the sender's own host, as cron and old programs write it.
+      return isLocal(words)
+        ? { name: this.#decoded(comment), address: text }
+        : { name: this.#decoded(text), address: '' }
+    }
     const rest = joinWords(words.filter((_, at) => at < found.from || at >= found.to))
     return { name: this.#decoded(rest || comment), address: this.#address(found.address) }
   }
@@ -232,6 +242,12 @@ function delimited(text: string, start: number, stop: number): { text: string; e
     }
   }
   return { text: '', end: -1 }
+}
+
+/** One word such as a local part alone has. */
+function isLocal(words: Entry['words']): boolean {
+  const text = words.map(word => word.text).join('')
+  return words.every(({ quoted, spaced }, at) => !quoted && (at === 0 || !spaced)) && /^[^\s=?@:]+$/.test(text)
 }
 
 function joinWords(words: Entry['words']): string {

@@ -17,6 +17,9 @@ const unsaid = new Set([
   'usascii',
   'ascii',
   'ansix341968',
+  'us',
+  '646',
+  'iso646us',
   'unknown8bit',
   'xunknown',
   'unknown',
@@ -52,15 +55,36 @@ const synonyms: Readonly<Record<string, string>> = {
 export function decodeCharset(bytes: Buffer, label: string | undefined): string {
   if (bytes.length === 0) return ''
   const name = charsetName(label)
-  if (name === 'iso2022jp' || name === 'iso2022jp2' || name === 'csiso2022jp') return foreign('iso-2022-jp', bytes)
-  if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
-  if (name === 'hzgb2312') return decodeCharset(tildedToHigh(bytes), 'gbk')
+  if (japanese.test(name)) return foreign('iso-2022-jp', bytes)
+  if (korean.test(name)) return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
+  if (chinese.test(name)) return decodeCharset(tildedToHigh(bytes), 'gbk')
   if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return bytes.toString('latin1')
   if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
   if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
   if (name === 'iso88591' || name === 'latin1') return iconv.decode(bytes, 'windows-1252')
+  // RFC 2152 knows no byte above 127.
+  if (name.startsWith('utf7') && !isAscii(bytes)) return decodeUnlabelled(bytes)
   if (iconv.encodingExists(name)) return iconv.decode(bytes, name)
   return foreign(label ?? '', bytes)
+}
+
+/**
+ * Text that came in pieces, each of which should be whole (RFC 2047 5). Where pieces were cut within a character, they are
+ * joined first: in a set with shifts those that do not shift back at their end and what goes on without a shift of its own,
+ * in others all of them, if that reads better.
+ */
+export function decodePieces(pieces: readonly Buffer[], label: string | undefined): string {
+  const [only] = pieces
+  if (only === undefined) return ''
+  if (pieces.length === 1) return decodeCharset(only, label)
+  const shifts = shiftsOf(charsetName(label))
+  const whole = shifts === undefined ? pieces : wholeByShifts(pieces, shifts)
+  const text = whole.map(piece => decodeCharset(piece, label)).join('')
+  if (shifts !== undefined) return text
+  const broken = whole.reduce((sum, piece) => sum + brokenIn(piece, label), 0)
+  if (broken === 0) return text
+  const joined = Buffer.concat(pieces)
+  return brokenIn(joined, label) < broken ? decodeCharset(joined, label) : text
 }
 
 /** Bytes that carry no label (raw 8-bit header fields): UTF-8 where valid, else windows-1252. */
@@ -85,6 +109,57 @@ function forgiving(bytes: Buffer): string {
     else if (code > 0x7f) whole++
   }
   return broken > whole ? iconv.decode(bytes, 'windows-1252') : text
+}
+
+/** Character sets that shift between ASCII and others (RFC 1468, 1557, 1843). */
+const japanese = /^(?:cs)?iso2022jp(?:[123]|ext|2004|ms)?$|^cp5022[012]$|^xwindowsiso2022jp$/
+const korean = /^(?:cs)?iso2022kr$/
+const chinese = /^(?:hz|hzgb2312|xhz)$/
+
+interface Shifts {
+  /** Every shift. */
+  readonly each: RegExp
+  /** Those back to ASCII. */
+  readonly back: RegExp
+}
+
+function shiftsOf(name: string): Shifts | undefined {
+  if (japanese.test(name)) return { each: /\x1b(?:\([A-Z]|\$[@-D]|\$\([@-D])/g, back: /^\x1b\([BJ]$/ }
+  if (korean.test(name)) return { each: /[\x0e\x0f]/g, back: /^\x0f$/ }
+  if (chinese.test(name)) return { each: /~[{}]/g, back: /^~\}$/ }
+  return undefined
+}
+
+/** Pieces that end within a shift joined with what goes on in it. */
+function wholeByShifts(pieces: readonly Buffer[], { each, back }: Shifts): Buffer[] {
+  const out: Buffer[] = []
+  let open: Buffer[] = []
+  for (const piece of pieces) {
+    const shifts = [...piece.toString('latin1').matchAll(each)]
+    const [first] = shifts
+    if (open.length > 0 && first?.index === 0 && !back.test(first[0])) {
+      out.push(Buffer.concat(open))
+      open = []
+    }
+    open.push(piece)
+    const last = shifts.at(-1)
+    if (last === undefined ? open.length > 1 : !back.test(last[0])) continue
+    out.push(Buffer.concat(open))
+    open = []
+  }
+  if (open.length > 0) out.push(Buffer.concat(open))
+  return out
+}
+
+/** Places where bytes are no text of a character set. */
+function brokenIn(bytes: Buffer, label: string | undefined): number {
+  const name = charsetName(label)
+  const utf8 = name === 'utf8' || unsaid.has(name)
+  if (utf8 && isUtf8(bytes)) return 0
+  let broken = /^(?:utf|ucs)16|^ucs2/.test(name) ? bytes.length % 2 : 0
+  const text = utf8 ? bytes.toString() : decodeCharset(bytes, label)
+  for (let at = text.indexOf('\ufffd'); at >= 0; at = text.indexOf('\ufffd', at + 1)) broken++
+  return broken
 }
 
 const decoders = new Map<string, TextDecoder>()

@@ -5,6 +5,7 @@
 // parts of addresses that are not; no value can smuggle in a header line; no file and no URL is ever read. Validation of
 // the input's form is the endpoint's; what only composing can tell (an unknown encoding) is a Fault.
 
+import { isAscii } from 'node:buffer'
 import { Fault, invalid } from '#lib/fault.ts'
 import { newUuid } from '#lib/id.ts'
 import { mailComposer } from '#lib/lazy.ts'
@@ -190,18 +191,26 @@ function sortHeaders(headers: NonNullable<ComposeInput['headers']>): {
 }
 
 function attachment(given: ComposeAttachment, index: number) {
-  const { filename, contentType, contentTransferEncoding, contentDisposition, cid } = given
+  const { filename, contentType, contentDisposition, cid } = given
+  const content = contentOf(given, index)
   return {
     filename: filename?.replace(/[\x00-\x1f\x7f]/g, '') || (false as const),
     contentType: mediaType(contentType),
-    contentTransferEncoding:
-      contentTransferEncoding && transferEncodings.has(contentTransferEncoding.toLowerCase())
-        ? contentTransferEncoding.toLowerCase()
-        : 'base64',
+    contentTransferEncoding: encodingOf(given, content),
     contentDisposition,
     cid: cid?.replace(/[\x00-\x20\x7f<>]/g, '') || undefined,
-    content: contentOf(given, index),
+    content,
   }
+}
+
+/** A message stays as it is (RFC 2046 5.2.1), where every way takes it so. */
+function encodingOf({ contentType, contentTransferEncoding }: ComposeAttachment, content: Buffer): string {
+  if (/^message\/rfc822\b/i.test(contentType ?? '') && isAscii(content)) {
+    const text = content.toString('latin1')
+    if (!/\0|[^\r\n]{999}|\r(?!\n)|(?<!\r)\n/.test(text)) return '7bit'
+  }
+  const wanted = contentTransferEncoding?.toLowerCase() ?? ''
+  return transferEncodings.has(wanted) ? wanted : 'base64'
 }
 
 const transferEncodings = new Set(['base64', 'quoted-printable'])

@@ -2,7 +2,6 @@
 //
 // Promises: reading a header never fails; what cannot be understood is plain text (RFC 2045 5.2).
 
-import { limits } from '#lib/limits.ts'
 import { Header } from './header.ts'
 import { parseValued, type Valued } from './parameter.ts'
 
@@ -80,14 +79,6 @@ function encodingName(text: string): string {
   if (name === 'quoted_printable' || name === 'quotedprintable' || name === 'qp') return 'quoted-printable'
   if (name === 'base-64' || name === 'base_64') return 'base64'
   return name
-}
-
-/** The boundary's bytes (RFC 2046 5.1.1: it does not end in white space); null where there is none to use. */
-export function boundaryOf(type: Valued): Buffer | null {
-  const written = type.written.find(([name]) => name.toLowerCase() === 'boundary')
-  const text = (written?.[1] ?? type.params.boundary ?? '').trimEnd()
-  const bytes = Buffer.from(text)
-  return text === '' || bytes.length > limits.mime.boundaryLengthMax ? null : bytes
 }
 
 /** Whether the body is a message in the clear; an encoded one is not looked into (RFC 2046 5.2.1 forbids it). */

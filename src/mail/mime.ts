@@ -7,10 +7,10 @@
 // Figures of bench/mime.ts on this machine class are beside `scanMime`.
 
 import { limits } from '#lib/limits.ts'
+import { beforeOpenEnd, boundaryOf, endsDelimiter, startsAt, unquoted } from './delimiter.ts'
 import { Header } from './header.ts'
 import { HeaderKeeper } from './header-keeper.ts'
 import {
-  boundaryOf,
   countsLines,
   describe,
   emptyPart,
@@ -39,6 +39,8 @@ interface Frame {
   readonly part: MimePart
   /** What separates the parts of a multipart; null for others and after the closing delimiter. */
   boundary: Buffer | null
+  /** Another reading of it, which counts where it is met before the first. */
+  spare: Buffer | null
   /** Line ends before this body, where lines are counted. */
   linesBefore: number
 }
@@ -70,6 +72,8 @@ export class MimeScanner {
   /** Embedded messages that the cursor is in: their lines are counted. */
   #messages = 0
   #counting = false
+  /** Of the boundary in the delimiter line that was found last. */
+  #length = 0
   #needle = dashes
   #strayDashes = 0
 
@@ -235,17 +239,24 @@ export class MimeScanner {
     let length = 0
     let open = this.#open
     for (let index = this.#stack.length - 1; open > 0; index--) {
-      const boundary = (this.#stack[index] as Frame).boundary
+      const { boundary, spare } = this.#stack[index] as Frame
       if (boundary === null) continue
       open--
-      if (boundary.length <= length) continue
-      const compared = Math.min(boundary.length, available - 2)
-      if (!startsAt(buffer, at + 2, boundary, compared)) continue
-      if (compared === boundary.length) {
-        level = index
-        length = boundary.length
-      } else if (!this.#final) return undecided
+      for (const wanted of spare === null ? [boundary] : [boundary, spare]) {
+        if (wanted.length <= length) continue
+        const compared = Math.min(wanted.length, available - 2)
+        if (!startsAt(buffer, at + 2, wanted, compared)) continue
+        if (compared === wanted.length) {
+          // The other reading is a guess, so it takes a line of its own.
+          const next = buffer[at + 2 + compared]
+          if (wanted === spare && next === undefined && !this.#final) return undecided
+          if (wanted === spare && next !== undefined && !endsDelimiter(next)) continue
+          level = index
+          length = wanted.length
+        } else if (!this.#final) return undecided
+      }
     }
+    this.#length = length
     // Two bytes more tell whether it closes.
     if (level >= 0 && available < length + 4 && !this.#final) {
       if (available < length + 3 || buffer[at + length + 2] === 45) return undecided
@@ -260,7 +271,9 @@ export class MimeScanner {
     this.#closeTo(level, this.#offset + at - this.#lineEndBefore(buffer, at))
     this.#count(buffer, end, at)
     const frame = this.#stack[level] as Frame
-    const after = at + 2 + (frame.boundary as Buffer).length
+    if (frame.spare?.length === this.#length) frame.boundary = frame.spare
+    frame.spare = null
+    const after = at + 2 + this.#length
     this.#closing = buffer[after] === 45 && buffer[after + 1] === 45
     if (this.#closing) {
       frame.boundary = null
@@ -296,7 +309,7 @@ export class MimeScanner {
   #startPart(start: number, type: Valued): void {
     const part = emptyPart(start, type)
     this.#stack.at(-1)?.part.children.push(part)
-    this.#stack.push({ part, boundary: null, linesBefore: this.#lines })
+    this.#stack.push({ part, boundary: null, spare: null, linesBefore: this.#lines })
     this.#parts++
     if (this.#parts >= limits.mime.partsMax) this.#seal()
     this.#phase = inHeader
@@ -325,7 +338,10 @@ export class MimeScanner {
     const inside = !this.#sealed && this.#stack.length < limits.mime.depthMax
     if (inside && part.type.value.startsWith('multipart/')) {
       frame.boundary = boundaryOf(part.type)
-      if (frame.boundary) this.#open++
+      if (frame.boundary) {
+        frame.spare = unquoted(frame.boundary)
+        this.#open++
+      }
     } else if (inside && isEmbedded(part)) {
       this.#messages++
       this.#startPart(end, textPlain)
@@ -379,17 +395,4 @@ export class MimeScanner {
     this.#count(buffer, from, to)
     this.#header.keep(buffer, from, to)
   }
-}
-
-function startsAt(buffer: Buffer, at: number, wanted: Buffer, length: number): boolean {
-  for (let index = 0; index < length; index++) if (buffer[at + index] !== wanted[index]) return false
-  return true
-}
-
-/** Where the buffer ends in what may be the start of a delimiter (LF, LF and a dash), the offset of that LF. */
-function beforeOpenEnd(buffer: Buffer, from: number): number {
-  const end = buffer.length
-  if (end - 1 >= from && buffer[end - 1] === 10) return end - 1
-  if (end - 2 >= from && buffer[end - 1] === 45 && buffer[end - 2] === 10) return end - 2
-  return end
 }

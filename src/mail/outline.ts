@@ -24,7 +24,7 @@ export interface Outline {
   readonly body: string
   readonly bodyStructure: string
   readonly summary: Summary
-  /** In the order of the parts. */
+  /** In the order of the parts; those of a message within it stand after that. */
   readonly attachments: readonly Attachment[]
   /** The parts that are the message's own text, in order. */
   readonly texts: readonly TextPart[]
@@ -74,7 +74,8 @@ export interface AttachmentInfo {
   readonly id: string
   readonly filename: string
   readonly contentType: string
-  readonly disposition: string
+  /** False where the part has no such field. */
+  readonly disposition: string | false
   readonly transferEncoding: string
   /** It stands in a multipart/related: a picture of the text, not a file of its own. */
   readonly related: boolean
@@ -189,14 +190,33 @@ function collect(walk: Walk, part: MimePart, path: readonly number[], place: Pla
     return
   }
   const number = (place.whole ? [...path, 1] : path).join('.')
-  if (isText(part, walk)) walk.texts.push(textPart(part, number, place.group || ++walk.groups))
-  else walk.attachments.push(attachment(part, number, place.related, walk.attachments.length + 1))
+  if (isText(part, walk)) {
+    walk.texts.push(textPart(part, number, place.group || ++walk.groups))
+    return
+  }
+  walk.attachments.push(attachment(part, number, place.related, walk.attachments.length + 1))
+  // What an attached message says is its own; what it carries can be had from here, too.
+  const [message] = part.children
+  if (message === undefined) return
+  const inner: Walk = { attachments: walk.attachments, texts: [], groups: 0 }
+  collect(inner, message, number.split('.').map(Number), { whole: true, related: place.related, group: 0 })
 }
 
-/** Plain text and HTML that is no file. A named text is shown only where it is the first. */
+/** What is text to read besides plain text and HTML: reports, and the header of a message they are about (RFC 6522). */
+const reports = new Set([
+  'text/rfc822-headers',
+  'message/delivery-status',
+  'message/disposition-notification',
+  'message/global-headers',
+  'message/global-delivery-status',
+  'message/global-disposition-notification',
+])
+
+/** Plain text, HTML and reports that are no file. A named text is shown only where it is the first. */
 function isText(part: MimePart, walk: Walk): boolean {
-  if (part.type.value !== 'text/plain' && part.type.value !== 'text/html') return false
   if (part.disposition?.value === 'attachment') return false
+  if (reports.has(part.type.value)) return true
+  if (part.type.value !== 'text/plain' && part.type.value !== 'text/html') return false
   return walk.texts.length === 0 || fileName(part) === ''
 }
 
@@ -221,7 +241,7 @@ function attachment(part: MimePart, number: string, related: boolean, count: num
     id: `ATT${String(count).padStart(5, '0')}`,
     filename: fileName(part) || `attachment-${count}.${extensionOf(part)}`,
     contentType: part.type.value,
-    disposition: part.disposition?.value || (related && part.id ? 'inline' : 'attachment'),
+    disposition: part.disposition?.value || false,
     transferEncoding: part.encoding,
     related,
     size,
@@ -236,8 +256,12 @@ function attachment(part: MimePart, number: string, related: boolean, count: num
 /** The name a sender gave, as one path component without control characters; empty where there is none. */
 function fileName(part: MimePart): string {
   const given = part.disposition?.params.filename || part.type.params.name || ''
-  const name = given.replace(/^.*[/\\]/, '').replace(/[\x00-\x1f\x7f]/g, '')
-  return name.slice(0, limits.mime.filenameLengthMax).trim()
+  const name = given
+    .replace(/[\x00-\x1f\x7f]/g, '')
+    .replace(/^.*\//, '')
+    // A backslash is a character like others, but for names that were written as a path of Windows.
+    .replace(/^(?:[a-z]:|.*\.\.|\.?)\\(?:.*\\)?/i, '')
+  return /^\.*$/.test(name) ? '' : name.slice(0, limits.mime.filenameLengthMax).trim()
 }
 
 function extensionOf(part: MimePart): string {

@@ -117,61 +117,70 @@ function readQuoted(reader: Reader): string {
   return out
 }
 
-interface Segments {
-  charset: string
-  readonly parts: Map<number, { readonly text: string; readonly encoded: boolean }>
+interface Segment {
+  readonly text: string
+  readonly encoded: boolean
 }
 
+/** The forms in which one parameter is there. */
+interface Forms {
+  plain?: string
+  /** `name*=`. */
+  extended?: string
+  /** `name*0=`, `name*1*=` and so on, by number. */
+  segments?: Map<number, Segment>
+}
+
+/** Continuations win over `name*=`, that over the plain form: each says more, and who writes the first adds the others for old readers. */
 function decodeParameters(written: readonly (readonly [string, string])[]): Record<string, string> {
-  const plain = new Map<string, string>()
-  let extended: Map<string, Segments> | undefined
+  const all = new Map<string, Forms>()
   for (const [name, value] of written) {
     const star = name.indexOf('*')
-    if (star < 0) {
-      const key = name.toLowerCase()
-      if (!plain.has(key)) plain.set(key, decodeWords(value).trim())
-      continue
+    const key = (star < 0 ? name : name.slice(0, star)).trim().toLowerCase()
+    if (key === '') continue
+    let forms = all.get(key)
+    if (!forms) {
+      forms = {}
+      all.set(key, forms)
     }
-    extended ??= new Map()
-    addSegment(extended, name.slice(0, star).trim().toLowerCase(), name.slice(star + 1), value)
+    if (star < 0) forms.plain ??= value
+    else addForm(forms, name.slice(star + 1), value)
   }
-  if (extended) for (const [key, segments] of extended) plain.set(key, joinSegments(segments))
-  return Object.fromEntries(plain)
+  const params: [string, string][] = []
+  for (const [key, { plain, extended, segments }] of all) {
+    if (segments) params.push([key, joinSegments(segments)])
+    else if (extended !== undefined) params.push([key, joinSegments(new Map([[0, { text: extended, encoded: true }]]))])
+    else if (plain !== undefined) params.push([key, decodeWords(plain).trim()])
+  }
+  return Object.fromEntries(params)
 }
 
 /** RFC 2231 3 and 4: `suffix` is what follows the first star: `` (whole, encoded), `0`, `0*`. */
-function addSegment(extended: Map<string, Segments>, key: string, suffix: string, value: string): void {
+function addForm(forms: Forms, suffix: string, value: string): void {
   const match = /^(\d{0,4})(\*?)\s*$/.exec(suffix)
-  if (!match || key === '') return
-  const index = match[1] === '' ? 0 : Number(match[1])
-  const encoded = match[1] === '' || match[2] === '*'
-  let segments = extended.get(key)
-  if (!segments) {
-    segments = { charset: '', parts: new Map() }
-    extended.set(key, segments)
+  if (!match) return
+  if (match[1] === '') {
+    forms.extended ??= value
+    return
   }
-  if (index >= segmentsMax || segments.parts.has(index)) return
-  let text = value
-  if (index === 0 && encoded) {
-    const first = value.indexOf("'")
-    const second = first < 0 ? -1 : value.indexOf("'", first + 1)
-    if (second >= 0) {
-      segments.charset = value.slice(0, first)
-      text = value.slice(second + 1)
-    }
-  }
-  segments.parts.set(index, { text, encoded })
+  const index = Number(match[1])
+  if (index >= segmentsMax) return
+  forms.segments ??= new Map()
+  if (!forms.segments.has(index)) forms.segments.set(index, { text: value, encoded: match[2] === '*' })
 }
 
-function joinSegments(segments: Segments): string {
+/** The segments that are there, in order of their numbers; the first says the character set of all. */
+function joinSegments(segments: ReadonlyMap<number, Segment>): string {
+  let charset = ''
   const bytes: Buffer[] = []
-  for (let index = 0; ; index++) {
-    const part = segments.parts.get(index)
-    if (!part) break
-    bytes.push(part.encoded ? percentDecode(part.text) : Buffer.from(part.text))
+  for (const [, { text, encoded }] of [...segments].sort(([one], [other]) => one - other)) {
+    const named = bytes.length === 0 && encoded ? /^([^']*)'[^']*'/.exec(text) : null
+    if (named) charset = named[1] ?? ''
+    const value = text.slice(named?.[0].length ?? 0)
+    bytes.push(encoded ? percentDecode(value) : Buffer.from(value))
   }
   // Some senders cut encoded words into continuations.
-  const text = decodeCharset(Buffer.concat(bytes), segments.charset === '' ? 'utf-8' : segments.charset)
+  const text = decodeCharset(Buffer.concat(bytes), charset === '' ? 'utf-8' : charset)
   return decodeWords(text)
     .replace(/[\x00-\x1f\x7f]/g, ' ')
     .trim()

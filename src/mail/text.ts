@@ -11,9 +11,9 @@ import { escapeHtml, textFromHtml } from './html.ts'
 import type { Attachment, TextPart } from './outline.ts'
 
 export interface MessageText {
-  /** All of it as plain text; made from HTML where a part has no plain form. */
+  /** All of it as plain text, each part trimmed; made from HTML where a part has no plain form. */
   readonly text: string
-  /** HTML parts in order, plain ones between them as HTML; empty where the message has no HTML at all. */
+  /** All of it as HTML, a trimmed entry for each part in order; made from plain text where a part has no other form. */
   readonly html: readonly string[]
 }
 
@@ -30,13 +30,9 @@ export async function readText(
   bytesMax: number = limits.mime.textBytesMax,
 ): Promise<MessageText> {
   const parts: { kind: 'plain' | 'html'; group: number; content: string }[] = []
-  let left = bytesMax
-  for (const part of texts) {
-    if (left <= 0) break
-    const bytes = await read(part.start, Math.min(part.end, part.start + left * encodedFactor))
-    const decoded = decodeBody(bytes, part.encoding).subarray(0, left)
-    left -= decoded.length
-    parts.push({ kind: part.kind, group: part.group, content: textOf(part, decoded) })
+  for await (const { kind, group, content } of decodedTexts(texts, read, bytesMax)) {
+    const trimmed = content.trim()
+    if (trimmed !== '') parts.push({ kind, group, content: trimmed })
   }
   const plainGroups = new Set(parts.filter(({ kind }) => kind === 'plain').map(({ group }) => group))
   const htmlGroups = new Set(parts.filter(({ kind }) => kind === 'html').map(({ group }) => group))
@@ -45,14 +41,32 @@ export async function readText(
   for (const { kind, group, content } of parts) {
     if (kind === 'plain') {
       text.push(content)
-      if (htmlGroups.size > 0 && !htmlGroups.has(group)) html.push(htmlFromText(content))
+      if (!htmlGroups.has(group)) html.push(htmlFromText(content))
     } else {
       html.push(content)
       if (!plainGroups.has(group)) text.push(textFromHtml(content))
     }
   }
-  return { text: text.join('\n'), html }
+  return { text: text.filter(one => one !== '').join('\n'), html }
 }
+
+/** Texts with their encoding and character set taken off, in order, `bytesMax` decoded bytes of them at most. */
+async function* decodedTexts<Part extends Encoded>(
+  texts: readonly Part[],
+  read: ReadRange,
+  bytesMax: number,
+): AsyncGenerator<Part & { readonly content: string }> {
+  let left = bytesMax
+  for (const part of texts) {
+    if (left <= 0) return
+    const bytes = await read(part.start, Math.min(part.end, part.start + left * encodedFactor))
+    const decoded = decodeBody(bytes, part.encoding).subarray(0, left)
+    left -= decoded.length
+    yield { ...part, content: textOf(part, decoded) }
+  }
+}
+
+type Encoded = Omit<TextPart, 'group' | 'part'>
 
 /** The first limits.mime.introLengthMax characters on one line, as a preview; quoted lines do not count. */
 export function intro(text: string): string {
@@ -113,16 +127,16 @@ export function replaceCidLinks(
   })
 }
 
-/** Plain text as HTML: escaped, a paragraph for each block of lines. */
+/** Plain text as HTML: escaped, a paragraph at each blank line, `<br/>` at other line ends. */
 export function htmlFromText(text: string): string {
   const blocks = text
     .replace(/\r\n?/g, '\n')
     .trim()
-    .split(/\n{2,}/)
-  return blocks.map(block => `<p>${escapeHtml(block).replaceAll('\n', '<br>\n')}</p>`).join('\n')
+    .split(/\n(?:[ \t]*\n)+/)
+  return blocks.map(block => `<p>${escapeHtml(block).replaceAll('\n', '<br/>')}</p>`).join('')
 }
 
-function textOf(part: TextPart, decoded: Buffer): string {
+function textOf(part: Encoded, decoded: Buffer): string {
   const charset = part.charset || (part.kind === 'html' ? declaredCharset(decoded) : '')
   const text = decodeCharset(decoded, charset).replaceAll('\r\n', '\n').replace(/\0/g, '')
   if (part.kind === 'html') return text

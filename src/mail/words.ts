@@ -4,7 +4,7 @@
 // encoded word, and its result never holds a line end or another control character (a decoded word cannot smuggle a
 // header line into anything built from it). `encodeWords` gives printable ASCII only.
 
-import { decodeCharset } from './charset.ts'
+import { decodePieces } from './charset.ts'
 
 const charsetLengthMax = 80
 /** RFC 2047 2: an encoded word has 75 characters at most; 45 bytes in base64 and `=?utf-8?B?` `?=` are 72. */
@@ -18,8 +18,9 @@ interface Word {
 }
 
 /**
- * Header text with its encoded words decoded: words that stand next to each other are joined (RFC 2047 6.2), and those
- * of one character set are joined before they are decoded, since many senders cut characters in two.
+ * Header text with its encoded words decoded, the white space between two of them left out (RFC 2047 6.2). Each is decoded
+ * by itself (5: a word is whole, and begins and ends in ASCII); where that leaves a piece of a character, since many
+ * senders cut them in two, the bytes of neighbours in one character set are joined first.
  */
 export function decodeWords(text: string): string {
   let start = text.indexOf('=?')
@@ -103,39 +104,41 @@ function wordAt(text: string, start: number): { word: Word; end: number } | null
   return { word, end: end + 2 }
 }
 
+/** Words that stand next to each other. */
 function decodeRun(run: readonly Word[]): string {
   if (run.length === 0) return ''
   let out = ''
-  let bytes: Buffer[] = []
-  let charset = ''
-  const flush = () => {
-    const [only] = bytes
-    if (only) out += decodeCharset(bytes.length === 1 ? only : Buffer.concat(bytes), charset)
-    bytes = []
+  for (let at = 0; at < run.length; ) {
+    const charset = (run[at] as Word).charset.toLowerCase()
+    let end = at + 1
+    while (run[end]?.charset.toLowerCase() === charset) end++
+    out += decodePieces(bytesOf(run.slice(at, end)), charset)
+    at = end
   }
-  for (let at = 0; at < run.length; at++) {
-    const word = run[at] as Word
-    if (word.charset.toLowerCase() !== charset) {
-      flush()
-      charset = word.charset.toLowerCase()
-    }
+  return /[\x00-\x1f\x7f]/.test(out) ? out.replace(/[\x00-\x1f\x7f]/g, ' ') : out
+}
+
+/** What words of one character set hold, in the pieces they were cut in. */
+function bytesOf(words: readonly Word[]): Buffer[] {
+  const all: Buffer[] = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as Word
     if (word.encoding === 'q') {
-      bytes.push(decodeQ(word.text))
+      all.push(decodeQ(word.text))
       continue
     }
     const texts = [word.text]
     let length = word.text.length
     // A sender that cuts base64 anywhere leaves a length that is no multiple of four and no padding.
-    for (let next = run[at + 1]; length % 4 !== 0 && !texts.at(-1)?.endsWith('='); next = run[at + 1]) {
-      if (next === undefined || next.encoding !== 'b' || next.charset.toLowerCase() !== charset) break
+    for (let next = words[at + 1]; length % 4 !== 0 && !texts.at(-1)?.endsWith('='); next = words[at + 1]) {
+      if (next?.encoding !== 'b') break
       texts.push(next.text)
       length += next.text.length
       at++
     }
-    bytes.push(Buffer.from(texts.join(''), 'base64'))
+    all.push(Buffer.from(texts.join(''), 'base64'))
   }
-  flush()
-  return /[\x00-\x1f\x7f]/.test(out) ? out.replace(/[\x00-\x1f\x7f]/g, ' ') : out
+  return all
 }
 
 /** The Q encoding (RFC 2047 4.2); a `=` that starts no escape stands for itself. */

@@ -78,6 +78,18 @@ describe('encoded words', () => {
       ['=?utf-8?B?w?= =?utf-8?B?7U=?=', 'õ'],
       ['=?iso-2022-jp?B?GyRCJDkkXyReJDskcxsoQg==?=', 'すみません'],
       ['=?ks_c_5601-1987?B?sLMgv/k=?=', '개 월'],
+      // Each of a set with shifts is whole, whatever follows.
+      ['=?ISO-2022-JP?B?GyRCJDMkcxsoQg==?= =?iso-2022-jp?B?GyRCJEskQRsoQg==?=', 'こんにち'],
+      // Not shifted back, and cut within a character.
+      ['=?ISO-2022-JP?B?GyRCJDM=?= =?iso-2022-jp?B?JHMbKEI=?=', 'こん'],
+      ['=?ISO-2022-JP?B?GyRCJDMk?= =?iso-2022-jp?B?cxsoQg==?=', 'こん'],
+      ['=?ISO-2022-KR?B?GyQpQw5HUTFbDw==?= =?ISO-2022-KR?B?DkdRMVsP?=', '한글한글'],
+      ['=?hz-gb-2312?Q?~{VPND~}?= =?hz-gb-2312?Q?~{VPND~}?=', '中文中文'],
+      // Shift_JIS and GB18030, the second byte of a character in the next word.
+      ['=?shift_jis?Q?=93=FA=96?= =?x-sjis?Q?=7B?= =?shift_jis?Q?=95=5C?=', '日\ufffd{表'],
+      ['=?shift_jis?Q?=93=FA=96?= =?shift_jis?Q?=7B?= =?shift_jis?Q?=95=5C?=', '日本表'],
+      ['=?gb18030?Q?=D6?= =?gb18030?Q?=D0=CE?= =?gb18030?Q?=C4?=', '中文'],
+      ['=?utf-16be?Q?N?= =?utf-16be?Q?-?=', '中'],
       ['=?utf-8?Q?a=ZZ=?=', 'a=ZZ='],
       ['=?x-unknown?Q?=C3=B5?=', 'õ'],
       ['no word', 'no word'],

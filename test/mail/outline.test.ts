@@ -144,7 +144,7 @@ describe('ENVELOPE', () => {
     expect(list[1]).toBe('=?utf-8?B?w7U=?=')
     expect(list[2]).toEqual([['=?utf-8?Q?=C3=B5?=', null, '=?utf-8?B?w6Q=?=', 'xn--mda.ee']])
     // A NIL host would open a group.
-    expect(list[5]).toEqual([['broken', null, '', '']])
+    expect(list[5]).toEqual([[null, null, 'broken', '']])
     expect(list[8]).toBe('')
     expect(list[9]).toBe(null)
   })
@@ -368,7 +368,7 @@ describe('texts and attachments', () => {
       id: 'ATT00001',
       filename: 'attachment-1.png',
       contentType: 'image/png',
-      disposition: 'inline',
+      disposition: false,
       transferEncoding: 'base64',
       related: true,
       size: 4,

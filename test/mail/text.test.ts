@@ -41,7 +41,10 @@ describe('the text of a message', () => {
       text: 'a\n\nb & c',
       html: ['<p>a</p><p>b &amp; c</p>'],
     })
-    expect(await textOf(Buffer.from('\r\njust <text>'))).toEqual({ text: 'just <text>', html: [] })
+    expect(await textOf(Buffer.from('\r\njust <text>'))).toEqual({
+      text: 'just <text>',
+      html: ['<p>just &lt;text&gt;</p>'],
+    })
   })
 
   it('shows what stands beside the HTML in both forms', async () => {
@@ -134,7 +137,7 @@ describe('previews and links', () => {
   })
 
   it('text becomes paragraphs', () => {
-    expect(htmlFromText('a\r\nb & <c>\r\n\r\nd')).toBe('<p>a<br>\nb &amp; &lt;c&gt;</p>\n<p>d</p>')
+    expect(htmlFromText('a\r\nb & <c>\r\n\r\nd')).toBe('<p>a<br/>b &amp; &lt;c&gt;</p><p>d</p>')
   })
 })
 

@@ -12,7 +12,7 @@ import type { ComposeAttachment, ComposeInput, ComposeReference } from '#mail/co
 import type { Bodies } from '#store/blobs.ts'
 import { findMailbox } from '#store/mailboxes.ts'
 import { findMessage, type Outlined } from '#store/messages.ts'
-import { readDetail, type StoredSummary } from '#store/outlines.ts'
+import { type AttachmentPlace, readDetail, type StoredSummary } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
 import type { User } from '#store/users.ts'
 import { bool, email, field, id, list, mailboxId, messageId, object, oneOf, optional, text } from '../schema.ts'
@@ -172,7 +172,7 @@ async function attachmentsOf(
   let left = room()
   for (const info of summary.attachments) {
     const at = detail.attachments.find(one => one.id === info.id)
-    if (at === undefined || (wanted !== true && !wanted.includes(info.id))) continue
+    if (at === undefined || (wanted === true ? isWithin(at, detail.attachments) : !wanted.includes(info.id))) continue
     const stored = body.attachment(at.start, at.end)
     const source =
       stored === null ? decodedStream(body.stream(at.start, at.end), info.transferEncoding) : stored.stream()
@@ -183,6 +183,11 @@ async function attachmentsOf(
     found.push({ filename, contentType, content, ...shown })
   }
   return found
+}
+
+/** Whether an attachment comes with another one, the message it is attached to. */
+function isWithin(at: AttachmentPlace, all: readonly AttachmentPlace[]): boolean {
+  return all.some(one => one !== at && one.start <= at.headerStart && at.end <= one.end)
 }
 
 /** All of a stream. @throws Fault MessageTooLarge */

@@ -10,6 +10,7 @@ import { countThreads, type Outlined, threadDrafts } from '#store/messages.ts'
 import { readDetail, type StoredSummary } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
 import { bool, field } from '../schema.ts'
+import { headerRecord } from './header-record.ts'
 import { listedMessage, type listedShape } from './message-view.ts'
 
 export const orderField = field<'asc' | 'desc'>(
@@ -68,22 +69,14 @@ export class Listing {
     return results
   }
 
-  async #headers(message: Outlined): Promise<Record<string, string[]>> {
+  async #headers(message: Outlined): Promise<Record<string, unknown>> {
     const detail = await readDetail(this.#read, message.body)
     const block = await this.#bodies.open(message.body).read(0, detail?.headerSize ?? 0)
-    return headerRecord(Buffer.concat([Buffer.from(message.prefix), block]))
+    return headerRecord(new Header(Buffer.concat([Buffer.from(message.prefix), block])))
   }
 }
 
 function answers(draft: { inReplyTo: string }, message: Outlined): boolean {
   const { messageId } = JSON.parse(message.summary) as StoredSummary
   return messageId !== '' && draft.inReplyTo === messageId
-}
-
-/** Every header field by lower-case name, decoded, in order. */
-function headerRecord(block: Buffer): Record<string, string[]> {
-  const header = new Header(block)
-  const record: Record<string, string[]> = Object.create(null)
-  for (const { key } of header.fields) record[key] ??= header.all(key)
-  return record
 }

@@ -21,7 +21,7 @@ const attachmentShape = Type.Object({
   id: Type.String({ description: '`ATT00001` and so on' }),
   filename: Type.String(),
   contentType: Type.String(),
-  disposition: Type.String(),
+  disposition: Type.Union([Type.String(), Type.Literal(false)], { description: 'False where the part does not say' }),
   transferEncoding: Type.String(),
   related: Type.Boolean({ description: 'It belongs to the text, as a picture does' }),
   size: Type.Integer({ description: 'Bytes as encoded' }),
@@ -65,7 +65,12 @@ export const listedShape = Type.Object({
   attachments: Type.Boolean(),
   attachmentsList: Type.Array(attachmentShape),
   metaData: Type.Optional(free),
-  headers: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'By lower-case name: the value, a list for a repeated field; addresses as lists, types as `{value, type, subtype, params, hasParams}`',
+    }),
+  ),
 })
 
 /** One whole message, for the documentation. */
@@ -128,7 +133,7 @@ export interface ListingWishes {
   /** Messages of the thread; undefined where not asked for. */
   readonly threadMessageCount?: number | undefined
   /** Header fields by lower-case name; undefined where not asked for. */
-  readonly headers?: Record<string, string[]> | undefined
+  readonly headers?: Record<string, unknown> | undefined
 }
 
 /** A message as a row of a listing. */

@@ -88,6 +88,15 @@ const orderWish = field<'asc' | 'desc'>(
   { description: 'By internal date; without it what was stored last comes first' },
 )
 
+/** How what was found is shown. */
+const listed = {
+  ...listingFields,
+  includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
+  collapseThreads: bool({ default: false, description: 'One message of each thread' }),
+  order: optional(orderWish),
+  ...paging,
+}
+
 export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): Endpoint[] {
   const { read } = system
   const listing = new Listing(read, bodies)
@@ -102,11 +111,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
     params: { user: userId },
     query: {
       ...criteria,
-      ...listingFields,
-      includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
-      collapseThreads: bool({ default: false, description: 'One message of each thread' }),
-      order: optional(orderWish),
-      ...paging,
+      ...listed,
     },
     reply: { query: Type.String(), ...pageReply, results: Type.Array(listedShape) },
     faults: ['UserNotFound', 'Overloaded', 'TimedOut'],
@@ -149,6 +154,9 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
     params: { user: userId },
     body: {
       ...criteria,
+      // A client sends the search it shows; all that it finds is changed, whatever page of it that is.
+      ...listed,
+      page: optional(int({ min: 1, description: 'Accepted' })),
       action: object({
         moveTo: optional(mailboxId),
         seen: optional(bool()),
