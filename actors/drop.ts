@@ -218,13 +218,14 @@ export class Drop {
 
   /** Stores a message for an account, encrypted where the account wants it. */
   async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
-    const { system, bodies, reads, sequence } = this.#options
+    const { system, bodies, reads, sequence, keys } = this.#options
     const door = system.door(account.id)
     if (keysOf(account) === null) return door.run(appendMessage, append)
-    const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append.to, bytes)
+    const how = { secret: keys.loopSecret, bytes }
+    const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append, how)
     if (sealed === null) return door.run(appendMessage, append)
     try {
-      return await door.run(appendMessage, { ...append, prepared: sealed.prepared })
+      return await door.run(appendMessage, { ...append, prepared: { ...sealed.prepared, plain: append.prepared.body } })
     } finally {
       await sealed.discard()
     }

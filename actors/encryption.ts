@@ -4,6 +4,7 @@
 // used encrypts nothing: mail is stored as it came rather than refused. What is forwarded is encrypted by a flag of its own;
 // with a key that cannot be used it is not forwarded, since that would take it in the clear out of the house.
 
+import { createHmac } from 'node:crypto'
 import { isEncrypted } from '#mail/outline.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
@@ -55,15 +56,16 @@ export interface Sealed {
 }
 
 /**
- * The same for a message that is delivered: null where it is stored as it came.
+ * The same for a message that is delivered: null where it is stored as it came. Copies of it are known, though each is
+ * encrypted anew.
  *
- * @param bytes gives the message from its first byte
+ * @param how `bytes` gives the message from its first byte; `secret` is kept outside of the database
  */
 export async function sealDelivery(
   deps: EncryptionDeps & { readonly read: Reader; readonly sequence: Sequence },
   user: User,
-  to: Append['to'],
-  bytes: () => AsyncIterable<Buffer>,
+  { to, prepared }: Pick<Append, 'to' | 'prepared'>,
+  how: { readonly secret: string; bytes(): AsyncIterable<Buffer> },
 ): Promise<Sealed | null> {
   if (keysOf(user) === null) return null
   const mailboxes = user.options.encryptMessages === true ? [] : await listMailboxes(deps.read, user.num)
@@ -74,7 +76,10 @@ export async function sealDelivery(
     )
   )
     return null
-  const sealed = await seal(deps, user, bytes)
+  const { identity } = prepared
+  // Keyed: a bare hash would let whoever has the database try out what the message may say.
+  const known = identity === '' ? '' : createHmac('sha256', how.secret).update(identity).digest('base64')
+  const sealed = await seal(deps, user, how.bytes, known)
   return typeof sealed === 'string' ? null : sealed
 }
 
@@ -114,6 +119,7 @@ async function seal(
   deps: EncryptionDeps & { readonly sequence: Sequence },
   user: User,
   bytes: () => AsyncIterable<Buffer>,
+  known?: string,
 ): Promise<Sealed | 'encrypted' | 'unusable'> {
   const intake = deps.bodies.intake()
   for await (const chunk of bytes()) await intake.write(chunk)
@@ -123,7 +129,7 @@ async function seal(
     await received.discard()
     if (stored !== received) await stored.discard()
   }
-  if (stored !== received) return { prepared: await prepare(stored, deps.sequence), discard }
+  if (stored !== received) return { prepared: await prepare(stored, deps.sequence, known), discard }
   await discard()
   return isEncrypted(received.root) ? 'encrypted' : 'unusable'
 }

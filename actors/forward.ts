@@ -5,12 +5,12 @@
 // daily limit is kept to the message: of too many targets the first that fit are served.
 
 import { now } from '#lib/clock.ts'
-import { newUuid } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { normalizeAddress } from '#mail/address.ts'
 import { mailDate } from '#mail/dsn.ts'
 import type { Header } from '#mail/header.ts'
 import { isLooping, loopHeader } from '#mail/loop.ts'
+import { madeMessageId } from '#mail/message-id.ts'
 import { rewriteSender, type SrsKey } from '#mail/srs.ts'
 import type { OutboundOptions } from '#store/outbound.ts'
 import type { Outgoing, OutgoingTarget } from './outgoing.ts'
@@ -102,7 +102,7 @@ function outgoingOf(request: ForwardRequest, keys: ForwardKeys, from: string, ta
   const added = [
     loopHeader(keys.loopSecret, owner),
     ...(header.has('date') ? [] : [`Date: ${mailDate(now())}\r\n`]),
-    ...(header.has('message-id') ? [] : [`Message-ID: <${newUuid()}@${keys.hostname}>\r\n`]),
+    ...(header.has('message-id') ? [] : [`Message-ID: ${prepared.messageId || madeMessageId(keys.hostname, '')}\r\n`]),
     `X-Forwarded-For: ${printable(address)}\r\n`,
     ...(from === request.from ? [] : [`X-Original-Sender: ${printable(request.from)}\r\n`]),
   ]

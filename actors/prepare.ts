@@ -15,11 +15,19 @@ import type { Prepared } from './user/append.ts'
 /** Ids a message refers to that are looked up for its thread, nearest first. */
 const refersMax = 30
 
-/** Works out a received message. The body gets its number here; it is stored by the first append that carries it. */
-export async function prepare(received: Received, sequence: Sequence): Promise<Prepared> {
+/**
+ * Works out a received message. The body gets its number here; it is stored by the first append that carries it.
+ *
+ * @param known by what copies of the message are known, where that is not to be seen in these bytes
+ */
+export async function prepare(received: Received, sequence: Sequence, known?: string): Promise<Prepared> {
   const outlined = outline(received.root)
-  const { messageId } = outlined.summary
   const dateText = received.root.header.raw('date') ?? ''
+  // With neither, two of them may be two mails that say the same.
+  const single = outlined.summary.messageId !== '' || dateText !== ''
+  const identity = known ?? (single ? received.identity() : '')
+  const madeId = outlined.summary.messageId === ''
+  const messageId = madeId ? sequence.messageId(identity) : outlined.summary.messageId
   for (const attachment of outlined.attachments) await hashAttachment(received, attachment)
   const body = sequence.next('body')
   const { row, weight } = received.bodyRow(body)
@@ -31,13 +39,17 @@ export async function prepare(received: Received, sequence: Sequence): Promise<P
     outline: {
       envelope: outlined.envelope,
       bodystructure: outlined.bodyStructure,
-      summary: JSON.stringify(await summaryOf(received, outlined, dateText)),
+      summary: JSON.stringify({
+        ...(await summaryOf(received, outlined, dateText)),
+        ...{ messageId, identity },
+        ...(madeId && { madeId }),
+      }),
       detail: JSON.stringify(detailOf(outlined)),
     },
     attachments: hasAttachments(outlined),
     messageId,
-    date: dateText,
-    hash: messageId === '' ? 0 : referenceHash(messageId),
+    identity,
+    hash: referenceHash(messageId),
     refers: refersOf(outlined.summary),
   }
 }

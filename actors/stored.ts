@@ -37,7 +37,8 @@ export function prepareStored(read: Reader, body: number): Prepared {
   if (outline === undefined) throw new Fault('MessageNotFound')
   const summary = JSON.parse(outline.summary) as StoredSummary
   const { size } = JSON.parse(outline.detail) as StoredDetail
-  const { messageId, dateText: date } = summary
+  // A row of old may have neither.
+  const { identity = '', messageId = '' } = summary
   return {
     body,
     // Counted by its number; the rest is never looked at, since the body is there.
@@ -47,8 +48,8 @@ export function prepareStored(read: Reader, body: number): Prepared {
     outline,
     attachments: summary.attachments.some(({ related }) => !related),
     messageId,
-    date,
-    hash: messageId === '' ? 0 : referenceHash(messageId),
+    identity,
+    hash: referenceHash(messageId || `body ${body}`),
     refers: refersOf(summary),
   }
 }

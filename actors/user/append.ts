@@ -28,8 +28,9 @@ import {
 
 /** A received message, ready for any number of folders (store/intake). */
 export interface Prepared {
-  /** Number of the body. */
+  /** Number of the body, and where it is an encrypted form, of the body that arrived. */
   readonly body: number
+  readonly plain?: number
   readonly row: BodyRow
   /** Bytes that cross to the writer, about. */
   readonly weight: number
@@ -42,10 +43,10 @@ export interface Prepared {
     readonly detail: string
   }
   readonly attachments: boolean
-  /** Message-ID and Date as written, for telling a repeated delivery. */
   readonly messageId: string
-  readonly date: string
-  /** Hash of the Message-ID; 0 where there is none. */
+  /** By which a copy of the message is known (bodies-identity.ts); empty where it cannot be told from another mail. */
+  readonly identity: string
+  /** Hash of the Message-ID. */
   readonly hash: number
   /** Hashes of the ids it refers to, nearest first. */
   readonly refers: readonly number[]
@@ -95,8 +96,8 @@ export const appendMessage: UserCommand<Append, Appended> = {
     const size = input.prepared.size + Buffer.byteLength(input.prefix)
     if (input.limited && turn.state.storage + size > quotaOf(turn)) throw new Fault('OverQuotaError')
     const known = await threadOf(turn, input.prepared)
-    if (input.once && known.seen !== undefined) {
-      const there = await repeated(turn, mailbox, input.prepared, known.seen)
+    if (input.once) {
+      const there = await repeated(turn, mailbox, input.prepared, known)
       if (there !== undefined)
         return { ...there, mailbox: mailbox.id, mailboxNumber: mailbox.num, size, duplicate: true }
     }
@@ -211,37 +212,36 @@ async function threadOf(
   prepared: Prepared,
 ): Promise<{ thread: number | undefined; seen: number | undefined; missing: number[] }> {
   const { state } = turn
-  const hashes = prepared.hash === 0 ? prepared.refers : [prepared.hash, ...prepared.refers]
+  const hashes = [prepared.hash, ...prepared.refers]
   await state.references.load(turn.read, state.num, hashes)
-  const seen = prepared.hash === 0 ? undefined : state.references.get(prepared.hash)
+  const seen = state.references.get(prepared.hash)
   const referred = prepared.refers.map(hash => state.references.get(hash)).find(thread => thread !== undefined)
   const missing = [...new Set(hashes)].filter(hash => !state.references.has(hash))
   return { thread: seen ?? referred, seen, missing }
 }
 
-function repeatKey(mailbox: Mailbox, prepared: Prepared): string {
-  return `${mailbox.num} ${prepared.size} ${prepared.messageId} ${prepared.date}`
+function repeatKey(mailbox: Mailbox, { identity, body, plain = body }: Prepared): string {
+  return `${mailbox.num} ${identity === '' ? plain : identity}`
 }
 
 /**
- * The same message in the folder: same Message-ID, same Date, same bytes by length. Length is asked for as well, because
- * dropping a message that merely claims the id of another one would lose mail that was accepted.
+ * The same message in the folder: equal in all but its trace, and with a Message-ID or a Date of its own, since a device
+ * that says the same every day sends another mail every day. Anything less would lose mail that was accepted. Without
+ * either, only a further recipient of the same delivery is a repetition.
  */
 async function repeated(
   turn: UserTurn,
   mailbox: Mailbox,
   prepared: Prepared,
-  thread: number,
+  { seen, thread }: { readonly seen: number | undefined; readonly thread: number | undefined },
 ): Promise<{ uid: number; num: number; thread: number; modseq: number; uidValidity: number } | undefined> {
   const { uidValidity } = mailbox
   const pending = turn.state.recent.get(repeatKey(mailbox, prepared))
-  if (pending !== undefined) return { uid: pending, num: 0, thread, modseq: mailbox.modseq, uidValidity }
-  const rows = await threadSummaries(turn.read, mailbox.num, thread)
-  for (const row of rows) {
-    const summary = JSON.parse(row.summary) as { messageId?: string; dateText?: string }
-    const same = summary.messageId === prepared.messageId && summary.dateText === prepared.date
-    if (same && row.size === prepared.size)
-      return { uid: row.uid, num: row.num, thread, modseq: row.modseq, uidValidity }
+  if (pending !== undefined) return { uid: pending, num: 0, thread: thread ?? 0, modseq: mailbox.modseq, uidValidity }
+  if (seen === undefined || prepared.identity === '') return undefined
+  for (const row of await threadSummaries(turn.read, mailbox.num, seen)) {
+    const { identity } = JSON.parse(row.summary) as Pick<StoredSummary, 'identity'>
+    if (identity === prepared.identity) return { ...row, thread: seen, uidValidity }
   }
   return undefined
 }

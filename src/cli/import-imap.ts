@@ -7,7 +7,7 @@ import { Fault } from '#lib/fault.ts'
 import { imapFlow } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
-import { LineEnds } from '#mail/line-end.ts'
+import { mendPlain } from '#mail/line-end.ts'
 import { usualUse } from '#mail/maildir.ts'
 import { Load, newTally, type Tally } from './load.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
@@ -137,7 +137,7 @@ async function fetchOne(
     progress.add(1)
     return
   }
-  const content = new LineEnds().mend(message.source)
+  const content = mendPlain(message.source)
   const flags = parseFlags([...(message.flags ?? [])].filter(name => name.startsWith('\\') || isKeyword(name)))
   const idate = message.internalDate === undefined ? null : new Date(message.internalDate).getTime()
   await load.add({

@@ -12,7 +12,7 @@ import { limits } from '#lib/limits.ts'
 import { parseDate } from '#mail/date.ts'
 import { answered, deleted, draft, flagged, forwarded, seen } from '#mail/flags.ts'
 import { Header } from '#mail/header.ts'
-import { LineEnds } from '#mail/line-end.ts'
+import { mendPlain } from '#mail/line-end.ts'
 import { usualUse } from '#mail/maildir.ts'
 import { type MboxRead, readMbox } from '#mail/mbox.ts'
 import { type ImportOptions, runImports, type Source } from './import.ts'
@@ -89,7 +89,7 @@ const letters: Readonly<Record<string, number>> = { R: seen, A: answered, F: fla
 
 /** Flags are in Status and X-Status, as mail programs wrote them. */
 function itemOf(read: MboxRead, message: Buffer, name: string, key: string): LoadItem {
-  const content = new LineEnds().mend(message)
+  const content = mendPlain(message)
   const header = new Header(content.subarray(0, limits.mime.headerBytesMax))
   let flags = 0
   for (const letter of `${header.raw('status') ?? ''}${header.raw('x-status') ?? ''}`) flags |= letters[letter] ?? 0

@@ -10,14 +10,14 @@ import { open } from 'node:fs/promises'
 import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { LineEnds } from '#mail/line-end.ts'
+import { mendPlain } from '#mail/line-end.ts'
 import { onDisk, readable } from './disk-name.ts'
 
 const { transfer, body } = limits
 
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 
-/** A message as it goes on the wire: with CR LF at every line end. */
+/** A message as it is sent to the service, which puts right what line ends are not right yet. */
 export interface MailFile {
   readonly size: number
   /** A buffer is worth something until the next file is read. */
@@ -70,7 +70,7 @@ export class MailFiles {
       }
       if (size > transfer.wholeBytesMax) return 'large'
       if (size === 0) return { odd: 'is empty' }
-      const content = new LineEnds().mend(this.#buffer.subarray(0, size))
+      const content = mendPlain(this.#buffer.subarray(0, size))
       return { size: content.length, content, changed: found.mtimeMs }
     } catch (error) {
       return lost(error)
@@ -93,17 +93,12 @@ async function fetched(file: string): Promise<void> {
   } catch {}
 }
 
-/** A large message: read once for its size, and again when it is sent. */
+/** A large message: looked at for its size, and read when it is sent. */
 async function streamed(file: string): Promise<MailFile | NoMail> {
   try {
     const handle = await open(onDisk(file), flags)
     try {
-      const { mtimeMs: changed } = await handle.stat()
-      let size = 0
-      const ends = new LineEnds()
-      for await (const piece of handle.createReadStream({ autoClose: false, highWaterMark: body.chunkBytes })) {
-        size += piece.length + ends.count(piece)
-      }
+      const { mtimeMs: changed, size } = await handle.stat()
       return { size, changed, content: () => again(file, size) }
     } finally {
       await handle.close()
@@ -115,12 +110,10 @@ async function streamed(file: string): Promise<MailFile | NoMail> {
 
 async function* again(file: string, size: number): AsyncGenerator<Buffer> {
   const handle = await open(onDisk(file), flags)
-  const mending = new LineEnds()
   let sent = 0
   for await (const piece of handle.createReadStream({ highWaterMark: body.chunkBytes })) {
-    const mended = mending.mend(piece)
-    sent += mended.length
-    yield mended
+    sent += piece.length
+    yield piece
   }
   if (sent !== size)
     throw new Fault('InputValidationError', { text: `${readable(file)} was changed while it was read` })

@@ -8,6 +8,7 @@ import { expungeMessages, moveMessages, storeFlags } from '#actors/user/message.
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
+import { LineEnds } from '#mail/line-end.ts'
 import { toRanges } from '#mail/numbers.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { contentId, newestRows } from '#store/listing.ts'
@@ -107,11 +108,17 @@ export function uniqueId(drop: Drop): string {
   return contentId(drop.body, drop.prefix)
 }
 
-/** The bytes of a message in pieces. @throws Fault MessageNotFound when it is gone */
+/**
+ * The bytes of a message in pieces, every line with CR LF: an answer has nothing else (RFC 1939 3), or its end is not seen.
+ * What is stored has other line feeds in binary parts alone, or where it was stored before they were put right.
+ *
+ * @throws Fault MessageNotFound when it is gone
+ */
 export async function* bytesOf(bodies: Bodies, drop: Drop): AsyncGenerator<Buffer> {
   const body = bodies.open(drop.body)
   if (drop.prefix !== '') yield Buffer.from(drop.prefix)
-  yield* body.stream()
+  const ends = new LineEnds()
+  for await (const piece of body.stream()) yield ends.mend(piece)
 }
 
 const lineFeed = 10

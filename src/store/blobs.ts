@@ -12,11 +12,13 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { LineEnds, MessageLineEnds } from '#mail/line-end.ts'
 import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
 import { BodyCache } from './bodies-cache.ts'
 import { type BodyCheck, checkBodies } from './bodies-check.ts'
 import { type Cut, cutBody, type Source } from './bodies-cut.ts'
 import { BodyFiles } from './bodies-files.ts'
+import { identityOf } from './bodies-identity.ts'
 import { type Body, isNamed, readBody } from './bodies-read.ts'
 import { readBodies } from './bodies-run.ts'
 import { BodyThread } from './bodies-thread.ts'
@@ -59,9 +61,17 @@ export class Bodies {
     return this.#opened.bytes
   }
 
-  /** Takes in one message of at most `bytesMax` bytes. */
+  /**
+   * Takes in one message of at most `bytesMax` bytes as they come; its line ends become CR LF, which may make it longer
+   * than that (mail/line-end.ts).
+   */
   intake(bytesMax: number = limits.body.messageBytesMax): Intake {
-    return new Intake(this.#files, bytesMax)
+    return new Intake(this.#files, bytesMax, new LineEnds())
+  }
+
+  /** Takes in something that is no message: every byte stays as it is. */
+  intakeExact(bytesMax: number): Intake {
+    return new Intake(this.#files, bytesMax, null)
   }
 
   /** Takes in a message that is in memory already. */
@@ -152,6 +162,9 @@ export class Bodies {
 export class Intake {
   readonly #files: BodyFiles
   readonly #bytesMax: number
+  readonly #ends: LineEnds | null
+  /** Line feeds without CR so far. */
+  #bare = 0
   #size = 0
   /** What has come and is not in a file. */
   #held: Buffer[] = []
@@ -159,9 +172,11 @@ export class Intake {
   #spill: Spill | null = null
   #flushed: Promise<void> = Promise.resolve()
 
-  constructor(files: BodyFiles, bytesMax: number) {
+  /** @param ends null where line ends stay as they are */
+  constructor(files: BodyFiles, bytesMax: number, ends: LineEnds | null) {
     this.#files = files
     this.#bytesMax = bytesMax
+    this.#ends = ends
   }
 
   /** Bytes taken so far. */
@@ -177,6 +192,7 @@ export class Intake {
   write(chunk: Buffer): void | Promise<void> {
     this.#size += chunk.length
     if (this.#size > this.#bytesMax) throw new Fault('MessageTooLarge')
+    if (this.#ends !== null) this.#bare += this.#ends.count(chunk)
     this.#held.push(chunk)
     this.#heldBytes += chunk.length
     const most = this.#spill === null ? limits.body.spillBytes : limits.body.chunkBytes
@@ -190,17 +206,54 @@ export class Intake {
    */
   async finish(): Promise<Received> {
     await this.#flushed
-    const spill = this.#spill
-    if (spill === null) {
-      const message = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
+    if (this.#spill === null) {
+      const taken = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
       this.#held = []
+      const { message, root } = this.#mended(taken, scanMime(taken))
       const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
-      return disk(() => Received.cut(source, scanMime(message), this.#files, null))
+      return disk(() => Received.cut(source, root, this.#files, null))
     }
     await this.#flush()
-    const root = spill.scanner.end()
-    const source: Source = { size: this.#size, read: (start, end, into) => readFile(spill.file, start, end, into) }
-    return disk(() => Received.cut(source, root, this.#files, spill))
+    return disk(async () => {
+      const { spill, size, root } = await this.#mendedSpill(this.#spill as Spill, (this.#spill as Spill).scanner.end())
+      const source: Source = { size, read: (start, end, into) => readFile(spill.file, start, end, into) }
+      return Received.cut(source, root, this.#files, spill)
+    })
+  }
+
+  /** The same with every line end as it must be. Where parts stand is known only now, so it is read once more. */
+  #mended(message: Buffer, root: MimePart): { message: Buffer; root: MimePart } {
+    if (this.#bare === 0) return { message, root }
+    const mended = new MessageLineEnds(root).mend(message)
+    this.#refuseGrown(mended.length)
+    return mended === message ? { message, root } : { message: mended, root: scanMime(mended) }
+  }
+
+  /** The same for a message in a file: a second file takes its place. */
+  async #mendedSpill(spill: Spill, root: MimePart): Promise<{ spill: Spill; size: number; root: MimePart }> {
+    if (this.#bare === 0) return { spill, size: this.#size, root }
+    const ends = new MessageLineEnds(root)
+    const mended = await openSpill(this.#files)
+    let size = 0
+    try {
+      for (let at = 0; at < this.#size; at += limits.body.chunkBytes) {
+        const piece = ends.mend(readFile(spill.file, at, Math.min(this.#size, at + limits.body.chunkBytes)))
+        mended.scanner.write(piece)
+        await writeAll(mended.file, [piece])
+        size += piece.length
+        this.#refuseGrown(size)
+      }
+    } catch (error) {
+      await closeSpill(this.#files, mended)
+      throw error
+    }
+    this.#spill = mended
+    await closeSpill(this.#files, spill)
+    return { spill: mended, size, root: mended.scanner.end() }
+  }
+
+  #refuseGrown(size: number): void {
+    if (size > Math.max(this.#bytesMax, limits.body.messageBytesMax)) throw new Fault('MessageTooLarge')
   }
 
   /** Forgets it. Does nothing after `finish` went well; that is for `Received.discard`. */
@@ -274,6 +327,11 @@ export class Received implements Source {
     const { row } = this.#cut
     const weight = row.parts.reduce((sum, part) => sum + part.data.length + 100, row.skeleton.length + 100)
     return { row: { num, ...row }, weight }
+  }
+
+  /** What the message has in common with its copies that came by other ways, and with nothing else (bodies-identity.ts). */
+  identity(): string {
+    return identityOf(this.root.header, this.#cut)
   }
 
   /** SHA-256 of the content of the leaf whose body starts at `start`, where it is stored without its base64. */

@@ -25,6 +25,8 @@ export interface Source {
 export interface Cut {
   readonly row: Omit<BodyRow, 'num'>
   readonly scratch: readonly string[]
+  /** Where the parts stand. */
+  readonly spans: readonly Span[]
   /** Offset of a leaf stored decoded -> hash of its content. */
   readonly contents: ReadonlyMap<number, Uint8Array>
 }
@@ -65,7 +67,7 @@ export async function cutBody(source: Source, root: MimePart, files: BodyFiles):
     }
     const skeleton = own(literals.length === 1 ? (literals[0] as Buffer) : Buffer.concat(literals))
     const recipe = spans.length === 0 ? null : own(encodeRecipe(spans))
-    return { row: { size: source.size, recipe, skeleton, parts }, scratch: cutter.scratch, contents }
+    return { row: { size: source.size, recipe, skeleton, parts }, scratch: cutter.scratch, spans, contents }
   } catch (error) {
     for (const path of cutter.scratch) files.removeScratch(path)
     throw error

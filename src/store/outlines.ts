@@ -7,6 +7,10 @@ import type { Reader } from './reader.ts'
 export interface StoredSummary extends Summary {
   /** The Date field as written. */
   readonly dateText: string
+  /** By which copies are known (actors/user/append.ts); empty where there can be none, absent in rows of old. */
+  readonly identity?: string
+  /** The message has no Message-ID: the one here was made when it arrived. */
+  readonly madeId?: boolean
   /** First words of the text. */
   readonly intro: string
   readonly attachments: readonly AttachmentInfo[]

@@ -206,11 +206,11 @@ export async function readSaid(detail: StoredDetail, read: ReadRange, bytesMax: 
   return { text: squeeze(text), attached: attached.join('\n').slice(0, limits.mime.textBytesMax) }
 }
 
-function fieldsOf(summary: Summary & Pick<StoredSummary, 'attachments'>): Fields {
-  const { sender, replyTo, messageId, list, attachments } = summary
+function fieldsOf(summary: Summary & Pick<StoredSummary, 'attachments' | 'madeId'>): Fields {
+  const { sender, replyTo, messageId, madeId = false, list, attachments } = summary
   const other = [
     people([...sender, ...replyTo]),
-    messageId,
+    madeId ? '' : messageId,
     list?.id?.address ?? '',
     list?.id?.name ?? '',
     ...attachments.map(({ filename }) => filename),

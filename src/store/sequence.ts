@@ -1,6 +1,8 @@
 // The integers of rows that come by the thousand. The service is the only writer, so it gives out numbers from memory and
 // a unit needs no answer but done or conflict. A number whose unit failed is never used again; gaps mean nothing.
+// Message-IDs for mail that has none are given out here, too, in the name of this host.
 
+import { madeMessageId } from '#mail/message-id.ts'
 import type { Reader } from './reader.ts'
 
 const sources = {
@@ -22,7 +24,10 @@ export type SequenceName = keyof typeof sources
 export class Sequence {
   readonly #last = new Map<SequenceName, number>()
 
-  constructor(read: Reader) {
+  readonly #hostname: string
+
+  constructor(read: Reader, hostname = 'localhost') {
+    this.#hostname = hostname
     for (const name of Object.keys(sources) as SequenceName[]) {
       this.#last.set(name, read.one<{ last: number | null }>(sources[name])?.last ?? 0)
     }
@@ -33,5 +38,10 @@ export class Sequence {
     const number = (this.#last.get(name) ?? 0) + 1
     this.#last.set(name, number)
     return number
+  }
+
+  /** A Message-ID: the same for the same `seed`, a new one where that is empty. */
+  messageId(seed: string): string {
+    return madeMessageId(this.#hostname, seed)
   }
 }

@@ -71,7 +71,7 @@ describe('APPEND', () => {
     const messages = [
       mail('plain'),
       'no header at all',
-      'Subject: bare\nLF only\n\nbody\n',
+      'Subject: bare\rCR\r\n\r\nbody\r',
       'Subject: x\r\n\r\n.leading dots\r\n..\r\n.\r\n',
       `Subject: long\r\n\r\n${'x'.repeat(300_000)}`,
       `Subject: large\r\n\r\n${'0123456789abcdef\r\n'.repeat(150_000)}`,

@@ -169,7 +169,7 @@ interface Given {
 }
 
 async function receive(bodies: Bodies, request: Request, input: Given): Promise<Received> {
-  const intake = bodies.intake(fileBytesMax)
+  const intake = bodies.intakeExact(fileBytesMax)
   try {
     if (request.raw && input.encoding === undefined) {
       for await (const chunk of request.stream()) await intake.write(chunk)
