@@ -15,7 +15,7 @@ import type { MessageSource } from './source.ts'
 type Ready =
   | string
   | { readonly head: string; readonly bytes: Buffer }
-  | { readonly head: string; readonly pieces: Pieces }
+  | { readonly head: string; readonly pieces: Pieces; readonly binary?: true }
 type Pieces = () => AsyncIterable<Buffer> | Iterable<Buffer>
 
 /**
@@ -48,7 +48,7 @@ export async function answerMessage(
     if (index > 0) out.text(' ')
     if (typeof one === 'string') out.text(one)
     else if ('bytes' in one) out.text(one.head).bytes(one.bytes)
-    else await writePieces(session, one.head, one.pieces, source.inMemory)
+    else await writePieces(session, one, source.inMemory)
   }
   out.text(')\r\n')
   session.midway = false
@@ -114,7 +114,8 @@ async function readBinary(
   const [from, count] = section.partial ?? [0, content.size]
   const start = Math.min(from, content.size)
   const end = Math.min(content.size, start + count)
-  return { head: `BINARY${section.label} ~{${end - start}}\r\n`, pieces: () => content.stream(start, end) }
+  const head = `BINARY${section.label} ~{${end - start}}\r\n`
+  return { head, pieces: () => content.stream(start, end), binary: true }
 }
 
 /** Pieces of something whose length was already announced: when they fail, only closing is left. */
@@ -128,16 +129,20 @@ async function* unbroken(session: Session, pieces: ReturnType<Pieces>): AsyncGen
   }
 }
 
-async function writePieces(session: Session, head: string, pieces: Pieces, inMemory: boolean): Promise<void> {
+async function writePieces(
+  session: Session,
+  { head, pieces, binary }: { readonly head: string; readonly pieces: Pieces; readonly binary?: true },
+  inMemory: boolean,
+): Promise<void> {
   const { out } = session
   out.text(head)
   const all = pieces()
   if (inMemory && Symbol.iterator in all) {
-    for (const piece of all) out.bytes(piece)
+    for (const piece of all) out.bytes(piece, binary)
     return
   }
   for await (const piece of unbroken(session, all)) {
-    out.bytes(piece)
+    out.bytes(piece, binary)
     await out.room()
   }
 }

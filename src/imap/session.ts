@@ -123,9 +123,16 @@ export class Session {
   enable(name: Enableable): boolean {
     const bits = { CONDSTORE: 1, QRESYNC: 3, 'UTF8=ACCEPT': 4, IMAP4REV2: 8 }[name]
     const fresh = (this.#enabled & bits) !== bits
+    const counted = this.condstore
     this.#enabled |= bits
     if (this.rev2) this.view?.forgetRecent()
+    // RFC 7162 3.1: who begins to count changes hears how many there were.
+    if (fresh && bits & 1 && this.view !== undefined && !counted) this.#tellHighest(this.view)
     return fresh
+  }
+
+  #tellHighest(view: View): void {
+    this.out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Highest`)
   }
 
   /** Greets and carries out commands until one side has had enough. */
@@ -257,18 +264,9 @@ export class Session {
 
   async #next(): Promise<void> {
     const { connection } = this
-    let gathered: Gathered
-    try {
-      gathered = await this.#waitForCommand()
-    } catch (error) {
-      if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
-      this.#answer('*', 'BAD', { text: 'The line is too long' })
-      this.out.flush()
-      this.#countError()
-      return
-    }
+    const gathered = await this.#waitForCommand()
     if (gathered.tag === '') {
-      this.#answer('*', 'BAD', { text: 'A tag is missing' })
+      this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
       this.#countError()
     } else await this.#execute(gathered)
     this.out.flush()
@@ -284,12 +282,13 @@ export class Session {
   async #waitForCommand(): Promise<Gathered> {
     const { connection, notices } = this
     const bounds = this.loggedIn ? afterLogin : beforeLogin
-    if (notices === undefined) return gather(connection, bounds, () => this.invite())
+    const refuses = (name: string, byUid: boolean) => this.#outOfPlace(name, findCommand(name, byUid))
+    if (notices === undefined) return gather(connection, bounds, () => this.invite(), refuses)
     const telling = new Telling(this, notices.selected?.delayed === false)
     this.telling = telling.stir()
     try {
       // What is being told is told to its end: an invitation must not stand in the middle of a message.
-      return await gather(connection, bounds, () => telling.stop().then(() => this.invite()))
+      return await gather(connection, bounds, () => telling.stop().then(() => this.invite()), refuses)
     } finally {
       this.telling = undefined
       await telling.stop()
@@ -310,7 +309,7 @@ export class Session {
     let result = 'ok'
     try {
       if (gathered.refused !== undefined && gathered.message === undefined) throw gathered.refused
-      const done = gathered.message === undefined ? await this.#run(row, gathered) : await this.#append(gathered)
+      const done = gathered.message === undefined ? await this.#run(row, gathered) : await runAppend(this, gathered)
       await this.#sync(row, byUid)
       if (done?.no === true) result = 'no'
       this.#answer(tag, done?.no === true ? 'NO' : 'OK', { text: `${byUid ? 'UID ' : ''}${name} completed`, ...done })
@@ -322,18 +321,19 @@ export class Session {
   }
 
   async #run(row: CommandRow | undefined, { name, byUid, parts }: Gathered): Promise<Done | undefined> {
-    if (row === undefined) throw malformed(name === 'APPEND' ? 'A message literal is missing' : 'Unknown command')
-    if (!row.states.includes(this.state)) throw malformed(`${name} is not allowed now`)
+    const fault = this.#outOfPlace(name, row)
+    if (fault !== undefined) throw fault
+    if (row === undefined) throw malformed('A message literal is missing')
     const decoder = new Decoder(parts, this.utf8)
     const input = row.parse(decoder, byUid)
     return row.run(this, input as never, byUid)
   }
 
-  async #append(gathered: Gathered): Promise<Done | undefined> {
-    if (this.loggedIn) return runAppend(this, gathered)
-    // The literal of somebody who has not logged in is not read.
-    if (gathered.message?.waits === true) throw malformed('Log in first')
-    throw new Flooded()
+  /** Why a command cannot be given now, or at all. APPEND is no row of the table. */
+  #outOfPlace(name: string, row: CommandRow | undefined): Fault | undefined {
+    if (name === 'APPEND') return this.loggedIn ? undefined : malformed('Log in first')
+    if (row === undefined) return malformed('Unknown command')
+    return row.states.includes(this.state) ? undefined : malformed(`${name} is not allowed now`)
   }
 
   /** Untagged changes before the tagged answer. */
@@ -361,7 +361,8 @@ export class Session {
 
   async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
     const { status, counts, ...done } = refusalOf(error)
-    if (!(error instanceof Fault)) this.services.log.error({ error, session: this.id }, 'a command failed')
+    if (!(error instanceof Fault) || error.code === 'InternalError')
+      this.services.log.error({ error, session: this.id }, 'a command failed')
     await this.#sync(row, byUid)
     this.#answer(tag, status, done)
     if (counts) this.#countError()
@@ -386,7 +387,10 @@ export class Session {
 
   #hear(change: Change): void {
     if (change.kind === 'logout') this.bye(change.reason.replace(/[\r\n]/g, ' '))
-    else {
+    else if (change.kind === 'mailbox' && change.what === 'deleted' && change.mailbox === this.view?.num) {
+      // RFC 2180 3: its numbers mean nothing any more.
+      this.bye('The selected mailbox was deleted')
+    } else {
       const seen = this.view?.notice(change) === true
       if (this.notices?.hear(change) === true || seen) this.telling?.stir()
     }

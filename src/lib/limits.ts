@@ -188,6 +188,8 @@ export const limits = {
     lineBytesMax: 8 * kib,
     /** Bytes that are read ahead of a session before its socket is paused. */
     inputBytesMax: 128 * kib,
+    /** Bytes kept of the start and of the end of such a line: who sent it is answered by the tag it began with. */
+    longLineBytes: 128,
     /** Bytes of one line that is too long, thrown away to find its end; more closes. */
     skipBytesMax: 1 * mib,
     /** Chunks that wait for a line end before small ones are put together, and what counts as small. */
@@ -211,6 +213,8 @@ export const limits = {
     acceptLengthMax: 2048,
     /** Characters of one SASL response (RFC 4954 4). */
     saslLengthMax: 12_288,
+    /** Characters of what a program calls its session. */
+    clientTokenLengthMax: 256,
   },
   /** SMTP and LMTP. */
   smtp: {
@@ -261,6 +265,8 @@ export const limits = {
     literalBytesBeforeLoginMax: 1 * kib,
     /** Bytes of a refused literal that are read and thrown away so that the client sees the answer; more closes. */
     discardBytesMax: 1 * mib,
+    /** The same of messages, for who has logged in. */
+    discardMessageBytesMax: 128 * mib,
     /** Ranges in one message set. */
     setRangesMax: 50_000,
     /** Parentheses, NOTs and ORs within each other. */

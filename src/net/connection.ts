@@ -76,6 +76,11 @@ export class Connection {
     return this.#input.bareLine
   }
 
+  /** A few bytes of the last line that was too long. */
+  get longLine(): { readonly start: Buffer; readonly end: Buffer } {
+    return this.#input.longLine
+  }
+
   get secure(): boolean {
     return this.#secure
   }

@@ -24,6 +24,9 @@ export class Input {
   #behindSearched = 0
   /** Bytes of a line that is too long, thrown away so far; -1 while none is. */
   #skippedBytes = -1
+  /** How the last line that was too long began and ended. */
+  #longStart: Buffer = nothing
+  #longEnd: Buffer = nothing
 
   push(chunk: Buffer): void {
     this.heldBytes += chunk.length
@@ -79,11 +82,17 @@ export class Input {
     const line = this.#chunk.subarray(this.#at, end)
     this.consume(end + 1 - this.#at)
     if (this.#skippedBytes >= 0 || line.length + 1 > bytesMax) {
+      this.#noteLong(line)
       this.#skippedBytes = -1
       throw new Fault('LineTooLong')
     }
     this.bareLine = line[line.length - 1] !== carriageReturn
     return this.bareLine ? line : line.subarray(0, line.length - 1)
+  }
+
+  /** A few bytes of the last line that was too long: its start, and its end without the line end. */
+  get longLine(): { readonly start: Buffer; readonly end: Buffer } {
+    return { start: this.#longStart, end: this.#longEnd }
   }
 
   /** Throws everything away. */
@@ -126,9 +135,21 @@ export class Input {
   /** Throws away what came of a line that is too long. */
   #skip(): void {
     const skipped = Math.max(0, this.#skippedBytes) + this.heldBytes
+    this.#noteLong(this.takeAll())
     this.clear()
     this.#skippedBytes = skipped
     if (skipped > limits.net.skipBytesMax) throw new Endless('The line has no end')
+  }
+
+  /** `bytes` are the next of a line that is too long. */
+  #noteLong(bytes: Buffer): void {
+    const { longLineBytes } = limits.net
+    if (this.#skippedBytes < 0) {
+      this.#longStart = Buffer.from(bytes.subarray(0, longLineBytes))
+      this.#longEnd = nothing
+    }
+    const end = Buffer.concat([this.#longEnd, bytes.subarray(-longLineBytes)])
+    this.#longEnd = end.at(-1) === carriageReturn ? end.subarray(-longLineBytes, -1) : end.subarray(-longLineBytes)
   }
 
   /** Puts small chunks together, so that a peer that sends a byte at a time does not fill memory with buffers. */

@@ -15,6 +15,8 @@ type Peer = Pick<Connection, 'secure' | 'remoteAddress'>
 export interface Credentials {
   readonly username: string
   readonly password: string
+  /** What a program calls itself or its session (PLAIN-CLIENTTOKEN); for the log. */
+  readonly clientToken?: string
 }
 
 /** What comes next: a challenge to send, in base64, or what the client said. */
@@ -27,6 +29,9 @@ export interface Exchange {
 
 /** Names as they are announced. */
 export const mechanisms: readonly string[] = ['PLAIN', 'LOGIN']
+
+/** PLAIN with one more field, as IMAP offers it to programs that name their session. */
+export const clientTokenMechanism = 'PLAIN-CLIENTTOKEN'
 
 /**
  * Begins an exchange, or undefined where the mechanism is unknown. The first step follows from `begin(...).next(initial)`
@@ -41,6 +46,11 @@ export function beginSasl(mechanism: string): (Exchange & { readonly challenge: 
     default:
       return undefined
   }
+}
+
+/** The same for PLAIN-CLIENTTOKEN. */
+export function beginClientToken(): Exchange & { readonly challenge: string } {
+  return { challenge: '', next: response => ({ credentials: readClientToken(response) }) }
 }
 
 /** Where a password may cross a connection without TLS (configuration `auth.cleartext`). */
@@ -70,8 +80,21 @@ class Login implements Exchange {
 /** `[authzid] NUL authcid NUL password` (RFC 4616 2). */
 function readPlain(response: string): Credentials {
   const parts = decode(response).split('\0')
-  const [authorization = '', username = '', password = ''] = parts
   if (parts.length !== 3) throw new Fault('AuthMalformed')
+  return actingAs(parts)
+}
+
+/** The same, `NUL token` behind it. */
+function readClientToken(response: string): Credentials {
+  const parts = decode(response).split('\0')
+  const clientToken = parts[3] ?? ''
+  if (parts.length !== 4 || clientToken.length > limits.net.clientTokenLengthMax) throw new Fault('AuthMalformed')
+  if (/[\x00-\x1f\x7f]/.test(clientToken)) throw new Fault('AuthMalformed')
+  const credentials = actingAs(parts)
+  return clientToken === '' ? credentials : { ...credentials, clientToken }
+}
+
+function actingAs([authorization = '', username = '', password = '']: readonly string[]): Credentials {
   const credentials = checked(username, password)
   if (authorization !== '' && authorization.toLowerCase() !== username.toLowerCase()) throw new Fault('AuthFailed')
   return credentials

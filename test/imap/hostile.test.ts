@@ -38,7 +38,7 @@ test('a megabyte of wildcards is refused in a moment, as a quoted string, as a l
     text: expect.stringMatching(/^\[TOOBIG\]/),
   })
   client.send(`x LIST "" "${wild}"\r\n`)
-  expect(await client.line()).toMatch(/^\* BAD/)
+  expect(await client.line()).toMatch(/^x BAD/)
   const many = `LIST "" (${'"a%b*" '.repeat(60_000).trim()})`
   expect(await client.ask(many)).toMatchObject({ status: 'BAD' })
   expect(await client.ask(`LIST "${'%*'.repeat(2000)}x" "%"`)).toMatchObject({ status: 'OK', lines: [] })

@@ -56,7 +56,7 @@ describe('LIST', () => {
     const lines = await client.ok('LIST "" * RETURN (SUBSCRIBED CHILDREN SPECIAL-USE)')
     expect(lines).toContain('* LIST (\\HasChildren) "/" "a"')
     expect(lines).toContain('* LIST (\\HasNoChildren \\Subscribed \\Trash) "/" "Trash"')
-    expect(lines).toContain('* LIST (\\NonExistent \\HasChildren) "/" "x"')
+    expect(lines).toContain('* LIST (\\NonExistent \\Noselect \\HasChildren) "/" "x"')
     // Programs that know no more than the old form would show it as a folder to open.
     expect(await client.ok('LIST "" x')).toEqual(['* LIST (\\NonExistent \\Noselect \\HasChildren) "/" "x"'])
     expect(names(await client.ok('LIST (SPECIAL-USE) "" *')).sort()).toEqual(['Drafts', 'Junk', 'Sent Mail', 'Trash'])
@@ -75,7 +75,9 @@ describe('LIST', () => {
   test('RECURSIVEMATCH tells of special ones below, too', async () => {
     await client.ok('CREATE up/Old (USE (\\Archive))')
     const up = (criteria: string) => client.ok(`LIST (${criteria}) "" up`)
-    const info = (criteria: string) => [`* LIST (\\NonExistent \\HasChildren) "/" "up" ("CHILDINFO" (${criteria}))`]
+    const info = (criteria: string) => [
+      `* LIST (\\NonExistent \\Noselect \\HasChildren) "/" "up" ("CHILDINFO" (${criteria}))`,
+    ]
     expect(await up('SPECIAL-USE RECURSIVEMATCH')).toEqual(info('"SPECIAL-USE"'))
     expect(await up('SPECIAL-USE SUBSCRIBED RECURSIVEMATCH')).toEqual([])
     await client.ok('SUBSCRIBE up/Old')
@@ -132,15 +134,17 @@ describe('a subscription outlives its folder', () => {
 
   test('and is listed as of nothing that exists', async () => {
     expect(await client.ok('LSUB "" a/*')).toEqual(['* LSUB (\\NonExistent \\Noselect) "/" "a/b"'])
-    expect(await client.ok('LSUB "" p%')).toEqual(['* LSUB (\\Noselect) "/" "p"'])
-    expect(await client.ok('LIST (SUBSCRIBED) "" a/*')).toEqual(['* LIST (\\NonExistent \\Subscribed) "/" "a/b"'])
+    expect(await client.ok('LSUB "" p%')).toEqual(['* LSUB (\\NonExistent \\Noselect) "/" "p"'])
+    expect(await client.ok('LIST (SUBSCRIBED) "" a/*')).toEqual([
+      '* LIST (\\NonExistent \\Noselect \\Subscribed) "/" "a/b"',
+    ])
     expect(await client.ok('LIST (SUBSCRIBED SPECIAL-USE) "" a/*')).toEqual([])
     expect(await client.ok('LIST (SUBSCRIBED) "" a/* RETURN (STATUS (MESSAGES))')).toHaveLength(1)
     expect(await client.ok('LIST "" a/* RETURN (SUBSCRIBED)')).toEqual([])
     const info = '("CHILDINFO" ("SUBSCRIBED"))'
     expect(await client.ok('LIST (SUBSCRIBED RECURSIVEMATCH) "" (a p)')).toEqual([
       `* LIST (\\HasNoChildren) "/" "a" ${info}`,
-      `* LIST (\\NonExistent) "/" "p" ${info}`,
+      `* LIST (\\NonExistent \\Noselect) "/" "p" ${info}`,
     ])
     expect(names(await client.ok('LIST "" (a* p*)'))).toEqual(['a'])
     expect(await client.ask('SELECT a/b')).toMatchObject({ status: 'NO' })
@@ -169,10 +173,10 @@ describe('a subscription outlives its folder', () => {
   test('also of a name with folders below, which it is told with', async () => {
     await client.ok('CREATE a/b/c')
     expect(await client.ok('LIST "" a/% RETURN (SUBSCRIBED)')).toEqual([
-      '* LIST (\\NonExistent \\HasChildren \\Subscribed) "/" "a/b"',
+      '* LIST (\\NonExistent \\Noselect \\HasChildren \\Subscribed) "/" "a/b"',
     ])
     expect(await client.ok('LIST (SUBSCRIBED) "" a/%')).toEqual([
-      '* LIST (\\NonExistent \\HasChildren \\Subscribed) "/" "a/b"',
+      '* LIST (\\NonExistent \\Noselect \\HasChildren \\Subscribed) "/" "a/b"',
     ])
   })
 

@@ -83,19 +83,6 @@ describe('changes by others', () => {
     other.close()
   })
 
-  test('a mailbox that is deleted is empty for who has it open', async () => {
-    const one = await login('INBOX')
-    await one.ok('CREATE Temp')
-    await one.ok(append('Temp', mail('x')))
-    const other = await login('Temp')
-    await one.ok('DELETE Temp')
-    expect(shown(await other.ok('NOOP'))).toEqual(['* 1 EXPUNGE'])
-    expect(await other.ask('STORE 1 +FLAGS (\\Seen)')).toMatchObject({ status: 'BAD' })
-    expect(await other.ask('UID STORE 1 +FLAGS (\\Seen)')).toMatchObject({ status: 'NO' })
-    one.close()
-    other.close()
-  })
-
   test('mail from elsewhere is seen too', async () => {
     const [one] = await two(0)
     const id = (await service.call('GET', `/users/resolve/${user}`)).body.id
@@ -143,7 +130,9 @@ describe('IDLE', () => {
 
 describe('CONDSTORE and QRESYNC', () => {
   const modseqs = async (client: Client) =>
-    (await client.ok('FETCH 1:* MODSEQ')).map(line => Number(/MODSEQ \((\d+)\)/.exec(line)?.[1]))
+    (await client.ok('FETCH 1:* MODSEQ'))
+      .filter(line => /FETCH/.test(line))
+      .map(line => Number(/MODSEQ \((\d+)\)/.exec(line)?.[1]))
 
   test('change numbers rise, and CHANGEDSINCE gives what is newer', async () => {
     const [one] = await two(3)

@@ -78,21 +78,27 @@ async function receiveAll(
     }
     if (failure !== undefined || head === undefined) {
       if (message.waits) break
-      await discard(session.connection, message.size)
+      await discard(session.connection, message.size, discardMax(session))
     } else {
       const taken = await receive(session, message, head)
       if (taken instanceof Error) failure = taken
       else arrived.push(taken)
     }
-    const text = await nextLine(session.connection)
+    const { text, refused } = await nextLine(session.connection)
+    failure ??= refused
     message = announcedBy(text)
     const tail = message === undefined ? text : text.slice(0, text.lastIndexOf(message.binary ? '~{' : '{'))
     const rest = head?.utf8 === true && tail.startsWith(')') ? tail.slice(1) : tail
-    if (message === undefined && rest !== '') failure ??= malformed('Unexpected text after the message')
+    if (message === undefined && rest.trim() !== '') failure ??= malformed('Unexpected text after the message')
     if (head?.utf8 === true && !tail.startsWith(')')) failure ??= malformed('Expected )')
     parts = [rest]
   }
   return { mailbox, failure }
+}
+
+/** Bytes of a refused message that are read so that its sender hears why; of strangers far less. */
+function discardMax(session: Session): number {
+  return session.loggedIn ? limits.imap.discardMessageBytesMax : limits.imap.discardBytesMax
 }
 
 async function receive(session: Session, message: Announced, head: Head): Promise<Arrived | Error> {

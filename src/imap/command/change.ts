@@ -169,7 +169,9 @@ function parseStore(decoder: Decoder): StoreInput {
     if (decoder.word() !== 'UNCHANGEDSINCE') throw malformed('Unknown modifier of STORE')
     decoder.space()
     unchangedSince = decoder.modseq()
-    decoder.expect(') ')
+    decoder.accept(' ')
+    decoder.expect(')')
+    decoder.space()
   }
   const how = decoder.accept('+') ? 'add' : decoder.accept('-') ? 'remove' : 'set'
   const name = decoder.name()
@@ -182,7 +184,7 @@ function parseStore(decoder: Decoder): StoreInput {
 
 function bareFlags(decoder: Decoder): string[] {
   const flags = [decoder.flag()]
-  while (decoder.accept(' ')) {
+  while (decoder.more()) {
     if (flags.length >= limits.imap.flagsMax) throw malformed('Too many flags')
     flags.push(decoder.flag())
   }

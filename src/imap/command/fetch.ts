@@ -53,7 +53,7 @@ function parseFetch(decoder: Decoder): FetchInput {
   if (items.length === 0) throw malformed('Nothing to fetch')
   let changedSince = 0
   let vanished = false
-  if (decoder.accept(' ')) {
+  if (decoder.more()) {
     decoder.list(() => {
       const modifier = decoder.word()
       if (modifier === 'CHANGEDSINCE') {

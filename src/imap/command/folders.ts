@@ -4,7 +4,7 @@
 // when the change is on disk, never before.
 
 import { wantsEncryption } from '#actors/encryption.ts'
-import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from '#actors/user/mailbox.ts'
+import { createMailbox, deleteMailbox, isDeletable, unsubscribeName, updateMailbox } from '#actors/user/mailbox.ts'
 import { moveMessages, type UidRanges } from '#actors/user/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -42,7 +42,7 @@ const create = command({
     decoder.space()
     const path = decoder.mailbox().replace(/\/$/, '')
     let use: string[] = []
-    if (decoder.accept(' ')) {
+    if (decoder.more()) {
       decoder.expect('(')
       if (decoder.word() !== 'USE') throw malformed('Unknown parameter of CREATE')
       decoder.space()
@@ -74,7 +74,7 @@ const remove = command({
   parse: oneMailbox,
   async run(session, path) {
     const mailbox = await session.mailbox(path)
-    if (session.view?.num === mailbox.num) session.unselect()
+    if (session.view?.num === mailbox.num && isDeletable(mailbox)) session.unselect()
     await session.user.door.run(deleteMailbox, { id: mailbox.id, staysSubscribed: true })
     return undefined
   },

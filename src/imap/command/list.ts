@@ -19,6 +19,8 @@ interface ListInput {
   readonly returns: ReadonlySet<string>
   /** Items of RETURN (STATUS (...)). */
   readonly status: readonly string[]
+  /** XLIST: as LIST, under its own name. */
+  readonly old?: boolean
   /** Old form: one pattern, no options. */
   readonly plain: boolean
 }
@@ -60,6 +62,29 @@ const list = command({
   },
 })
 
+/** What LIST was called in programs from before RFC 6154 that look for special uses; two of them have other names there. */
+const xlist = command({
+  name: 'XLIST',
+  states: loggedIn,
+  capabilities: ['XLIST'],
+  parse(decoder): ListInput {
+    decoder.space()
+    const reference = decoder.reference()
+    decoder.space()
+    const patterns = [decoder.listMailbox()]
+    decoder.end()
+    return { selection: new Set(), reference, patterns, returns: new Set(), status: [], plain: true, old: true }
+  },
+  async run(session, input) {
+    if (input.patterns[0] === '') session.out.line('* XLIST (\\Noselect) "/" ""')
+    else await answerList(session, input)
+    return undefined
+  },
+})
+
+/** Special uses as XLIST names them, beside their names of today. */
+const oldUses: Readonly<Record<string, string>> = { '\\Junk': '\\Spam', '\\All': '\\AllMail', '\\Flagged': '\\Starred' }
+
 const lsub = command({
   name: 'LSUB',
   states: loggedIn,
@@ -80,9 +105,10 @@ const lsub = command({
     for (const path of subscribed) if (await match(path)) names.set(path, left.has(path) ? gone : '')
     // RFC 3501 6.3.9: with `%` a parent of something subscribed shows up as \Noselect.
     if (pattern.includes('%')) {
+      const there = new Set(folders.map(folder => folder.path))
       for (const path of subscribed) {
         for (const parent of parentsOf(path)) {
-          if (!names.has(parent) && (await match(parent))) names.set(parent, '\\Noselect')
+          if (!names.has(parent) && (await match(parent))) names.set(parent, there.has(parent) ? '\\Noselect' : gone)
         }
       }
     }
@@ -113,7 +139,7 @@ const status = command({
   },
 })
 
-export const listCommands = [list, lsub, status]
+export const listCommands = [list, xlist, lsub, status]
 
 function parseList(decoder: Decoder): ListInput {
   decoder.space()
@@ -139,9 +165,10 @@ function parseList(decoder: Decoder): ListInput {
   } else patterns = [decoder.listMailbox()]
   const returns = new Set<string>()
   let items: string[] = []
-  if (decoder.accept(' ')) {
+  if (decoder.more()) {
     plain = false
-    decoder.expect('RETURN ')
+    decoder.expect('RETURN')
+    decoder.space()
     decoder.list(() => {
       const option = decoder.word()
       if (!returnable.has(option)) throw malformed('Unknown return option')
@@ -198,10 +225,11 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
     const below = recursive && tree.chosenBelow.has(path)
     const wanted = asked.length === 0 || below || leftChosen.has(path)
     if (!wanted || !(await match(path))) continue
-    const attributes = [input.plain ? gone : '\\NonExistent']
+    const attributes = [gone]
     if (tree.parents.has(path)) attributes.push('\\HasChildren')
     if (left.has(path)) attributes.push('\\Subscribed')
-    session.out.line(`* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(path)}${below ? info : ''}`)
+    const name = session.mailboxName(path)
+    session.out.line(`* ${input.old ? 'XLIST' : 'LIST'} (${attributes.join(' ')}) "/" ${name}${below ? info : ''}`)
   }
 }
 
@@ -227,13 +255,13 @@ export function noticeLines(
   session: Session,
   folders: readonly Mailbox[],
   changes: readonly { readonly folder: Mailbox; readonly from: string | undefined }[],
-  gone: readonly string[],
+  left: readonly string[],
 ): string[] {
   const tree = new Tree(folders)
   const input = { selection: new Set<string>(), returns: new Set(['SUBSCRIBED']), plain: false }
   const old = (path: string) => ` ("OLDNAME" (${session.mailboxName(path)}))`
   return [
-    ...gone.map(path => `* LIST (\\NonExistent) "/" ${session.mailboxName(path)}`),
+    ...left.map(path => `* LIST (${gone}) "/" ${session.mailboxName(path)}`),
     ...changes.map(({ folder, from }) => {
       return listLine(session, folder, tree, input) + (from === undefined ? '' : old(from))
     }),
@@ -244,14 +272,18 @@ function listLine(
   session: Session,
   folder: Mailbox,
   tree: Tree,
-  input: Pick<ListInput, 'selection' | 'returns' | 'plain'>,
+  input: Pick<ListInput, 'selection' | 'returns' | 'plain' | 'old'>,
 ): string {
   const { selection, returns } = input
   const attributes: string[] = []
   attributes.push(tree.parents.has(folder.path) ? '\\HasChildren' : '\\HasNoChildren')
   if (folder.subscribed && (selection.has('SUBSCRIBED') || returns.has('SUBSCRIBED'))) attributes.push('\\Subscribed')
   if (folder.specialUse !== null) attributes.push(folder.specialUse)
-  return `* LIST (${attributes.join(' ')}) "/" ${session.mailboxName(folder.path)}`
+  if (input.old === true) {
+    const use = folder.path === 'INBOX' ? '\\Inbox' : oldUses[folder.specialUse ?? '']
+    if (use !== undefined) attributes.push(use)
+  }
+  return `* ${input.old ? 'XLIST' : 'LIST'} (${attributes.join(' ')}) "/" ${session.mailboxName(folder.path)}`
 }
 
 /** The STATUS response of a folder. */

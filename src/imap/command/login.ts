@@ -4,7 +4,7 @@
 // is dropped by the connection. Who the account is and whether it may come in is decided by the central authentication.
 
 import { Fault } from '#lib/fault.ts'
-import { beginSasl, type Credentials, mechanisms } from '#net/sasl.ts'
+import { beginClientToken, beginSasl, type Credentials, clientTokenMechanism, mechanisms } from '#net/sasl.ts'
 import { findUser } from '#store/users.ts'
 import { command, type Done } from '../command.ts'
 import type { Session } from '../session.ts'
@@ -45,12 +45,12 @@ const authenticate = command({
   parse(decoder) {
     decoder.space()
     const mechanism = decoder.word()
-    const initial = decoder.accept(' ') ? decoder.rest() : undefined
+    const initial = decoder.more() ? decoder.rest().trimEnd() : undefined
     decoder.end()
     return { mechanism, initial }
   },
   async run(session, { mechanism, initial }) {
-    const exchange = beginSasl(mechanism)
+    const exchange = mechanism === clientTokenMechanism ? beginClientToken() : beginSasl(mechanism)
     if (exchange === undefined) throw new Fault('AuthUnknown', { text: 'Unknown mechanism' })
     requirePrivacy(session)
     let response = initial ?? (await respond(session, exchange.challenge))
@@ -70,7 +70,7 @@ export function loginCapabilities(session: Session): string[] {
   const { tls } = session.services
   const offers = session.connection.secure || tls === undefined ? [] : ['STARTTLS']
   if (!session.services.takesPasswords(session.connection)) return [...offers, 'LOGINDISABLED']
-  return [...offers, ...mechanisms.map(name => `AUTH=${name}`)]
+  return [...offers, ...[...mechanisms, clientTokenMechanism].map(name => `AUTH=${name}`)]
 }
 
 function requirePrivacy(session: Session): void {
@@ -85,8 +85,10 @@ async function respond(session: Session, challenge: string): Promise<string> {
 
 async function enter(session: Session, credentials: Credentials): Promise<Done> {
   const { services } = session
+  const { username, password, clientToken } = credentials
   const { user: id } = await services.authenticate({
-    ...credentials,
+    username,
+    password,
     scope: 'imap',
     protocol: 'IMAP',
     session: session.id,
@@ -96,6 +98,8 @@ async function enter(session: Session, credentials: Credentials): Promise<Done> 
   const user = await findUser(door.read, id)
   if (user === undefined) throw new Fault('AuthFailed')
   services.entered(session, id, user.options.limits?.imapMaxConnections || services.connectionsMax)
+  if (clientToken !== undefined)
+    services.log.info({ session: session.id, user: id, clientToken }, 'a program named its session')
   const { settings } = services
   const own = user.options.limits
   session.login({

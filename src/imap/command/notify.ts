@@ -74,7 +74,7 @@ function parseNotify(decoder: Decoder): NotifyInput {
       const { none, messages, flags, names, subscriptions } = events
       groups.push({ ...filter, none, messages, flags, names, subscriptions })
     }
-  } while (decoder.accept(' '))
+  } while (decoder.more())
   decoder.end()
   return { status, registration: { selected, groups }, unsupported }
 }
@@ -129,7 +129,7 @@ function parseEvents(decoder: Decoder): Events {
 function parseItems(decoder: Decoder): FetchItem[] {
   const items: FetchItem[] = []
   do items.push(...decoder.nested(() => fetchItem(decoder, false)))
-  while (decoder.accept(' ') && items.length < limits.imap.listLengthMax)
+  while (decoder.more() && items.length < limits.imap.listLengthMax)
   decoder.expect(')')
   return items.map(item => ('peek' in item ? { ...item, peek: true } : item))
 }

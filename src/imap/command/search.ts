@@ -34,7 +34,8 @@ const search = command({
     decoder.space()
     const returns = parseReturn(decoder)
     let charset: string | undefined
-    if (decoder.accept('CHARSET ')) {
+    if (decoder.accept('CHARSET')) {
+      decoder.space()
       charset = decoder.astring()
       decoder.space()
     }
@@ -100,7 +101,8 @@ const thread = command({
 export const searchCommands = [search, sort, thread]
 
 function parseReturn(decoder: Decoder): ReadonlySet<string> | undefined {
-  if (!decoder.accept('RETURN ')) return undefined
+  if (!decoder.accept('RETURN')) return undefined
+  decoder.space()
   const options = decoder.list(() => decoder.word(), returnable.size)
   decoder.space()
   for (const option of options) if (!returnable.has(option)) throw malformed('Unknown result option')
@@ -121,7 +123,6 @@ async function look(
   { key, charset, returns }: SearchInput,
   summary: boolean,
 ): Promise<Found[]> {
-  requireNumbers(view, key)
   if (asksModseq(key)) session.enable('CONDSTORE')
   try {
     if (charset !== undefined) requireCharset(charset)
@@ -130,15 +131,6 @@ async function look(
     // RFC 5182 2.1: a search that is answered NO leaves nothing saved; one that makes no sense changes nothing.
     if (returns?.has('SAVE')) view.saved = []
     throw error
-  }
-}
-
-/** A sequence number that does not exist is refused, wherever it stands (RFC 9051 9 seq-number). */
-function requireNumbers(view: View, key: Key): void {
-  for (const one of eachKey(key)) {
-    if (one.op === 'set' && !one.byUid && view.resolve(one.set, false) === undefined) {
-      throw malformed('There is no message with that number')
-    }
   }
 }
 

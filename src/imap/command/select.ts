@@ -91,7 +91,7 @@ function parseSelect(decoder: Decoder): SelectInput {
   const path = decoder.mailbox()
   let condstore = false
   let resync: Resync | undefined
-  if (decoder.accept(' ')) {
+  if (decoder.more()) {
     decoder.list(() => {
       const parameter = decoder.word()
       if (parameter === 'CONDSTORE') condstore = true
@@ -104,16 +104,17 @@ function parseSelect(decoder: Decoder): SelectInput {
 }
 
 function parseResync(decoder: Decoder): Resync {
-  decoder.expect(' (')
+  decoder.space()
+  decoder.expect('(')
   const uidValidity = decoder.number()
   decoder.space()
   const modseq = decoder.modseq()
   let known: NumberSet | undefined
   let match: unknown
-  if (decoder.accept(' ')) {
+  if (decoder.more()) {
     if (decoder.peek() !== '(') {
       known = decoder.numberSet()
-      if (decoder.accept(' ')) match = parseMatch(decoder)
+      if (decoder.more()) match = parseMatch(decoder)
     } else match = parseMatch(decoder)
   }
   decoder.expect(')')

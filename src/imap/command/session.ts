@@ -77,7 +77,7 @@ const enable = command({
   capabilities: ['ENABLE'],
   parse(decoder) {
     const names: string[] = []
-    while (decoder.accept(' ')) names.push(decoder.word())
+    while (decoder.more()) names.push(decoder.word())
     if (names.length === 0) throw malformed('Nothing to enable')
     decoder.end()
     return names

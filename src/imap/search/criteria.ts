@@ -59,7 +59,7 @@ const simple: Readonly<Record<string, Key>> = {
 export function parseKeys(decoder: Decoder, charset: string | undefined): Key {
   const parser = new Parser(decoder, charset)
   const keys = [parser.key()]
-  while (decoder.accept(' ')) keys.push(parser.key())
+  while (decoder.more()) keys.push(parser.key())
   decoder.end()
   return keys.length === 1 ? (keys[0] as Key) : { op: 'and', keys }
 }

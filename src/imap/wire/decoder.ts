@@ -57,6 +57,7 @@ export class Decoder {
 
   /** The command must end here. */
   end(): void {
+    this.accept(' ')
     if (!this.done) throw malformed('Unexpected text after the arguments')
   }
 
@@ -80,8 +81,17 @@ export class Decoder {
     if (!this.accept(text)) throw malformed(text === ' ' ? 'A space is missing' : `Expected ${text}`)
   }
 
+  /** The space between arguments. A second one is forgiven: nothing else could be meant. */
   space(): void {
     this.expect(' ')
+    this.accept(' ')
+  }
+
+  /** Takes the space before another argument, where one follows; a space before the end is forgiven. */
+  more(): boolean {
+    if (!this.accept(' ')) return false
+    this.accept(' ')
+    return !this.done && this.peek() !== ')'
   }
 
   /** An atom as written. */
@@ -181,12 +191,13 @@ export class Decoder {
   /** `(item item)`, possibly empty. */
   list<Item>(item: () => Item, lengthMax: number = limits.imap.listLengthMax): Item[] {
     this.expect('(')
+    this.accept(' ')
     const items: Item[] = []
     if (this.accept(')')) return items
     do {
       if (items.length >= lengthMax) throw malformed('The list is too long')
       items.push(this.nested(item))
-    } while (this.accept(' '))
+    } while (this.more())
     this.expect(')')
     return items
   }

@@ -51,13 +51,14 @@ export class Encoder {
   /** A literal of these bytes (RFC 9051 4.3); `binary` as literal8 (RFC 3516). */
   literal(bytes: Buffer, binary = false): this {
     this.text(`${binary ? '~' : ''}{${bytes.length}}\r\n`)
-    return this.bytes(bytes)
+    return this.bytes(bytes, binary)
   }
 
-  /** Raw bytes, after everything written before. */
-  bytes(bytes: Buffer): this {
+  /** Bytes of a literal, after everything written before; only such of a literal8 (`binary`) may hold NUL. */
+  bytes(raw: Buffer, binary = false): this {
+    const bytes = binary ? raw : withoutNul(raw)
     if (bytes.length < gatherBytes) {
-      this.#parts.push(this.#text, bytes)
+      this.#parts.push(textWithoutNul(this.#text), bytes)
       this.#gathered += this.#text.length + bytes.length
       this.#text = ''
       if (this.#gathered >= chunkLength) this.flush()
@@ -71,7 +72,7 @@ export class Encoder {
   /** Hands what has gathered to the socket, without waiting. */
   flush(): void {
     if (this.#text === '' && this.#parts.length === 0) return
-    const text = this.#text
+    const text = textWithoutNul(this.#text)
     const parts = this.#parts
     this.#text = ''
     this.#parts = []
@@ -108,6 +109,23 @@ export class Encoder {
     this.written += bytes.length
     this.#sink.write(bytes)
   }
+}
+
+/** What stands for a NUL, which no ordinary literal and no text may hold (RFC 9051 9 CHAR8): no octet of ASCII. */
+const nulByte = 0x80
+
+/** The same bytes, or a copy without NUL of the same length. */
+function withoutNul(bytes: Buffer): Buffer {
+  let at = bytes.indexOf(0)
+  if (at < 0) return bytes
+  const copy = Buffer.from(bytes)
+  for (; at >= 0; at = copy.indexOf(0, at + 1)) copy[at] = nulByte
+  return copy
+}
+
+/** Text is UTF-8, and a literal in it keeps its length. */
+function textWithoutNul(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '?') : text
 }
 
 const quotable = /^[\x01-\x09\x0b\x0c\x0e-\x7f]*$/

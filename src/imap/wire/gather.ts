@@ -49,21 +49,24 @@ export const afterLogin: GatherBounds = {
 /** The client sent more than can be thrown away. */
 export class Flooded extends Error {}
 
-const head = /^([^\x00-\x20\x7f-\xff(){%*"\\+]{1,100})(?: (?:(UID) )?([A-Za-z0-9]{1,30})(?=[ ]|$))?/i
+/** A second space is forgiven. */
+const head = /^([^\x00-\x20\x7f-\xff(){%*"\\+]{1,100})(?= |$)(?: {1,2}(?:(UID) {1,2})?([A-Za-z0-9]{1,30})(?=[ ]|$))?/i
 const announcement = /(~?)\{(\d{1,19})(\+?)\}$/
 
 /**
  * The next command.
  *
  * @param invite sends a continuation request
- * @throws Fault LineTooLong, IdleTimeout, Stopping; Disconnected; Flooded
+ * @param refuses why a command cannot be given now: its literals are not invited
+ * @throws Fault IdleTimeout, Stopping; Disconnected; Flooded
  */
 export async function gather(
   connection: Connection,
   bounds: GatherBounds,
   invite: () => void | Promise<void>,
+  refuses: (name: string, byUid: boolean) => Fault | undefined,
 ): Promise<Gathered> {
-  let text = await nextLine(connection)
+  let { text, refused } = await nextLine(connection)
   const match = head.exec(text)
   const tag = match?.[1] ?? ''
   const name = match?.[3]?.toUpperCase() ?? ''
@@ -71,15 +74,15 @@ export async function gather(
   text = text.slice(match?.[0].length ?? 0)
   const parts: (string | Literal)[] = []
   let bytes = text.length
-  let refused: Fault | undefined
   for (;;) {
     const announced = announcedBy(text)
     if (announced === undefined) {
       parts.push(text)
       break
     }
+    refused ??= tag === '' ? undefined : refuses(name, byUid)
     const before = text.slice(0, text.lastIndexOf(announced.binary ? '~{' : '{'))
-    if (name === 'APPEND' && !byUid && (parts.length > 0 || before !== ' ')) {
+    if (name === 'APPEND' && !byUid && (parts.length > 0 || before.trim() !== '')) {
       parts.push(before)
       return { tag, name, byUid, parts, message: announced, refused }
     }
@@ -94,7 +97,9 @@ export async function gather(
       if (announced.waits) await invite()
       parts.push(before, { bytes: await readLiteral(connection, announced.size), binary: announced.binary })
     }
-    text = await nextLine(connection)
+    const next = await nextLine(connection)
+    text = next.text
+    refused ??= next.refused
     bytes += text.length
     if (bytes > bounds.commandBytesMax) refused ??= new Fault('LiteralTooLarge', { text: 'The command is too long' })
   }
@@ -110,14 +115,25 @@ export function announcedBy(text: string): Announced | undefined {
 }
 
 /** Reads bytes that nobody wants. @throws Flooded when they are too many */
-export async function discard(connection: Connection, size: number): Promise<void> {
-  if (size > limits.imap.discardBytesMax) throw new Flooded()
+export async function discard(
+  connection: Connection,
+  size: number,
+  bytesMax: number = limits.imap.discardBytesMax,
+): Promise<void> {
+  if (size > bytesMax) throw new Flooded()
   await take(connection, size, () => undefined)
 }
 
-export async function nextLine(connection: Connection): Promise<string> {
-  const line = connection.takeLine() ?? (await connection.line())
-  return line.toString('latin1')
+/** The next line; of one that is too long the start and the end, where its tag and an announced literal are. */
+export async function nextLine(connection: Connection): Promise<{ text: string; refused: Fault | undefined }> {
+  try {
+    const line = connection.takeLine() ?? (await connection.line())
+    return { text: line.toString('latin1'), refused: undefined }
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
+    const { start, end } = connection.longLine
+    return { text: `${start.toString('latin1')} ${end.toString('latin1')}`, refused: error }
+  }
 }
 
 /** Takes a literal; in the middle of one a client may be silent only for limits.imap.commandMs. */

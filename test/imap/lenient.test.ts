@@ -1,0 +1,273 @@
+// What old, sloppy and simple programs send: superfluous spaces, numbers that are not there, XLIST, PLAIN-CLIENTTOKEN,
+// lines and literals that are too long or come at the wrong time. Each gets its tagged answer.
+
+import { beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { useTeal } from '../running.ts'
+import { append, Client, mail } from './client.ts'
+
+const service = useTeal()
+let number = 0
+let user = ''
+
+beforeEach(async () => {
+  user = `lax${++number}`
+  await service.user(user)
+})
+
+const at = () => service.at('imap')
+const login = (mailbox?: string) => Client.login(at(), user, mailbox)
+const statusOf = async (client: Client, command: string) => (await client.ask(command)).status
+
+describe('numbers that are not there', () => {
+  test('find nothing in SEARCH', async () => {
+    const client = await login('INBOX')
+    expect(await client.ok('SEARCH 1')).toEqual(['* SEARCH'])
+    expect(await client.ok('SEARCH *')).toEqual(['* SEARCH'])
+    for (const name of ['a', 'b']) await client.ok(append('INBOX', mail(name)))
+    expect(await client.ok('SEARCH 7')).toEqual(['* SEARCH'])
+    expect(await client.ok('SEARCH 2:9')).toEqual(['* SEARCH 2'])
+    expect(await client.ok('SEARCH OR 9 1')).toEqual(['* SEARCH 1'])
+    expect(await client.ok('SEARCH NOT 9')).toEqual(['* SEARCH 1 2'])
+    expect(await client.ok('SEARCH 9:*')).toEqual(['* SEARCH 2'])
+    expect(await client.ok('UID SEARCH 1 UID 1:99')).toEqual(['* SEARCH 1'])
+    expect(await client.ok('SORT (ARRIVAL) UTF-8 2:9')).toEqual(['* SORT 2'])
+    expect(await client.ok('THREAD REFERENCES UTF-8 9')).toEqual(['* THREAD'])
+    client.close()
+  })
+
+  test('are BAD in FETCH and STORE; the last message of none is no mistake', async () => {
+    const client = await login('INBOX')
+    for (const set of ['*', '1:*', '*:5']) {
+      expect(await client.ask(`FETCH ${set} FLAGS`), set).toMatchObject({ status: 'OK', lines: [] })
+      expect(await client.ask(`STORE ${set} +FLAGS (\\Seen)`), set).toMatchObject({ status: 'OK', lines: [] })
+      expect(await client.ask(`COPY ${set} Trash`), set).toMatchObject({ status: 'OK', lines: [] })
+    }
+    expect(await statusOf(client, 'FETCH 1 FLAGS')).toBe('BAD')
+    client.close()
+  })
+})
+
+describe('one space too many', () => {
+  test.each([
+    'FETCH 1  FLAGS',
+    'FETCH  1 FLAGS',
+    ' FETCH 1 FLAGS',
+    'FETCH 1 FLAGS ',
+    'FETCH 1 (FLAGS  UID)',
+    'FETCH 1 ( FLAGS UID )',
+    'UID  FETCH 1 FLAGS',
+    'STORE 1  +FLAGS  (\\Seen )',
+    'STORE 1 +FLAGS \\Seen ',
+    'SELECT  INBOX',
+    'SELECT INBOX ',
+    'SELECT INBOX  (CONDSTORE)',
+    'NOOP ',
+    'CAPABILITY ',
+    'LIST  ""  "*" ',
+    'LIST "" "*"  RETURN  (CHILDREN)',
+    'STATUS INBOX  (MESSAGES  UNSEEN )',
+    'SEARCH  ALL',
+    'SEARCH SUBJECT  a ',
+    'SEARCH CHARSET  UTF-8  ALL',
+    'SEARCH RETURN  (COUNT)  ALL',
+    'SORT  (DATE)  UTF-8  ALL',
+    'UID SEARCH UID  1:* ',
+    'ENABLE  CONDSTORE ',
+    'ID  ("name"  "x" )',
+    'COPY 1  Trash ',
+    'APPEND  INBOX  (\\Seen)  {5+}\r\nx: y\n ',
+    'CREATE  folder ',
+    'RENAME  Archive2  other',
+  ])('is forgiven: %s', async command => {
+    const client = await login('INBOX')
+    await client.ok('CREATE Archive2')
+    await client.ok(append('INBOX', mail('a')))
+    const answer = await client.ask(command)
+    expect(`${answer.status} ${answer.text}`).toMatch(/^OK /)
+    client.close()
+  })
+
+  test('but not where something is missing', async () => {
+    const client = await login('INBOX')
+    for (const command of [
+      'SELECT ',
+      'FETCH 1 ',
+      'SEARCH ',
+      'LIST "" ',
+      'STORE 1 FLAGS ',
+      'FETCH 1   FLAGS',
+      'FETCH 1: 2 FLAGS',
+    ]) {
+      expect(await statusOf(client, command), command).toBe('BAD')
+    }
+    client.close()
+  })
+})
+
+test('XLIST is LIST with the names special uses had', async () => {
+  const client = await login()
+  await client.ok('CREATE x/y')
+  expect((await client.ok('CAPABILITY'))[0]).toContain(' XLIST ')
+  const lines = await client.ok('XLIST "" "*"')
+  expect(lines).toContain('* XLIST (\\HasNoChildren \\Inbox) "/" "INBOX"')
+  expect(lines).toContain('* XLIST (\\HasNoChildren \\Junk \\Spam) "/" "Junk"')
+  expect(lines).toContain('* XLIST (\\HasNoChildren \\Trash) "/" "Trash"')
+  expect(lines).toContain('* XLIST (\\NonExistent \\Noselect \\HasChildren) "/" "x"')
+  expect(await client.ok('XLIST "" ""')).toEqual(['* XLIST (\\Noselect) "/" ""'])
+  client.close()
+})
+
+describe('PLAIN-CLIENTTOKEN', () => {
+  const response = (...fields: string[]) => Buffer.from(fields.join('\0')).toString('base64')
+
+  test('is PLAIN with one more field', async () => {
+    const client = await Client.open(at())
+    expect((await client.ok('CAPABILITY'))[0]).toContain(' AUTH=PLAIN-CLIENTTOKEN')
+    const token = response('', user, `secret of ${user}`, 'my webmail 7')
+    const tag = client.command('AUTHENTICATE PLAIN-CLIENTTOKEN')
+    expect(await client.line()).toBe('+ ')
+    client.send(`${token}\r\n`)
+    expect(await client.answer(tag)).toMatchObject({ status: 'OK' })
+    const other = await Client.open(at())
+    expect(await statusOf(other, `AUTHENTICATE PLAIN-CLIENTTOKEN ${token}`)).toBe('OK')
+    for (const one of [client, other]) one.close()
+  })
+
+  test('three fields, five, or a wrong password are refused', async () => {
+    const client = await Client.open(at())
+    const secret = `secret of ${user}`
+    const refused = async (...fields: string[]) =>
+      statusOf(client, `AUTHENTICATE PLAIN-CLIENTTOKEN ${response(...fields)}`)
+    expect(await refused('', user, secret)).toBe('BAD')
+    expect(await refused('', user, secret, 'a', 'b')).toBe('BAD')
+    expect(await refused('', user, secret, 'line\nbreak')).toBe('BAD')
+    expect(await refused('', user, secret, 'x'.repeat(limits.net.clientTokenLengthMax + 1))).toBe('BAD')
+    expect(await refused('', user, 'wrong', 'token')).toBe('NO')
+    expect(await refused('someone', user, secret, 'token')).toBe('NO')
+    expect(await refused('', user, secret, '')).toBe('OK')
+    client.close()
+  })
+})
+
+describe('CONDSTORE', () => {
+  test.each([
+    'FETCH 1 (MODSEQ)',
+    'SEARCH MODSEQ 1',
+    'STATUS INBOX (HIGHESTMODSEQ)',
+    'ENABLE CONDSTORE',
+    'STORE 1 (UNCHANGEDSINCE 1) +FLAGS (\\Seen)',
+  ])('begins with the highest number: %s', async command => {
+    const client = await login('INBOX')
+    await client.ok(append('INBOX', mail('a')))
+    const first = await client.ok(command)
+    expect(first.filter(line => /HIGHESTMODSEQ \d+\]/.test(line))).toHaveLength(1)
+    expect((await client.ok('FETCH 1 (MODSEQ)')).join()).not.toContain('HIGHESTMODSEQ')
+    client.close()
+  })
+})
+
+describe('a selected folder that is deleted', () => {
+  test('elsewhere ends the session', async () => {
+    const [one, other, waiting] = [await login('INBOX'), await login(), await login()]
+    await one.ok('CREATE Temp')
+    for (const client of [other, waiting]) await client.ok('SELECT Temp')
+    waiting.command('IDLE')
+    await waiting.line()
+    await one.ok('DELETE Temp')
+    for (const client of [other, waiting]) {
+      expect(await client.line()).toMatch(/^\* BYE /)
+      await client.closed()
+    }
+    expect(await statusOf(one, 'NOOP')).toBe('OK')
+    one.close()
+  })
+
+  test('by the session itself leaves it without one, and one that stays stays selected', async () => {
+    const client = await login()
+    await client.ok('CREATE Temp')
+    await client.ok('SELECT Temp')
+    await client.ok('DELETE Temp')
+    expect(await statusOf(client, 'FETCH 1:* FLAGS')).toBe('BAD')
+    await client.ok('SELECT INBOX')
+    expect(await statusOf(client, 'DELETE INBOX')).toBe('NO')
+    expect(await statusOf(client, 'FETCH 1:* FLAGS')).toBe('OK')
+    client.close()
+  })
+})
+
+describe('too long, or at the wrong time', () => {
+  test('a line that is too long is answered with its tag', async () => {
+    const client = await Client.open(at())
+    const long = 'x'.repeat(2 * limits.imap.commandBytesBeforeLoginMax)
+    expect(await client.ask(`LOGIN ${user} ${long}`)).toMatchObject({ status: 'BAD', lines: [] })
+    // A literal behind it is not taken for a command.
+    expect(await client.ask(`LOGIN ${long} {9+}\r\nx LOGOUT\n`)).toMatchObject({ status: 'BAD', lines: [] })
+    expect(await client.ask(`LOGIN ${long} {9}`)).toMatchObject({ status: 'BAD', lines: [] })
+    expect(await statusOf(client, 'NOOP')).toBe('OK')
+    client.send(`${long}\r\n`)
+    expect(await client.line()).toMatch(/^\* BAD/)
+    expect(await statusOf(client, `LOGIN ${user} "secret of ${user}"`)).toBe('OK')
+    expect(await client.ask(`SEARCH SUBJECT ${'y'.repeat(limits.imap.commandBytesMax)}`)).toMatchObject({
+      status: 'BAD',
+    })
+    expect(await statusOf(client, 'NOOP')).toBe('OK')
+    client.close()
+  })
+
+  test('a literal is not asked for where the command is out of place', async () => {
+    const client = await Client.open(at())
+    for (const command of ['SELECT {5}', 'APPEND INBOX {5}', 'XYZZY {5}', 'UID FETCH {5}']) {
+      expect(await client.ask(command), command).toMatchObject({ status: 'BAD', lines: [] })
+    }
+    for (const command of [
+      'SELECT {5+}\r\nINBOX',
+      'APPEND INBOX {5+}\r\nx: y\n',
+      `APPEND INBOX {200000+}\r\n${'x'.repeat(200_000)}`,
+    ]) {
+      expect(await client.ask(command)).toMatchObject({ status: 'BAD', lines: [] })
+    }
+    expect(await statusOf(client, 'NOOP')).toBe('OK')
+    // What nobody would read to its end ends the session.
+    client.command('APPEND INBOX {4000000000+}')
+    expect(await client.line()).toMatch(/^\* BYE \[TOOBIG\]/)
+    await client.closed()
+  })
+
+  test('a large message that is refused does not end a session that has logged in', async () => {
+    const client = await login()
+    const large = mail('large', `${'0123456789abcdef\r\n'.repeat(200_000)}`)
+    expect(await client.ask(append('nowhere', large))).toMatchObject({
+      status: 'NO',
+      text: expect.stringMatching(/^\[TRYCREATE\]/),
+    })
+    expect(await statusOf(client, 'NOOP')).toBe('OK')
+    client.close()
+  })
+})
+
+test('NUL goes out in literals of BINARY alone, and sizes hold', async () => {
+  const client = await login('INBOX')
+  const text = Buffer.from('Subject: a\0b\r\nFrom: "a\0b" <x@y>\r\nMIME-Version: 1.0\r\n\r\none\0two\r\n')
+  await client.ok(Buffer.concat([Buffer.from(`APPEND INBOX ~{${text.length}+}\r\n`), text]))
+  const size = /RFC822.SIZE (\d+)/.exec((await client.ok('FETCH 1 RFC822.SIZE'))[0] ?? '')?.[1]
+  for (const item of [
+    'BODY.PEEK[]',
+    'RFC822',
+    'BODY.PEEK[TEXT]',
+    'BODY.PEEK[1]',
+    'BODY.PEEK[HEADER.FIELDS (SUBJECT)]',
+    'ENVELOPE',
+    'BODYSTRUCTURE',
+    'PREVIEW',
+  ]) {
+    const tag = client.command(`FETCH 1 ${item}`)
+    expect(await client.line(), item).not.toContain('\0')
+    expect(await client.answer(tag), item).toMatchObject({ status: 'OK' })
+  }
+  const whole = (await client.ok('FETCH 1 BODY.PEEK[]'))[0] ?? ''
+  expect(whole).toMatch(new RegExp(`BODY\\[\\] \\{${size}\\}\r\n`))
+  expect((await client.ok('FETCH 1 BINARY.PEEK[1]'))[0]).toContain('~{9}\r\none\0two')
+  expect((await client.ok('FETCH 1 BINARY.PEEK[]'))[0]).toContain('one\0two')
+  client.close()
+})
