@@ -14,11 +14,11 @@ import { limits } from '#lib/limits.ts'
 import { plainAddress } from './address.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
-import { Endless, Input } from './input.ts'
+import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
 import { type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
 
-export { Disconnected }
+export { Disconnected, LongLine }
 
 type Phase = 'open' | 'ending' | 'closed'
 
@@ -74,11 +74,6 @@ export class Connection {
   /** Whether the last line ended in LF without CR. */
   get bareLine(): boolean {
     return this.#input.bareLine
-  }
-
-  /** A few bytes of the last line that was too long. */
-  get longLine(): { readonly start: Buffer; readonly end: Buffer } {
-    return this.#input.longLine
   }
 
   get secure(): boolean {

@@ -24,7 +24,7 @@ export class Input {
   #behindSearched = 0
   /** Bytes of a line that is too long, thrown away so far; -1 while none is. */
   #skippedBytes = -1
-  /** How the last line that was too long began and ended. */
+  /** How that line began, and how it ends so far. */
   #longStart: Buffer = nothing
   #longEnd: Buffer = nothing
 
@@ -71,7 +71,7 @@ export class Input {
    * The next line without its end, or undefined while its end has not come.
    *
    * @param bytesMax with the end
-   * @throws Fault LineTooLong, once for each such line, which is then gone; Endless
+   * @throws Fault LineTooLong (LongLine), once for each such line, which is then gone; Endless
    */
   takeLine(bytesMax: number): Buffer | undefined {
     const end = this.#findLineEnd()
@@ -84,15 +84,10 @@ export class Input {
     if (this.#skippedBytes >= 0 || line.length + 1 > bytesMax) {
       this.#noteLong(line)
       this.#skippedBytes = -1
-      throw new Fault('LineTooLong')
+      throw new LongLine(this.#longStart, this.#longEnd)
     }
     this.bareLine = line[line.length - 1] !== carriageReturn
     return this.bareLine ? line : line.subarray(0, line.length - 1)
-  }
-
-  /** A few bytes of the last line that was too long: its start, and its end without the line end. */
-  get longLine(): { readonly start: Buffer; readonly end: Buffer } {
-    return { start: this.#longStart, end: this.#longEnd }
   }
 
   /** Throws everything away. */
@@ -158,6 +153,18 @@ export class Input {
     const searched = this.#behindSearched === this.#behind.length
     this.#behind = [Buffer.concat(this.#behind), last]
     this.#behindSearched = searched ? 1 : 0
+  }
+}
+
+/** A line is too long; a few bytes of it are left, as latin1: its start, and its end without the line end. */
+export class LongLine extends Fault {
+  readonly start: string
+  readonly end: string
+
+  constructor(start: Buffer, end: Buffer) {
+    super('LineTooLong')
+    this.start = start.toString('latin1')
+    this.end = end.toString('latin1')
   }
 }
 

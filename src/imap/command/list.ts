@@ -1,6 +1,5 @@
 // LIST with its extensions, LSUB and STATUS (RFC 9051 6.3.9 to 6.3.11, RFC 5258, 5819, 6154, 8438, 8474).
 //
-// Matching a pattern takes time in proportion to the length of pattern and name, whatever wildcards a stranger sends.
 // A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
 
 import { limits } from '#lib/limits.ts'
@@ -8,8 +7,8 @@ import { countBetween, deletedIn } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import { findUser } from '#store/users.ts'
 import { command, loggedIn } from '../command.ts'
+import { matcher } from '../pattern.ts'
 import type { Session } from '../session.ts'
-import { breathe } from '../slice.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 
 interface ListInput {
@@ -362,53 +361,4 @@ class Tree {
 
 function* parentsOf(path: string): Generator<string> {
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) yield path.slice(0, at)
-}
-
-/** Steps of matching after which the loop is let go. */
-const stepsMax = 200_000
-
-/** A test whether a name matches one of the patterns after `reference`. */
-function matcher(reference: string, patterns: readonly string[]): (path: string) => Promise<boolean> {
-  const compiled = patterns.map(pattern => compile(reference + pattern))
-  let steps = 0
-  return async path => {
-    steps += compiled.reduce((sum, tokens) => sum + tokens.length * path.length, 0)
-    if (steps > stepsMax) {
-      steps = 0
-      await breathe()
-    }
-    return compiled.some(tokens => matches(tokens, path))
-  }
-}
-
-function compile(pattern: string): string[] {
-  if (pattern.length > limits.imap.patternLengthMax) throw malformed('The pattern is too long')
-  const canonical = pattern.replace(/[*%]{2,}/g, run => (run.includes('*') ? '*' : '%'))
-  const tokens = canonical.split(/([*%])/).filter(token => token !== '')
-  if (tokens.length > 2 * limits.imap.wildcardsMax + 1) throw malformed('The pattern has too many wildcards')
-  const first = tokens[0]
-  if (first !== undefined && /^inbox(\/|$)/i.test(first)) tokens[0] = `INBOX${first.slice(5)}`
-  return tokens
-}
-
-/** Follows all possible places at once: linear in tokens times length, no going back. */
-function matches(tokens: readonly string[], path: string): boolean {
-  let places = new Set([0])
-  for (const token of tokens) {
-    const next = new Set<number>()
-    if (token === '*') {
-      const first = Math.min(...places)
-      for (let at = first; at <= path.length; at++) next.add(at)
-    } else if (token === '%') {
-      for (const place of places) {
-        for (let at = place; at <= path.length && !next.has(at); at++) {
-          next.add(at)
-          if (path[at] === '/') break
-        }
-      }
-    } else for (const place of places) if (path.startsWith(token, place)) next.add(place + token.length)
-    if (next.size === 0) return false
-    places = next
-  }
-  return places.has(path.length)
 }

@@ -6,7 +6,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { Connection } from '#net/connection.ts'
+import { type Connection, LongLine } from '#net/connection.ts'
 import type { Literal } from './decoder.ts'
 
 /** A literal that is announced and not read. */
@@ -130,9 +130,8 @@ export async function nextLine(connection: Connection): Promise<{ text: string; 
     const line = connection.takeLine() ?? (await connection.line())
     return { text: line.toString('latin1'), refused: undefined }
   } catch (error) {
-    if (!(error instanceof Fault && error.code === 'LineTooLong')) throw error
-    const { start, end } = connection.longLine
-    return { text: `${start.toString('latin1')} ${end.toString('latin1')}`, refused: error }
+    if (!(error instanceof LongLine)) throw error
+    return { text: `${error.start} ${error.end}`, refused: error }
   }
 }
 
