@@ -24,7 +24,7 @@ import { topOf, withoutClassification } from './classification.ts'
 import { carryOut, forwarding } from './decision.ts'
 import type { DirectoryCommand } from './directory.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
-import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
+import { type ForwardKeys, planForward, type Throttle, type Trust } from './forward.ts'
 import { type Outgoing, type Queued, queue } from './outgoing.ts'
 import { prepare } from './prepare.ts'
 import { learned, type Register } from './register.ts'
@@ -58,6 +58,8 @@ export interface DropEnvelope {
   readonly score?: number
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults
+  /** What is known of From; worked out where absent. */
+  readonly trust?: Trust
 }
 
 /** `stored` is null where rules or a forwarding address took the message without storing it. */
@@ -160,7 +162,7 @@ export class Drop {
   async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
     const { from, score = 0, verification } = envelope
-    const message = { ...arriveReceived(prepared, received, { from, score }), verification }
+    const message = { ...arriveReceived(prepared, received, { from, score }), verification, trust: trustOf(envelope) }
     return this.#toAll(message, envelope, () => received.stream())
   }
 
@@ -168,8 +170,9 @@ export class Drop {
   async deliverStored(stored: StoredMessage, envelope: DropEnvelope): Promise<DropResult[]> {
     const { system, bodies } = this.#options
     const { from, score = 0 } = envelope
+    const trust = trustOf(envelope)
     const body = bodies.open(stored.body)
-    const message = await arriveStored(system.read, bodies, { ...stored, from, score })
+    const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust }
     const { length: prefix } = Buffer.from(stored.prefix)
     const stream = (start: number, end?: number) => body.stream(start, end)
     const clean = await this.#withoutVerdicts(message.header.block.length - prefix, body.size, stream)
@@ -177,7 +180,8 @@ export class Drop {
     try {
       const prepared = await prepare(clean, this.#options.sequence)
       const header = new Header(Buffer.concat([Buffer.from(stored.prefix), clean.root.header.block]))
-      const cleaned = { ...arriveReceived(prepared, clean, { from, score }), header, prefix: stored.prefix }
+      const arrived = arriveReceived(prepared, clean, { from, score })
+      const cleaned = { ...arrived, header, prefix: stored.prefix, trust }
       return await this.#toAll(cleaned, envelope, () => clean.stream())
     } finally {
       await clean.discard()
@@ -280,11 +284,23 @@ export class Drop {
   /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
   async #forward(message: Arriving, { address }: DropRecipient, found: Address): Promise<null> {
     const { keys, throttle, settings, system } = this.#options
-    const { header, prepared, prefix, from } = message
+    const { header, prepared, prefix, from, trust = 'theirs' } = message
     const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
     const allowed = forwards || settings.get('const:max:forwards')
     const own = new Set([found.key, normalizeAddress(address).key])
-    const request = { owner: found.id, user: null, address, from, header, prepared, prefix, targets, allowed, own }
+    const request = {
+      owner: found.id,
+      user: null,
+      address,
+      from,
+      header,
+      prepared,
+      prefix,
+      targets,
+      allowed,
+      own,
+      trust,
+    }
     const plan = planForward(request, keys, throttle)
     // Nothing is kept of it, so what cannot go on must not be taken.
     if (plan.reason === 'daily-limit')
@@ -327,8 +343,14 @@ export class Drop {
   }
 }
 
+/** What is known of From: where nobody has said, a stranger who proves nothing brought it, or somebody in front of us. */
+function trustOf({ trust, source, verification }: DropEnvelope): Trust {
+  if (trust !== undefined) return trust
+  return source !== 'smtp' || typeof verification?.dmarc?.domain === 'string' ? 'theirs' : 'nobody'
+}
+
 function plainAppend(
-  { prepared, prefix, from, verification }: Arriving,
+  { prepared, prefix, from, verification, trust }: Arriving,
   { address }: DropRecipient,
   source: string,
 ): Append {
@@ -338,7 +360,11 @@ function plainAppend(
     prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${prefix}`,
     flags: 0,
     keywords: [],
-    meta: { from, rcpt: address, source, ...(verification && { verificationResults: { ...verification } }) },
+    meta: {
+      ...{ from, rcpt: address, source },
+      ...(verification && { verificationResults: { ...verification } }),
+      ...(trust !== undefined && trust !== 'theirs' && { trust }),
+    },
     once: true,
     limited: true,
   }

@@ -1,17 +1,21 @@
 // Forwarding: what of a message goes on to whom, and under which sender (api-semantics 8).
 //
-// The sender of what goes to addresses is rewritten (SRS), so that the next host believes it and a bounce finds back. A
-// message that went round before, or has been through too many hosts, is not forwarded; it is stored all the same. The
+// The sender of what goes to addresses is rewritten (SRS), so that the next host believes it and a bounce finds back. What we
+// do not know to be its author's is not signed as his; and where our own sender would prove it (SPF of the same
+// organization, RFC 9989 4.4), it goes on as of who forwards it, as lists do. A message that went round before, or has been through too many hosts, is not forwarded; it is stored all the same. The
 // daily limit is kept to the message: of too many targets the first that fit are served.
 
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { normalizeAddress } from '#mail/address.ts'
+import { mailboxes, normalizeAddress, splitAddress } from '#mail/address.ts'
+import { parseAddresses } from '#mail/address-list.ts'
+import { namesAuthorsClearly } from '#mail/authored.ts'
 import { mailDate } from '#mail/dsn.ts'
 import type { Header } from '#mail/header.ts'
 import { isLooping, loopHeader } from '#mail/loop.ts'
 import { madeMessageId } from '#mail/message-id.ts'
 import { rewriteSender, type SrsKey } from '#mail/srs.ts'
+import { isAligned } from '#mail/verification.ts'
 import type { OutboundOptions } from '#store/outbound.ts'
 import type { Outgoing, OutgoingTarget } from './outgoing.ts'
 import { readTarget } from './outgoing.ts'
@@ -52,7 +56,18 @@ export interface ForwardRequest {
   readonly own: ReadonlySet<string>
   /** Relay of the account, which takes mail under any sender. */
   readonly relay?: string | undefined
+  readonly trust: Trust
+  /** It goes out as of who forwards it, whoever stands in From. */
+  readonly asOwn?: boolean
+  /** The sender is who forwards it, and his domain sends from here. */
+  readonly ownSender?: boolean
 }
+
+/**
+ * What is known of From. `ours`: its author sent it from here (sent-form.ts). `theirs`: somebody vouches for it who is asked
+ * elsewhere, by a signature or as the server in front of this one. `nobody`: a stranger says so.
+ */
+export type Trust = 'ours' | 'theirs' | 'nobody'
 
 export interface ForwardPlan {
   readonly outgoing: readonly Outgoing[]
@@ -72,7 +87,8 @@ export function planForward(request: ForwardRequest, keys: ForwardKeys, throttle
   const taken = targets.slice(0, left)
   if (taken.length === 0) return { outgoing: [], targets: [], reason: 'daily-limit' }
   throttle.count('forwards', owner, limits.time.day, taken.length)
-  const rewritten = request.relay === undefined && from !== '' ? rewriteSender(from, keys.srs, now()) : from
+  const foreign = request.relay === undefined && from !== '' && request.ownSender !== true
+  const rewritten = foreign ? rewriteSender(from, keys.srs, now()) : from
   const mail = taken.filter(({ kind }) => kind === 'mail')
   const other = taken.filter(({ kind }) => kind !== 'mail')
   const outgoing = [
@@ -93,11 +109,14 @@ function known(text: string): OutgoingTarget[] {
 
 function outgoingOf(request: ForwardRequest, keys: ForwardKeys, from: string, targets: OutgoingTarget[]): Outgoing {
   const { header, user, owner, address, prepared, relay } = request
+  const own = targets.some(({ kind }) => kind === 'mail') && goesAsOwn(request, keys)
   const options: OutboundOptions = {
     forwardedFor: address,
     messageId: prepared.messageId,
     ...(from !== request.from && { originalSender: request.from }),
     ...(relay !== undefined && { relay }),
+    trust: request.trust,
+    ...(own && { author: { name: `${authorOf(header)} via ${address}`, address } }),
   }
   const added = [
     loopHeader(keys.loopSecret, owner),
@@ -107,6 +126,23 @@ function outgoingOf(request: ForwardRequest, keys: ForwardKeys, from: string, ta
     ...(from === request.from ? [] : [`X-Original-Sender: ${printable(request.from)}\r\n`]),
   ]
   return { user, from, targets, prepared, prefix: added.join('') + request.prefix, origin: 'forward', options }
+}
+
+/** Whether another host would take it for its author's because it came from us. */
+function goesAsOwn({ header, trust, relay, asOwn }: ForwardRequest, { srs }: ForwardKeys): boolean {
+  if (asOwn === true) return true
+  if (trust !== 'nobody' || relay !== undefined) return false
+  if (!namesAuthorsClearly(header)) return true
+  const authors = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
+  const domains = new Set(authors.map(({ address }) => splitAddress(address).domain).filter(domain => domain !== ''))
+  return [...domains].slice(0, limits.compose.authorsMax).some(domain => isAligned(domain, srs.domain))
+}
+
+/** Who wrote it, as people know him. */
+function authorOf(header: Header): string {
+  const [author] = mailboxes(parseAddresses(header.raw('from') ?? ''))
+  const name = author?.name ?? ''
+  return name === '' || name.includes('@') ? splitAddress(author?.address ?? '').local || 'Somebody' : name
 }
 
 function printable(address: string): string {

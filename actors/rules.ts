@@ -31,7 +31,7 @@ import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import type { User } from '#store/users.ts'
 import { classification } from './classification.ts'
-import { type ForwardKeys, type ForwardPlan, planForward, type Throttle } from './forward.ts'
+import { type ForwardKeys, type ForwardPlan, planForward, type Throttle, type Trust } from './forward.ts'
 import type { Outgoing } from './outgoing.ts'
 import { PatternRunner } from './patterns.ts'
 import { planReply, type Reply, unanswered } from './reply.ts'
@@ -66,6 +66,8 @@ export interface Arriving {
   readonly score: number
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults | undefined
+  /** What is known of From. */
+  readonly trust?: Trust | undefined
   /** Its plain text; read once, when somebody asks. */
   text(): Promise<string>
   /** What filters see, shared by all recipients. */
@@ -266,7 +268,7 @@ export class Rules {
   #forward(
     user: User,
     address: string,
-    { header, prepared, prefix, from }: Arriving,
+    { header, prepared, prefix, from, trust = 'theirs' }: Arriving,
     action: FilterAction,
     own: ReadonlySet<string>,
   ): ForwardPlan | undefined {
@@ -276,7 +278,19 @@ export class Rules {
     if (targets.length === 0) return undefined
     const allowed = user.options.limits?.forwards || settings.get('const:max:forwards')
     const { mtaRelay: relay } = user.options
-    const request = { owner: user.id, user: user.id, address, from, header, prepared, prefix, allowed, own, relay }
+    const request = {
+      owner: user.id,
+      user: user.id,
+      address,
+      from,
+      header,
+      prepared,
+      prefix,
+      allowed,
+      own,
+      relay,
+      trust,
+    }
     return planForward({ ...request, targets: [...new Set(targets)] }, keys, throttle)
   }
 

@@ -14,6 +14,8 @@ import type { User } from '#store/users.ts'
 
 /** Whether `address` may stand in From and in the envelope of what this account sends. */
 export async function maySendAs(read: Reader, user: User, address: string): Promise<boolean> {
+  // A label that decodes into another address is shown as that by some.
+  if (address.includes('=?')) return false
   const { address: shown, key } = normalizeAddress(address)
   const patterns = user.options.fromWhitelist ?? []
   if (patterns.some(pattern => matches(shown.toLowerCase(), pattern) || matches(key, pattern))) return true

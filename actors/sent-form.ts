@@ -1,13 +1,20 @@
 // The form in which a message leaves its account: under an address that the account may use, and without Bcc.
 //
-// What is sent over HTTP and over SMTP comes through here alike. A foreign From is replaced by the account's own address, a
-// foreign Sender is left out (wire-details 7); nobody is refused for it. Nothing else of a message changes, and one that
-// needs no change is left as it is. Must not be asked about what is only stored: a draft keeps what its owner wrote.
+// What is sent over HTTP and over SMTP comes through here alike. A From that is not exactly one list of mailboxes, each the
+// account's, is replaced by the account's own address; a foreign Sender is left out, and the whole of a foreign Resent block
+// (wire-details 7); nobody is refused for that. A header that others may read otherwise than we do is (mail/authored.ts).
+// Date and Message-ID are added where they lack (RFC 6409 8). Nothing else of a message changes, and one that needs no change
+// is left as it is. Must not be asked about what is only stored: a draft keeps what its owner wrote.
 
-import { mailboxes } from '#mail/address.ts'
+import { now } from '#lib/clock.ts'
+import { newUuid } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { domainToAscii, mailboxes, splitAddress } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
+import { checkHeaderSize, plainHeader, strictMailboxes } from '#mail/authored.ts'
+import { mailDate } from '#mail/dsn.ts'
 import { Header } from '#mail/header.ts'
-import { cutFields, fromField, rewriteHeader } from '#mail/rewrite.ts'
+import { fromField, rewriteHeader } from '#mail/rewrite.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { Reader } from '#store/reader.ts'
 import type { User } from '#store/users.ts'
@@ -15,12 +22,21 @@ import { maySendAs, senderFor } from './sender.ts'
 
 /** A message as its owner wrote it. */
 export interface Written {
-  /** Its header block, the empty line included. */
-  readonly block: Buffer
-  /** Bytes of all of it. */
+  /** Bytes of its header block, the empty line included, and of all of it. */
+  readonly headerSize: number
   readonly size: number
-  /** What comes behind the block. */
-  rest(): AsyncIterable<Buffer>
+  read(start: number, end: number): Buffer | Promise<Buffer>
+  stream(start: number): AsyncIterable<Buffer>
+}
+
+/** A message that was just received. */
+export function writtenIn(received: Received): Written {
+  return {
+    headerSize: received.root.headerEnd,
+    size: received.size,
+    read: (start, end) => received.read(start, end),
+    stream: start => received.stream(start),
+  }
 }
 
 export interface SentForm {
@@ -30,28 +46,37 @@ export interface SentForm {
   readonly received: Received | null
 }
 
-const hidden = ['bcc', 'resent-bcc']
+/** What nobody else is to see, and what only those may say who receive a message (RFC 5321 4.4, RFC 8601 5). */
+const dropped = ['bcc', 'resent-bcc', 'return-path', 'authentication-results']
 
-/** Works out the form, and makes it where it is another one. @throws Fault StorageUnavailable */
+/** Works out the form, and makes it where it is another one. @throws Fault MessageMalformed, StorageUnavailable */
 export async function sentForm(
   { read, bodies, hostname }: { readonly read: Reader; readonly bodies: Bodies; readonly hostname: string },
   user: User,
-  { block, size, rest }: Written,
+  { headerSize, size, read: bytes, stream }: Written,
 ): Promise<SentForm> {
-  const header = new Header(block)
-  const addresses = (key: string) => mailboxes(parseAddresses(header.rawAll(key).join(', ')))
-  const given = addresses('from')
-  const single = header.fields.filter(({ key }) => key === 'from').length === 1
-  const honest = single && given.length > 0 && (await all(read, user, given))
-  const from = await senderFor(read, user, given[0], hostname)
-  const drop = new Set(hidden.filter(key => header.has(key)))
-  if (header.has('sender') && !(honest && (await all(read, user, addresses('sender'))))) drop.add('sender')
-  if (honest && drop.size === 0) return { from, received: null }
-  const top = honest ? cutFields(block, drop) : rewriteHeader(block, drop, new Map([['from', fromField(from)]]))
+  checkHeaderSize(headerSize)
+  const block = await bytes(0, headerSize)
+  const plain = plainHeader(block)
+  const header = new Header(plain)
+  const honest = await isHonest(read, user, header)
+  const [given] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
+  const named = given?.name.includes('@') === true ? { ...given, name: '' } : given
+  const from = await senderFor(read, user, honest ? given : named, hostname)
+  const drop = await foreign(read, user, header, honest)
+  const replace = new Map<string, string>()
+  if (!honest) replace.set('from', fromField(from))
+  if (!header.has('date')) replace.set('date', `Date: ${mailDate(now())}`)
+  if (!header.has('message-id')) {
+    const domain = domainToAscii(splitAddress(from.address).domain) || hostname
+    replace.set('message-id', `Message-ID: <${newUuid()}@${domain}>`)
+  }
+  if (plain === block && drop.size === 0 && replace.size === 0) return { from, received: null }
+  const top = rewriteHeader(plain, drop, replace)
   const intake = bodies.intake(size + top.length)
   try {
     await intake.write(top)
-    for await (const chunk of rest()) await intake.write(chunk)
+    for await (const chunk of stream(headerSize)) await intake.write(chunk)
     return { from, received: await intake.finish() }
   } catch (error) {
     await intake.abort()
@@ -59,7 +84,26 @@ export async function sentForm(
   }
 }
 
-async function all(read: Reader, user: User, people: readonly { readonly address: string }[]): Promise<boolean> {
-  for (const { address } of people) if (!(await maySendAs(read, user, address))) return false
+/** Whether the header names who wrote the message in a way that cannot be misread, and the account may be all of these. */
+export async function isHonest(read: Reader, user: User, header: Header): Promise<boolean> {
+  return isOwn(read, user, header.rawAll('from'))
+}
+
+/** Keys of the fields that must not go out with it. */
+async function foreign(read: Reader, user: User, header: Header, honest: boolean): Promise<Set<string>> {
+  const drop = new Set(dropped.filter(key => header.has(key)))
+  if (header.has('sender') && !(honest && (await isOwn(read, user, header.rawAll('sender'), 1)))) drop.add('sender')
+  for (const key of ['resent-from', 'resent-sender']) {
+    if (!header.has(key) || (await isOwn(read, user, header.rawAll(key)))) continue
+    for (const field of header.fields) if (field.key.startsWith('resent-')) drop.add(field.key)
+  }
+  return drop
+}
+
+/** Whether there is one such field, and it is a list of the account's addresses. */
+async function isOwn(read: Reader, user: User, values: readonly string[], most: number = limits.compose.authorsMax) {
+  const addresses = values.length === 1 ? strictMailboxes(values[0] ?? '') : undefined
+  if (addresses === undefined || addresses.length > most) return false
+  for (const address of addresses) if (!(await maySendAs(read, user, address))) return false
   return true
 }

@@ -23,7 +23,7 @@ import type { Drop, DropRecipient, DropResult } from './drop.ts'
 import { mailTargets, queueMessage } from './outgoing.ts'
 import { prepare } from './prepare.ts'
 import { senderFor } from './sender.ts'
-import { sentForm } from './sent-form.ts'
+import { sentForm, writtenIn } from './sent-form.ts'
 import type { ActorSystem } from './system.ts'
 import { appendMessage } from './user/append.ts'
 
@@ -92,9 +92,7 @@ export class Submission {
     const { cache, system, hostname, bodies } = this.#options
     const { read } = system
     const user = await this.#live(envelope.user)
-    const block = received.read(0, received.root.headerEnd)
-    const rest = () => received.stream(received.root.headerEnd)
-    const form = await sentForm({ read, bodies, hostname }, user, { block, size: received.size, rest })
+    const form = await sentForm({ read, bodies, hostname }, user, writtenIn(received))
     try {
       const max = this.#recipientsMax(user)
       const spent = cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
@@ -119,7 +117,9 @@ export class Submission {
     const local = recipients.flatMap(direct)
     const { drop } = this.#options
     const here =
-      local.length === 0 ? [] : await drop.deliver(received, { from, recipients: local, source: 'submission' })
+      local.length === 0
+        ? []
+        : await drop.deliver(received, { from, recipients: local, source: 'submission', trust: 'ours' })
     const others = recipients.filter(one => direct(one).length === 0)
     const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)
     let at = 0

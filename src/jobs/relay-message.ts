@@ -1,22 +1,27 @@
 // The bytes of a queued message as they leave: a trace line, the signature of its domain, the lines on top, the body.
 //
-// A small message is put together in memory, a large one is streamed. A forwarded message loses its Bcc field, which its
-// sender did not want to be seen. The signature is the domain's of From, or of ours where we are the sender.
+// A small message is put together in memory, a large one is streamed; line ends are final before anything is signed. A
+// forwarded message loses its Bcc field, which its sender did not want to be seen. The signature is the domain's of From,
+// where From is known to be true: of what is written here, and of a forward of that.
 
 import { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
 import { mailboxes, splitAddress } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
+import { writtenAnew } from '#mail/authored.ts'
 import { type SigningKey, signatures } from '#mail/dkim.ts'
 import { mailDate } from '#mail/dsn.ts'
 import { Header } from '#mail/header.ts'
-import { cutFields } from '#mail/rewrite.ts'
+import { cutFields, fromField, mailboxField, rewriteHeader } from '#mail/rewrite.ts'
+import { wireHeader, wireLines } from '#mail/wire-form.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { type Outbound, queueId } from '#store/outbound.ts'
 import { readDetail, type StoredDetail } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
 
-const hidden = new Set(['bcc', 'resent-bcc'])
+const hidden = new Set(['bcc', 'resent-bcc', 'return-path'])
+/** Who else speaks for a message whose author is another one. */
+const speakers = ['sender', 'resent-from', 'resent-sender']
 
 export type FindSigningKey = (domain: string) => Promise<SigningKey | undefined>
 
@@ -46,37 +51,74 @@ export async function openOutgoing(
   const opened = bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
-  const block = await opened.read(0, headerSize)
-  const kept = message.origin === 'forward' ? cutFields(block, hidden) : block
-  const top = Buffer.concat([Buffer.from(message.prefix), kept])
+  const top = headerOf(message, await opened.read(0, headerSize))
   const header = new Header(top)
-  const rest = () => opened.stream(headerSize)
-  const unsigned = top.length + opened.size - headerSize
-  const whole = async function* (first: Buffer) {
-    yield first
-    yield* rest()
+  const whole = () => wireLines(joined(top, opened.stream(headerSize)))
+  let unsigned = 0
+  const counted = async function* () {
+    for await (const piece of whole()) {
+      unsigned += piece.length
+      yield piece
+    }
   }
   const domain = signingDomain(message, header)
   const key = domain === '' ? undefined : await how.findKey(domain)
-  const signature = key === undefined ? '' : await signatures(whole(top), [key])
-  const trace = traceLine(message, how.hostname, how.now)
-  const first = Buffer.concat([Buffer.from(signature === '' ? trace : trace + signature), top])
-  const size = unsigned + first.length - top.length
-  const inMemory = size <= limits.body.wholeBytesMax ? Buffer.concat([first, await opened.read(headerSize)]) : null
+  const small = opened.size + top.length <= limits.body.wholeBytesMax
+  const inMemory = small ? await collected(counted()) : null
+  const signature = key === undefined ? '' : await signatures(inMemory ?? counted(), [key])
+  // The size is said before the message, so it is read once more where nobody signed it.
+  if (!small && key === undefined) for await (const _ of counted());
+  const trace = Buffer.from(traceLine(message, how.hostname, how.now) + signature)
+  const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
+  const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
   return {
-    size,
+    size: trace.length + unsigned,
     header,
-    bytes: () => inMemory ?? Readable.from(whole(first), { objectMode: false }),
-    stream: () => whole(first),
-    start: async length => {
-      if (inMemory !== null) return inMemory.subarray(0, length)
-      return Buffer.concat([first, await opened.read(headerSize, headerSize + length)]).subarray(0, length)
-    },
+    bytes: () => complete ?? Readable.from(stream(), { objectMode: false }),
+    stream,
+    start: length => firstBytes(stream(), length),
   }
 }
 
+/** The header as it leaves, with the lines on top: of a forward without Bcc, and under another author where it must be. */
+function headerOf({ origin, prefix, options: { author } }: Outbound, block: Buffer): Buffer {
+  const wire = Buffer.concat([Buffer.from(prefix), wireHeader(block)])
+  if (origin !== 'forward') return wire
+  if (author === undefined) return cutFields(wire, hidden)
+  const anew = writtenAnew(wire)
+  const header = new Header(anew)
+  const replace = new Map([['from', fromField(author)]])
+  const [answers] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
+  if (!header.has('reply-to') && answers !== undefined) replace.set('reply-to', mailboxField('Reply-To', answers))
+  return rewriteHeader(anew, new Set([...hidden, ...speakers]), replace)
+}
+
+async function* joined(first: Buffer, rest: AsyncIterable<Buffer> | Buffer[] = []): AsyncGenerator<Buffer> {
+  yield first
+  yield* rest
+}
+
+async function collected(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}
+
+async function firstBytes(pieces: AsyncIterable<Buffer>, length: number): Promise<Buffer> {
+  const all: Buffer[] = []
+  let left = length
+  for await (const piece of pieces) {
+    all.push(piece.subarray(0, left))
+    left -= piece.length
+    if (left <= 0) break
+  }
+  return Buffer.concat(all)
+}
+
 function signingDomain(message: Outbound, header: Header): string {
-  if (message.origin === 'forward') return splitAddress(message.sender).domain
-  const [from] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
-  return splitAddress(from?.address ?? message.sender).domain
+  const { trust, author } = message.options
+  if (message.origin === 'forward' && trust !== 'ours' && author === undefined) return ''
+  const values = header.rawAll('from')
+  const [from] = mailboxes(parseAddresses(values[0] ?? ''))
+  return values.length === 1 ? splitAddress(from?.address ?? '').domain : ''
 }

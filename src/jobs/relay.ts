@@ -162,7 +162,8 @@ class Sender implements Relay {
     try {
       const recipient = await drop.recipient(target.value)
       const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
-      const envelope = { from, recipients: [recipient], source: 'submission' as const }
+      const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
+      const envelope = { from, recipients: [recipient], source: 'submission' as const, trust }
       const [result] = (await drop.deliverStored(stored, envelope)) as [DropResult]
       if ('refused' in result) throw result.refused
       const way = recipient.user === '' ? 'relayed' : 'here'

@@ -618,6 +618,8 @@ export const limits = {
   compose: {
     /** Addresses of one field; how many may get a message is a setting. */
     addressesMax: 10_000,
+    /** Addresses in From of what is sent; each is looked up. */
+    authorsMax: 50,
     headersMax: 500,
     textLengthMax: 1 * mib,
     /** With the data of pictures in it. */

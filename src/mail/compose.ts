@@ -167,6 +167,7 @@ const ownFields = new Set([
   'content-id',
   'content-length',
   'received',
+  'authentication-results',
   'return-path',
   'delivered-to',
   'dkim-signature',
@@ -182,7 +183,7 @@ function sortHeaders(headers: NonNullable<ComposeInput['headers']>): {
   for (const { key = '', value = '' } of headers) {
     const name = key.trim()
     const lower = name.toLowerCase()
-    if (!/^[!-9;-~]{1,76}$/.test(name) || ownFields.has(lower)) continue
+    if (!/^[!-9;-~]{1,76}$/.test(name) || ownFields.has(lower) || lower.startsWith('resent-')) continue
     const line = value.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
     if (specialFields.has(lower)) special.set(lower, line)
     else free.push({ key: name, value: line })

@@ -1,13 +1,14 @@
 // DKIM (RFC 6376, RFC 8463): keys as operators give them or as they are made here, the DNS record, the signature.
 //
 // RSA keys have 1024 to 4096 bits (RFC 8301): fewer are worthless, more would hold up the sender. Signatures are
-// relaxed/relaxed over the header fields that matter and the whole body. Making a key runs beside the main loop.
+// relaxed/relaxed over the header fields that matter, each
+// once more than it is there, and the whole body. Making a key runs beside the main loop.
 
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
-import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { breathe, now } from '#lib/clock.ts'
-import { dkimSigner } from '#lib/lazy.ts'
+import { dkimSigner, type SignedHeaders } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import { parsePrivateKey } from '#lib/secret/private-key.ts'
 import { domainToAscii } from './address.ts'
@@ -71,18 +72,38 @@ export async function signatures(
 ): Promise<string> {
   if (keys.length === 0) return ''
   const pieces = Buffer.isBuffer(message) ? [message] : message
-  const input = Readable.from(inSlices(pieces), { objectMode: false })
-  const signed = await dkimSigner()(input, {
+  const signer = makeSigner({
     signTime: new Date(now()),
     signatureData: keys.map(({ domain, selector, privateKey }) => ({
       signingDomain: domainToAscii(domain),
       selector,
       privateKey,
     })),
-  } as Parameters<ReturnType<typeof dkimSigner>>[1])
-  const failed = signed.errors.find(({ err }) => (err as { code?: string }).code !== 'ENOFROM')
+  })
+  await pipeline(inSlices(pieces), signer)
+  const failed = signer.errors.find(({ err }) => err.code !== 'ENOFROM')
   if (failed !== undefined) throw failed.err
-  return signed.signatures
+  return signer.signatureHeaders.map(field => `${field}\r\n`).join('')
+}
+
+/** Signed once more than they are there, so that one that is added on the way breaks the signature (RFC 6376 8.15). */
+const sealed = [
+  ...['From', 'Sender', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'To', 'Cc'],
+  ...['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding'],
+]
+const sealedKeys = new Set(sealed.map(name => name.toLowerCase()))
+
+function makeSigner(options: object) {
+  const Base = dkimSigner()
+  class Signer extends Base {
+    override messageHeaders(headers: SignedHeaders): Promise<void> {
+      // Fields are named from the last one up: behind the name of the first, each of these stands for one that is not there.
+      const first = headers.parsed.find(({ key }) => sealedKeys.has(key))
+      if (first !== undefined) first.casedKey = [first.casedKey, ...sealed].join(': ')
+      return super.messageHeaders(headers)
+    }
+  }
+  return new Signer(options)
 }
 
 /** The same bytes with a pause in time, since the signer itself never makes one. */

@@ -3,6 +3,7 @@
 // Pure. `cutFields` keeps every other byte, lines that are no field among them; `rewriteHeader` writes the fields anew, with
 // CRLF line ends, and is for messages that get a field they did not have. Neither ever looks behind the header block.
 
+import { domainToAscii, type Mailbox, splitAddress } from './address.ts'
 import { Header } from './header.ts'
 
 const crlf = Buffer.from('\r\n')
@@ -61,13 +62,21 @@ function fieldName(block: Buffer, start: number, end: number): string {
   return /^([!-9;-~]+)[ \t]*:/.exec(text)?.[1]?.toLowerCase() ?? ''
 }
 
-/** `From: ...` with the name encoded where it must be. */
-export function fromField({ name, address }: { readonly name: string; readonly address: string }): string {
+/** `From: ...` with the name encoded where it must be, and the domain as every server understands it. */
+export function fromField(author: Mailbox): string {
+  return mailboxField('From', author)
+}
+
+/** A field that holds one mailbox. */
+export function mailboxField(field: 'From' | 'Reply-To', { name, address }: Mailbox): string {
+  const { local, domain } = splitAddress(address)
+  const ascii = domainToAscii(domain)
+  const written = ascii === '' ? address : `${local}@${ascii}`
   const plain = name.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
-  if (plain === '') return `From: ${address}`
-  if (/^[\w !#$%&'*+\-/=?^`{|}~]+$/.test(plain)) return `From: ${plain} <${address}>`
-  if (/^[\x20-\x7e]+$/.test(plain)) return `From: "${plain.replace(/(["\\])/g, '\\$1')}" <${address}>`
-  return `From: ${encodedWords(plain)}\r\n <${address}>`
+  if (plain === '') return `${field}: ${written}`
+  if (/^[\w !#$%&'*+\-/=?^`{|}~]+$/.test(plain) && !plain.includes('=?')) return `${field}: ${plain} <${written}>`
+  if (/^[\x20-\x7e]+$/.test(plain)) return `${field}: "${plain.replace(/(["\\])/g, '\\$1')}" <${written}>`
+  return `${field}: ${encodedWords(plain)}\r\n <${written}>`
 }
 
 /** RFC 2047, words of at most 75 characters on a line each. */

@@ -6,8 +6,9 @@
 // questions of one message together have a number and an end.
 
 import { monotonic, within } from '#lib/clock.ts'
-import { mailVerifiers } from '#lib/lazy.ts'
+import { alignment, mailVerifiers } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
+import { domainToAscii } from './address.ts'
 
 /** What comes with a message, and the message, or null where that is too large to be looked at. */
 export interface VerifyInput {
@@ -84,6 +85,11 @@ async function verifySignatures(message: Uint8Array, resolver: never, dkimVerify
   } catch {
     return undefined
   }
+}
+
+/** Whether two domains belong to one organization, so that what is proven for one is for the other (relaxed alignment). */
+export function isAligned(domain: string, other: string): boolean {
+  return Boolean(alignment()(domainToAscii(domain), [domainToAscii(other)]))
 }
 
 function policyOf(text: string | undefined): Policy | undefined {

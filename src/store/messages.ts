@@ -18,6 +18,8 @@ export interface MessageMeta {
   outbound?: string[]
   forwardTargets?: { type: string; value: string }[]
   verificationResults?: Record<string, unknown>
+  /** What is known of From (actors/forward.ts); `theirs` where absent. */
+  trust?: 'ours' | 'nobody'
   bimi?: Record<string, unknown>
   /** Answered and forwarded marks set by the service live in flags; this is what a client adds. */
   forwarded?: boolean

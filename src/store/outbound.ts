@@ -3,6 +3,7 @@
 // A message has one row and one for each target, and a target one state; what is in flight is told apart from what
 // waits. Reads are by index and bounded by the caller, but where a function says that it scans.
 
+import type { Mailbox } from '#mail/address.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
 import { checkParts } from './check.ts'
 import { type TargetRow, targetState } from './outbound-writes.ts'
@@ -18,6 +19,10 @@ export interface OutboundOptions extends MessageNotice {
   readonly forwardedFor?: string
   /** The sender before it was rewritten (SRS). */
   readonly originalSender?: string
+  /** Of what is forwarded: what is known of From (actors/forward.ts). What is ours is signed like what is written here. */
+  readonly trust?: 'ours' | 'theirs' | 'nobody'
+  /** Who stands in From instead of who stood there, to whom answers go then. */
+  readonly author?: Mailbox
   /** What its sender wants to hear, by recipient. */
   readonly notices?: Readonly<Record<string, RecipientNotice>>
   /** When it was to be sent, where its sender said so. */

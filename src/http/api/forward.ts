@@ -7,6 +7,7 @@
 import { Type } from 'typebox'
 import { sealForward } from '#actors/encryption.ts'
 import { type ForwardKeys, planForward, type Throttle } from '#actors/forward.ts'
+import { onward } from '#actors/onward.ts'
 import { queueMessage } from '#actors/outgoing.ts'
 import { arriveStored } from '#actors/stored.ts'
 import { storeFlags } from '#actors/user/message.ts'
@@ -66,9 +67,10 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       if (targets.length === 0) return {}
       const from = message.meta.from ?? ''
       const arrived = await arriveStored(read, bodies, { body: message.body, prefix: message.prefix, from })
+      const standing = await onward(read, user, message.meta, arrived.header)
       const own = new Set((await listAddresses(read, user.id)).map(({ key }) => key))
       const request = {
-        ...{ owner: user.id, user: user.id, address: user.address, from, targets, own },
+        ...{ owner: user.id, user: user.id, address: user.address, targets, own, ...standing },
         ...{ header: arrived.header, prepared: arrived.prepared, prefix: message.prefix },
         allowed: user.options.limits?.forwards || settings.get('const:max:forwards'),
         relay: user.options.mtaRelay || undefined,

@@ -8,7 +8,7 @@ import { encrypted, wantsEncryption } from '#actors/encryption.ts'
 import { mailTargets, type Outgoing } from '#actors/outgoing.ts'
 import { prepare } from '#actors/prepare.ts'
 import { senderFor, spendRecipients } from '#actors/sender.ts'
-import { sentForm } from '#actors/sent-form.ts'
+import { sentForm, writtenIn } from '#actors/sent-form.ts'
 import { prepareStored } from '#actors/stored.ts'
 import type { Append, Prepared } from '#actors/user/append.ts'
 import { submitMessage } from '#actors/user/submit.ts'
@@ -43,6 +43,7 @@ type Sender = { name: string; address: string }
 /** What the call says beside the message. */
 interface Wishes {
   readonly isDraft: boolean
+  readonly uploadOnly: boolean
   readonly meta?: Record<string, unknown>
   readonly reference?: Static<typeof referenceField>
 }
@@ -70,7 +71,7 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
       queueId: Type.Optional(Type.String()),
       message: Type.Optional(Type.Object({ id: Type.Integer(), mailbox: Type.String(), size: Type.Integer() })),
     },
-    faults: [...sendFaults, 'MessageNotDraft'],
+    faults: [...sendFaults, 'MessageNotDraft', 'MessageMalformed'],
     async run({ input, signal }) {
       const user = await requireActive(read, input.user)
       const { mailbox, message } = await messageOf(read, input)
@@ -135,7 +136,14 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
         overQuota: Type.Optional(Type.Literal(true, { description: 'It was sent, and there was no room for a copy' })),
       }),
     },
-    faults: [...sendFaults, 'OverQuotaError', 'ENORECIPIENTS', 'MessageTooLarge', 'UnsupportedMediaType'],
+    faults: [
+      ...sendFaults,
+      'OverQuotaError',
+      'ENORECIPIENTS',
+      'MessageTooLarge',
+      'UnsupportedMediaType',
+      'MessageMalformed',
+    ],
     async run({ input, request, signal }) {
       if (request.raw) throw new Fault('UnsupportedMediaType')
       const user = await requireActive(read, input.user)
@@ -188,7 +196,10 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
     kept.push(received)
     const stored = !isDraft && wantsEncryption(user, target) ? await encrypted(deps, user, received) : received
     if (stored !== received) kept.push(stored)
-    const sent = await prepare(received, sequence)
+    const form =
+      isDraft || input.uploadOnly ? null : await sentForm({ read, bodies, hostname }, user, writtenIn(received))
+    if (form?.received) kept.push(form.received)
+    const sent = await prepare(form?.received ?? received, sequence)
     const meta: MessageMeta = {
       source: 'api',
       from: from.address,
@@ -197,7 +208,10 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
       ...(referenced && { reference: placeOf(referenced) }),
     }
     const to = target === undefined ? { specialUse: isDraft ? '\\Drafts' : '\\Sent' } : { id: target.id }
-    return { sent, copy: copyInto(to, stored === received ? sent : await prepare(stored, sequence), meta) }
+    return {
+      sent,
+      copy: copyInto(to, stored === (form?.received ?? received) ? sent : await prepare(stored, sequence), meta),
+    }
   }
 
   /** The folder for the copy; undefined where the account has none of that use. */
@@ -220,9 +234,11 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
     const detail = await readDetail(read, message.body)
     if (detail === undefined) throw new Fault('MessageNotFound')
     const body = bodies.open(message.body)
-    const block = await body.read(0, detail.headerSize)
-    const rest = () => body.stream(detail.headerSize)
-    const { from, received } = await sentForm({ read, bodies, hostname }, user, { block, size: body.size, rest })
+    const written = {
+      ...{ headerSize: detail.headerSize, size: body.size },
+      ...{ read: body.read.bind(body), stream: body.stream.bind(body) },
+    }
+    const { from, received } = await sentForm({ read, bodies, hostname }, user, written)
     if (received === null) return { from, sent: prepareStored(read, message.body) }
     kept.push(received)
     return { from, sent: await prepare(received, sequence) }
