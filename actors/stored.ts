@@ -5,9 +5,11 @@
 // once. It must not be asked about a body that no row holds.
 
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { ReadRange } from '#mail/decode.ts'
 import { FilterMail } from '#mail/filter.ts'
 import { Header } from '#mail/header.ts'
-import { readText } from '#mail/text.ts'
+import { readParts, readSaid } from '#mail/said.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { StoredDetail, StoredSummary } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
@@ -66,7 +68,7 @@ export async function arriveStored(
   const block = await body.read(0, detail.headerSize)
   const header = new Header(Buffer.concat([Buffer.from(stored.prefix), block]))
   return arriving(prepared, header, stored, async () => {
-    return (await readText(detail.texts, (start, end) => body.read(start, end))).text
+    return readable(detail, (start, end) => body.read(start, end))
   })
 }
 
@@ -76,11 +78,15 @@ export function arriveReceived(
   received: Received,
   { from, score }: { readonly from: string; readonly score?: number },
 ): Arriving {
-  const read = async () => {
-    const { texts } = JSON.parse(prepared.outline.detail) as StoredDetail
-    return (await readText(texts, (start, end) => received.read(start, end))).text
+  const read = () => {
+    return readable(JSON.parse(prepared.outline.detail) as StoredDetail, (start, end) => received.read(start, end))
   }
   return arriving(prepared, received.root.header, { prefix: '', from, ...(score !== undefined && { score }) }, read)
+}
+
+/** The text that conditions are about: the same that searches find. */
+async function readable(detail: StoredDetail, read: ReadRange): Promise<string> {
+  return (await readSaid(await readParts(detail, read), read, limits.mime.textBytesMax)).text
 }
 
 /** Puts together what rules look at; the text is read once at most. */

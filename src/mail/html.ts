@@ -15,12 +15,25 @@ const hiddenTags = new Set(['script', 'style', 'title', 'template', 'svg', 'sele
 
 /** The text a reader would see, lines where blocks are, white space collapsed. */
 export function textFromHtml(html: string): string {
+  return pageOf(html, null).out.end()
+}
+
+/** The same for who looks for words: with what stands for pictures and where links lead to, a line each, after the text. */
+export function wordsFromHtml(html: string): string {
+  const values = new Set<string>()
+  const text = pageOf(html, values).out.end()
+  return values.size === 0 ? text : [text, ...values].join('\n')
+}
+
+function pageOf(html: string, values: Set<string> | null): Page {
   const lower = html.toLowerCase()
   const page: Page = {
     html,
     // A few characters change their length in lower case; then end tags are found in their usual spelling only.
     folded: lower.length === html.length ? lower : html,
     unclosed: new Set(),
+    unquoted: new Set(),
+    values,
     out: new Lines(),
   }
   let at = 0
@@ -31,7 +44,7 @@ export function textFromHtml(html: string): string {
     at = afterTag(page, open)
   }
   if (at < html.length) page.out.text(visible(html.slice(at)))
-  return page.out.end()
+  return page
 }
 
 interface Page {
@@ -39,6 +52,10 @@ interface Page {
   readonly folded: string
   /** Hidden elements whose end was looked for in vain: not again. */
   readonly unclosed: Set<string>
+  /** Quotes that come no more: from now on they are ordinary characters. */
+  readonly unquoted: Set<string>
+  /** Collects the values of `shownAttributes`, where somebody wants them. */
+  readonly values: Set<string> | null
   readonly out: Lines
 }
 
@@ -86,7 +103,8 @@ const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 /** Offset after the tag, comment or stray `<` at `open`; what the tag stands for is written. */
 function afterTag(page: Page, open: number): number {
   const { html, out } = page
-  if (html.startsWith('<!--', open)) return after(html, '-->', open + 4)
+  // `<!-->` is a whole comment.
+  if (html.startsWith('<!--', open)) return after(html, '-->', open + 2)
   const match = tagName(html, open + 1)
   if (match === null) {
     if (html[open + 1] === '!' || html[open + 1] === '?') return after(html, '>', open)
@@ -94,7 +112,7 @@ function afterTag(page: Page, open: number): number {
     return open + 1
   }
   const { name, closing } = match
-  const end = after(html, '>', open)
+  const end = tagEnd(page, open + 1 + name.length)
   if (hiddenTags.has(name) && !closing && html[end - 2] !== '/') return afterHidden(page, name, end)
   if (name === 'br') out.breakLine()
   else if (name === 'li' && !closing) {
@@ -114,6 +132,61 @@ function afterHidden(page: Page, name: string, from: number): number {
   if (name === 'script' || name === 'style') return page.html.length
   page.unclosed.add(name)
   return from
+}
+
+/** What of a tag a reader sees: the text of a picture that is not shown, and where a link leads. */
+const shownAttributes = new Set(['alt', 'href'])
+
+/** Offset after the tag that goes on at `from`: a `>` in a quoted value does not end it. */
+function tagEnd(page: Page, from: number): number {
+  const { html, values } = page
+  let at = from
+  let name = from
+  while (at < html.length) {
+    const code = html.charCodeAt(at)
+    if (code === 0x3e) return at + 1
+    at++
+    if (code === 0x3d && at - 1 > name) {
+      const value = valueAt(page, at)
+      if (
+        values !== null &&
+        value.end > value.start &&
+        shownAttributes.has(
+          html
+            .slice(name, at - 1)
+            .trim()
+            .toLowerCase(),
+        )
+      ) {
+        values.add(visible(html.slice(value.start, Math.min(value.end, value.start + valueLengthMax))).trim())
+      }
+      at = value.after
+      name = at
+    } else if (code === 0x2f || (isSpace(code) && !isSpace(html.charCodeAt(at)) && html[at] !== '=')) name = at
+  }
+  return html.length
+}
+
+/** Characters of a value that are kept: longer ones are data. */
+const valueLengthMax = 2000
+
+/** Where the value of an attribute lies, and where the tag goes on. */
+function valueAt({ html, unquoted }: Page, from: number): { start: number; end: number; after: number } {
+  let at = from
+  while (at < html.length && isSpace(html.charCodeAt(at))) at++
+  const quote = html[at]
+  if ((quote === '"' || quote === "'") && !unquoted.has(quote)) {
+    const end = html.indexOf(quote, at + 1)
+    if (end >= 0) return { start: at + 1, end, after: end + 1 }
+    unquoted.add(quote)
+  }
+  const start = at
+  while (at < html.length && html.charCodeAt(at) !== 0x3e && !isSpace(html.charCodeAt(at))) at++
+  return { start, end: at, after: at }
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d)
 }
 
 function tagName(html: string, at: number): { name: string; closing: boolean } | null {

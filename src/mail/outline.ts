@@ -120,9 +120,9 @@ export function outline(root: MimePart): Outline {
   }
 }
 
-/** Texts and attachments of a message by its tree. */
-export function contentOf(root: MimePart): Pick<Outline, 'attachments' | 'texts'> {
-  const walk: Walk = { attachments: [], texts: [], groups: 0 }
+/** Texts and attachments of a message by its tree. @param deep with what messages within it carry */
+export function contentOf(root: MimePart, deep = true): Pick<Outline, 'attachments' | 'texts'> {
+  const walk: Walk = { attachments: [], texts: [], groups: 0, deep }
   collect(walk, root, [], { whole: true, related: false, group: 0 })
   return { attachments: walk.attachments, texts: walk.texts }
 }
@@ -167,6 +167,7 @@ interface Walk {
   readonly attachments: Attachment[]
   readonly texts: TextPart[]
   groups: number
+  readonly deep: boolean
 }
 
 interface Place {
@@ -197,8 +198,8 @@ function collect(walk: Walk, part: MimePart, path: readonly number[], place: Pla
   walk.attachments.push(attachment(part, number, place.related, walk.attachments.length + 1))
   // What an attached message says is its own; what it carries can be had from here, too.
   const [message] = part.children
-  if (message === undefined) return
-  const inner: Walk = { attachments: walk.attachments, texts: [], groups: 0 }
+  if (message === undefined || !walk.deep) return
+  const inner: Walk = { attachments: walk.attachments, texts: [], groups: 0, deep: true }
   collect(inner, message, number.split('.').map(Number), { whole: true, related: place.related, group: 0 })
 }
 

@@ -51,22 +51,24 @@ export async function readText(
 }
 
 /** Texts with their encoding and character set taken off, in order, `bytesMax` decoded bytes of them at most. */
-async function* decodedTexts<Part extends Encoded>(
+export async function* decodedTexts<Part extends EncodedText>(
   texts: readonly Part[],
   read: ReadRange,
   bytesMax: number,
-): AsyncGenerator<Part & { readonly content: string }> {
+): AsyncGenerator<Part & { readonly content: string; readonly cut: boolean }> {
   let left = bytesMax
   for (const part of texts) {
     if (left <= 0) return
-    const bytes = await read(part.start, Math.min(part.end, part.start + left * encodedFactor))
-    const decoded = decodeBody(bytes, part.encoding).subarray(0, left)
+    const end = Math.min(part.end, part.start + left * encodedFactor)
+    const whole = decodeBody(await read(part.start, end), part.encoding)
+    const decoded = whole.subarray(0, left)
     left -= decoded.length
-    yield { ...part, content: textOf(part, decoded) }
+    yield { ...part, content: textOf(part, decoded), cut: end < part.end || decoded.length < whole.length }
   }
 }
 
-type Encoded = Omit<TextPart, 'group' | 'part'>
+/** A text as decoding needs to know it. */
+export type EncodedText = Omit<TextPart, 'group' | 'part'>
 
 /** The first limits.mime.introLengthMax characters on one line, as a preview; quoted lines do not count. */
 export function intro(text: string): string {
@@ -136,7 +138,7 @@ export function htmlFromText(text: string): string {
   return blocks.map(block => `<p>${escapeHtml(block).replaceAll('\n', '<br/>')}</p>`).join('')
 }
 
-function textOf(part: Encoded, decoded: Buffer): string {
+function textOf(part: EncodedText, decoded: Buffer): string {
   const charset = part.charset || (part.kind === 'html' ? declaredCharset(decoded) : '')
   const text = decodeCharset(decoded, charset).replaceAll('\r\n', '\n').replace(/\0/g, '')
   if (part.kind === 'html') return text

@@ -8,6 +8,7 @@ import type { SmimeOptions } from '#mail/smime.ts'
 import type { Address, AddressListTask, AddressPage } from './directory.ts'
 import type { ScanTask } from './scan.ts'
 import type { SearchAnswer, SearchTask } from './search.ts'
+import type { IndexedText } from './search-index.ts'
 import type { ListedUser, UserListTask, UserPage } from './users.ts'
 
 export interface ReadOptions {
@@ -25,7 +26,7 @@ export interface Reads {
   /** How many threads have messages in a folder. */
   countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
   /** What is to be indexed of bodies, in their order. */
-  texts(bodies: readonly number[], options?: ReadOptions): Promise<string[]>
+  texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
   /** For each message, a bit for each needle that was found. */
   scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
   /** Accounts of a filtered list. */
@@ -57,7 +58,7 @@ export function makeReads(run: (name: string, input: unknown, options?: ReadOpti
     search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
     searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
     countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
-    texts: (bodies, options) => run('texts', bodies, options) as Promise<string[]>,
+    texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
     listUsers: (task, options) => run('listUsers', task, options) as Promise<ListedUser[]>,
     countUsers: (page, options) => run('countUsers', page, options) as Promise<number>,

@@ -2,18 +2,19 @@
 //
 // Synchronous and heavy: it belongs on a thread for long reads. The index says which texts cannot have a needle; headers
 // are not in it, so their bytes are looked at before any is taken apart. Messages are read some at a time and a large one
-// in pieces of bounded size, so neither a large one nor many cost memory. BODY and TEXT look into attached messages, too:
-// BODY into what they say, TEXT also into who wrote them to whom about what, and the names of their attachments.
+// in pieces of bounded size, so neither a large one nor many cost memory. What a message says is said.ts's to tell, messages
+// within it included; TEXT also looks at every header field of it and of its parts, and at the names of attachments.
 
 import { limits } from '#lib/limits.ts'
-import { holdsMessages } from '#mail/attached.ts'
+import type { ReadRange } from '#mail/decode.ts'
 import { fold, squeeze } from '#mail/fold.ts'
 import { Header } from '#mail/header.ts'
+import { hasParts, type Parts, readParts, readSaid } from '#mail/said.ts'
 import { decodeWords } from '#mail/words.ts'
 import { readBodies } from './bodies-run.ts'
 import type { StoredDetail } from './outlines.ts'
 import type { Reader } from './reader.ts'
-import { candidateBodies, readSaid, type Said } from './search-index.ts'
+import { attachedHeads, candidateBodies } from './search-index.ts'
 
 export interface Needle {
   /** `body`, `text`, or with `header` the name of a header field in lower case. */
@@ -137,7 +138,11 @@ function mayStand(body: OpenBody, prefix: string, needles: readonly Needle[]): b
   const bytes = body.read(0, limits.mime.headerBytesMax)
   if (bytes instanceof Promise) return true
   const end = Math.min(placeOf(bytes, '\n\r\n'), placeOf(bytes, '\n\n'))
-  const block = (prefix + bytes.toString('latin1', 0, end)).toLowerCase()
+  const header = prefix + bytes.toString('latin1', 0, end)
+  // Parts have header fields, too, and lie anywhere in the body.
+  const wide = needles.some(({ where }) => where === 'text') && /^content-type:\s*(?:multipart|message)/im.test(header)
+  if (wide && bytes.length < body.size) return true
+  const block = (wide ? header + bytes.toString('latin1', end) : header).toLowerCase()
   if (/=\?|[^\t\n\r -~]/.test(block)) return true
   return needles.some(({ where, text, header }) => {
     if (header && !block.includes(where)) return false
@@ -157,22 +162,57 @@ async function scanOne(scan: Scan, detail: StoredDetail, body: OpenBody, num: nu
     const block = await body.read(0, Math.min(detail.headerSize, limits.mime.headerBytesMax))
     bits = headerBits(Buffer.concat([Buffer.from(prefix), block]), needles)
   }
-  let said: Said | undefined
+  const inside = new Inside(detail, body)
   for (const [at, needle] of needles.entries()) {
-    if (needle.header || (bits & (1 << at)) !== 0 || !mayHave(scan, at, num, detail)) continue
-    said ??= await readSaid(detail, (start, end) => body.read(start, end), limits.imap.scanBytesMax)
+    if (needle.header || (bits & (1 << at)) !== 0) continue
     const squeezed = squeeze(needle.text)
-    if (said.text.includes(squeezed) || (needle.where === 'text' && said.attached.includes(squeezed))) bits |= 1 << at
+    const candidates = scan.candidates[at]
+    const mayBeSaid = candidates == null || candidates.has(num)
+    if (
+      (mayBeSaid && (await inside.said()).includes(squeezed)) ||
+      (needle.where === 'text' && (await inside.heads()).includes(squeezed))
+    ) {
+      bits |= 1 << at
+    }
   }
   return bits
 }
 
-/** Whether the text of a body can have a needle. The index holds only so much of long texts. */
-function mayHave(scan: Scan, at: number, num: number, detail: StoredDetail): boolean {
-  const candidates = scan.candidates[at]
-  if (candidates == null || candidates.has(num)) return true
-  if (holdsMessages(detail.index)) return detail.size > limits.mime.textBytesMax
-  return detail.texts.reduce((sum, part) => sum + part.end - part.start, 0) > limits.mime.textBytesMax
+/** What is in a message below its header, squeezed, read when it is asked for. */
+class Inside {
+  readonly #detail: StoredDetail
+  readonly #read: ReadRange
+  #parts: Parts | undefined
+  #said: string | undefined
+  #heads: string | undefined
+
+  constructor(detail: StoredDetail, body: OpenBody) {
+    this.#detail = detail
+    this.#read = (start, end) => body.read(start, end)
+  }
+
+  async said(): Promise<string> {
+    this.#said ??= squeeze((await readSaid(await this.#all(), this.#read, limits.imap.scanBytesMax)).text)
+    return this.#said
+  }
+
+  /** Header fields of parts and of messages within, and names of attachments. */
+  async heads(): Promise<string> {
+    if (this.#heads === undefined) {
+      const { index, attachments } = this.#detail
+      const parts = hasParts(index) || attachments.length > 0 ? await this.#all() : undefined
+      this.#heads =
+        parts === undefined
+          ? ''
+          : squeeze([...parts.headers.flatMap(linesOf), ...parts.names, attachedHeads(parts)].join('\n'))
+    }
+    return this.#heads
+  }
+
+  async #all(): Promise<Parts> {
+    this.#parts ??= await readParts(this.#detail, this.#read)
+    return this.#parts
+  }
 }
 
 function headerBits(block: Buffer, needles: readonly Needle[]): number {
@@ -183,9 +223,14 @@ function headerBits(block: Buffer, needles: readonly Needle[]): number {
     if (needle.header) {
       if (header.all(needle.where).some(value => fold(value).includes(needle.text))) bits |= 1 << at
     } else if (needle.where === 'text') {
-      whole ??= fold(header.fields.map(field => `${field.name}: ${decodeWords(header.value(field))}`).join('\n'))
+      whole ??= fold(linesOf(header).join('\n'))
       if (whole.includes(needle.text)) bits |= 1 << at
     }
   }
   return bits
+}
+
+/** Every field as `Name: value`, decoded. */
+function linesOf(header: Header): string[] {
+  return header.lines.map(decodeWords)
 }

@@ -6,11 +6,10 @@
 
 import { limits } from '#lib/limits.ts'
 import { type Address, isGroup } from '#mail/address.ts'
-import { holdsMessages, readAttached } from '#mail/attached.ts'
 import type { ReadRange } from '#mail/decode.ts'
 import { grams, indexText, squeeze } from '#mail/fold.ts'
 import type { Summary } from '#mail/outline.ts'
-import { readText } from '#mail/text.ts'
+import { type Parts, readParts, readSaid } from '#mail/said.ts'
 import { checkParts } from './check.ts'
 import type { StoredDetail, StoredSummary } from './outlines.ts'
 import type { Reader } from './reader.ts'
@@ -21,9 +20,15 @@ export interface SearchScope {
   readonly open: (body: number) => { read(start?: number, end?: number): Buffer | Promise<Buffer> }
 }
 
-/** Bodies of an account whose indexed text may contain a needle; null where the needle is too short to tell. */
+/**
+ * Bodies of an account whose text may contain a needle, those included of which the index does not hold all; null where
+ * the needle is too short to tell.
+ */
 export function candidateBodies(read: Reader, user: number, needle: string): ReadonlySet<number> | null {
-  return new Index(read, user).bodies(squeeze(needle))
+  const found = new Index(read, user).bodies(squeeze(needle))
+  if (found === null) return null
+  const cut = read.arrays<[number]>('SELECT body FROM search_doc WHERE user = ? AND indexed = 2', user)
+  return cut.length === 0 ? found : new Set([...found, ...cut.map(([body]) => body)])
 }
 
 export interface WaitingDoc {
@@ -36,13 +41,22 @@ export async function waitingDocs(read: Reader, count: number): Promise<WaitingD
   return read.all('SELECT user, body FROM search_doc WHERE indexed = 0 ORDER BY user, body LIMIT ?', count)
 }
 
-/** What is to be indexed of bodies, in their order; empty for one that is gone. */
-export async function indexTexts(scope: SearchScope, bodies: readonly number[]): Promise<string[]> {
+/** What is to be indexed of a body. */
+export interface IndexedText {
+  readonly text: string
+  /** The body says no more than that. */
+  readonly whole: boolean
+}
+
+/** What is to be indexed of bodies, in their order; nothing for one that is gone. */
+export async function indexTexts(scope: SearchScope, bodies: readonly number[]): Promise<IndexedText[]> {
   const texts = new Texts(scope)
-  const all: string[] = []
+  const all: IndexedText[] = []
   for (const body of bodies) {
     const fields = await texts.of(body)
-    all.push(fields === undefined ? '' : indexText([...headOf(fields), await texts.text(body, fields)].join('\n')))
+    const said = fields === undefined ? { text: '', whole: true } : await texts.said(body, fields)
+    const head = fields === undefined ? [] : headOf(fields)
+    all.push({ text: indexText([...head, said.text].join('\n')), whole: said.whole })
   }
   return all
 }
@@ -135,7 +149,7 @@ interface Fields {
   readonly bcc: string
   /** Sender, Reply-To, ids, names of attachments. */
   readonly other: string
-  text: string | undefined
+  said: IndexedText | undefined
 }
 
 /** All texts of the header. */
@@ -170,40 +184,33 @@ export class Texts {
   }
 
   async text(body: number, fields: Fields): Promise<string> {
-    if (fields.text === undefined) fields.text = await this.#read(body)
-    return fields.text
+    return (await this.said(body, fields)).text
   }
 
-  async #read(body: number): Promise<string> {
+  async said(body: number, fields: Fields): Promise<IndexedText> {
+    fields.said ??= await this.#read(body)
+    return fields.said
+  }
+
+  async #read(body: number): Promise<IndexedText> {
     const row = this.#scope.read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
-    if (row === undefined) return ''
+    if (row === undefined) return { text: '', whole: true }
     const detail = JSON.parse(row.detail) as StoredDetail
-    if (detail.texts.length === 0 && !holdsMessages(detail.index)) return ''
     const opened = this.#scope.open(body)
-    const said = await readSaid(detail, (start, end) => opened.read(start, end), limits.mime.textBytesMax)
-    return said.attached === '' ? said.text : `${said.text}\n${said.attached}`
+    const read: ReadRange = (start, end) => opened.read(start, end)
+    const parts = await readParts(detail, read)
+    const { text, whole } = await readSaid(parts, read, limits.mime.textBytesMax)
+    const attached = attachedHeads(parts)
+    return { text: attached === '' ? squeeze(text) : `${squeeze(text)}\n${attached}`, whole }
   }
 }
 
-/** All that a body says, squeezed. */
-export interface Said {
-  /** Its text and those of the messages attached to it. */
-  readonly text: string
-  /** What the headers of those say; no more of it than the index holds of a text. */
-  readonly attached: string
-}
-
-/** @param bytesMax decoded bytes of text that are read */
-export async function readSaid(detail: StoredDetail, read: ReadRange, bytesMax: number): Promise<Said> {
-  if (!holdsMessages(detail.index)) {
-    return { text: squeeze((await readText(detail.texts, read, bytesMax)).text), attached: '' }
-  }
-  const { messages, texts } = await readAttached(detail.index, read)
-  const { text } = await readText([...detail.texts, ...texts], read, bytesMax)
-  const attached = messages.flatMap(message => {
+/** What the headers of messages within a message say, squeezed; no more of it than the index holds of a text. */
+export function attachedHeads({ messages }: Parts): string {
+  const heads = messages.flatMap(message => {
     return headOf(fieldsOf({ ...message, attachments: message.attachments.map(({ info }) => info) }))
   })
-  return { text: squeeze(text), attached: attached.join('\n').slice(0, limits.mime.textBytesMax) }
+  return heads.join('\n').slice(0, limits.mime.textBytesMax)
 }
 
 function fieldsOf(summary: Summary & Pick<StoredSummary, 'attachments' | 'madeId'>): Fields {
@@ -222,7 +229,7 @@ function fieldsOf(summary: Summary & Pick<StoredSummary, 'attachments' | 'madeId
     cc: people(summary.cc),
     bcc: people(summary.bcc),
     other: other.map(squeeze).join('\n'),
-    text: undefined,
+    said: undefined,
   }
 }
 
@@ -248,11 +255,11 @@ checkParts.push({
     },
     {
       says: 'the index has a row for each body that is marked as indexed, and no other',
-      query: `SELECT d.user || ' ' || d.body FROM search_doc d WHERE indexed = 1
+      query: `SELECT d.user || ' ' || d.body FROM search_doc d WHERE indexed > 0
         AND (((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search)
           OR ((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search_word))
         UNION ALL SELECT s.rowid FROM search s WHERE NOT EXISTS
-          (SELECT 1 FROM search_doc d WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed = 1)`,
+          (SELECT 1 FROM search_doc d WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`,
     },
   ],
 })

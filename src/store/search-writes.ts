@@ -31,14 +31,17 @@ export interface SearchDoc {
   readonly body: number
   /** Folded (mail/fold.ts); empty where there is nothing to find. */
   readonly text: string
+  /** The body says no more than that; else it is marked, so that a search that wants all looks into it. */
+  readonly whole: boolean
 }
 
 /** Indexes bodies. One that went meanwhile, or that is indexed already, is left alone. */
 export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>('search.add', (sql, row) => {
   // The engine keeps rows of one transaction together as long as their numbers rise.
   const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
-  for (const { user, body, text } of docs) {
-    const { changes } = sql('UPDATE search_doc SET indexed = 1 WHERE body = ? AND user = ? AND indexed = 0').run(
+  for (const { user, body, text, whole } of docs) {
+    const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND user = ? AND indexed = 0').run(
+      whole ? 1 : 2,
       body,
       user,
     )

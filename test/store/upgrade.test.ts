@@ -48,7 +48,7 @@ function older(count: number, name = `${count}`): string {
     handle.exec(`INSERT INTO mailbox (num, id, user, path, uid_validity, subscribed, hidden, encrypt, retention, keywords,
       modseq, created, created_modseq, path_modseq)
       VALUES (1, '507f1f77bcf86cd799439013', 1, 'INBOX', 1, 1, 0, 0, 0, '[]', 1, 1, 1, 1)`)
-    handle.exec('INSERT INTO tally VALUES (1, 1, 1, 0, 0, 0)')
+    handle.exec('INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) VALUES (1, 1, 1, 0, 0, 0)')
   }
   handle.close()
   return file
@@ -75,17 +75,20 @@ describe('a database', () => {
     read.close()
   })
 
-  test('that was indexed without the messages in messages has those indexed again, and no others', () => {
+  test('that was indexed by other rules has what changed indexed again, and nothing else', () => {
     const before = migrations.findIndex(step => step.includes('are indexed again'))
     const file = older(before, 'indexed')
     const handle = openForWriting(file)
     const structures = [
       '("TEXT" "PLAIN" NIL NIL NIL "7BIT" 1 1)',
       '(("MESSAGE" "RFC822" NIL NIL NIL "7BIT" 1) "MIXED")',
+      '("TEXT" "HTML" NIL NIL NIL "7BIT" 1 1)',
+      '("TEXT" "PLAIN" NIL NIL NIL "7BIT" 300000 1)',
     ]
     for (const [at, structure] of structures.entries()) {
       const body = at + 1
-      handle.prepare("INSERT INTO body VALUES (?, 1, 0, 0, NULL, x'')").run(body)
+      const size = structure.includes('300000') ? 300_000 : 1
+      handle.prepare("INSERT INTO body VALUES (?, 1, ?, 0, NULL, x'')").run(body, size)
       handle.prepare("INSERT INTO outline VALUES (?, '', ?, '{}', '{}')").run(body, structure)
       handle.prepare('INSERT INTO search_doc VALUES (?, 1, 1)').run(body)
       for (const table of ['search', 'search_word']) {
@@ -97,6 +100,8 @@ describe('a database', () => {
     expect(docs).toEqual([
       { body: 1, indexed: 1 },
       { body: 2, indexed: 0 },
+      { body: 3, indexed: 0 },
+      { body: 4, indexed: 0 },
     ])
     for (const table of ['search', 'search_word']) {
       const rows = handle.prepare(`SELECT rowid & 4294967295 AS body FROM ${table} WHERE ${table} MATCH 'abc'`).all()
