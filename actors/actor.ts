@@ -11,12 +11,13 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { Queue } from '#lib/queue.ts'
+import { aspDelete } from '#store/credential-writes.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import { bytesOf, type Operation, operation, type Write } from '#store/write.ts'
 import { StaleUnit, type Writer } from '#store/writer.ts'
-import { eventInsert } from '#store/writes.ts'
+import { eventInsert, userUpdate } from '#store/writes.ts'
 import type { Change } from './change.ts'
 import type { EventName, Events } from './events.ts'
 
@@ -49,6 +50,8 @@ export interface Turn<State> {
   wants(name: EventName): boolean
   /** Live: for watchers, after the commit. */
   notify(change: Change): void
+  /** Live: every session of the account ends after the commit, for a reason that its clients are told. */
+  endSessions(reason: string): void
   /** Has the loops of src/jobs look for work after the commit, as an event does. */
   wake(): void
 }
@@ -74,6 +77,12 @@ interface Waiting<State> {
   tries: number
 }
 
+/** Told that sessions may have ended, or with a reason that they have. */
+export type Guard = (reason: string | undefined) => void
+
+/** Whoever writes one of these need not think of the sessions it may end. */
+const standingWrites: ReadonlySet<string> = new Set([userUpdate.name, aspDelete.name])
+
 /** How often a command is run again because an earlier unit of the actor failed. */
 const triesMax = 5
 const never = new AbortController().signal
@@ -87,6 +96,7 @@ export class Actor<State> {
   readonly #again: Waiting<State>[] = []
   #held: Waiting<State> | undefined
   readonly #watchers = new Set<(change: Change) => void>()
+  readonly #guards = new Set<Guard>()
   #state: State | undefined
   #epoch = 0
   #running = false
@@ -111,7 +121,8 @@ export class Actor<State> {
 
   /** Nothing to do, nobody watching, and that since `idleMs`. */
   idle(at: number): boolean {
-    const quiet = !this.#running && this.#inFlight === 0 && this.#queue.length === 0 && this.#watchers.size === 0
+    const quiet = !this.#running && this.#inFlight === 0 && this.#queue.length === 0
+    if (this.#watchers.size > 0 || this.#guards.size > 0) return false
     return quiet && at - this.#usedAt > limits.actor.idleMs
   }
 
@@ -138,6 +149,18 @@ export class Actor<State> {
     this.#watchers.add(listener)
     return () => {
       this.#watchers.delete(listener)
+      this.#usedAt = now()
+    }
+  }
+
+  /**
+   * Hears after the commit that what sessions stand on may have changed, or with a reason that all of them end, until the
+   * returned function is called.
+   */
+  guard(guard: Guard): () => void {
+    this.#guards.add(guard)
+    return () => {
+      this.#guards.delete(guard)
       this.#usedAt = now()
     }
   }
@@ -199,7 +222,7 @@ export class Actor<State> {
 
   #commit(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
     if (turn.operations.length === 0 && this.#inFlight === 0) {
-      this.#tell(turn.changes)
+      this.#tell(turn)
       waiting.resolve(reply as never)
       return
     }
@@ -209,7 +232,7 @@ export class Actor<State> {
     const unit = { lane: this.#lane(), epoch, operations: turn.operations, bytes: turn.bytes, background }
     this.#around.writer.submit(unit).then(
       () => {
-        this.#tell(turn.changes)
+        this.#tell(turn)
         if (turn.emitted) this.#around.kick()
         waiting.resolve(reply as never)
         this.#landed()
@@ -236,8 +259,9 @@ export class Actor<State> {
     this.#epoch += 1
   }
 
-  #tell(changes: readonly Change[]): void {
+  #tell({ changes, standing, ending }: Collector<State>): void {
     for (const change of changes) for (const listener of this.#watchers) listener(change)
+    if (standing || ending !== undefined) for (const guard of [...this.#guards]) guard(ending)
   }
 
   #quiet(): Promise<void> {
@@ -257,6 +281,10 @@ class Collector<State> implements Turn<State> {
   readonly #around: ActorSurroundings
   readonly operations: Operation[] = []
   readonly changes: Change[] = []
+  /** Rows were written that sessions stand on. */
+  standing = false
+  /** Why all sessions end. */
+  ending: string | undefined
   readonly now = now()
   readonly signal: AbortSignal
   #state: State | undefined
@@ -292,6 +320,7 @@ class Collector<State> implements Turn<State> {
   write<Row>(write: Write<Row>, row: Row, bytes?: number): void {
     const made = operation(write, row)
     this.operations.push(made)
+    this.standing ||= standingWrites.has(write.name)
     this.bytes += bytes ?? bytesOf(made)
   }
 
@@ -309,6 +338,10 @@ class Collector<State> implements Turn<State> {
 
   notify(change: Change): void {
     this.changes.push(change)
+  }
+
+  endSessions(reason: string): void {
+    this.ending = reason
   }
 
   wake(): void {

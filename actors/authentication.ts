@@ -24,6 +24,7 @@ import type { Attempts, Subject } from './attempts.ts'
 import type { AuthEvent, AuthLog } from './auth-log.ts'
 import { judgeBreach } from './breach.ts'
 import type { EventName, Events } from './events.ts'
+import type { Grant } from './grant.ts'
 import type { ActorSystem } from './system.ts'
 import { rehashPassword } from './user/account.ts'
 import { type Factor, factorsOf } from './user/credential.ts'
@@ -52,6 +53,8 @@ export interface Entered {
   readonly source: 'master' | 'temporary' | 'asp'
   /** Second factors that are on; always none for an application password. */
   readonly factors: readonly Factor[]
+  /** What a session that begins with this may go on by. */
+  readonly grant: Grant
   readonly requirePasswordChange: boolean
   readonly passwordPwned: boolean
 }
@@ -306,6 +309,7 @@ export class Authentication {
     const mustChange = user.options.requirePasswordChange === true && source === 'master'
     return {
       ...{ user: user.id, account: user, source, factors },
+      grant: { kind: 'login', user: user.id, scope, authVersion: user.authVersion, asp: asp?.id ?? null },
       requirePasswordChange: source === 'temporary' || mustChange,
       passwordPwned: pwned === 'tell',
     }

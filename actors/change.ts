@@ -51,4 +51,3 @@ export type Change =
       readonly unseen: number
       readonly modseq: number
     }
-  | { readonly kind: 'logout'; readonly reason: string }

@@ -20,6 +20,7 @@ import { Attempts } from './attempts.ts'
 import { AuthLog } from './auth-log.ts'
 import { Authentication } from './authentication.ts'
 import type { EventName } from './events.ts'
+import { Grants } from './grant.ts'
 import { Logins } from './login.ts'
 import { OneTimeCodes } from './one-time-code.ts'
 import { SecurityKeys } from './security-key.ts'
@@ -30,6 +31,7 @@ export interface Credentials {
   readonly authLog: AuthLog
   readonly authentication: Authentication
   readonly logins: Logins
+  readonly grants: Grants
   readonly codes: OneTimeCodes
   readonly securityKeys: SecurityKeys
   readonly pwned: Pwned
@@ -62,6 +64,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const logins = new Logins(cache, access, attempts, auth.strict2fa)
   const shared = { system, cache, attempts, authLog, logins, keys }
   const { rpId, rpName } = auth.webauthn
+  const grants = new Grants(system)
   const sweeper = every(limits.authLog.sweepMs, () => {
     access.sweep().catch(error => log.warn({ error }, 'ended tokens could not be removed'))
   })
@@ -73,11 +76,13 @@ export function openCredentials(parts: CredentialParts): Credentials {
       commits: () => writer.changes('address', 'domainalias', 'user'),
     }),
     logins,
+    grants,
     codes: new OneTimeCodes({ ...shared, seal }),
     securityKeys: new SecurityKeys({ ...shared, rpId: rpId || hostname, rpName }),
     pwned,
     close: async () => {
       sweeper.cancel()
+      grants.close()
       await authLog.close()
       await pwned.close()
     },

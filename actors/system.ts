@@ -9,7 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Reader } from '#store/reader.ts'
-import { Actor, type ActorSurroundings, type Command } from './actor.ts'
+import { Actor, type ActorSurroundings, type Command, type Guard } from './actor.ts'
 import type { Change } from './change.ts'
 import { type DirectoryState, loadDirectory } from './directory.ts'
 import { loadUser, type UserState } from './user/user.ts'
@@ -27,6 +27,8 @@ export interface UserDoor {
   ): Promise<Awaited<Reply>>
   /** Hears every change of the account after its commit, until the returned function is called. */
   watch(listener: (change: Change) => void): () => void
+  /** As of the actor: hears of what may end the account's sessions, until the returned function is called. */
+  guard(guard: Guard): () => void
 }
 
 /** Commands that belong to no account: settings, tokens, domains, subscriptions. */
@@ -75,6 +77,7 @@ export class ActorSystem {
         return this.#actor(id).run(command, input, signal)
       },
       watch: listener => this.#actor(id).watch(listener),
+      guard: guard => this.#actor(id).guard(guard),
     }
   }
 

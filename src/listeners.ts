@@ -8,6 +8,7 @@ import assert from 'node:assert'
 import type { Caller as AccessCaller } from '#actors/access.ts'
 import type { DropRecipient } from '#actors/drop.ts'
 import { encrypted } from '#actors/encryption.ts'
+import type { Held } from '#actors/grant.ts'
 import { Submission, type SubmissionRecipient } from '#actors/submission.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import { Verifier } from '#actors/verification.ts'
@@ -113,28 +114,44 @@ function submissionOptions(core: Core, tls: TlsStore) {
   const { hostname } = config
   const submission = new Submission({ system, sequence, settings, drop, cache, bodies, hostname })
   const mail: MailDrop<SubmissionRecipient, Received> = {
-    sender: (_, { user }) => submission.sender(String(user)),
-    recipient: (address, { user }, notice) => submission.recipient(String(user), address, notice),
+    sender: (_, speaker) => submission.sender(senderOf(speaker)),
+    recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
     async deliver(received, { speaker, ...envelope }) {
-      const { user, protocol, id } = speaker
+      const { protocol, id } = speaker
       try {
-        return await submission.deliver(received, { ...envelope, user: String(user), protocol, id })
+        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), protocol, id })
       } finally {
         await received.discard()
       }
     },
+    left: ({ user }) => (user as Sender | undefined)?.held.release(),
   }
   return {
     ...{ hostname, tls, log, metrics, drop: mail },
     cleartext: config.auth.cleartext,
     bounds: { messageBytesMax: config.mail.maxSize },
-    async authenticate(username: string, password: string, { id, remoteAddress: ip }: Speaker): Promise<string> {
-      const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session: id, ip } as const
-      const { user } = await credentials.authentication.authenticate(attempt)
-      return user
+    async authenticate(username: string, password: string, speaker: Speaker): Promise<Sender> {
+      const { id: session, remoteAddress: ip } = speaker
+      const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session, ip } as const
+      const { user, grant } = await credentials.authentication.authenticate(attempt)
+      return { user, held: credentials.grants.hold(grant, reason => speaker.end(reason)) }
     },
   }
+}
+
+/** Who logged in to a submission session. */
+interface Sender {
+  /** Id of the account. */
+  readonly user: string
+  readonly held: Held
+}
+
+/** The account, as long as the session may go on. @throws Fault SessionEnded */
+function senderOf({ user }: Speaker): string {
+  const sender = user as Sender
+  sender.held.check()
+  return sender.user
 }
 
 function pop3Dependencies(core: Core, tls: TlsStore): Pop3Dependencies {
@@ -148,6 +165,7 @@ function pop3Dependencies(core: Core, tls: TlsStore): Pop3Dependencies {
     messagesMax: config.pop3.maxMessages,
     tls,
     authenticate: attempt => core.credentials.authentication.authenticate(attempt),
+    grants: core.credentials.grants,
     transfers: transfers(core),
     ...{ system, bodies, settings, metrics, log },
   }
@@ -162,6 +180,7 @@ function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
     messageBytesMax: config.mail.maxSize,
     tls,
     authenticate: attempt => core.credentials.authentication.authenticate(attempt),
+    grants: core.credentials.grants,
     transfers: transfers(core),
     scan: (task, options) => core.reads.scan(task, options),
     transfer: (door, command, transfer) =>
@@ -226,8 +245,12 @@ function mailDrop(core: Core): MailDrop<DropRecipient, Received> {
   }
 }
 
+/** Of the hash of a token: enough to tell one from another. */
+const sessionDigits = 24
+
 function callerOf(caller: AccessCaller): Caller {
   assert(isRole(caller.role), 'a stored token has a role of the table')
-  const { role, user, tokenKind, loginAt } = caller
-  return { role, user, tokenKind, loginAt }
+  const { role, user, token, tokenKind, loginAt } = caller
+  const session = token?.slice(0, sessionDigits)
+  return { role, user, tokenKind, loginAt, ...(session !== undefined && { session }) }
 }

@@ -35,7 +35,7 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
       imapConnections: user => imap?.connections(user) ?? 0,
     },
     removal: { system, tasks, authLog: credentials.authLog },
-    updates: { system },
+    updates: { system, grants: credentials.grants },
     addresses: { system },
     directory: { system, settings, counters, reads: core.reads },
     forwarded: { system, settings, counters },

@@ -81,7 +81,7 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
     const known = new Set(before.options.targets)
     const targets = (user.options.targets ?? []).filter(target => !known.has(target))
     for (const target of targets) turn.emit('forward.added', { user: user.id, type: 'user', target })
-    if (user.authVersion !== before.authVersion) turn.notify({ kind: 'logout', reason: endOf(user) })
+    if (user.authVersion !== before.authVersion) turn.endSessions(endOf(user))
     return { user, tokensEnded: user.authVersion !== before.authVersion, targets }
   },
 }
@@ -97,7 +97,7 @@ export const logoutUser: UserCommand<{ reason: string }, void> = {
   name: 'user.logout',
   run(turn, { reason }) {
     requireUser(turn)
-    turn.notify({ kind: 'logout', reason })
+    turn.endSessions(reason)
   },
 }
 

@@ -208,7 +208,6 @@ export const removeAsp: UserCommand<{ id: string }, { description: string; scope
     if (asp === undefined) throw new Fault('AspNotFound')
     turn.write(aspDelete, { id })
     turn.emit('asp.deleted', { user: user.id, asp: id, description: asp.description })
-    turn.notify({ kind: 'logout', reason: 'An application password was taken away' })
     return { description: asp.description, scopes: shownScopes(asp.scopes) }
   },
 }
@@ -223,7 +222,7 @@ export const setTemporary: UserCommand<TemporaryPassword, void> = {
     delete user.options.passwordPwned
     delete user.options.lastPwnedCheck
     store(turn, user)
-    turn.notify({ kind: 'logout', reason: 'The password was reset' })
+    turn.endSessions('The password was reset')
   },
 }
 
@@ -245,7 +244,7 @@ function switchOn(turn: UserTurn, user: User, factor: Factor, keep: string | nul
   if (before.length === 0) {
     user.authVersion += 1
     if (keep !== null) turn.write(tokenKeep, { hash: keep, user: user.id, authVersion: user.authVersion })
-    turn.notify({ kind: 'logout', reason: 'A second factor was switched on' })
+    turn.endSessions('A second factor was switched on')
   }
   store(turn, user)
 }

@@ -49,7 +49,7 @@ export const deleteUser: UserCommand<{ after: number | null }, Deleted> = {
     const deleteAfter = new Date(deleted?.after ?? due).toISOString()
     const result = { user: user.id, addresses: { deleted: addresses }, deleteAfter, task: deleted?.task ?? '' }
     turn.emit('user.delete.started', { user: user.id, result })
-    turn.notify({ kind: 'logout', reason: 'The account was deleted' })
+    turn.endSessions('The account was deleted')
     return result
   },
 }

@@ -40,6 +40,8 @@ export interface Caller {
   readonly tokenKind: 'user' | 'provisioned' | 'root' | 'open'
   /** When a user token was made, milliseconds since 1970; 0 or absent for others. */
   readonly loginAt?: number
+  /** Tells the token of a user from others, for logs; nothing of the token itself. */
+  readonly session?: string
 }
 
 /** Fields a grant does not show, or does not take. */

@@ -169,6 +169,7 @@ export class Exchange {
       problems.check()
       const grant = this.#grant(call, target, known)
       if (grant !== null && endpoint.filterInput === true) filterInput(grant, input, target.parameters.kept)
+      ownOrigin(call, input)
       call.begin(input)
       const running = endpoint.run(call)
       const result = running instanceof Promise ? await running : running
@@ -330,6 +331,20 @@ const idPattern = /^[A-Za-z0-9._:+/=-]+$/
 function requestId(given: string): string {
   if (given === '' || given.length > limits.http.requestIdLengthMax || !idPattern.test(given)) return newId()
   return given
+}
+
+/**
+ * Whoever speaks for others (a web mail, an operator) says from where; a user is where the connection comes from, whatever
+ * is stated, so that nobody has others' networks counted or writes their address into a log.
+ */
+function ownOrigin(call: Call, input: Record<string, unknown>): void {
+  if (call.caller.user === null) return
+  // Nothing that is only read is logged.
+  if (call.method === 'GET' && input.ip === undefined && input.sess === undefined) return
+  const { address } = call
+  if (address === '') delete input.ip
+  else input.ip = address
+  input.sess = call.caller.session ?? ''
 }
 
 /** `me` becomes the caller's id where there is one. */

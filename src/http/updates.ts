@@ -5,6 +5,7 @@
 // so events of one number carry the number before it until the last of them; who comes back gets all of a number again.
 
 import type { Change } from '#actors/change.ts'
+import type { Held } from '#actors/grant.ts'
 import type { UserDoor } from '#actors/system.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -21,6 +22,8 @@ export interface StreamStart {
   /** The change number the client knows; null where it knows none, below 0 for one that means nothing here. */
   readonly known: number | null
   readonly signal: AbortSignal
+  /** Keeps what the caller came in by; told when that ends. @throws Fault SessionEnded */
+  readonly hold: (onEnd: (reason: string) => void) => Held
   /** Called when the stream ends by itself. */
   readonly ended: () => void
 }
@@ -36,16 +39,18 @@ export class UpdateStream {
   #buffer: Change[] = []
   /** The buffer was thrown away: what comes next is read from rows. */
   #lost = false
-  #logout: string | null = null
+  readonly #hold: StreamStart['hold']
+  #logout: string | undefined
   #wake: (() => void) | null = null
 
   readonly #ended: () => void
 
-  constructor({ door, user, known, signal, ended }: StreamStart) {
+  constructor({ door, user, known, signal, hold, ended }: StreamStart) {
     this.#door = door
     this.#user = user
     this.#known = known
     this.#signal = signal
+    this.#hold = hold
     this.#ended = ended
     // Whoever is told that the stream is open misses nothing from then on.
     this.#told = this.#last()
@@ -54,21 +59,32 @@ export class UpdateStream {
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
     const unwatch = this.#door.watch(change => this.#hear(change))
     const wake = () => this.#wake?.()
+    let held: Held | undefined
     this.#signal.addEventListener('abort', wake, { once: true })
     try {
+      held = this.#hold(reason => {
+        this.#logout = reason
+        wake()
+      })
       yield* this.#begin()
       while (!this.#signal.aborted) {
-        if (this.#lost) yield* this.#fromRows()
+        if (this.#logout === undefined && held.ended !== undefined) {
+          // When it ended is not known, so nothing more is told.
+          this.#logout = held.ended
+          this.#buffer = []
+        }
+        if (this.#lost && this.#logout === undefined) yield* this.#fromRows()
         const batch = this.#buffer
         this.#buffer = []
         yield* this.#show(batch)
-        if (this.#logout !== null && this.#buffer.length === 0 && !this.#lost) {
+        if (this.#logout !== undefined && this.#buffer.length === 0) {
           yield { data: { command: 'LOGOUT', reason: this.#logout } }
           return
         }
         if (this.#buffer.length === 0 && !this.#lost) await this.#news()
       }
     } finally {
+      held?.release()
       unwatch()
       this.#signal.removeEventListener('abort', wake)
       this.#ended()
@@ -76,8 +92,8 @@ export class UpdateStream {
   }
 
   #hear(change: Change): void {
-    if (change.kind === 'logout') this.#logout = change.reason
-    else if (!this.#lost) this.#buffer.push(change)
+    if (this.#logout !== undefined) return
+    if (!this.#lost) this.#buffer.push(change)
     if (this.#buffer.length > limits.updates.bufferLengthMax) {
       this.#buffer = []
       this.#lost = true
@@ -93,7 +109,7 @@ export class UpdateStream {
         resolve()
       }
       this.#wake = done
-      if (this.#signal.aborted || this.#logout !== null) done()
+      if (this.#signal.aborted || this.#logout !== undefined) done()
     })
   }
 
@@ -144,14 +160,13 @@ export class UpdateStream {
   }
 
   *#show(batch: readonly Change[]): Generator<StreamEvent> {
-    const fresh = batch.filter(change => change.kind === 'logout' || change.modseq > this.#told)
+    const fresh = batch.filter(change => change.modseq > this.#told)
     const counters = new Map<number, Extract<Change, { kind: 'counters' }>>()
     const told = fresh.filter(change => change.kind !== 'counters')
     for (const change of fresh) if (change.kind === 'counters') counters.set(change.mailbox, change)
     for (const [index, change] of told.entries()) {
-      if (change.kind === 'logout') continue
       const next = told[index + 1]
-      const isLast = next === undefined || next.kind === 'logout' || next.modseq !== change.modseq
+      const isLast = next === undefined || next.modseq !== change.modseq
       if (change.kind === 'mailbox' && change.what === 'deleted') counters.delete(change.mailbox)
       const data = this.#changeData(change)
       if (data !== undefined) yield { data, id: numberId(isLast ? change.modseq : change.modseq - 1) }
@@ -167,7 +182,7 @@ export class UpdateStream {
     return { data: { command: 'COUNTERS', mailbox, total, unseen }, id: numberId(this.#told) }
   }
 
-  #changeData(change: Exclude<Change, { kind: 'logout' } | { kind: 'counters' }>): object | undefined {
+  #changeData(change: Exclude<Change, { kind: 'counters' }>): object | undefined {
     if (change.kind === 'mailbox') {
       const { id, path, what } = change
       if (what === 'changed') return undefined

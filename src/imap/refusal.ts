@@ -20,7 +20,7 @@ export interface Refusal {
 /** How a command that failed is answered. @throws Fault for what ends the session instead */
 export function refusalOf(error: unknown): Refusal {
   const fault = error instanceof Fault ? error : new Fault('InternalError', { cause: error })
-  if (fault.code === 'IdleTimeout' || fault.code === 'Stopping') throw fault
+  if (fault.code === 'IdleTimeout' || fault.code === 'Stopping' || fault.code === 'SessionEnded') throw fault
   const form: { imap?: string } = faultForms[fault.code]
   const bad = badCodes.has(fault.code)
   return {
@@ -36,5 +36,6 @@ export function lastWords(error: unknown): string | undefined {
   if (error instanceof Flooded) return '[TOOBIG] The literal is larger than allowed'
   if (!(error instanceof Fault)) return undefined
   if (error.code === 'IdleTimeout') return 'Idle for too long'
+  if (error.code === 'SessionEnded') return error.message
   return error.code === 'Stopping' ? '[UNAVAILABLE] The service is stopping' : undefined
 }

@@ -3,6 +3,7 @@
 // Promises: a user has at most so many sessions at once; capabilities are those of the command table; closing lets
 // commands that run come to their end.
 
+import type { Grant, Grants } from '#actors/grant.ts'
 import type { ActorSystem, UserDoor } from '#actors/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
 import { after, monotonic } from '#lib/clock.ts'
@@ -33,7 +34,7 @@ export type Authenticate = (attempt: {
   protocol: string
   session: string
   ip: string
-}) => Promise<{ user: string }>
+}) => Promise<{ user: string; grant: Grant }>
 
 /** Bytes an account has moved today. */
 export interface Transfers {
@@ -53,6 +54,8 @@ export interface ImapDependencies {
   readonly messageBytesMax: number
   readonly tls: TlsStore | undefined
   readonly authenticate: Authenticate
+  /** What sessions may go on by. */
+  readonly grants: Pick<Grants, 'hold'>
   readonly system: ActorSystem
   readonly bodies: Bodies
   readonly sequence: Sequence

@@ -5,6 +5,7 @@
 // logged and answered `NO [SERVERBUG]`, and tells nothing. Clients that make no sense for long are let go.
 
 import type { Change } from '#actors/change.ts'
+import type { Grant, Held } from '#actors/grant.ts'
 import type { UserDoor } from '#actors/system.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -12,6 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { flagText } from '#mail/flags.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import { Abilities, type Enableable } from './abilities.ts'
 import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
@@ -37,9 +39,7 @@ export interface Account {
   readonly downloadMax: number
 }
 
-export type Enableable = 'CONDSTORE' | 'QRESYNC' | 'UTF8=ACCEPT' | 'IMAP4REV2'
-
-export class Session {
+export class Session extends Abilities {
   readonly id: string
   readonly connection: Connection
   readonly services: ImapServices
@@ -47,11 +47,11 @@ export class Session {
   readonly teller: Teller
   view: View | undefined
   #account: Account | undefined
-  #enabled = 0
   #errors = 0
   #over = false
   #late: Timer | undefined
   #unwatch: (() => void) | undefined
+  #held: Held | undefined
   /** What the client wants to hear of, once it said so (NOTIFY). */
   notices: Notices | undefined
   /** While the client waits for changes: in IDLE and, with NOTIFY, between commands. */
@@ -65,6 +65,7 @@ export class Session {
   #tag = ''
 
   constructor(id: string, connection: Connection, services: ImapServices) {
+    super()
     this.id = id
     this.connection = connection
     this.services = services
@@ -102,32 +103,13 @@ export class Session {
     return view
   }
 
-  get condstore(): boolean {
-    return (this.#enabled & 1) !== 0
-  }
-
-  get qresync(): boolean {
-    return (this.#enabled & 2) !== 0
-  }
-
-  /** Text goes out as UTF-8: names of mailboxes, quoted strings. */
-  get utf8(): boolean {
-    return (this.#enabled & 12) !== 0
-  }
-
-  get rev2(): boolean {
-    return (this.#enabled & 8) !== 0
-  }
-
-  /** Turns an extension on for the rest of the session; whether it was off. */
-  enable(name: Enableable): boolean {
-    const bits = { CONDSTORE: 1, QRESYNC: 3, 'UTF8=ACCEPT': 4, IMAP4REV2: 8 }[name]
-    const fresh = (this.#enabled & bits) !== bits
+  /** As Abilities has it; clients of IMAP4rev2 know no recent messages. */
+  override enable(name: Enableable): boolean {
     const counted = this.condstore
-    this.#enabled |= bits
+    const fresh = super.enable(name)
     if (this.rev2) this.view?.forgetRecent()
     // RFC 7162 3.1: who begins to count changes hears how many there were.
-    if (fresh && bits & 1 && this.view !== undefined && !counted) this.#tellHighest(this.view)
+    if (this.condstore && this.view !== undefined && !counted) this.#tellHighest(this.view)
     return fresh
   }
 
@@ -147,6 +129,7 @@ export class Session {
     } finally {
       this.#late?.cancel()
       this.#unwatch?.()
+      this.#held?.release()
       this.#keepTold()
       void this.telling?.stop()
       this.services.left(this)
@@ -158,7 +141,7 @@ export class Session {
     if (this.#over) return
     this.#over = true
     // In the middle of a message it would be taken for bytes of that.
-    if (!this.midway) this.out.line(`* BYE ${text}`)
+    if (!this.midway) this.out.line(`* BYE ${text.replace(/[\r\n]/g, ' ')}`)
     this.out.flush()
     this.connection.end()
   }
@@ -166,6 +149,17 @@ export class Session {
   /** The session ends after the answer to this command. */
   leave(): void {
     this.#over = true
+  }
+
+  /** What the session may go on by, from now on. @throws Fault SessionEnded where that is over already */
+  stand(grant: Grant): void {
+    this.#held?.release()
+    this.#held = this.services.grants.hold(grant, reason => this.bye(reason))
+  }
+
+  /** Asked before anything that must not happen once the session has ended. @throws Fault SessionEnded */
+  checkStanding(): void {
+    this.#held?.check()
   }
 
   /** A login went well: the account's changes are heard from now on. */
@@ -308,6 +302,7 @@ export class Session {
     const started = monotonic()
     let result = 'ok'
     try {
+      this.checkStanding()
       if (gathered.refused !== undefined && gathered.message === undefined) throw gathered.refused
       const done = gathered.message === undefined ? await this.#run(row, gathered) : await runAppend(this, gathered)
       await this.#sync(row, byUid)
@@ -386,13 +381,12 @@ export class Session {
   }
 
   #hear(change: Change): void {
-    if (change.kind === 'logout') this.bye(change.reason.replace(/[\r\n]/g, ' '))
-    else if (change.kind === 'mailbox' && change.what === 'deleted' && change.mailbox === this.view?.num) {
+    if (change.kind === 'mailbox' && change.what === 'deleted' && change.mailbox === this.view?.num) {
       // RFC 2180 3: its numbers mean nothing any more.
       this.bye('The selected mailbox was deleted')
-    } else {
-      const seen = this.view?.notice(change) === true
-      if (this.notices?.hear(change) === true || seen) this.telling?.stir()
+      return
     }
+    const seen = this.view?.notice(change) === true
+    if (this.notices?.hear(change) === true || seen) this.telling?.stir()
   }
 }

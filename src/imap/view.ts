@@ -145,7 +145,7 @@ export class View {
       this.#news = true
       return true
     }
-    if (change.kind === 'logout' || change.kind === 'counters' || change.mailbox !== this.num) return false
+    if (change.kind === 'counters' || change.mailbox !== this.num) return false
     if (change.kind === 'expunge') this.#expunges = true
     else this.#news = true
     return true

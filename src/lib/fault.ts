@@ -87,6 +87,7 @@ const table = {
     imap: 'AUTHORIZATIONFAILED',
   },
   AuthRequired: { status: 403, text: 'Authentication is required', smtp: '530 5.7.0', imap: 'PRIVACYREQUIRED' },
+  SessionEnded: { status: 403, text: 'What this session began with is over, log in again', smtp: '421 4.7.0' },
   AuthNeedsTls: { status: 403, text: 'A password is taken over TLS only', smtp: '538 5.7.11', imap: 'PRIVACYREQUIRED' },
   AuthMalformed: {
     status: 400,

@@ -409,6 +409,11 @@ export const limits = {
     heldMax: 1024,
     heldPerAccountMax: 256,
   },
+  /** Live sessions and streams of all protocols. */
+  session: {
+    /** How often those that end by their time, or by another process, are looked for. */
+    sweepMs: 1 * second,
+  },
   /** What opens an account beside its password. */
   credential: {
     /** Application passwords of one account with the same selector: so many are hashed at a login. */

@@ -3,6 +3,7 @@
 // A session gets functions and plain values, so that it can be tested without the rest. Nothing here knows the
 // protocol.
 
+import type { Grant, Grants } from '#actors/grant.ts'
 import type { ActorSystem, UserDoor } from '#actors/system.ts'
 import type { moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
 import { newId } from '#lib/id.ts'
@@ -33,7 +34,9 @@ export interface Pop3Dependencies {
     protocol: string
     session: string
     ip: string
-  }): Promise<{ user: string }>
+  }): Promise<{ user: string; grant: Grant }>
+  /** What sessions may go on by. */
+  readonly grants: Pick<Grants, 'hold'>
   /** Moves messages, encrypted on the way where the account or the folder asks for it. */
   readonly transfer: (door: UserDoor, command: typeof moveMessages, transfer: Transfer) => Promise<Transferred>
   readonly system: ActorSystem

@@ -3,6 +3,7 @@
 // Promises: one answer for each command, in order, so that clients may pipeline; what is deleted goes at QUIT and only
 // then; a client that reads slowly holds a chunk and nothing more.
 
+import type { Held } from '#actors/grant.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -32,7 +33,7 @@ export class Session {
   #username: string | undefined
   #errors = 0
   #late: Timer | undefined
-  #unwatch: (() => void) | undefined
+  #held: Held | undefined
   over = false
 
   constructor(id: string, connection: Connection, services: Pop3Services) {
@@ -70,8 +71,14 @@ export class Session {
       this.error(code === 'Stopping' ? '[SYS/TEMP] The service is stopping' : 'Idle for too long')
     } finally {
       this.#late?.cancel()
-      this.#unwatch?.()
+      this.#held?.release()
     }
+  }
+
+  /** No command is carried out any more; what is marked stays. */
+  leave(): void {
+    this.over = true
+    this.connection.end()
   }
 
   ok(text: string): void {
@@ -108,7 +115,9 @@ export class Session {
     this.#username = undefined
     const ip = connection.remoteAddress
     const attempt = { username, password, scope: 'pop3', protocol: 'POP3', session: this.id, ip } as const
-    const { user: id } = await services.authenticate(attempt)
+    const { user: id, grant } = await services.authenticate(attempt)
+    this.#held?.release()
+    this.#held = services.grants.hold(grant, () => this.leave())
     const door = services.door(id)
     const user = await findUser(door.read, id)
     if (user === undefined) throw new Fault('AuthFailed')
@@ -117,11 +126,6 @@ export class Session {
     this.#user = { id, downloadMax: own?.pop3MaxDownload || services.settings.get('const:max:pop3:download') }
     connection.idleMs = limits.pop3.idleMs
     this.#late?.cancel()
-    this.#unwatch = door.watch(change => {
-      if (change.kind !== 'logout') return
-      this.over = true
-      connection.end()
-    })
     const { count, size } = this.#drop.stat
     this.ok(`${count} messages (${size} octets)`)
   }
@@ -167,6 +171,7 @@ export class Session {
     let result = 'ok'
     const started = monotonic()
     try {
+      this.#held?.check()
       if (row === undefined) throw new Refusal('Unknown command')
       if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
       await row.run(this, argument)
@@ -178,6 +183,11 @@ export class Session {
   }
 
   #refuse(error: unknown): void {
+    if (error instanceof Fault && error.code === 'SessionEnded') {
+      this.error(`[AUTH] ${error.message}`)
+      this.leave()
+      return
+    }
     if (error instanceof Refusal) this.error(error.message)
     else if (!(error instanceof Fault)) throw error
     else if (error.code === 'IdleTimeout' || error.code === 'Stopping') throw error

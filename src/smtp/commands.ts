@@ -225,6 +225,7 @@ async function startTls(session: Session, argument: string): Promise<void> {
   await session.reset()
   session.helo = ''
   session.extended = false
+  setting.drop.left?.(session)
   session.user = undefined
   session.reply(220, '2.0.0', 'Go ahead')
   await connection.startTls(setting.tls)

@@ -26,6 +26,8 @@ export interface Speaker {
   readonly user: unknown
   /** Bytes the peer says the message has (RFC 1870); 0 where it does not say. */
   readonly declaredBytes: number
+  /** Ends the session: at once where it waits for its peer, else after what it is doing. */
+  end(reason: string): void
 }
 
 export interface Envelope<Recipient> {
@@ -64,6 +66,8 @@ export interface MailDrop<Recipient, Received> {
   recipient(address: string, speaker: Speaker, notice: RecipientNotice): Recipient | Promise<Recipient>
   /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded, ... */
   open(speaker: Speaker): Intake<Received>
+  /** A session that may have logged in is over. */
+  left?(speaker: Speaker): void
   /** One outcome for each recipient, in order. Owns `received` from here on, also where it throws. */
   deliver(received: Received, envelope: Envelope<Recipient>): Promise<readonly Outcome[]>
 }

@@ -44,6 +44,10 @@ export class Session implements Speaker {
   messages = 0
   #errors = 0
   #over = false
+  /** Why it is to end; said before the next command is read. */
+  #ending: string | undefined
+  /** It waits for a command. */
+  #waits = false
 
   constructor(connection: Connection, setting: Setting) {
     this.connection = connection
@@ -79,7 +83,11 @@ export class Session implements Speaker {
     try {
       while (!this.#over) {
         try {
-          const line = connection.takeLine() ?? (await connection.line())
+          if (this.#ending !== undefined) {
+            this.#conclude(this.#ending)
+            break
+          }
+          const line = connection.takeLine() ?? (await this.#line())
           const work = this.#obey(line)
           if (work !== undefined) await work
         } catch (error) {
@@ -87,8 +95,16 @@ export class Session implements Speaker {
         }
       }
     } finally {
+      setting.drop.left?.(this)
       await this.reset()
     }
+  }
+
+  end(reason: string): void {
+    this.#ending ??= reason
+    if (!this.#waits || this.#over) return
+    this.#conclude(this.#ending)
+    this.connection.end()
   }
 
   reply(code: number, enhanced: string, text: string): void {
@@ -127,6 +143,20 @@ export class Session implements Speaker {
     this.transaction = undefined
     this.declaredBytes = 0
     if (arrival !== undefined) await arrival.fail(new Disconnected())
+  }
+
+  async #line(): Promise<Buffer> {
+    this.#waits = true
+    try {
+      return await this.connection.line()
+    } finally {
+      this.#waits = false
+    }
+  }
+
+  /** The last word, once. */
+  #conclude(reason: string): void {
+    this.answer(smtpReply(new Fault('SessionEnded', { text: reason })))
   }
 
   #obey(line: Buffer): void | Promise<void> {

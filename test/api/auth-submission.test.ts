@@ -147,7 +147,7 @@ describe('submission', () => {
     const user = await fresh()
     const wire = await loggedIn(user)
     await service.call('PUT', `/users/${user.id}`, { suspended: true })
-    expect(await ask(wire, `MAIL FROM:<${user.address}>`)).toMatch(/^550 5\.2\.1 /)
+    expect(await ask(wire, `MAIL FROM:<${user.address}>`)).toMatch(/^421 4\.7\.0 /)
   })
 
   test.each([

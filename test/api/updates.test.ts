@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMailbox, deleteMailbox } from '#actors/user/mailbox.ts'
-import { UpdateStream } from '#http/updates.ts'
+import { type StreamStart, UpdateStream } from '#http/updates.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/users.ts'
@@ -144,7 +144,9 @@ test('a client that takes nothing for a while is told everything from rows', asy
   const door = system.door(id)
   const owner = await findUser(read, id)
   const abort = new AbortController()
-  const start = { door, user: owner?.num ?? 0, known: null, signal: abort.signal, ended: () => {} }
+  const { grants } = running.teal.core.credentials
+  const hold: StreamStart['hold'] = onEnd => grants.hold({ kind: 'token', user: id, token: null }, onEnd)
+  const start = { door, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
   const events = new UpdateStream(start)[Symbol.asyncIterator]()
   const first = events.next()
   const count = limits.updates.bufferLengthMax * 3

@@ -1,12 +1,14 @@
 // The changes of an account as they happen: server-sent events that can be resumed (api-semantics 10.11).
 //
 // Here a caller is let in and counted; what is told, and how nothing is lost, is in updates.ts of the folder above. A
-// stream ends with its client, with the service, and when the account's sessions are ended.
+// stream ends with its client, with the service, with its token, and when the account's sessions are ended.
 
+import type { Grants } from '#actors/grant.ts'
 import type { ActorSystem } from '#actors/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { idNumber, isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { tokenDigest } from '#lib/secret/token.ts'
 import { eventStream } from '../answer.ts'
 import { endpoint } from '../endpoint.ts'
 import { hex, optional, userId } from '../schema.ts'
@@ -15,9 +17,11 @@ import { requireUser } from './mailboxes.ts'
 
 export interface UpdateDeps {
   readonly system: ActorSystem
+  /** What streams may go on by. */
+  readonly grants: Pick<Grants, 'hold'>
 }
 
-export function updateEndpoints({ system }: UpdateDeps) {
+export function updateEndpoints({ system, grants }: UpdateDeps) {
   /** Streams that are open, by account. */
   const open = new Map<string, number>()
 
@@ -35,7 +39,7 @@ export function updateEndpoints({ system }: UpdateDeps) {
     headers: ['last-event-id'],
     replyType: 'text/event-stream',
     faults: ['UserNotFound', 'TooManySessions'],
-    async run({ input, request, signal }) {
+    async run({ input, caller, request, signal }) {
       const user = await requireUser(system.read, input.user)
       const given = request.header('last-event-id').trim().toLowerCase() || input['Last-Event-ID'] || null
       const count = open.get(user.id) ?? 0
@@ -49,7 +53,11 @@ export function updateEndpoints({ system }: UpdateDeps) {
       })
       signal.addEventListener('abort', leave, { once: true })
       const door = system.door(user.id)
-      const stream = new UpdateStream({ door, user: user.num, known, signal, ended: leave })
+      // Tokens of the configuration and of the socket in the data directory have no row that could end.
+      const stored = caller.tokenKind === 'user' || caller.tokenKind === 'provisioned'
+      const token = stored && request.token !== null ? tokenDigest(request.token) : null
+      const hold = (onEnd: (reason: string) => void) => grants.hold({ kind: 'token', user: user.id, token }, onEnd)
+      const stream = new UpdateStream({ door, user: user.num, known, signal, hold, ended: leave })
       return eventStream(stream, { retryMs: limits.updates.retryMs })
     },
   })

@@ -41,6 +41,7 @@ export async function runAppend(session: Session, gathered: Gathered): Promise<D
     const { mailbox, failure } = await receiveAll(session, gathered, arrived)
     if (failure !== undefined) throw failure
     if (mailbox === undefined) throw malformed('A mailbox is missing')
+    session.checkStanding()
     return await storeAll(session, mailbox, arrived)
   } finally {
     for (const { received } of arrived) await received.discard()

@@ -86,7 +86,7 @@ async function respond(session: Session, challenge: string): Promise<string> {
 async function enter(session: Session, credentials: Credentials): Promise<Done> {
   const { services } = session
   const { username, password, clientToken } = credentials
-  const { user: id } = await services.authenticate({
+  const { user: id, grant } = await services.authenticate({
     username,
     password,
     scope: 'imap',
@@ -94,6 +94,7 @@ async function enter(session: Session, credentials: Credentials): Promise<Done> 
     session: session.id,
     ip: session.connection.remoteAddress,
   })
+  session.stand(grant)
   const door = services.door(id)
   const user = await findUser(door.read, id)
   if (user === undefined) throw new Fault('AuthFailed')

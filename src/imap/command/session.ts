@@ -5,9 +5,9 @@
 
 import { Fault } from '#lib/fault.ts'
 import { version } from '#lib/own.ts'
+import type { Enableable } from '../abilities.ts'
 import { anyState, command, inMailbox, loggedIn, nothing } from '../command.ts'
 import { idle as waitForDone } from '../idling.ts'
-import type { Enableable } from '../session.ts'
 import { malformed } from '../wire/decoder.ts'
 
 const capability = command({
