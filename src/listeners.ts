@@ -16,6 +16,7 @@ import { type ListenerName, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
 import { type Caller, isRole } from '#http/access.ts'
 import type { DailyCounter } from '#http/api/users.ts'
+import type { HttpBounds } from '#http/connections.ts'
 import type { Endpoint } from '#http/endpoint.ts'
 import { Exchange } from '#http/exchange.ts'
 import { HttpCertificates } from '#http/secure.ts'
@@ -23,7 +24,10 @@ import { type HttpServer, listenHttp } from '#http/server.ts'
 import { Tally } from '#http/tally.ts'
 import { type ImapDependencies, ImapServer } from '#imap/server.ts'
 import { limits } from '#lib/limits.ts'
+import { rangesOf } from '#lib/network.ts'
+import { Admission } from '#net/admission.ts'
 import { listenForChallenges } from '#net/challenge-listener.ts'
+import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
 import { TlsStore } from '#net/tls.ts'
 import { listenPop3, type Pop3Dependencies } from '#pop3/server.ts'
 import type { MailDrop, Speaker } from '#smtp/drop.ts'
@@ -47,6 +51,12 @@ export async function listenAll(
 ): Promise<Listeners> {
   const { config } = core
   const open: Listeners = {}
+  const admission = admissionOf(core)
+  /** Where a listener listens, and how many may connect. */
+  const at = (service: Exclude<ListenerName, 'api'>) => {
+    const { host, port, maxOpen: sessionsMax, maxOpenPerNetwork: sessionsPerNetworkMax } = config[service]
+    return { host, port, admission, sessionsMax, sessionsPerNetworkMax }
+  }
   const add = (service: keyof Listeners, listener: { close(): unknown; address: { host: string; port: number } }) => {
     closers.add(() => listener.close())
     open[service] = { ...listener.address }
@@ -55,61 +65,84 @@ export async function listenAll(
   const tls = provideTls(core, own)
   const imap = new ImapServer(imapDependencies(core, tls))
   if (config.api.enabled) {
-    const server = await listenApi(core, endpoints(imap), own, how, closers)
+    const server = await listenApi(core, { endpoints: endpoints(imap), own, admission, ...how }, closers)
     closers.add(() => server.close())
     open.api = { host: server.host, port: server.port }
   }
   for (const service of ['lmtp', 'smtp'] as const) {
-    const { enabled, host, port } = config[service]
-    if (enabled) add(service, await startSmtp({ service, host, port, ...dropOptions(core, tls) }))
+    if (config[service].enabled) add(service, await startSmtp({ service, ...dropOptions(core, tls, at(service)) }))
   }
   for (const service of ['submission', 'submissions'] as const) {
-    const { enabled, host, port } = config[service]
-    if (enabled) add(service, await startSmtp({ service, host, port, ...submissionOptions(core, tls) }))
+    if (config[service].enabled)
+      add(service, await startSmtp({ service, ...submissionOptions(core, tls, at(service)) }))
   }
   for (const service of ['imap', 'imaps'] as const) {
-    const { enabled, host, port } = config[service]
-    if (enabled) add(service, await imap.listen({ host, port, implicitTls: service === 'imaps' }))
+    const how = { ...at(service), implicitTls: service === 'imaps' }
+    if (config[service].enabled) add(service, await imap.listen(how))
   }
   for (const service of ['pop3', 'pop3s'] as const) {
-    const { enabled, host, port } = config[service]
-    const at = { host, port, implicitTls: service === 'pop3s' }
-    if (enabled) add(service, await listenPop3(pop3Dependencies(core, tls), at))
+    const how = { ...at(service), implicitTls: service === 'pop3s' }
+    if (config[service].enabled) add(service, await listenPop3(pop3Dependencies(core, tls), how))
   }
   const plain = splitSocket(config.tls.acme.http)
   if (plain !== undefined) {
     const { hostname } = config
-    add('acme', await listenForChallenges({ ...plain, hostname, challenges: core.acme.challenges }))
+    add('acme', await listenForChallenges({ ...plain, hostname, admission, challenges: core.acme.challenges }))
   }
   return open
 }
 
+/** How many may connect: what descriptors are left when everything else has its part. */
+function admissionOf({ config, log }: Core): Admission {
+  const descriptors = descriptorsMax()
+  const connectionsMax = connectionsFor(descriptors)
+  if (descriptors < limits.net.descriptorsMax) {
+    log.warn({ descriptors, connectionsMax }, 'few files and sockets may be open at once (ulimit -n)')
+  }
+  return new Admission({ connectionsMax, trusted: rangesOf(config.network.proxies) })
+}
+
+/** Where a listener listens, and how many may connect. */
+interface At {
+  readonly host: string
+  readonly port: number
+  readonly admission: Admission
+  readonly sessionsMax: number
+  readonly sessionsPerNetworkMax: number
+}
+
 async function listenApi(
   core: Core,
-  endpoints: readonly Endpoint[],
-  own: OwnCertificate,
-  { strict }: { strict: boolean },
+  how: {
+    readonly endpoints: readonly Endpoint[]
+    readonly own: OwnCertificate
+    readonly admission: Admission
+    readonly strict: boolean
+  },
   closers: Closers,
 ) {
+  const { endpoints, own, admission, strict } = how
   const { config, log, metrics, access } = core
-  const { host, port, cors, secure } = config.api
+  const { host, port, cors, secure, maxOpen: connectionsMax, maxOpenPerNetwork: perNetworkMax } = config.api
+  const onRefused = () => metrics.connectionsRefused.labels('api').inc()
+  const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
   const identify = (token: string | null) => {
     const caller = access.identify(token)
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
   }
   const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
-  return secure ? listenHttps(core, own, exchange, closers) : listenHttp(exchange, { host, port })
+  return secure ? listenHttps(core, own, { exchange, bounds }, closers) : listenHttp(exchange, { host, port, bounds })
 }
 
 /** What the listeners need that take mail from other servers. */
-function dropOptions(core: Core, tls: TlsStore) {
+function dropOptions(core: Core, tls: TlsStore, { sessionsMax, sessionsPerNetworkMax, ...at }: At) {
   const { config, log, metrics } = core
-  const bounds = { messageBytesMax: config.mail.maxSize }
-  return { hostname: config.hostname, drop: mailDrop(core), tls, bounds, log, metrics }
+  const bounds = { messageBytesMax: config.mail.maxSize, sessionsMax, sessionsPerNetworkMax }
+  return { ...at, hostname: config.hostname, drop: mailDrop(core), tls, bounds, log, metrics }
 }
 
 /** What the submission listeners need: who may come in, and what becomes of what an account sends. */
-function submissionOptions(core: Core, tls: TlsStore) {
+function submissionOptions(core: Core, tls: TlsStore, { sessionsMax, sessionsPerNetworkMax, ...at }: At) {
   const { config, system, sequence, settings, drop, cache, bodies, log, metrics, credentials } = core
   const { hostname } = config
   const submission = new Submission({ system, sequence, settings, drop, cache, bodies, hostname })
@@ -128,9 +161,9 @@ function submissionOptions(core: Core, tls: TlsStore) {
     left: ({ user }) => (user as Sender | undefined)?.held.release(),
   }
   return {
-    ...{ hostname, tls, log, metrics, drop: mail },
+    ...{ ...at, hostname, tls, log, metrics, drop: mail },
     cleartext: config.auth.cleartext,
-    bounds: { messageBytesMax: config.mail.maxSize },
+    bounds: { messageBytesMax: config.mail.maxSize, sessionsMax, sessionsPerNetworkMax },
     async authenticate(username: string, password: string, speaker: Speaker): Promise<Sender> {
       const { id: session, remoteAddress: ip } = speaker
       const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session, ip } as const
@@ -191,13 +224,18 @@ function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
 }
 
 /** The API over HTTPS, with the certificates that the other listeners use. */
-async function listenHttps(core: Core, own: OwnCertificate, exchange: Exchange, closers: Closers): Promise<HttpServer> {
+async function listenHttps(
+  core: Core,
+  own: OwnCertificate,
+  { exchange, bounds }: { exchange: Exchange; bounds: HttpBounds },
+  closers: Closers,
+): Promise<HttpServer> {
   const { config, log } = core
   const { host, port } = config.api
   const certificates = new HttpCertificates(own.pair, error => log.error({ error }, 'HTTPS could not be started again'))
   own.follow(certificates)
   core.certificates.supply(certificates, initialOf(core, own))
-  const server = await listenHttp(exchange, { host, port, tls: certificates.tls })
+  const server = await listenHttp(exchange, { host, port, bounds, tls: certificates.tls })
   certificates.attach(server)
   closers.add(() => certificates.close())
   return server

@@ -44,10 +44,20 @@ export async function runTeal(
   return { code, out, err }
 }
 
-/** Starts the service and waits until it says where its listeners are. */
-export async function startChild(dataDir: string, more: Record<string, string> = {}): Promise<Child> {
+/**
+ * Starts the service and waits until it says where its listeners are.
+ *
+ * @param descriptors how many files and sockets it may have open
+ */
+export async function startChild(
+  dataDir: string,
+  more: Record<string, string> = {},
+  descriptors?: number,
+): Promise<Child> {
   const env = childEnvironment(dataDir, more)
-  const child = spawn(process.execPath, ['src/main.js', 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
+  const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'src/main.js', 'serve']
+  const child = spawn('/bin/sh', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', chunk => {

@@ -5,6 +5,7 @@
 // behind TEAL_, the environment (`TEAL_API_ACCESS_CONTROL_ENABLED`). A key that nobody reads does not belong here.
 
 import { hostname as osHostname } from 'node:os'
+import { limits } from '#lib/limits.ts'
 import {
   address,
   choice,
@@ -28,13 +29,29 @@ import {
 } from './kinds.ts'
 
 const loopback = '127.0.0.1'
+const { http, imap, pop3, smtp } = limits
+const imapMost = { open: imap.sessionsMax, perNetwork: imap.sessionsPerNetworkMax }
+const pop3Most = { open: pop3.sessionsMax, perNetwork: pop3.sessionsPerNetworkMax }
+const smtpMost = { open: smtp.sessionsMax, perNetwork: smtp.sessionsPerNetworkMax }
 
-/** A listener: whether it runs and where. Further keys of its section stand beside these. */
-function listener(portInitial: number, what: string) {
+/** A listener: whether it runs, where, and for how many. Further keys of its section stand beside these. */
+function listener(portInitial: number, what: string, most: { readonly open: number; readonly perNetwork: number }) {
   return {
     enabled: flag(true, `Whether ${what} is served`),
     host: address(loopback, `Address ${what} listens on`),
     port: port(portInitial, `Port ${what} listens on; 0 takes a free one`),
+    maxOpen: count(
+      most.open,
+      1,
+      1_000_000,
+      `Connections open at once to ${what}, as far as descriptors reach (ulimit -n)`,
+    ),
+    maxOpenPerNetwork: count(
+      most.perNetwork,
+      1,
+      1_000_000,
+      'The same from one IPv4 address or IPv6 /64 that is no proxy (network.proxies); a quarter before a login or message',
+    ),
   }
 }
 
@@ -53,7 +70,7 @@ export const keys = {
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 
   api: {
-    ...listener(8080, 'the HTTP API'),
+    ...listener(8080, 'the HTTP API', { open: http.connectionsMax, perNetwork: http.connectionsPerNetworkMax }),
     secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
     accessToken: secret(20, 'A token with role root that is valid besides the stored ones'),
     accessControl: {
@@ -66,7 +83,7 @@ export const keys = {
   },
 
   smtp: {
-    ...listener(1025, 'SMTP for incoming mail'),
+    ...listener(1025, 'SMTP for incoming mail', smtpMost),
     authenticate: flag(
       false,
       'Whether SPF, DKIM and DMARC are looked at; for a listener that other servers reach without one in between',
@@ -78,20 +95,20 @@ export const keys = {
     ),
     dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
   },
-  lmtp: listener(2424, 'LMTP'),
-  submission: listener(1587, 'submission with STARTTLS'),
-  submissions: listener(1465, 'submission over TLS'),
+  lmtp: listener(2424, 'LMTP', smtpMost),
+  submission: listener(1587, 'submission with STARTTLS', smtpMost),
+  submissions: listener(1465, 'submission over TLS', smtpMost),
   imap: {
-    ...listener(1143, 'IMAP with STARTTLS'),
+    ...listener(1143, 'IMAP with STARTTLS', imapMost),
     maxConnections: count(15, 1, 10_000, 'Sessions at once of one user, unless the user has an own number'),
   },
-  imaps: listener(1993, 'IMAP over TLS'),
+  imaps: listener(1993, 'IMAP over TLS', imapMost),
   pop3: {
-    ...listener(1110, 'POP3 with STLS'),
+    ...listener(1110, 'POP3 with STLS', pop3Most),
     deleteTo: choice(['trash', 'expunge'], 'trash', 'What QUIT does with deleted messages'),
     maxMessages: count(250, 1, 100_000, 'Newest messages a POP3 session sees, unless the user has an own number'),
   },
-  pop3s: listener(1995, 'POP3 over TLS'),
+  pop3s: listener(1995, 'POP3 over TLS', pop3Most),
 
   tls: {
     cert: path('', 'Certificate chain in PEM; unset: self-signed for hostname, made at first start'),
@@ -199,6 +216,11 @@ export const keys = {
   },
   network: {
     allowPrivate: list([], 'Private ranges (CIDR) that webhooks, forwards, relays and MX may reach', notCidr),
+    proxies: list(
+      ['127.0.0.0/8', '::1/128'],
+      'Ranges (CIDR) of proxies and web mail through which everybody may come: no bound on connections from one of them',
+      notCidr,
+    ),
   },
 
   setup: { imap: setup(993, 'IMAP'), pop3: setup(995, 'POP3'), smtp: setup(465, 'sending') },

@@ -118,7 +118,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
     const isLong = kind !== 'json'
     this.#bodyBytesMax = endpoint.bodyBytesMax ?? (isLong ? limits.http.uploadBytesMax : limits.http.bodyBytesMax)
     this.#bodyLength = declared === '' ? -1 : Number(declared)
-    this.deadline = this.started + limits.http.bodyMs
+    this.deadline = this.started + (endpoint.allow === 'public' ? limits.http.strangeBodyMs : limits.http.bodyMs)
     const encoding = wire.header('content-encoding')
     if (encoding !== '' && encoding !== 'identity') {
       throw new Fault('UnsupportedMediaType', { text: 'A compressed body is not supported' })

@@ -91,7 +91,7 @@ export class Exchange {
       return call
     }
     if (this.#stopping) this.#refuse(call, new Fault('Stopping', { retryAfter: 1 }))
-    else if (this.#pending.size >= limits.http.inFlightMax)
+    else if (this.#pending.size >= limits.http.inFlightMax / (target.endpoint.allow === 'public' ? 2 : 1))
       this.#refuse(call, new Fault('Overloaded', { retryAfter: 1 }))
     else {
       this.#pending.add(call)
@@ -160,6 +160,7 @@ export class Exchange {
       const query = call.wire.query === '' ? null : parseQuery(call.wire.query)
       const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, query)
       call.caller = caller instanceof Promise ? await caller : caller
+      if (call.caller !== stranger) call.wire.recognised()
       const known = target.userIndex === -1 ? values : ownName(values, target.userIndex, call.caller)
 
       if (call.raw) this.#early(call, target)
@@ -315,7 +316,8 @@ export class Exchange {
     call.done = true
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
     const tooMuch = call.dropBody()
-    call.wire.send(head + cors, body, close || tooMuch || this.#stopping)
+    const strange = call.caller === stranger && call.wire.crowded
+    call.wire.send(head + cors, body, close || tooMuch || strange || this.#stopping)
     this.#count(call, status)
   }
 

@@ -16,6 +16,7 @@ import { after, every, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Body } from './body.ts'
+import { type HttpBounds, HttpConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import type { Wire } from './wire.ts'
 
@@ -25,6 +26,8 @@ export interface HttpOptions {
   readonly port: number
   /** HTTPS with these certificates; plain HTTP without. */
   readonly tls?: HttpTls
+  /** How many may connect. Default: anybody. */
+  readonly bounds?: HttpBounds
 }
 
 /** A key and a certificate with its chain, in PEM. */
@@ -46,8 +49,9 @@ hidden._cfg('silent')
 
 /** Listens. Rejects where the port is taken or the address is not ours. */
 export async function listenHttp(exchange: Exchange, options: HttpOptions): Promise<HttpServer> {
-  const { host, port, tls } = options
-  return new HttpServer(await listen(exchange, host, port, tls), host, exchange)
+  const { host, port, tls, bounds } = options
+  const connections = bounds === undefined ? null : new HttpConnections(bounds)
+  return new HttpServer(await listen(exchange, { host, port, tls, connections }), host, exchange, connections)
 }
 
 /**
@@ -56,7 +60,7 @@ export async function listenHttp(exchange: Exchange, options: HttpOptions): Prom
  * @throws Fault PortInUse where the path is too long or cannot be used
  */
 export async function listenLocal(exchange: Exchange, path: string): Promise<HttpServer> {
-  const app = uws.App().any('/*', handler(exchange))
+  const app = uws.App().any('/*', handler(exchange, null))
   rmSync(path, { force: true })
   const before = process.umask(0o177)
   try {
@@ -65,15 +69,17 @@ export async function listenLocal(exchange: Exchange, path: string): Promise<Htt
       app.close()
       throw new Fault('PortInUse', { text: `The socket ${path} cannot be made; is its path too long?` })
     }
-    return new HttpServer({ app, socket }, path, exchange)
+    return new HttpServer({ app, socket }, path, exchange, null)
   } finally {
     process.umask(before)
   }
 }
 
-function handler(exchange: Exchange) {
+function handler(exchange: Exchange, connections: HttpConnections | null) {
   return (res: uws.HttpResponse, req: uws.HttpRequest) => {
-    const wire = new UwsWire(res, req)
+    const wire = new UwsWire(res, req, connections)
+    // Before anything else is done with the response: it takes the place of what tells that a silent connection closed.
+    if (connections?.watching === true) connections.heard(wire.address())
     const call = exchange.handle(wire)
     wire.leave(() => call.abort(new Error('The client has gone')))
   }
@@ -84,9 +90,31 @@ interface Listening {
   readonly socket: uws.us_listen_socket
 }
 
-function listen(exchange: Exchange, host: string, port: number, tls: HttpTls | undefined): Promise<Listening> {
-  const serve = handler(exchange)
-  const app = tls === undefined ? uws.App().any('/*', serve) : secureApp(tls, serve)
+/** Counts connections. Whoever is refused is closed before he can say anything. */
+function bounded(app: uws.TemplatedApp, connections: HttpConnections | null): uws.TemplatedApp {
+  if (connections === null) return app
+  const step = (res: uws.HttpResponse, by: number): void => {
+    if (by < 0) {
+      connections.closed()
+      return
+    }
+    const gone = connections.opened(peer(res), () => void res.close())
+    if (gone === undefined) res.close()
+    else res.onAborted(gone)
+  }
+  return app.filter(step)
+}
+
+interface ListenForm {
+  readonly host: string
+  readonly port: number
+  readonly tls: HttpTls | undefined
+  readonly connections: HttpConnections | null
+}
+
+function listen(exchange: Exchange, { host, port, tls, connections }: ListenForm): Promise<Listening> {
+  const serve = handler(exchange, connections)
+  const app = bounded(tls === undefined ? uws.App().any('/*', serve) : secureApp(tls, serve), connections)
   return new Promise((resolve, reject) => {
     // Without the option a second process would share the port (SO_REUSEPORT).
     const start = app.listen as unknown as (host: string, port: number, option: number, done: Done) => void
@@ -131,6 +159,7 @@ export class HttpServer {
   readonly host: string
   readonly port: number
   readonly #exchange: Exchange
+  readonly #connections: HttpConnections | null
   readonly #sweeper: Timer
   /** Those that were replaced and may have connections. */
   readonly #retired = new Map<uws.TemplatedApp, Timer>()
@@ -138,7 +167,8 @@ export class HttpServer {
   #socket: uws.us_listen_socket | null
   #closed = false
 
-  constructor(listening: Listening, host: string, exchange: Exchange) {
+  constructor(listening: Listening, host: string, exchange: Exchange, connections: HttpConnections | null) {
+    this.#connections = connections
     this.#app = listening.app
     this.#socket = listening.socket
     this.#exchange = exchange
@@ -156,7 +186,8 @@ export class HttpServer {
   async renew(tls: HttpTls): Promise<void> {
     if (this.#closed) return
     this.#stopListening()
-    const next = await listen(this.#exchange, this.host, this.port, tls)
+    const { host, port } = this
+    const next = await listen(this.#exchange, { host, port, tls, connections: this.#connections })
     const before = this.#app
     const timer = after(limits.http.retireMs, () => this.#drop(before))
     this.#retired.set(before, timer)
@@ -174,6 +205,7 @@ export class HttpServer {
     this.#sweeper.cancel()
     for (const app of [...this.#retired.keys()]) this.#drop(app)
     this.#app.close()
+    this.#connections?.close()
   }
 
   #stopListening(): void {
@@ -193,6 +225,7 @@ class UwsWire implements Wire {
   readonly path: string
   readonly query: string
   readonly #res: uws.HttpResponse
+  readonly #connections: HttpConnections | null
   #req: uws.HttpRequest | null
   /** The response has ended or its client has left; it must not be touched any more. */
   #over = false
@@ -205,8 +238,9 @@ class UwsWire implements Wire {
   /** Called when the socket has taken what waited, or the client has left. */
   #wake: (() => void) | null = null
 
-  constructor(res: uws.HttpResponse, req: uws.HttpRequest) {
+  constructor(res: uws.HttpResponse, req: uws.HttpRequest, connections: HttpConnections | null) {
     this.#res = res
+    this.#connections = connections
     this.#req = req
     this.method = req.getCaseSensitiveMethod()
     this.path = req.getUrl()
@@ -215,6 +249,15 @@ class UwsWire implements Wire {
 
   get gone(): boolean {
     return this.#gone
+  }
+
+  get crowded(): boolean {
+    return this.#connections?.crowded === true
+  }
+
+  recognised(): void {
+    // Of a connection that has been open for long this was told before.
+    if (this.#address !== null) this.#connections?.remember(this.#address)
   }
 
   header(name: string): string {

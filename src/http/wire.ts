@@ -13,6 +13,10 @@ export interface Wire {
   readonly query: string
   /** Whether the client has gone; nothing can be sent any more. */
   readonly gone: boolean
+  /** So many connections are open that a stranger's is to be closed after its answer. */
+  readonly crowded: boolean
+  /** The caller has shown a good token. */
+  recognised(): void
   /** A header in lower case, '' for none. Only before the first await. */
   header(name: string): string
   address(): string

@@ -12,6 +12,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { Admission } from '#net/admission.ts'
 import type { Connection } from '#net/connection.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import { type CleartextPolicy, takesPasswords } from '#net/sasl.ts'
@@ -94,6 +95,10 @@ export interface ImapListen {
   readonly port: number
   /** TLS from the first byte. */
   readonly implicitTls: boolean
+  readonly sessionsMax: number
+  readonly sessionsPerNetworkMax: number
+  /** Connections of all listeners together. */
+  readonly admission?: Admission
 }
 
 /** Serves IMAP; one of these for all its listeners, so that a user's sessions are counted together. */
@@ -134,21 +139,21 @@ export class ImapServer {
   }
 
   /** Opens a port. @throws Fault PortInUse, ConfigInvalid */
-  listen({ host, port, implicitTls }: ImapListen): Promise<Listener> {
+  listen({ host, port, implicitTls, ...bounds }: ImapListen): Promise<Listener> {
     const { tls } = this.#services
-    const { sessionsMax, sessionsPerAddressMax, loginMs, drainMs } = limits.imap
+    const { loginMs, drainMs } = limits.imap
     return listen({
       host,
       port,
       implicitTls,
       ...(tls === undefined ? {} : { tls }),
-      sessionsMax,
-      sessionsPerAddressMax,
+      ...bounds,
       idleMs: loginMs,
       drainMs,
       busy: '* BYE [UNAVAILABLE] Too many connections, try again later\r\n',
       serve: connection => this.#serve(connection),
       onError: error => this.#log.error({ error }, 'an IMAP session failed'),
+      onRefused: () => this.#metrics.connectionsRefused.labels('imap').inc(),
     })
   }
 

@@ -48,6 +48,8 @@ export class Session extends Abilities {
   view: View | undefined
   #account: Account | undefined
   #errors = 0
+  /** Commands before a login. */
+  #early = 0
   #over = false
   #late: Timer | undefined
   #unwatch: (() => void) | undefined
@@ -167,6 +169,7 @@ export class Session extends Abilities {
     this.#account = account
     this.#late?.cancel()
     this.#late = undefined
+    this.connection.ticket.prove()
     this.connection.lineBytesMax = afterLogin.commandBytesMax
     this.connection.idleMs = limits.imap.idleMs
     this.#unwatch = account.door.watch(change => this.#hear(change))
@@ -263,6 +266,7 @@ export class Session extends Abilities {
       this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
       this.#countError()
     } else await this.#execute(gathered)
+    if (!this.loggedIn && ++this.#early >= limits.imap.loginCommandsMax) this.bye('Too many commands before a login')
     this.out.flush()
     if (this.startTls) await this.#secure()
     if (this.compression === 'next') {

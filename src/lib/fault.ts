@@ -37,6 +37,7 @@ const table = {
   TooManyRecipients: { status: 400, text: 'Too many recipients, send to the others apart', smtp: '452 4.5.3' },
   NoRecipients: { status: 400, text: 'There is no valid recipient', smtp: '503 5.5.1' },
   TooManyErrors: { status: 400, text: 'Too many errors', smtp: '421 4.7.0' },
+  NothingSent: { status: 408, text: 'No message came for too long', smtp: '421 4.7.0' },
   CommandNotOffered: { status: 501, text: 'The command is not offered here', smtp: '502 5.5.1' },
   BadCommand: { status: 400, text: 'The command is not valid', smtp: '500 5.5.2' },
   TransferLimit: { status: 403, text: 'The daily transfer limit is reached', smtp: '452 4.7.0', imap: 'LIMIT' },

@@ -108,6 +108,13 @@ export const limits = {
   },
   /** The HTTP front. */
   http: {
+    /** Connections at once, and from one network. */
+    connectionsMax: 10_000,
+    connectionsPerNetworkMax: 1000,
+    /** Time after which a connection without a request is surely gone: uWebSockets.js ends it after ten seconds. */
+    silentMs: 15 * second,
+    /** Time for the whole body of a request that needs no token. */
+    strangeBodyMs: 10 * second,
     /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
     bodyBytesMax: 2 * mib,
     /** A body that carries a message or a file. */
@@ -120,7 +127,7 @@ export const limits = {
     keysMax: 1000,
     /** Values in one JSON body, at every depth. */
     valuesMax: 100_000,
-    /** Requests being answered at once; more get 503. */
+    /** Requests being answered at once; more get 503, and from half of it those that need no token. */
     inFlightMax: 4096,
     /** Time for a whole body to arrive. */
     bodyMs: 5 * minute,
@@ -209,6 +216,22 @@ export const limits = {
     lingerMs: 3 * second,
     /** How often overdue connections are looked for. */
     sweepMs: 1 * second,
+    /** Descriptors that are reckoned with where nobody says how many there may be. */
+    descriptorsMax: 1024,
+    /** Descriptors kept back from connections where there are enough; where there are few, half of them. */
+    descriptorsKeptMax: 4096,
+    /** How many times as many connections the networks around one may have: of IPv4 the address and its /24, of IPv6 /64,
+     *  /48 and /32. */
+    networkSteps: [1, 4, 20],
+    /** Part of a network's connections that strangers may have. */
+    strangerShare: 1 / 4,
+    /** Networks somebody logged in from that are known, and for how long. */
+    knownMax: 20_000,
+    knownMs: 1 * day,
+    /** Networks that are looked at for a connection that has to go. */
+    groupsLookedAt: 64,
+    /** Time a connection that has to go has to take its last word. */
+    displaceMs: 1 * second,
     /** Connections the kernel may hold until they are accepted; a storm of logins comes at once. */
     acceptLengthMax: 2048,
     /** Characters of one SASL response (RFC 4954 4). */
@@ -220,8 +243,16 @@ export const limits = {
   smtp: {
     /** Sessions at once on one listener. */
     sessionsMax: 2000,
-    /** Sessions at once from one address. */
-    sessionsPerAddressMax: 500,
+    /** Sessions at once from one network; large senders open some twenty from each address. */
+    sessionsPerNetworkMax: 100,
+    /** Time and commands (RCPT, DATA and BDAT not among them) without a message before a session is closed, over LMTP the
+     *  commands so many times over: a relay meets unknown recipients all day. */
+    messagelessMs: 10 * minute,
+    messagelessCommandsMax: 200,
+    messagelessLmtpTimes: 20,
+    /** Time from connecting to a successful login, and commands before it, where one is needed. */
+    loginMs: 3 * minute,
+    loginCommandsMax: 50,
     /** Recipients of one message (RFC 5321 4.5.3.1.8 asks for 100 at least). */
     recipientsMax: 1000,
     /** Silence before a session is closed (RFC 5321 4.5.3.2.7). */
@@ -247,10 +278,11 @@ export const limits = {
   imap: {
     /** Sessions at once on one listener. */
     sessionsMax: 10_000,
-    /** Sessions at once from one address: programs open several, and whole offices share one address. */
-    sessionsPerAddressMax: 2000,
-    /** Time from connecting to a successful login. */
+    /** Sessions at once from one network: programs open several, and whole offices share one address. */
+    sessionsPerNetworkMax: 2000,
+    /** Time from connecting to a successful login, and commands before it. */
     loginMs: 3 * minute,
+    loginCommandsMax: 100,
     /** Silence of a session that has logged in (RFC 9051 5.4 asks for 30 minutes at least). */
     idleMs: 31 * minute,
     /** Silence in the middle of a command or a literal. */
@@ -313,9 +345,10 @@ export const limits = {
   /** POP3. */
   pop3: {
     sessionsMax: 2000,
-    sessionsPerAddressMax: 100,
-    /** Time from connecting to a successful login. */
+    sessionsPerNetworkMax: 200,
+    /** Time from connecting to a successful login, and commands before it. */
     loginMs: 1 * minute,
+    loginCommandsMax: 50,
     /** Silence before a session is closed without update (RFC 1939 3 asks for 10 minutes at least). */
     idleMs: 11 * minute,
     /** How long a stopping service waits for commands that run. */

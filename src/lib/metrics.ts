@@ -53,14 +53,15 @@ export function makeMetrics(version: string) {
     apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
     authAttempts: counter('auth_attempts_total', 'Authentication attempts', ['service', 'scope', 'result']),
     connections: counter('connections_total', 'Accepted connections', ['service']),
+    connectionsRefused: counter('connections_refused_total', 'Connections over a bound, refused or sent away', [
+      'service',
+    ]),
     sessions: gauge('sessions', 'Open sessions', ['service']),
     commands: counter('commands_total', 'Protocol commands', ['service', 'command', 'result']),
     commandSeconds: histogram('command_seconds', 'Time to answer a protocol command', seconds, ['service']),
     messages: counter('messages_total', 'Messages stored', ['source']),
     deliveries: counter('deliveries_total', 'Recipients answered at delivery', ['service', 'result']),
-    deliverySeconds: histogram('delivery_seconds', 'Time from the end of a message to its answer', seconds, [
-      'service',
-    ]),
+    deliverySeconds: histogram('delivery_seconds', 'Time from a message to its answer', seconds, ['service']),
     writerBatches: counter('writer_batches_total', 'Transactions', ['result']),
     writerUnits: histogram('writer_batch_units', 'Units in one transaction', [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]),
     writerSeconds: histogram('writer_batch_seconds', 'Time from sending a batch to its commit', seconds),

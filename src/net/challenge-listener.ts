@@ -5,9 +5,11 @@
 // challenges of orders under way is told.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { plainAddress } from './address.ts'
+import { Admission, type Gate } from './admission.ts'
 import type { Challenges } from './challenges.ts'
 
 export interface ChallengeListenerOptions {
@@ -17,6 +19,8 @@ export interface ChallengeListenerOptions {
   readonly challenges: Challenges
   /** Where requests that name no host are sent. */
   readonly hostname: string
+  /** Connections of all listeners together. */
+  readonly admission?: Admission
 }
 
 export interface ChallengeListener {
@@ -35,7 +39,9 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
   const server = createServer({ ...how, connectionsCheckingInterval: headMs / 2 }, (request, response) =>
     answer(request, response, options),
   )
-  server.maxConnections = connectionsMax
+  const admission = options.admission ?? new Admission({ connectionsMax: Number.POSITIVE_INFINITY })
+  const gate = admission.gate({ connectionsMax, perNetworkMax: connectionsMax })
+  server.on('connection', socket => admit(gate, socket))
   server.timeout = 2 * headMs
   await listening(server, host, port)
   const { port: taken } = server.address() as AddressInfo
@@ -44,9 +50,18 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
+        admission.drop(gate)
         server.closeAllConnections()
       }),
   }
+}
+
+/** Whoever comes too many is closed. */
+function admit(gate: Gate, socket: Socket): void {
+  const ticket = gate.admit(plainAddress(socket.remoteAddress))
+  if (ticket === undefined) return void socket.destroy()
+  ticket.hold({ waiting: 'idle', displace: () => socket.destroy() })
+  socket.once('close', () => ticket.release())
 }
 
 function listening(server: Server, host: string, port: number): Promise<void> {

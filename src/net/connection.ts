@@ -12,6 +12,7 @@ import { breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { plainAddress } from './address.ts'
+import type { Peer, Ticket } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
 import { Endless, Input, LongLine } from './input.ts'
@@ -31,6 +32,8 @@ export class Connection {
   lineBytesMax: number = limits.net.lineBytesMax
   /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
   idleMs: number
+  /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
+  ticket: Pick<Ticket, 'favour' | 'prove'> = unbounded
 
   #socket: Socket | DeflateSocket
   #phase: Phase = 'open'
@@ -265,6 +268,26 @@ export class Connection {
     this.#socket.destroy()
   }
 
+  /** For the listener: whether the peer is waited for. */
+  get waiting(): Peer['waiting'] {
+    if (this.#phase !== 'open') return 'idle'
+    if (this.#reader !== undefined) return this.#reader.idle === true ? 'idle' : 'midway'
+    return this.#drained === undefined ? false : 'midway'
+  }
+
+  /** For the listener: ends the connection to make room, with a last word where one can be said. */
+  displace(word: string): void {
+    if (this.#phase !== 'open' || this.waiting !== 'idle') {
+      this.destroy()
+      return
+    }
+    this.#flush()
+    this.#phase = 'ending'
+    this.#deadline = monotonic() + limits.net.displaceMs
+    const socket = this.#socket
+    socket.write(word, () => socket.destroy())
+  }
+
   /** For the listener: asks the session to finish. A session that waits for a line gets Fault Stopping. */
   stop(): void {
     this.#stopping = true
@@ -391,6 +414,8 @@ interface Waiter {
   /** Whether a stopping service may interrupt it. */
   readonly idle?: boolean
 }
+
+const unbounded = { favour() {}, prove() {} }
 
 /** 'close' follows and tells the session. */
 const ignore = () => {}

@@ -1,14 +1,15 @@
 // A listening port: accepts connections, keeps to the caps, runs one session for each, and closes in an orderly way.
 //
-// Promises: no more than `sessionsMax` connections in all and `sessionsPerAddressMax` from one address (an IPv6 /64 counts
-// as one); who comes too many hears the refusal and is closed. One timer for all connections finds the overdue ones. `close`
+// Promises: no more connections than its part of the service's (net/admission.ts) holds; who comes too many, or has to
+// make room, hears the refusal and is closed. One timer for all connections finds the overdue ones. `close`
 // stops accepting, asks every session to finish, cuts off peers that remain after `drainMs`, and resolves when all are done.
 
 import { createServer, type Server, type Socket } from 'node:net'
 import { after, every, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { networkOf } from '#lib/network.ts'
+import { plainAddress } from './address.ts'
+import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
 import type { TlsStore } from './tls.ts'
 
@@ -19,8 +20,10 @@ export interface ListenOptions {
   /** Certificates; with `implicitTls` the handshake comes first. */
   readonly tls?: TlsStore
   readonly implicitTls?: boolean
+  /** Connections of all listeners together. Default: this one alone is counted. */
+  readonly admission?: Admission
   readonly sessionsMax: number
-  readonly sessionsPerAddressMax: number
+  readonly sessionsPerNetworkMax: number
   /** Silence before a session that waits for its peer gets IdleTimeout; sessions may change theirs. */
   readonly idleMs: number
   /** How long `close` waits for sessions. */
@@ -35,6 +38,8 @@ export interface ListenOptions {
   onError(error: unknown): void
   /** Called with the number of open sessions whenever it changes. */
   onSessions?(count: number): void
+  /** Called for a connection that was refused, or sent away for another. */
+  onRefused?(): void
 }
 
 /** Opens a port. @throws Fault PortInUse, ConfigInvalid where the address cannot be listened on */
@@ -48,7 +53,8 @@ export class Listener {
   readonly #options: ListenOptions
   readonly #server: Server
   readonly #connections = new Set<Connection>()
-  readonly #perNetwork = new Map<string, number>()
+  readonly #admission: Admission
+  readonly #gate: Gate
   /** Sessions that have not returned. */
   #running = 0
   #sweeper: Timer | undefined
@@ -58,6 +64,9 @@ export class Listener {
 
   constructor(options: ListenOptions) {
     this.#options = options
+    const { sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = options
+    this.#admission = options.admission ?? new Admission({ connectionsMax: Number.POSITIVE_INFINITY })
+    this.#gate = this.#admission.gate({ connectionsMax, perNetworkMax })
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, socket => this.#accept(socket))
   }
 
@@ -105,24 +114,39 @@ export class Listener {
     await closed
     cut.cancel()
     this.#sweeper?.cancel()
+    this.#admission.drop(this.#gate)
   }
 
   #accept(socket: Socket): void {
-    const network = networkOf(socket.remoteAddress ?? '')
-    const count = this.#perNetwork.get(network) ?? 0
-    if (this.#connections.size >= this.#options.sessionsMax || count >= this.#options.sessionsPerAddressMax) {
+    const ticket = this.#gate.admit(plainAddress(socket.remoteAddress))
+    if (ticket === undefined) {
       this.#refuse(socket)
       return
     }
-    this.#perNetwork.set(network, count + 1)
-    const connection = new Connection(socket, this.#options.idleMs, () => this.#forget(connection, network))
+    const connection = new Connection(socket, this.#options.idleMs, () => {
+      ticket.release()
+      this.#forget(connection)
+    })
+    connection.ticket = ticket
+    ticket.hold({
+      get waiting() {
+        return connection.waiting
+      },
+      displace: () => this.#displace(connection),
+    })
     this.#connections.add(connection)
     this.#options.onSessions?.(this.#connections.size)
     void this.#run(connection)
   }
 
+  #displace(connection: Connection): void {
+    this.#options.onRefused?.()
+    connection.displace(this.#options.busy)
+  }
+
   /** Tells a connection over the caps, without TLS only, and closes it whatever it does. */
   #refuse(socket: Socket): void {
+    this.#options.onRefused?.()
     socket.on('error', () => socket.destroy())
     if (this.#options.implicitTls === true) return void socket.destroy()
     socket.write(this.#options.busy, () => socket.destroy())
@@ -145,11 +169,8 @@ export class Listener {
     }
   }
 
-  #forget(connection: Connection, network: string): void {
+  #forget(connection: Connection): void {
     this.#connections.delete(connection)
-    const left = (this.#perNetwork.get(network) ?? 1) - 1
-    if (left === 0) this.#perNetwork.delete(network)
-    else this.#perNetwork.set(network, left)
     this.#options.onSessions?.(this.#connections.size)
     this.#settle()
   }

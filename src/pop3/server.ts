@@ -10,6 +10,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { Admission } from '#net/admission.ts'
 import type { Connection } from '#net/connection.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import { type CleartextPolicy, takesPasswords } from '#net/sasl.ts'
@@ -61,7 +62,14 @@ export interface Pop3Services extends Omit<Pop3Dependencies, 'system' | 'clearte
 /** Opens a POP3 port. @throws Fault PortInUse, ConfigInvalid */
 export function listenPop3(
   dependencies: Pop3Dependencies,
-  at: { host: string; port: number; implicitTls: boolean },
+  at: {
+    host: string
+    port: number
+    implicitTls: boolean
+    sessionsMax: number
+    sessionsPerNetworkMax: number
+    admission?: Admission
+  },
 ): Promise<Listener> {
   const { system, cleartext, metrics, log, ...rest } = dependencies
   const seconds = metrics.commandSeconds.labels('pop3')
@@ -74,12 +82,10 @@ export function listenPop3(
       seconds.observe(ms / 1000)
     },
   }
-  const { sessionsMax, sessionsPerAddressMax, loginMs, drainMs } = limits.pop3
+  const { loginMs, drainMs } = limits.pop3
   return listen({
     ...at,
     ...(rest.tls === undefined ? {} : { tls: rest.tls }),
-    sessionsMax,
-    sessionsPerAddressMax,
     idleMs: loginMs,
     drainMs,
     busy: '-ERR [SYS/TEMP] Too many connections, try again later\r\n',
@@ -89,5 +95,6 @@ export function listenPop3(
     },
     onError: error => log.error({ error }, 'a POP3 session failed'),
     onSessions: count => metrics.sessions.labels('pop3').set(count),
+    onRefused: () => metrics.connectionsRefused.labels('pop3').inc(),
   })
 }

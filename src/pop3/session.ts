@@ -32,6 +32,8 @@ export class Session {
   #user = { id: '', downloadMax: 0 }
   #username: string | undefined
   #errors = 0
+  /** Commands before a login. */
+  #early = 0
   #late: Timer | undefined
   #held: Held | undefined
   over = false
@@ -126,6 +128,7 @@ export class Session {
     this.#user = { id, downloadMax: own?.pop3MaxDownload || services.settings.get('const:max:pop3:download') }
     connection.idleMs = limits.pop3.idleMs
     this.#late?.cancel()
+    connection.ticket.prove()
     const { count, size } = this.#drop.stat
     this.ok(`${count} messages (${size} octets)`)
   }
@@ -180,6 +183,9 @@ export class Session {
       this.#refuse(error)
     }
     this.services.count(row === undefined ? 'other' : name, result, monotonic() - started)
+    if (this.over || this.#drop !== undefined || ++this.#early < limits.pop3.loginCommandsMax) return
+    this.error('Too many commands before a login')
+    this.over = true
   }
 
   #refuse(error: unknown): void {

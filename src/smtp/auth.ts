@@ -19,7 +19,7 @@ export async function authenticate(session: Session, argument: string): Promise<
   if (!takesPasswords(connection, setting.cleartext)) throw new Fault('AuthNeedsTls')
   const credentials = await converse(session, argument)
   try {
-    session.user = await setting.authenticate(credentials.username, credentials.password, session)
+    session.entered(await setting.authenticate(credentials.username, credentials.password, session))
   } catch (error) {
     session.authFailures += 1
     session.refuse(error)

@@ -22,6 +22,7 @@ export async function deliver(session: Session, transaction: Transaction, arriva
   const stored = `Stored as ${session.id}-${session.messages}`
   const each = outcomes.map(outcome => replyOf(outcome, stored))
   for (const reply of each) setting.countDelivery(resultOf(reply), ms)
+  if (each.some(reply => resultOf(reply) === 'stored')) session.served()
   for (const reply of setting.lmtp ? each : [replyForAll(outcomes, stored)]) session.answer(reply)
 }
 

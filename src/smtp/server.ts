@@ -6,6 +6,7 @@
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { Admission } from '#net/admission.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls.ts'
@@ -19,9 +20,13 @@ export interface Bounds {
   readonly recipientsMax: number
   readonly errorsMax: number
   readonly sessionsMax: number
-  readonly sessionsPerAddressMax: number
+  readonly sessionsPerNetworkMax: number
   readonly idleMs: number
   readonly drainMs: number
+  readonly loginMs: number
+  readonly loginCommandsMax: number
+  readonly messagelessMs: number
+  readonly messagelessCommandsMax: number
 }
 
 export interface SmtpOptions<Recipient, Received> {
@@ -39,6 +44,8 @@ export interface SmtpOptions<Recipient, Received> {
   /** Where a password may come without TLS. Default: loopback. */
   readonly cleartext?: CleartextPolicy
   readonly bounds?: Partial<Bounds>
+  /** Connections of all listeners together. */
+  readonly admission?: Admission
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -77,13 +84,15 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     ...counters(service, metrics),
     onError: (error, { id }) => log.error({ error, service, session: id }, 'a session met an unexpected error'),
   }
-  const { sessionsMax, sessionsPerAddressMax, idleMs, drainMs } = bounds
+  const { sessionsMax, sessionsPerNetworkMax, idleMs, drainMs } = bounds
+  const { admission } = options
   return listen({
     host,
     port,
     ...(tls === undefined ? {} : { tls, implicitTls }),
     sessionsMax,
-    sessionsPerAddressMax,
+    sessionsPerNetworkMax,
+    ...(admission === undefined ? {} : { admission }),
     idleMs,
     drainMs,
     busy: `421 4.7.0 ${hostname} Too many sessions, try again later\r\n`,
@@ -93,6 +102,7 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     },
     onError: error => log.error({ error, service }, 'a session broke'),
     onSessions: count => metrics?.sessions.labels(service).set(count),
+    onRefused: () => metrics?.connectionsRefused.labels(service).inc(),
   })
 }
 

@@ -5,6 +5,7 @@
 // every peer wait 100 ms for the greeting (155 connections a second with 16 at once, here some thousands); and it stores
 // `.x` as `.x` where RFC 5321 4.5.2 takes the dot off. Every line is answered in order; replies of a pipeline go out together.
 
+import { monotonic } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -48,6 +49,9 @@ export class Session implements Speaker {
   #ending: string | undefined
   /** It waits for a command. */
   #waits = false
+  /** Commands since the last message, and when that was, or the connection. */
+  #idleCommands = 0
+  #since = monotonic()
 
   constructor(connection: Connection, setting: Setting) {
     this.connection = connection
@@ -79,6 +83,8 @@ export class Session implements Speaker {
   async run(): Promise<void> {
     const { connection, setting } = this
     connection.lineBytesMax = limits.smtp.commandBytesMax
+    const { idleMs, loginMs } = setting.bounds
+    if (setting.authenticate !== undefined) connection.idleMs = Math.min(idleMs, loginMs)
     connection.write(`220 ${setting.hostname} ${setting.lmtp ? 'LMTP' : 'ESMTP'} Teal\r\n`)
     try {
       while (!this.#over) {
@@ -132,6 +138,22 @@ export class Session implements Speaker {
     if (!(error instanceof Fault)) this.setting.onError(error, this)
   }
 
+  /** A message was taken: the session does what it is for. */
+  served(): void {
+    this.#idleCommands = 0
+    this.#since = monotonic()
+    this.connection.ticket.favour()
+  }
+
+  /** A login went well. */
+  entered(user: unknown): void {
+    this.user = user
+    this.#idleCommands = 0
+    this.#since = monotonic()
+    this.connection.idleMs = this.setting.bounds.idleMs
+    this.connection.ticket.prove()
+  }
+
   /** No further command is read. */
   close(): void {
     this.#over = true
@@ -159,6 +181,18 @@ export class Session implements Speaker {
     this.answer(smtpReply(new Fault('SessionEnded', { text: reason })))
   }
 
+  /** A session that keeps its place and sends nothing ends. @throws Fault NothingSent */
+  #countIdle(): void {
+    const { bounds, authenticate, lmtp } = this.setting
+    const stranger = authenticate !== undefined && this.user === undefined
+    const most = stranger
+      ? bounds.loginCommandsMax
+      : bounds.messagelessCommandsMax * (lmtp ? limits.smtp.messagelessLmtpTimes : 1)
+    const ms = stranger ? bounds.loginMs : bounds.messagelessMs
+    this.#idleCommands += 1
+    if (this.#idleCommands > most || monotonic() - this.#since > ms) throw new Fault('NothingSent')
+  }
+
   #obey(line: Buffer): void | Promise<void> {
     const text = commandText(line, this.connection.bareLine)
     const space = text.indexOf(' ')
@@ -166,9 +200,13 @@ export class Session implements Speaker {
     const command = commandOf(this.setting, name)
     if (command === undefined) throw new Fault('BadCommand', { text: 'The command is not known' })
     this.setting.count(name)
+    if (!transferring.has(name)) this.#countIdle()
     return command.run(this, space < 0 ? '' : text.slice(space + 1).trim())
   }
 }
+
+/** Commands that bring a message nearer, or the end. */
+const transferring: ReadonlySet<string> = new Set(['RCPT', 'DATA', 'BDAT', 'QUIT'])
 
 const closing = 421
 const textLengthMax = 400

@@ -5,9 +5,10 @@ import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import type { Caller } from '../../src/http/access.ts'
+import type { HttpBounds } from '../../src/http/connections.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { Exchange, type Identify } from '../../src/http/exchange.ts'
-import { listenHttp } from '../../src/http/server.ts'
+import { type HttpTls, listenHttp } from '../../src/http/server.ts'
 import { Tally } from '../../src/http/tally.ts'
 import type { Target } from './scenario.ts'
 
@@ -35,6 +36,8 @@ export interface FrontOptions {
   readonly origins?: readonly string[]
   readonly strict?: boolean
   readonly token?: string
+  readonly bounds?: HttpBounds
+  readonly tls?: HttpTls
 }
 
 export async function startFront(endpoints: readonly Endpoint[], options: FrontOptions = {}): Promise<Front> {
@@ -52,8 +55,10 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
     cors: { origins: options.origins ?? ['*'] },
     strict: options.strict ?? true,
   })
-  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0 })
-  const url = `http://127.0.0.1:${server.port}`
+  const { bounds, tls } = options
+  const how = { ...(bounds === undefined ? {} : { bounds }), ...(tls === undefined ? {} : { tls }) }
+  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0, ...how })
+  const url = `http${tls === undefined ? '' : 's'}://127.0.0.1:${server.port}`
   return { url, token: options.token ?? 'root', exchange, metrics, lines, close: drainMs => server.close(drainMs) }
 }
 

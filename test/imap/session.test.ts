@@ -107,6 +107,14 @@ describe('before login', () => {
   })
 })
 
+test('whoever only asks and never logs in is let go after so many commands', async () => {
+  const client = await Client.open(service.at('imap'))
+  for (let count = 0; count < 100; count++) expect((await client.ask('NOOP')).status).toBe('OK')
+  expect(await client.line()).toBe('* BYE Too many commands before a login')
+  const user = await Client.login(service.at('imap'), 'anna', 'INBOX')
+  for (let count = 0; count < 150; count++) await user.ok('NOOP')
+})
+
 describe('hostile input', () => {
   test('a literal that is too large is refused before it is sent, and the session goes on', async () => {
     const client = await open()

@@ -26,7 +26,7 @@ async function serve(session: ListenOptions['serve'], options: Partial<ListenOpt
     host: '127.0.0.1',
     port: 0,
     sessionsMax: 100,
-    sessionsPerAddressMax: 100,
+    sessionsPerNetworkMax: 100,
     idleMs: 60_000,
     drainMs: 5000,
     busy: 'busy\r\n',
@@ -296,7 +296,13 @@ describe('the listener', () => {
   })
 
   test('keeps to its caps', async () => {
-    const { listener, open } = await serve(echo, { sessionsMax: 2 })
+    const { listener, open } = await serve(
+      connection => {
+        connection.ticket.prove()
+        return echo(connection)
+      },
+      { sessionsMax: 2 },
+    )
     const first = await open()
     await open()
     await until(() => listener.sessions === 2)
@@ -308,6 +314,21 @@ describe('the listener', () => {
     const fourth = await open()
     fourth.send('hi\r\n')
     expect(await fourth.line()).toBe('2: hi')
+  })
+
+  test('a stranger who waits makes room for the next, and hears it', async () => {
+    let refused = 0
+    const { listener, open } = await serve(echo, { sessionsMax: 4, onRefused: () => void refused++ })
+    const first = await open()
+    const second = await open()
+    const third = await open()
+    expect(await first.line()).toBe('busy')
+    await first.closed()
+    for (const wire of [second, third]) {
+      wire.send('hi\r\n')
+      expect(await wire.line()).toBe('2: hi')
+    }
+    expect([listener.sessions, refused]).toEqual([2, 1])
   })
 
   test('an idle session hears of it, and one that does not listen is ended', async () => {

@@ -36,7 +36,7 @@ async function serve(tls: TlsStore): Promise<{ host: string; port: number }> {
     tls,
     implicitTls: true,
     sessionsMax: 10,
-    sessionsPerAddressMax: 10,
+    sessionsPerNetworkMax: 10,
     idleMs: 5000,
     drainMs: 100,
     busy: '',

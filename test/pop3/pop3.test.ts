@@ -133,6 +133,14 @@ describe('before login', () => {
   })
 })
 
+test('whoever only asks and never logs in is let go after so many commands', async () => {
+  const pop = await Dialogue.open(service.at('pop3'))
+  await pop.line()
+  pop.send('UTF8\r\n'.repeat(60))
+  for (let count = 0; count < 50; count++) expect(await pop.line()).toMatch(/^\+OK/)
+  expect(await pop.line()).toBe('-ERR Too many commands before a login')
+})
+
 describe('the maildrop', () => {
   test('is listed, and messages come as they are', async () => {
     const bodies = ['one\r\n', '.dots\r\n..\r\n.\r\nend\r\n', 'no line end', `${'long line '.repeat(50_000)}\r\n`]

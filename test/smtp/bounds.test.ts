@@ -98,8 +98,9 @@ describe('numbers', () => {
     }
   })
 
-  test('sessions are capped in all and for one address, and one that ends makes room', async () => {
-    const { at, open, listener } = await start('smtp', { bounds: { sessionsPerAddressMax: 2 } })
+  test('sessions are capped for one network, and one that ends makes room', async () => {
+    // A quarter of eight before a message.
+    const { at, open, listener } = await start('smtp', { bounds: { sessionsPerNetworkMax: 8 } })
     const first = await open()
     await open()
     const third = await Wire.open(at)
@@ -111,6 +112,44 @@ describe('numbers', () => {
     const fourth = await Wire.open(at)
     expect(await fourth.line()).toMatch(/^220 /)
     fourth.close()
+  })
+})
+
+describe('sessions that send no message', () => {
+  test('end after so many commands; a message starts the count anew', async () => {
+    const { greeted } = await start('smtp', { bounds: { messagelessCommandsMax: 5 } })
+    const wire = await greeted()
+    for (let round = 0; round < 2; round++) {
+      for (let count = 0; count < 3; count++) expect(await wire.ask('NOOP')).toMatch(/^250 /)
+      await begin(wire)
+      wire.send('.\r\n')
+      expect(await wire.line()).toMatch(/^250 /)
+    }
+    wire.send('NOOP\r\nRSET\r\nVRFY x\r\nHELP\r\nEHLO c.test\r\n')
+    for (let count = 0; count < 4; count++) expect((await wire.reply()).at(-1)).toMatch(/^2/)
+    await wire.reply()
+    expect(await wire.ask('NOOP')).toBe('421 4.7.0 mx.teal.test No message came for too long')
+    await wire.closed()
+  })
+
+  test('end after a time, however busy they are', async () => {
+    const { open } = await start('smtp', { bounds: { messagelessMs: 0 } })
+    const wire = await open()
+    let reply = await wire.ask('NOOP')
+    while (reply.startsWith('250 ')) reply = await wire.ask('NOOP')
+    expect(reply).toMatch(/^421 4\.7\.0 /)
+    await wire.closed()
+  })
+
+  test('a relay that speaks LMTP and meets unknown recipients all day may go on', async () => {
+    const { greeted, drop } = await start('lmtp', { bounds: { messagelessCommandsMax: 5 } })
+    drop.unknown.set('x@teal.test', fault('UserNotFound'))
+    const wire = await greeted()
+    for (let round = 0; round < 40; round++) {
+      expect(await wire.ask('MAIL FROM:<a@b.test>')).toMatch(/^250 /)
+      expect(await wire.ask('RCPT TO:<x@teal.test>')).toMatch(/^550 /)
+      expect(await wire.ask('RSET')).toMatch(/^250 /)
+    }
   })
 })
 

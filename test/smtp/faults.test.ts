@@ -39,6 +39,7 @@ test.each<[code: FaultCode, ...lines: string[]]>([
   ['AuthCancelled', 'AUTH PLAIN', '*'],
   ['AuthFailed', 'AUTH PLAIN AG1lAHB3'],
   ['TooManyErrors', ...Array<string>(19).fill('X'), 'RSET\r\nX'],
+  ['NothingSent', ...Array<string>(200).fill('NOOP')],
   ['IdleTimeout'],
 ])('%s', async (code, ...lines) => {
   const service = before[code] ?? 'smtp'

@@ -43,6 +43,18 @@ describe('submission', () => {
     expect(tried).toEqual(['me:pässword by ESMTP'])
   })
 
+  test('whoever never logs in is let go after so many commands, whoever did may send', async () => {
+    const { authenticate } = judge()
+    const { greeted } = await start('submission', { authenticate, bounds: { loginCommandsMax: 4 } })
+    const wire = await greeted()
+    for (let count = 0; count < 3; count++) expect(await wire.ask('NOOP')).toMatch(/^250 /)
+    expect(await wire.ask('NOOP')).toMatch(/^421 4\.7\.0 /)
+    const user = await greeted()
+    expect(await user.ask(plain('me', 'pässword'))).toMatch(/^235 /)
+    for (let count = 0; count < 10; count++) expect(await user.ask('NOOP')).toMatch(/^250 /)
+    expect(await send(user)).toMatch(/^250 /)
+  })
+
   test('LOGIN asks for name and password, and takes the name at once too', async () => {
     const { authenticate } = judge()
     const { greeted } = await start('submission', { authenticate })
