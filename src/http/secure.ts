@@ -7,7 +7,8 @@
 
 import { after, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import type { HttpServer, HttpTls, PemPair } from './server.ts'
+import type { HttpTls, PemPair } from './pem-files.ts'
+import type { HttpServer } from './server.ts'
 
 export class HttpCertificates {
   readonly #onError: (error: unknown) => void

@@ -9,15 +9,14 @@ import './environment.ts'
 
 import * as uws from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { after, every, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Body } from './body.ts'
 import { type HttpBounds, HttpConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
+import { type HttpTls, withPemFiles } from './pem-files.ts'
 import type { Wire } from './wire.ts'
 
 export interface HttpOptions {
@@ -28,19 +27,6 @@ export interface HttpOptions {
   readonly tls?: HttpTls
   /** How many may connect. Default: anybody. */
   readonly bounds?: HttpBounds
-}
-
-/** A key and a certificate with its chain, in PEM. */
-export interface PemPair {
-  readonly key: string
-  readonly cert: string
-}
-
-export interface HttpTls {
-  /** For clients that ask for no name or an unknown one. */
-  readonly initial: PemPair
-  /** By host name or wildcard. */
-  readonly named: ReadonlyMap<string, PemPair>
 }
 
 /** What the library has and its types leave out. Silent: no header that names the library and its version. */
@@ -133,16 +119,8 @@ function listen(exchange: Exchange, { host, port, tls, connections }: ListenForm
 
 type Done = (socket: uws.us_listen_socket | false) => void
 
-/** The library takes certificates from files alone and reads them at once; these are in memory where there is a place. */
 function secureApp({ initial, named }: HttpTls, serve: Parameters<uws.TemplatedApp['any']>[1]): uws.TemplatedApp {
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'teal-'))
-  const files = ({ key, cert }: PemPair) => {
-    const names = { key_file_name: join(folder, 'key'), cert_file_name: join(folder, 'cert') }
-    writeFileSync(names.key_file_name, key, { mode: 0o600 })
-    writeFileSync(names.cert_file_name, cert, { mode: 0o600 })
-    return names
-  }
-  try {
+  return withPemFiles(files => {
     const app = uws.SSLApp(files(initial)).any('/*', serve)
     for (const [name, pair] of named) {
       app.addServerName(name, files(pair))
@@ -150,9 +128,7 @@ function secureApp({ initial, named }: HttpTls, serve: Parameters<uws.TemplatedA
       app.domain(name).any('/*', serve)
     }
     return app
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 export class HttpServer {

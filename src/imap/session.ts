@@ -48,7 +48,6 @@ export class Session extends Abilities {
   view: View | undefined
   #account: Account | undefined
   #errors = 0
-  /** Commands before a login. */
   #early = 0
   #over = false
   #late: Timer | undefined
@@ -169,7 +168,6 @@ export class Session extends Abilities {
     this.#account = account
     this.#late?.cancel()
     this.#late = undefined
-    this.connection.ticket.prove()
     this.connection.lineBytesMax = afterLogin.commandBytesMax
     this.connection.idleMs = limits.imap.idleMs
     this.#unwatch = account.door.watch(change => this.#hear(change))

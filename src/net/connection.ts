@@ -12,12 +12,13 @@ import { breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { plainAddress } from './address.ts'
-import type { Peer, Ticket } from './admission.ts'
+import { type Peer, type Ticket, untold } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
 import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
-import { type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
+import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
+import type { Waiter } from './waiter.ts'
 
 export { Disconnected, LongLine }
 
@@ -33,7 +34,7 @@ export class Connection {
   /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
   idleMs: number
   /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
-  ticket: Pick<Ticket, 'favour' | 'prove'> = unbounded
+  ticket: Pick<Ticket, 'favour' | 'prove'> = untold
 
   #socket: Socket | DeflateSocket
   #phase: Phase = 'open'
@@ -120,8 +121,11 @@ export class Connection {
       if (this.#stopping) throw new Fault('Stopping')
       const line = this.takeLine()
       if (line !== undefined) return line
-      if (this.#lines >= limits.net.linesPerTurn) await this.#rest()
-      else if (this.backlogBytes > limits.net.backlogBytesSoft) await this.drain()
+      // A pipeline of quick commands would hold up everybody else.
+      if (this.#lines >= limits.net.linesPerTurn) {
+        await breathe()
+        this.#lines = 0
+      } else if (this.backlogBytes > limits.net.backlogBytesSoft) await this.drain()
       else await this.#wait(true)
     }
   }
@@ -213,12 +217,7 @@ export class Connection {
       this.#onGone()
       throw new Disconnected()
     }
-    const socket = new TLSSocket(plain, {
-      isServer: true,
-      secureContext: store.context(''),
-      SNICallback: (name, done) => done(null, store.context(name)),
-    })
-    plain.on('error', error => socket.destroy(error))
+    const socket = secureSocket(plain, store)
     this.#socket = socket
     this.#attach(socket)
     this.#deadline = monotonic() + limits.net.handshakeMs
@@ -277,15 +276,11 @@ export class Connection {
 
   /** For the listener: ends the connection to make room, with a last word where one can be said. */
   displace(word: string): void {
-    if (this.#phase !== 'open' || this.waiting !== 'idle') {
-      this.destroy()
-      return
-    }
+    if (this.#phase !== 'open' || this.waiting !== 'idle') return void this.#socket.destroy()
     this.#flush()
     this.#phase = 'ending'
     this.#deadline = monotonic() + limits.net.displaceMs
-    const socket = this.#socket
-    socket.write(word, () => socket.destroy())
+    this.#socket.write(word, () => this.#socket.destroy())
   }
 
   /** For the listener: asks the session to finish. A session that waits for a line gets Fault Stopping. */
@@ -382,12 +377,6 @@ export class Connection {
     })
   }
 
-  /** Lets the event loop go on: a pipeline of quick commands would hold up everybody else. */
-  async #rest(): Promise<void> {
-    this.#lines = 0
-    await breathe()
-  }
-
   #wake(): void {
     this.#lines = 0
     const reader = this.#reader
@@ -408,14 +397,4 @@ export class Connection {
   }
 }
 
-interface Waiter {
-  resolve(): void
-  reject(reason: unknown): void
-  /** Whether a stopping service may interrupt it. */
-  readonly idle?: boolean
-}
-
-const unbounded = { favour() {}, prove() {} }
-
-/** 'close' follows and tells the session. */
 const ignore = () => {}

@@ -5,7 +5,9 @@
 // gives none, one is made for the host name and kept (self-signed.ts).
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, TLSSocket } from 'node:tls'
 import { Fault } from '#lib/fault.ts'
 
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
@@ -138,4 +140,15 @@ export function tlsInfo(socket: TLSSocket): TlsInfo {
     cipher: socket.getCipher()?.standardName ?? '',
     servername: typeof servername === 'string' ? servername : '',
   }
+}
+
+/** The server's side of TLS over a socket; its handshake begins. */
+export function secureSocket(plain: Socket | Duplex, store: TlsStore): TLSSocket {
+  const socket = new TLSSocket(plain as Socket, {
+    isServer: true,
+    secureContext: store.context(''),
+    SNICallback: (name, done) => done(null, store.context(name)),
+  })
+  plain.on('error', error => socket.destroy(error))
+  return socket
 }

@@ -103,6 +103,7 @@ async function enter(session: Session, credentials: Credentials): Promise<Done> 
     services.log.info({ session: session.id, user: id, clientToken }, 'a program named its session')
   const { settings } = services
   const own = user.options.limits
+  session.connection.ticket.prove()
   session.login({
     id,
     num: user.num,
