@@ -148,6 +148,9 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
   closers.add(() => system.close())
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
+  metrics.observe('bodies_unreadable', 'Stored messages that could not be read since the start', () => {
+    return bodies.proof.unreadable
+  })
   metrics.observe('body_cache_bytes', 'Bytes of opened messages that are kept in memory', () => bodies.keptBytes)
   const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
   const certificates = await CertificateDoor.open(system.directory, seal)

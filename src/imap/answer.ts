@@ -22,7 +22,7 @@ type Pieces = () => AsyncIterable<Buffer> | Iterable<Buffer>
  * Answers for one message.
  *
  * @param text items that are text of the row; undefined for what is left out
- * @throws Fault MessageNotFound, UnknownEncoding before anything was written
+ * @throws Fault MessageNotFound, BodyUnreadable, UnknownEncoding before anything was written
  */
 export async function answerMessage(
   session: Session,
@@ -99,6 +99,8 @@ async function readSection(source: MessageSource, label: string, section: Sectio
   if (extent === undefined) return `${head}NIL`
   if ('bytes' in extent) return { head: `${head}{${extent.bytes.length}}\r\n`, bytes: extent.bytes }
   const { start, end } = extent
+  // Nothing may be missing once the length is said.
+  await source.prove(start, end)
   const pieces: Pieces = () => (source.inMemory ? source.pieces(start, end) : source.stream(start, end))
   return { head: `${head}{${end - start}}\r\n`, pieces }
 }

@@ -22,9 +22,10 @@ const encodings: Readonly<Record<number, string>> = {
 /**
  * The content at `path`, the whole message for an empty one; undefined where there is no such part.
  *
- * @throws Fault UnknownEncoding for an encoding nobody knows (RFC 3516 4.3)
+ * @throws Fault UnknownEncoding for an encoding nobody knows (RFC 3516 4.3); MessageNotFound, BodyUnreadable
  */
 export async function contentOf(source: MessageSource, path: readonly number[]): Promise<Content | undefined> {
+  if (path.length === 0) await source.prove(0, source.size)
   if (path.length === 0) return { size: source.size, stream: (start, end) => source.stream(start, end) }
   const part = partAt(source.index, path)
   const range = source.section(path, 'BODY')
@@ -32,6 +33,7 @@ export async function contentOf(source: MessageSource, path: readonly number[]):
   if (part[3] === unknownEncoding) throw new Fault('UnknownEncoding')
   const encoding = encodings[part[3]]
   const { start, end } = range
+  await source.prove(start, end)
   if (encoding === undefined) {
     return { size: end - start, stream: (from, to) => source.stream(start + from, start + to) }
   }

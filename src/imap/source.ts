@@ -14,6 +14,8 @@ type Opened = ReturnType<Bodies['open']>
 
 export class MessageSource {
   readonly size: number
+  readonly #bodies: Bodies
+  readonly #num: number
   readonly #prefix: Buffer
   readonly #body: Opened
   readonly #detail: string | undefined
@@ -24,10 +26,18 @@ export class MessageSource {
    * @throws Fault MessageNotFound when the body went meanwhile
    */
   constructor(bodies: Bodies, body: number, prefix: string, detail?: string | null) {
+    this.#bodies = bodies
+    this.#num = body
     this.#prefix = prefix === '' ? nothing : Buffer.from(prefix)
     this.#detail = detail ?? undefined
     this.#body = bodies.open(body)
     this.size = this.#prefix.length + this.#body.size
+  }
+
+  /** Makes sure that bytes `start` to `end` will come. @throws Fault MessageNotFound, BodyUnreadable */
+  prove(start: number, end: number): Promise<void> {
+    const top = this.#prefix.length
+    return this.#bodies.proof.prove(this.#num, this.#body, start - top, end - top)
   }
 
   /** Whether `pieces` answers. */

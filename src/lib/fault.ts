@@ -143,6 +143,7 @@ const table = {
   },
   EmptyMessage: { status: 400, text: 'The message is empty' },
 
+  BodyUnreadable: { status: 500, text: 'This message cannot be read: stored bytes are missing', imap: 'CORRUPTION' },
   ArchivedMessageNotFound: { status: 404, text: 'This archived message does not exist' },
   MessageNotDraft: { status: 400, text: 'The message is not a draft' },
   NoSuchQueueEntry: { status: 404, text: 'This message is not in the outbound queue' },

@@ -71,6 +71,9 @@ export const limits = {
     /** Pieces of long answers that are read ahead on the thread at once, and how long one of them may take. */
     aheadMax: 16,
     aheadMs: 2 * second,
+    /** Parts known to unpack, and bodies remembered because they cannot be read. */
+    provenMax: 10_000,
+    unreadableMax: 10_000,
     /** A file that no row names any more stays this long for those who are reading it. */
     fileGraceMs: 60 * second,
   },

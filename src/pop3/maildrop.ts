@@ -112,10 +112,11 @@ export function uniqueId(drop: Drop): string {
  * The bytes of a message in pieces, every line with CR LF: an answer has nothing else (RFC 1939 3), or its end is not seen.
  * What is stored has other line feeds in binary parts alone, or where it was stored before they were put right.
  *
- * @throws Fault MessageNotFound when it is gone
+ * @throws Fault MessageNotFound when it is gone, BodyUnreadable; both before the first piece
  */
 export async function* bytesOf(bodies: Bodies, drop: Drop): AsyncGenerator<Buffer> {
   const body = bodies.open(drop.body)
+  await bodies.proof.prove(drop.body, body)
   if (drop.prefix !== '') yield Buffer.from(drop.prefix)
   const ends = new LineEnds()
   for await (const piece of body.stream()) yield ends.mend(piece)

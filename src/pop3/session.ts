@@ -210,7 +210,7 @@ function codeOf(fault: Fault): string {
   if (['AuthFailed', 'InvalidAuthScope', 'UserDisabled'].includes(fault.code)) return '[AUTH] '
   if (fault.code === 'RateLimitedError') return '[LOGIN-DELAY] '
   if (['Overloaded', 'StorageUnavailable', 'TimedOut', 'TransferLimit'].includes(fault.code)) return '[SYS/TEMP] '
-  return fault.code === 'AuthNeedsTls' ? '[SYS/PERM] ' : ''
+  return fault.code === 'AuthNeedsTls' || fault.code === 'BodyUnreadable' ? '[SYS/PERM] ' : ''
 }
 
 function messageNumber(text: string): number {

@@ -7,20 +7,20 @@
 // (0.31); level 3 saves 1-3% for 1.5x the time; a dictionary saves 15% below 3 KB, 8% above, for 1.5x the time and a form
 // frozen for ever: not used. 10,000 mixed messages of 550 MB take 193 MB, 0.35 of their bytes, at 2,500 a second.
 
-import { readSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { LineEnds, MessageLineEnds } from '#mail/line-end.ts'
-import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
+import { type MimePart, scanMime } from '#mail/mime.ts'
 import { BodyCache } from './bodies-cache.ts'
 import { type BodyCheck, checkBodies } from './bodies-check.ts'
 import { type Cut, cutBody, type Source } from './bodies-cut.ts'
 import { BodyFiles } from './bodies-files.ts'
 import { identityOf } from './bodies-identity.ts'
+import { BodyProof } from './bodies-proof.ts'
 import { type Body, isNamed, readBody } from './bodies-read.ts'
 import { readBodies } from './bodies-run.ts'
+import { closeSpill, openSpill, readFile, type Spill, writeAll } from './bodies-spill.ts'
 import { BodyThread } from './bodies-thread.ts'
 import type { BodyRow } from './body-writes.ts'
 import type { Reader } from './reader.ts'
@@ -40,6 +40,8 @@ export class Bodies {
   readonly #read: Reader
   readonly #opened = new BodyCache(limits.body.cacheBytesMax)
   readonly #thread: BodyThread
+  /** Whether bodies can be read, for who announces how long they are. */
+  readonly proof: BodyProof
 
   /** Makes the folders and removes what an earlier process left in scratch; nobody else may use `dataDir`. */
   constructor(dataDir: string, read: Reader, log?: Log) {
@@ -49,6 +51,7 @@ export class Bodies {
     this.#files.clearScratch()
     this.#read = read
     this.#thread = new BodyThread(dataDir, log)
+    this.proof = new BodyProof(read, log)
   }
 
   /** Ends the thread that reads ahead, if there is one. */
@@ -90,14 +93,18 @@ export class Bodies {
    * Opens a stored body. Offsets count from its first byte: what a message has on top is not part of it.
    *
    * @param keep whether somebody is likely to open it again soon
-   * @throws Fault MessageNotFound where there is none, DamagedBody where stored bytes are damaged
+   * @throws Fault MessageNotFound where there is none, BodyUnreadable where stored bytes are damaged
    */
   open(num: number, keep = true): Body {
     const known = this.#opened.get(num)
     if (known !== undefined) return known
-    const body = readBody(this.#read, this.#files, num)
-    if (keep && body.inMemory) this.#opened.put({ nums: [num], bytes: body.size, get: () => body })
-    return body
+    try {
+      const body = readBody(this.#read, this.#files, num)
+      if (keep && body.inMemory) this.#opened.put({ nums: [num], bytes: body.size, get: () => body })
+      return body
+    } catch (error) {
+      throw this.proof.faultOf(num, error)
+    }
   }
 
   /**
@@ -346,47 +353,6 @@ export class Received implements Source {
     this.#spill = null
     if (spill !== null) await closeSpill(this.#files, spill)
   }
-}
-
-/** A message too large for memory on its way into a scratch file. */
-interface Spill {
-  readonly path: string
-  readonly file: FileHandle
-  readonly scanner: MimeScanner
-  /** It belongs to a `Received` now. */
-  taken: boolean
-}
-
-async function openSpill(files: BodyFiles): Promise<Spill> {
-  const path = files.scratch()
-  return { path, file: await open(path, 'wx+', 0o600), scanner: new MimeScanner(), taken: false }
-}
-
-async function closeSpill(files: BodyFiles, spill: Spill): Promise<void> {
-  await spill.file.close()
-  files.removeScratch(spill.path)
-}
-
-async function writeAll(file: FileHandle, chunks: readonly Buffer[]): Promise<void> {
-  const { bytesWritten } = await file.writev(chunks)
-  let left = bytesWritten
-  for (const chunk of chunks) {
-    // What a short write left over.
-    if (left < chunk.length) await file.writeFile(chunk.subarray(left))
-    left = Math.max(0, left - chunk.length)
-  }
-}
-
-/** Into `into` where it is large enough. */
-function readFile(file: FileHandle, start: number, end: number, into?: Buffer): Buffer {
-  const length = Math.max(0, end - start)
-  const bytes = into !== undefined && into.length >= length ? into.subarray(0, length) : Buffer.allocUnsafe(length)
-  for (let filled = 0; filled < bytes.length; ) {
-    const count = readSync(file.fd, bytes, filled, bytes.length - filled, start + filled)
-    if (count === 0) throw new Error('a scratch file is cut short')
-    filled += count
-  }
-  return bytes
 }
 
 /** Errors of the file system as what they mean to a sender. */

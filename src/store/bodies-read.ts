@@ -176,6 +176,18 @@ export class Body {
     return new WholeBody(Buffer.concat(pieces, this.size), this)
   }
 
+  /**
+   * Makes sure that all parts in a stretch can be read.
+   *
+   * @param proven keys of parts that were unpacked before; it takes those that are now
+   * @throws DamagedBody, Fault MessageNotFound, or an error of the file system
+   */
+  async prove(start: number, end: number, proven: Set<string>): Promise<void> {
+    for (const { start: from, end: to, at } of this.#stretches ?? []) {
+      if (typeof at !== 'number' && from < end && to > start) await at.prove(proven)
+    }
+  }
+
   async #collect(start: number, end: number): Promise<Buffer> {
     const pieces: Buffer[] = []
     for await (const piece of this.stream(start, end)) pieces.push(piece)
@@ -258,6 +270,27 @@ class Part {
     } finally {
       await cursor.close()
     }
+  }
+
+  /** See Body.prove. */
+  async prove(proven: Set<string>): Promise<void> {
+    const data = this.data()
+    const { codec, hash, size } = this.#row
+    const file = await this.file(data)
+    let key = Buffer.from(hash).toString('base64')
+    try {
+      const table = codec === codecChunks ? new ChunkTable(data, size) : undefined
+      const found = await file?.stat()
+      const stored = found?.size ?? data.length - (table?.bytes ?? 0)
+      if (table !== undefined && stored < table.stored) throw new DamagedBody('a part is cut short')
+      // A file that was written since is another one.
+      if (found !== undefined) key += ` ${found.mtimeMs}`
+    } finally {
+      await file?.close()
+    }
+    if (proven.has(key)) return
+    for await (const _ of this.stream(0, size)) void _
+    proven.add(key)
   }
 
   open(): Cursor {

@@ -173,6 +173,7 @@ async function attachmentsOf(
   for (const info of summary.attachments) {
     const at = detail.attachments.find(one => one.id === info.id)
     if (at === undefined || (wanted === true ? isWithin(at, detail.attachments) : !wanted.includes(info.id))) continue
+    await bodies.proof.prove(message.body, body, at.start, at.end)
     const stored = body.attachment(at.start, at.end)
     const source =
       stored === null ? decodedStream(body.stream(at.start, at.end), info.transferEncoding) : stored.stream()

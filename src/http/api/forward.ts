@@ -50,7 +50,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       ),
     },
     faults: [
-      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
       ...(['RateLimitedError', 'EncryptionUnsupported'] as const),
     ],
     async run({ input, signal }) {

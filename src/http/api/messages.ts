@@ -127,7 +127,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       markAsSeen: bool({ default: false }),
     },
     reply: shownShape,
-    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'],
     async run({ input, signal }) {
       const { mailbox, message } = await messageOf(read, input)
       if (input.markAsSeen && (message.flags & flag.seen) === 0) {
@@ -137,6 +137,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const detail = await readDetail(read, message.body)
       if (detail === undefined) throw new Fault('MessageNotFound')
       const body = bodies.open(message.body)
+      for (const { start, end } of detail.texts) await bodies.proof.prove(message.body, body, start, end)
       const content = await readText(detail.texts, (start, end) => body.read(start, end))
       const { files = [], outbound } = message.meta
       const shown = {
@@ -158,9 +159,10 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     allow: 'messages.read',
     params: place,
     replyType: 'message/rfc822',
-    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'],
     async run({ input }) {
       const { message } = await messageOf(read, input)
+      await bodies.proof.prove(message.body, bodies.open(message.body))
       const headers = { 'content-type': 'message/rfc822' }
       return binary({ headers, body: wholeMessage(message), length: message.size })
     },
@@ -175,7 +177,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     params: { ...place, attachment: text({ max: 32 }) },
     query: { sendAsString: bool({ default: false, description: 'Text as UTF-8, whatever it was written in' }) },
     replyType: 'application/octet-stream',
-    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'AttachmentNotFound'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable', 'AttachmentNotFound'],
     async run({ input }) {
       const { message } = await messageOf(read, input)
       const summary = listedMessage(message, '', { metaData: false })
@@ -184,6 +186,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const at = detail?.attachments.find(one => one.id === input.attachment)
       if (info === undefined || at === undefined) throw new Fault('AttachmentNotFound')
       const body = bodies.open(message.body)
+      await bodies.proof.prove(message.body, body, at.start, at.end)
       const { disposition, charset } = await partHeader(body, at)
       const headers = {
         'content-type': info.contentType || 'application/octet-stream',

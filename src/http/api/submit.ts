@@ -51,7 +51,7 @@ interface Wishes {
 const sendTime = optional(date({ description: 'Not sent before this moment' }))
 
 const sendFaults = [
-  ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+  ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
   ...(['TooMany', 'RateLimitedError'] as const),
 ] as const
 

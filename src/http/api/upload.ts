@@ -73,7 +73,7 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
       previousDeleteError: Type.Optional(Type.String()),
     },
     faults: [
-      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound'] as const),
+      ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
       ...(['OverQuotaError', 'EmptyMessage', 'MessageTooLarge'] as const),
     ],
     async run({ input, request, signal }) {

@@ -95,6 +95,7 @@ export async function fetchMessages(
     await session.out.room()
     await breathe()
   }
+  if (plan.unreadable) return { no: true, code: 'CORRUPTION', text: 'Some of the messages cannot be read' }
   // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
   if (!byUid && input.changedSince === 0 && answered < placeCount(places)) {
     return { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
@@ -109,6 +110,8 @@ interface Plan {
   readonly bodies: boolean
   /** Fetching sets `\Seen`. */
   readonly marks: boolean
+  /** Some message was left out since its bytes are missing or damaged. */
+  unreadable: boolean
 }
 
 function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSince'>, byUid: boolean): Plan {
@@ -130,7 +133,7 @@ function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSinc
     // Where the parts lie, unless only whole messages are asked for.
     detail: has('body') || items.some(item => 'section' in item && !isWhole(item.section)),
   }
-  return { items, listed, bodies, marks: marks && session.view?.readOnly === false }
+  return { items, listed, bodies, marks: marks && session.view?.readOnly === false, unreadable: false }
 }
 
 interface FetchRun {
@@ -224,7 +227,10 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
         }
         bytes += source.size
       } catch (error) {
-        if (!(error instanceof Fault && error.code === 'MessageNotFound')) throw error
+        const fault = services.bodies.proof.faultOf(row[9], error)
+        if (!(fault instanceof Fault)) throw fault
+        if (fault.code === 'BodyUnreadable') plan.unreadable = true
+        else if (fault.code !== 'MessageNotFound') throw fault
         missing += 1
       }
       if (out.written - since > limits.imap.sliceBytes) {
