@@ -148,10 +148,7 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
   closers.add(() => system.close())
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
-  metrics.observe('bodies_unreadable', 'Stored messages that could not be read since the start', () => {
-    return bodies.proof.unreadable
-  })
-  metrics.observe('body_cache_bytes', 'Bytes of opened messages that are kept in memory', () => bodies.keptBytes)
+  observeBodies(metrics, bodies)
   const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
   const certificates = await CertificateDoor.open(system.directory, seal)
   const acme = new AcmeDoor(read, writer, seal)
@@ -229,3 +226,8 @@ function forwardKeysOf({ dataDir, hostname, forward, mail }: Config): ForwardKey
 
 /** The key file is random, so one salt will do for all that is sealed with it. */
 const sealSalt = Buffer.from('stored secrets  ')
+
+function observeBodies(metrics: Metrics, bodies: Bodies): void {
+  metrics.observe('body_cache_bytes', 'Bytes of opened messages that are kept in memory', () => bodies.keptBytes)
+  metrics.observe('bodies_unreadable', 'Stored messages that could not be read', () => bodies.proof.unreadable)
+}

@@ -58,7 +58,7 @@ test('with deleteTo expunge, what is deleted is gone', async () => {
     pop.send(`${command}\r\n`)
     expect(await pop.line()).toMatch(/^\+OK/)
   }
-  expect(await imap.ok('NOOP')).toEqual(['* 1 EXPUNGE'])
+  expect(await imap.ok('NOOP')).toEqual(['* 1 EXPUNGE', '* 0 RECENT'])
   expect(await imap.ok('STATUS Trash (MESSAGES)')).toEqual(['* STATUS "Trash" (MESSAGES 0)'])
   imap.close()
 })
