@@ -2,7 +2,8 @@
 
 import type { Reader } from '#store/reader.ts'
 import type { SettingKey } from '#store/settings.ts'
-import { settingPut, type TokenRow, tokenDelete, tokenInsert } from '#store/writes.ts'
+import { type TokenRow, tokenDelete, tokenInsert } from '#store/tokens.ts'
+import { settingPut } from '#store/writes.ts'
 import type { Command } from './actor.ts'
 
 /** The directory keeps nothing in memory: its rows are few and its commands rare. */

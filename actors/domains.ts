@@ -8,7 +8,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import {
   type Address,
-  encodeAddress,
+  addressUpdate,
   forwardedInDomain,
   listAddresses,
   renameConflict,
@@ -30,8 +30,7 @@ import {
   findDomainAlias,
 } from '#store/domains/alias.ts'
 import { dkimRename, findDkimFor } from '#store/domains/dkim.ts'
-import { encodeUser } from '#store/users.ts'
-import { addressUpdate, userUpdate } from '#store/writes.ts'
+import { userUpdate } from '#store/users.ts'
 import type { DirectoryCommand } from './directory.ts'
 import type { ActorSystem } from './system.ts'
 import type { UserCommand } from './user/user.ts'
@@ -136,11 +135,11 @@ const renameAddresses: UserCommand<DomainRename, { addresses: number; main: bool
     for (const address of addresses) {
       const isMain = address.address === before
       move(address, current)
-      turn.write(addressUpdate, encodeAddress(address))
+      turn.write(addressUpdate, address)
       if (isMain) user.address = address.address
     }
     const main = user.address !== before
-    if (main) turn.write(userUpdate, encodeUser(user))
+    if (main) turn.write(userUpdate, user)
     return { addresses: addresses.length, main }
   },
 }
@@ -151,7 +150,7 @@ const renameRest: DirectoryCommand<DomainRename, { addresses: number; aliases: n
     const addresses = await forwardedInDomain(turn.read, previous)
     for (const address of addresses) {
       move(address, current)
-      turn.write(addressUpdate, encodeAddress(address))
+      turn.write(addressUpdate, address)
     }
     const aliases = await countAliasesOf(turn.read, previous)
     turn.write(domainAliasRename, { previous, current })

@@ -2,8 +2,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
-import { type Address, encodeAddress, findAddress } from '#store/directory.ts'
-import { addressDelete, addressInsert, addressUpdate } from '#store/writes.ts'
+import { type Address, addressDelete, addressInsert, addressUpdate, findAddress } from '#store/directory.ts'
 import type { DirectoryCommand } from './directory.ts'
 import { checkRename } from './user/account.ts'
 
@@ -17,7 +16,7 @@ export const createForwarded: DirectoryCommand<NewForwarded, { id: string }> = {
   name: 'forwarded.create',
   run(turn, input) {
     const address: Address = { ...input, id: newId(), user: null, created: turn.now }
-    turn.write(addressInsert, encodeAddress(address))
+    turn.write(addressInsert, address)
     turn.emit('address.forwarded.created', { address: address.id, value: address.address })
     return { id: address.id }
   },
@@ -31,7 +30,7 @@ export const updateForwarded: DirectoryCommand<{ id: string; change: (address: A
     const before = address.key
     change(address)
     checkRename(before, address.key)
-    turn.write(addressUpdate, encodeAddress(address))
+    turn.write(addressUpdate, address)
   },
 }
 

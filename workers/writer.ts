@@ -39,6 +39,10 @@ import '../src/store/search-writes.ts'
 import '../src/store/accounts/task.ts'
 import '../src/store/transfer-writes.ts'
 import '../src/store/webhook-writes.ts'
+import '../src/store/directory.ts'
+import '../src/store/mailboxes.ts'
+import '../src/store/tokens.ts'
+import '../src/store/users.ts'
 import '../src/store/writes.ts'
 
 const port = parentPort

@@ -8,18 +8,16 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { splitAddress } from '#mail/address.ts'
-import { type Address, encodeAddress, findAddress, listAddresses } from '#store/directory.ts'
-import { encodeMailbox, lastRemovedValidity, type Mailbox } from '#store/mailboxes.ts'
-import { encodeUser, findUserByKey, type User } from '#store/users.ts'
 import {
+  type Address,
   addressDelete,
   addressInsert,
   addressUpdate,
-  mailboxInsert,
-  passwordReplace,
-  userInsert,
-  userUpdate,
-} from '#store/writes.ts'
+  findAddress,
+  listAddresses,
+} from '#store/directory.ts'
+import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes.ts'
+import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/users.ts'
 import { type Append, appendMessage } from './append.ts'
 import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
@@ -42,12 +40,12 @@ export const createUser: UserCommand<NewUser, { id: string }> = {
     if (state.user !== undefined) throw new Fault('UserExistsError')
     const base = { num: state.num, id: state.id, created: turn.now, deleted: null, authVersion: 1 }
     const user: User = { ...input.user, ...base }
-    turn.write(userInsert, encodeUser(user))
-    if (input.address !== null) turn.write(addressInsert, encodeAddress(newAddress(turn, input.address)))
+    turn.write(userInsert, user)
+    if (input.address !== null) turn.write(addressInsert, newAddress(turn, input.address))
     for (const folder of input.mailboxes) {
       const mailbox = newMailbox(turn, folder.path, folder.specialUse)
       mailbox.retention = folder.retention
-      turn.write(mailboxInsert, encodeMailbox(mailbox))
+      turn.write(mailboxInsert, mailbox)
       state.mailboxes.set(mailbox.num, mailbox)
     }
     state.user = user
@@ -76,7 +74,7 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
       user.authVersion = before.authVersion + 1
     }
     turn.state.user = user
-    turn.write(userUpdate, encodeUser(user))
+    turn.write(userUpdate, user)
     if (passwordChanged) turn.emit('user.password.changed', { user: user.id })
     const known = new Set(before.options.targets)
     const targets = (user.options.targets ?? []).filter(target => !known.has(target))
@@ -129,10 +127,10 @@ export const createAddress: UserCommand<AddressInput, { id: string }> = {
     const address = newAddress(turn, input)
     const isWildcard = address.key.includes('*')
     if (input.main && isWildcard) throw new Fault('WildcardNotPermitted')
-    turn.write(addressInsert, encodeAddress(address))
+    turn.write(addressInsert, address)
     if (input.main || (user.address === '' && !isWildcard)) {
       user.address = address.address
-      turn.write(userUpdate, encodeUser(user))
+      turn.write(userUpdate, user)
     }
     turn.emit('address.user.created', { user: user.id, address: address.id, value: address.address })
     return { id: address.id }
@@ -160,10 +158,10 @@ export const updateAddress: UserCommand<AddressChange, void> = {
     checkRename(before, address.key)
     if (input.own && address.key !== before) await checkClaim(turn, address, Number.POSITIVE_INFINITY)
     if (input.main && address.key.includes('*')) throw new Fault('WildcardNotPermitted')
-    turn.write(addressUpdate, encodeAddress(address))
+    turn.write(addressUpdate, address)
     if ((wasMain || input.main) && user.address !== address.address) {
       user.address = address.address
-      turn.write(userUpdate, encodeUser(user))
+      turn.write(userUpdate, user)
     }
   },
 }

@@ -11,10 +11,10 @@ import { mailboxes } from '#mail/address.ts'
 import { flag } from '#mail/flags.ts'
 import { messageAppend } from '#store/audit-writes.ts'
 import { type BodyRow, bodyAdd } from '#store/body-writes.ts'
-import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
+import { type Mailbox, mailboxUpdate, tallyAdd } from '#store/mailboxes.ts'
 import { type MessageMeta, threadSummaries } from '#store/messages.ts'
 import type { StoredSummary } from '#store/outlines.ts'
-import { mailboxUpdate, outlineInsert, referenceInsert, tallyAdd } from '#store/writes.ts'
+import { outlineInsert, referenceInsert } from '#store/writes.ts'
 import {
   inbox,
   mailboxAt,
@@ -204,7 +204,7 @@ export function learnKeywords(turn: UserTurn, mailbox: Mailbox, keywords: readon
   const fresh = keywords.filter(keyword => !mailbox.keywords.includes(keyword))
   if (fresh.length === 0) return
   mailbox.keywords.push(...fresh)
-  turn.write(mailboxUpdate, encodeMailbox(mailbox))
+  turn.write(mailboxUpdate, mailbox)
 }
 
 async function threadOf(

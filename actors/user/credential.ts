@@ -20,8 +20,7 @@ import {
   tokenKeep,
 } from '#store/credential-writes.ts'
 import { expiredAsps, listAsps, listCredentials } from '#store/credentials.ts'
-import { encodeUser, type TemporaryPassword, type User } from '#store/users.ts'
-import { userUpdate } from '#store/writes.ts'
+import { type TemporaryPassword, type User, userUpdate } from '#store/users.ts'
 import { requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export type Factor = 'totp' | 'webauthn' | 'custom'
@@ -256,7 +255,7 @@ function switchOff(turn: UserTurn, user: User, factor: Factor): void {
 
 function store(turn: UserTurn, user: User): void {
   turn.state.user = user
-  turn.write(userUpdate, encodeUser(user))
+  turn.write(userUpdate, user)
 }
 
 function lastUse({ lastStep, enablingStep }: NonNullable<User['options']['totp']>): TotpUse {

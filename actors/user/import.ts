@@ -11,13 +11,19 @@ import { checkPath } from '#mail/path.ts'
 import { registerInsert } from '#store/accounts/register.ts'
 import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
 import { listCredentials } from '#store/credentials.ts'
-import { encodeAddress, findAddressByKey } from '#store/directory.ts'
-import { encodeMailbox } from '#store/mailboxes.ts'
+import { addressInsert, findAddressByKey } from '#store/directory.ts'
+import { mailboxInsert } from '#store/mailboxes.ts'
 import { autoreplyPut } from '#store/rules/autoreply.ts'
 import { filterInsert } from '#store/rules/filter.ts'
 import { type AccountEntry, hasEntry } from '#store/transfer.ts'
-import { encodeUser, findUserByKey, type TemporaryPassword, type User, type UserOptions } from '#store/users.ts'
-import { addressInsert, mailboxInsert, userInsert, userUpdate } from '#store/writes.ts'
+import {
+  findUserByKey,
+  type TemporaryPassword,
+  type User,
+  type UserOptions,
+  userInsert,
+  userUpdate,
+} from '#store/users.ts'
 import { newMailbox } from './account.ts'
 import { mailboxAt, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
@@ -82,7 +88,7 @@ async function takeUser(turn: UserTurn, row: Row): Promise<keyof ImportCounts> {
     options: formed(row.options, optionForms),
     created: moment(row.created),
   }
-  turn.write(userInsert, encodeUser(user), 1000)
+  turn.write(userInsert, user, 1000)
   state.user = user
   return 'imported'
 }
@@ -98,7 +104,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     const base = { id: text(row.id), key, address, domain, user: turn.state.id, name: text(row.name) }
     const tags = texts(row.tags)
     const more = { metaData: anything(row.meta), internalData: anything(row.internal), forward: null }
-    turn.write(addressInsert, encodeAddress({ ...base, tags, ...more, created: moment(row.created) }))
+    turn.write(addressInsert, { ...base, tags, ...more, created: moment(row.created) })
     return 'imported'
   },
   asp(turn, row) {
@@ -161,7 +167,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     mailbox.subscribed = truth(row.subscribed)
     mailbox.hidden = truth(row.hidden)
     mailbox.encrypt = truth(row.encrypt)
-    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    turn.write(mailboxInsert, mailbox)
     turn.state.mailboxes.set(mailbox.num, mailbox)
     return 'imported'
   },
@@ -171,7 +177,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
 async function finish(turn: UserTurn, user: User, entries: readonly AccountEntry[]): Promise<void> {
   if (mailboxAt(turn.state, { path: 'INBOX' }) === undefined) {
     const mailbox = newMailbox(turn, 'INBOX', null)
-    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    turn.write(mailboxInsert, mailbox)
     turn.state.mailboxes.set(mailbox.num, mailbox)
   }
   const main = user.address === '' ? undefined : await findAddressByKey(turn.read, normalizeAddress(user.address).key)
@@ -184,7 +190,7 @@ async function finish(turn: UserTurn, user: User, entries: readonly AccountEntry
   }
   // Whoever keeps compiled filters of the account compiles them anew.
   user.options.rules = (user.options.rules ?? 0) + 1
-  turn.write(userUpdate, encodeUser(user), 1000)
+  turn.write(userUpdate, user, 1000)
 }
 
 class Malformed extends Error {}

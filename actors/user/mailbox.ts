@@ -9,9 +9,8 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { pathProblem } from '#mail/path.ts'
 import { taskInsert } from '#store/accounts/task.ts'
-import { encodeMailbox, type Mailbox } from '#store/mailboxes.ts'
-import { encodeUser } from '#store/users.ts'
-import { mailboxDelete, mailboxInsert, mailboxUpdate, userUpdate } from '#store/writes.ts'
+import { type Mailbox, mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/mailboxes.ts'
+import { userUpdate } from '#store/users.ts'
 import { newMailbox } from './account.ts'
 import { expungeAll } from './message.ts'
 import { dropFiltersTo } from './rules.ts'
@@ -43,7 +42,7 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
     const mailbox = newMailbox(turn, input.path, input.specialUse ?? null)
     const { hidden, retention, encrypt, subscribed } = input
     Object.assign(mailbox, { hidden, retention, encrypt, subscribed: takeName(turn, input.path) || subscribed })
-    turn.write(mailboxInsert, encodeMailbox(mailbox))
+    turn.write(mailboxInsert, mailbox)
     state.mailboxes.set(mailbox.num, mailbox)
     turn.emit('mailbox.created', { user: user.id, mailbox: mailbox.id, path: mailbox.path })
     told(turn, mailbox, 'created')
@@ -74,7 +73,7 @@ export const updateMailbox: UserCommand<MailboxChange, void> = {
     if (hidden !== undefined) mailbox.hidden = hidden
     if (encrypt !== undefined) mailbox.encrypt = encrypt
     mailbox.modseq = nextModseq(turn)
-    turn.write(mailboxUpdate, encodeMailbox(mailbox))
+    turn.write(mailboxUpdate, mailbox)
     told(turn, mailbox, 'changed')
   },
 }
@@ -157,7 +156,7 @@ function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
     one.path = to
     if (takeName(turn, to)) one.subscribed = true
     one.modseq = nextModseq(turn)
-    turn.write(mailboxUpdate, encodeMailbox(one))
+    turn.write(mailboxUpdate, one)
     turn.emit('mailbox.renamed', { user: state.id, mailbox: one.id, previous, current: to })
     told(turn, one, 'renamed')
   }
@@ -186,7 +185,7 @@ function setNames(turn: UserTurn, names: readonly string[]): void {
   while (length > subscriptionsLengthMax) length -= kept.shift()?.length ?? 0
   const user = requireUser(turn)
   user.options = { ...user.options, subscriptions: kept }
-  turn.write(userUpdate, encodeUser(user), 1000)
+  turn.write(userUpdate, user, 1000)
 }
 
 function told(turn: UserTurn, mailbox: Mailbox, what: 'created' | 'renamed' | 'changed'): void {

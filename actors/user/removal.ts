@@ -10,7 +10,7 @@ import { limits } from '#lib/limits.ts'
 import { fileDelete, oldestFiles } from '#store/accounts/file.ts'
 import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts/task.ts'
 import { archiveDrop, archiveForget } from '#store/archive-writes.ts'
-import { type Address, encodeAddress, findAddressByKey, listAddresses } from '#store/directory.ts'
+import { type Address, addressDelete, addressInsert, findAddressByKey, listAddresses } from '#store/directory.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
 import {
@@ -22,8 +22,7 @@ import {
   removalRows,
   removalUser,
 } from '#store/removal-writes.ts'
-import { encodeUser, findUserByKey, type User } from '#store/users.ts'
-import { addressDelete, addressInsert, usageAdd, userUpdate } from '#store/writes.ts'
+import { findUserByKey, type User, usageAdd, userUpdate } from '#store/users.ts'
 import type { UserCommand, UserTurn } from './user.ts'
 
 /** Kind of the task that takes the data away. */
@@ -63,7 +62,7 @@ async function leave(turn: UserTurn, before: User, due: number): Promise<number>
   // Nothing that a username may have: the name is free.
   user.key = `#${user.id}`
   for (const { id } of addresses) turn.write(addressDelete, { id })
-  turn.write(userUpdate, encodeUser(user))
+  turn.write(userUpdate, user)
   turn.write(taskInsert, { id: task, kind: removalTask, user: user.id, due, input: {}, created: turn.now })
   turn.state.user = user
   return addresses.length
@@ -74,7 +73,7 @@ function postpone(turn: UserTurn, before: User, due: number): number {
   const { deleted } = user
   if (deleted === null || deleted.started) return 0
   deleted.after = due
-  turn.write(userUpdate, encodeUser(user))
+  turn.write(userUpdate, user)
   turn.write(taskDelay, { id: deleted.task, due, at: turn.now })
   turn.state.user = user
   return 0
@@ -100,8 +99,8 @@ export const restoreUser: UserCommand<void, Restored> = {
     const user = structuredClone(before)
     const main = addresses.find(one => one.address === deleted.address) ?? addresses[0]
     Object.assign(user, { deleted: null, key: deleted.key, username: deleted.username, address: main?.address ?? '' })
-    turn.write(userUpdate, encodeUser(user))
-    for (const address of addresses) turn.write(addressInsert, encodeAddress(address))
+    turn.write(userUpdate, user)
+    for (const address of addresses) turn.write(addressInsert, address)
     turn.write(taskDelete, { id: deleted.task })
     turn.state.user = user
     const recovered = { recovered: addresses.length, ...(main === undefined ? {} : { main: main.address }) }
@@ -152,7 +151,7 @@ export const removeStep: UserCommand<RemovalStep, { counts: RemovalCounts; done:
 function begin(turn: UserTurn, before: User): void {
   const user = structuredClone(before)
   if (user.deleted !== null) user.deleted.started = true
-  turn.write(userUpdate, encodeUser(user))
+  turn.write(userUpdate, user)
   turn.state.user = user
 }
 

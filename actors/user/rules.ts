@@ -17,8 +17,7 @@ import {
   listFilters,
   type Offences,
 } from '#store/rules/filter.ts'
-import { encodeUser } from '#store/users.ts'
-import { userUpdate } from '#store/writes.ts'
+import { userUpdate } from '#store/users.ts'
 import { requireMailbox, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface NewFilter {
@@ -191,7 +190,7 @@ function flip(turn: UserTurn, status: boolean): void {
 function changed(turn: UserTurn): void {
   const user = requireUser(turn)
   user.options.rules = Math.max((user.options.rules ?? 0) + 1, turn.now)
-  turn.write(userUpdate, encodeUser(user))
+  turn.write(userUpdate, user)
 }
 
 function merge<T extends object>(into: T, change: object | undefined): void {

@@ -13,10 +13,9 @@ import { databaseFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
 import { migrate } from '#store/schema.ts'
 import { openForWriting, statements } from '#store/sqlite.ts'
-import { listTokens } from '#store/tokens.ts'
+import { listTokens, tokenDelete, tokenInsert } from '#store/tokens.ts'
 import { findUser } from '#store/users.ts'
 import type { Write } from '#store/write.ts'
-import { tokenDelete, tokenInsert } from '#store/writes.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
 /** Roles a token may have (api-semantics 1.3). */

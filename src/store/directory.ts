@@ -9,26 +9,8 @@ import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#
 import { fold } from '#mail/fold.ts'
 import { findAlias } from './domains/alias.ts'
 import type { Reader } from './reader.ts'
+import { called, json, moment, nullable, optional, type RowOf, table, text } from './table.ts'
 import { containing, findUserByKey, likePattern } from './users.ts'
-import type { AddressRow } from './writes.ts'
-
-export interface Address {
-  readonly id: string
-  /** Without dots and label, domain in unicode: unique. */
-  key: string
-  /** As shown. */
-  address: string
-  domain: string
-  /** Owner; null for an address that only forwards. */
-  user: string | null
-  name: string
-  tags: string[]
-  metaData: unknown
-  internalData: unknown
-  /** What a forwarded address does; null for one of an account. */
-  forward: Forward | null
-  created: number
-}
 
 /** What happens to mail for an address that belongs to no account. */
 export interface Forward {
@@ -51,25 +33,60 @@ export interface ForwardReply {
   html?: string
 }
 
-const columns = 'id, key, address, domain, user, name, tags, meta, internal, forward, created'
+const addresses = table(
+  'address',
+  {
+    id: text,
+    /** Without dots and label, domain in unicode: unique. */
+    key: text,
+    /** As shown. */
+    address: text,
+    domain: text,
+    /** Id of the owner; null for an address that only forwards. */
+    user: nullable(text),
+    name: text,
+    tags: json<string[]>(),
+    metaData: called('meta', optional(json<unknown>())),
+    internalData: called('internal', optional(json<unknown>())),
+    /** What a forwarded address does; null for one of an account. */
+    forward: nullable(json<Forward>()),
+    created: moment,
+  },
+  {
+    key: ['id'],
+    clustered: true,
+    indexes: {
+      address_key: { on: ['key'], unique: true },
+      address_user: { on: ['user'], where: '"user" IS NOT NULL' },
+      address_domain: { on: ['domain'] },
+    },
+  },
+)
 
-/** The same where another table has columns of these names. */
-const qualified = columns.replace(/\w+/g, 'a.$&')
+export type Address = RowOf<typeof addresses>
+
+export const addressInsert = addresses.defineInsert()
+
+export const addressUpdate = addresses.defineUpdate('update', {
+  set: ['key', 'address', 'domain', 'name', 'tags', 'metaData', 'internalData', 'forward', 'user', 'created'],
+  by: ['id'],
+})
+
+export const addressDelete = addresses.defineDelete(['id'])
 
 /** The address with this key. */
 export async function findAddressByKey(read: Reader, key: string): Promise<Address | undefined> {
-  return decode(read.one<AddressRow>(`SELECT ${columns} FROM address WHERE key = ?`, key))
+  return addresses.one(read, 'WHERE key = ?', key)
 }
 
 /** The address with this id. */
 export async function findAddress(read: Reader, id: string): Promise<Address | undefined> {
-  return decode(read.one<AddressRow>(`SELECT ${columns} FROM address WHERE id = ?`, id))
+  return addresses.one(read, 'WHERE id = ?', id)
 }
 
 /** The addresses of an account, in order of creation. */
 export async function listAddresses(read: Reader, user: string): Promise<Address[]> {
-  const rows = read.all<AddressRow>(`SELECT ${columns} FROM address WHERE user = ? ORDER BY created, id`, user)
-  return rows.map(row => decode(row)).filter(address => address !== undefined)
+  return addresses.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
 }
 
 /**
@@ -95,12 +112,11 @@ export async function resolveAddress(read: Reader, text: string, wildcards: bool
 
 /** The address of the first of these keys that has one. */
 function firstOf(read: Reader, keys: readonly string[]): Address | undefined {
-  return decode(
-    read.one<AddressRow>(
-      `SELECT ${qualified} FROM json_each(?) AS k JOIN address a ON a.key = k.value ORDER BY k.key LIMIT 1`,
-      JSON.stringify(keys),
-    ),
+  const row = read.one<Record<string, unknown>>(
+    `SELECT ${addresses.listOf('a')} FROM json_each(?) AS k JOIN address a ON a.key = k.value ORDER BY k.key LIMIT 1`,
+    JSON.stringify(keys),
   )
+  return row === undefined ? undefined : addresses.decode(row)
 }
 
 /** Whether any address lies in this domain. */
@@ -142,21 +158,14 @@ export async function listAllAddresses(
 ): Promise<Address[]> {
   const { where, values } = addressFilter(page)
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
-  return read
-    .all<AddressRow>(
-      `SELECT ${columns} FROM address WHERE key ${sign} ? ${where} ORDER BY key ${order} LIMIT ?`,
-      boundary ?? edge,
-      ...values,
-      count,
-    )
-    .map(row => decode(row))
-    .filter(address => address !== undefined)
+  const rest = `WHERE key ${sign} ? ${where} ORDER BY key ${order} LIMIT ?`
+  return addresses.all(read, rest, boundary ?? edge, ...values, count)
 }
 
 /** How many addresses a page's filter matches. */
 export async function countAllAddresses(read: Reader, page: AddressPage): Promise<number> {
   const { where, values } = addressFilter(page)
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM address WHERE 1 ${where}`, ...values)?.n ?? 0
+  return addresses.count(read, `WHERE 1 = 1 ${where}`, ...values)
 }
 
 function addressFilter(page: AddressPage): { where: string; values: unknown[] } {
@@ -166,7 +175,7 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
     where.push(` AND ${condition}`)
     values.push(...more)
   }
-  if (page.only !== null) add('user = ?', page.only)
+  if (page.only !== null) add('"user" = ?', page.only)
   if (page.query !== '') add(...containing('address', domainToUnicode(page.query)))
   if (page.forward !== '') {
     add(
@@ -188,7 +197,7 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
 export async function usersInDomain(read: Reader, domain: string, boundary: string, count: number): Promise<string[]> {
   return read
     .all<{ user: string }>(
-      'SELECT DISTINCT user FROM address WHERE domain = ? AND user > ? ORDER BY user LIMIT ?',
+      'SELECT DISTINCT "user" FROM address WHERE domain = ? AND "user" > ? ORDER BY "user" LIMIT ?',
       domain,
       boundary,
       count,
@@ -198,10 +207,7 @@ export async function usersInDomain(read: Reader, domain: string, boundary: stri
 
 /** Forwarded addresses of a domain. */
 export async function forwardedInDomain(read: Reader, domain: string): Promise<Address[]> {
-  return read
-    .all<AddressRow>(`SELECT ${columns} FROM address WHERE domain = ? AND user IS NULL`, domain)
-    .map(row => decode(row))
-    .filter(address => address !== undefined)
+  return addresses.all(read, 'WHERE domain = ? AND "user" IS NULL', domain)
 }
 
 /** An address of `previous` whose like in `current` is taken; none where a rename would go well. */
@@ -212,38 +218,4 @@ export async function renameConflict(read: Reader, previous: string, current: st
     current,
     previous,
   )?.address
-}
-
-/** An address as its row. */
-export function encodeAddress(address: Address): AddressRow {
-  return {
-    id: address.id,
-    key: address.key,
-    address: address.address,
-    domain: address.domain,
-    user: address.user,
-    name: address.name,
-    tags: JSON.stringify(address.tags),
-    meta: address.metaData === undefined ? null : JSON.stringify(address.metaData),
-    internal: address.internalData === undefined ? null : JSON.stringify(address.internalData),
-    forward: address.forward === null ? null : JSON.stringify(address.forward),
-    created: address.created,
-  }
-}
-
-function decode(row: AddressRow | undefined): Address | undefined {
-  if (row === undefined) return undefined
-  return {
-    id: row.id,
-    key: row.key,
-    address: row.address,
-    domain: row.domain,
-    user: row.user,
-    name: row.name,
-    tags: JSON.parse(row.tags) as string[],
-    metaData: row.meta === null ? undefined : JSON.parse(row.meta),
-    internalData: row.internal === null ? undefined : JSON.parse(row.internal),
-    forward: row.forward === null ? null : (JSON.parse(row.forward) as Forward),
-    created: row.created,
-  }
 }

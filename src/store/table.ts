@@ -137,10 +137,19 @@ export class Table<C extends Columns> {
       .join(', ')
   }
 
-  /** A row that was read with `list`. Changes what it is given. */
-  decode(stored: Record<string, unknown>): Row<C> {
-    for (const [key, codec] of this.#coded) stored[key] = codec.decode(stored[key] as Stored)
+  /** A row that was read with `list`, or with some of its columns. Changes what it is given. */
+  decode(stored: Record<string, unknown>, keys?: readonly (keyof C & string)[]): Row<C> {
+    for (const [key, codec] of this.#coded) {
+      if (keys === undefined || keys.includes(key)) stored[key] = codec.decode(stored[key] as Stored)
+    }
     return stored as Row<C>
+  }
+
+  /** Values of a row in their stored form, by property; for writes that bind by name. */
+  encode(row: Partial<Row<C>>): Record<string, Stored> {
+    const stored = { ...row } as Record<string, Stored>
+    for (const [key, codec] of this.#coded) if (key in stored) stored[key] = codec.encode(row[key as keyof C])
+    return stored
   }
 
   /** The first row; `rest` is what follows the table's name. */

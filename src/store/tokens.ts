@@ -1,18 +1,57 @@
-// Access tokens: reading them by the hash of their text, and what a row means. The text itself is never stored.
+// Access tokens: the table, its reads and writes.
+//
+// A token is found by the hash of its text; the text itself is never stored.
 
 import type { Reader } from './reader.ts'
-import type { TokenRow } from './writes.ts'
+import { integer, moment, nullable, type RowOf, table, text } from './table.ts'
+import { defineWrite } from './write.ts'
 
-const columns = 'hash, id, label, role, user, auth_version AS authVersion, created, ttl, expires, dies'
+const tokens = table(
+  'token',
+  {
+    hash: text,
+    id: text,
+    label: text,
+    role: text,
+    /** Id of the account; null for a provisioned one. */
+    user: nullable(text),
+    authVersion: integer,
+    created: moment,
+    /** Milliseconds by which each use pushes `expires` out; null: never expires. */
+    ttl: nullable(integer),
+    expires: nullable(moment),
+    /** The moment after which no use helps. */
+    dies: nullable(moment),
+  },
+  {
+    key: ['hash'],
+    clustered: true,
+    indexes: {
+      token_id: { on: ['id'], unique: true },
+      token_user: { on: ['user'], where: '"user" IS NOT NULL' },
+      token_expires: { on: ['expires'], where: 'expires IS NOT NULL' },
+    },
+  },
+)
+
+export type TokenRow = RowOf<typeof tokens>
+
+export const tokenInsert = tokens.defineInsert()
+
+export const tokenExtend = defineWrite<{ hash: string; expires: number }>('token.extend', (sql, row) => {
+  sql('UPDATE token SET expires = max(expires, @expires) WHERE hash = @hash').run(row)
+})
+
+export const tokenDelete = tokens.defineDelete(['hash'])
 
 /** A token by its hash, whether or not it is still good. */
 export async function findToken(read: Reader, hash: string): Promise<TokenRow | undefined> {
-  return read.one<TokenRow>(`SELECT ${columns} FROM token WHERE hash = ?`, hash)
+  return tokens.one(read, 'WHERE hash = ?', hash)
 }
 
 /** Every provisioned token (those without an account), newest last. */
 export async function listTokens(read: Reader): Promise<TokenRow[]> {
-  return read.all<TokenRow>(`SELECT ${columns} FROM token WHERE user IS NULL ORDER BY created LIMIT 10000`)
+  return tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
 }
 
 /** Tokens whose time is over, for the sweep. */

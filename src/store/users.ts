@@ -1,4 +1,4 @@
-// Accounts: what a row means, and reading them.
+// Accounts: the table, its reads and writes.
 //
 // A deleted account keeps its row until its data is gone, with what is needed to bring it back; most readers must not
 // take it for a living one. Absent keys of the options have the default named beside them.
@@ -6,7 +6,8 @@
 import { fold } from '#mail/fold.ts'
 import type { Address } from './directory.ts'
 import type { Reader } from './reader.ts'
-import type { UserRow } from './writes.ts'
+import { boolean, integer, json, moment, nullable, type RowOf, table, text } from './table.ts'
+import { defineWrite, type Write } from './write.ts'
 
 /** Everything of an account that is only ever read together with it; absent keys have the default named here. */
 export interface UserOptions {
@@ -75,30 +76,6 @@ export interface TemporaryPassword {
   expires: number
 }
 
-export interface User {
-  readonly num: number
-  readonly id: string
-  username: string
-  /** Username without dots, lower case: unique. */
-  key: string
-  name: string
-  /** Main address as shown; empty when there is none. */
-  address: string
-  /** Stored hash; empty: no login with the main password. */
-  password: string
-  temporary: TemporaryPassword | null
-  authVersion: number
-  disabled: boolean
-  suspended: boolean
-  activated: boolean
-  /** Bytes; 0: the service's default. */
-  quota: number
-  tags: string[]
-  options: UserOptions
-  readonly created: number
-  deleted: DeletedUser | null
-}
-
 /** What is needed to bring a deleted account back. */
 export interface DeletedUser {
   at: number
@@ -112,13 +89,82 @@ export interface DeletedUser {
   started: boolean
 }
 
-const columns = `num, id, username, key, name, address, password, temporary, auth_version AS authVersion, disabled,
-  suspended, activated, quota, tags, options, created, deleted`
+const users = table(
+  'user',
+  {
+    num: integer,
+    id: text,
+    username: text,
+    /** Username without dots, lower case: unique. */
+    key: text,
+    name: text,
+    /** Main address as shown; empty when there is none. */
+    address: text,
+    /** Stored hash; empty: no login with the main password. */
+    password: text,
+    temporary: nullable(json<TemporaryPassword>()),
+    authVersion: integer,
+    disabled: boolean,
+    suspended: boolean,
+    activated: boolean,
+    /** Bytes; 0: the service's default. */
+    quota: integer,
+    tags: json<string[]>(),
+    options: json<UserOptions>(),
+    created: moment,
+    deleted: nullable(json<DeletedUser>()),
+  },
+  {
+    key: ['num'],
+    indexes: {
+      user_id: { on: ['id'], unique: true },
+      user_key: { on: ['key'], unique: true },
+      user_here: { on: ['id'], where: 'deleted IS NULL' },
+    },
+  },
+)
+
+export type User = RowOf<typeof users>
+
+/** What an account uses: bytes stored and the highest change number given out. */
+const usages = table('usage', { user: integer, storage: integer, modseq: integer }, { key: ['user'] })
+
+const insertUser = users.defineInsert('row')
+
+/** An account with nothing in it yet. */
+export const userInsert: Write<User> = defineWrite(
+  'user.insert',
+  (sql, form, effects) => {
+    insertUser.run(sql, form, effects)
+    sql('INSERT INTO usage ("user", storage, modseq) VALUES (?, 0, 0)').run((form as readonly unknown[])[0])
+  },
+  { encode: insertUser.encode },
+)
+
+export const userUpdate = users.defineUpdate('update', {
+  set: [
+    ...(['username', 'key', 'name', 'address', 'password', 'temporary', 'authVersion', 'disabled'] as const),
+    ...(['suspended', 'activated', 'quota', 'tags', 'options', 'deleted'] as const),
+  ],
+  by: ['num', 'id', 'created'],
+})
+
+export const passwordReplace = defineWrite<{ num: number; from: string; to: string }>('user.rehash', (sql, row) => {
+  sql('UPDATE "user" SET password = ? WHERE num = ? AND password = ?').run(row.to, row.num, row.from)
+})
+
+/** Adds differences; never lowers the change number. */
+export const usageAdd = defineWrite<RowOf<typeof usages>>('usage.add', (sql, row) => {
+  sql('UPDATE usage SET storage = storage + ?, modseq = max(modseq, ?) WHERE "user" = ?').run(
+    row.storage,
+    row.modseq,
+    row.user,
+  )
+})
 
 /** The account with this id, deleted ones too. */
 export async function findUser(read: Reader, id: string): Promise<User | undefined> {
-  const row = read.one<UserRow>(`SELECT ${columns} FROM user WHERE id = ?`, id)
-  return row === undefined ? undefined : decodeUser(row)
+  return users.one(read, 'WHERE id = ?', id)
 }
 
 /** What a token needs to know of its account: whether anybody may come in, and its version. */
@@ -128,7 +174,7 @@ export async function findStanding(
 ): Promise<{ open: boolean; authVersion: number } | undefined> {
   const row = read.one<{ open: number; authVersion: number }>(
     `SELECT disabled = 0 AND suspended = 0 AND deleted IS NULL AS open, auth_version AS authVersion
-     FROM user WHERE id = ?`,
+     FROM "user" WHERE id = ?`,
     id,
   )
   return row === undefined ? undefined : { open: row.open === 1, authVersion: row.authVersion }
@@ -136,23 +182,17 @@ export async function findStanding(
 
 /** The account with this internal number. */
 export async function findUserByNumber(read: Reader, num: number): Promise<User | undefined> {
-  const row = read.one<UserRow>(`SELECT ${columns} FROM user WHERE num = ?`, num)
-  return row === undefined ? undefined : decodeUser(row)
+  return users.one(read, 'WHERE num = ?', num)
 }
 
 /** The id of the account whose username has this key. */
 export async function findUserByKey(read: Reader, key: string): Promise<string | undefined> {
-  return read.one<{ id: string }>('SELECT id FROM user WHERE key = ? AND deleted IS NULL', key)?.id
+  return read.one<{ id: string }>('SELECT id FROM "user" WHERE key = ? AND deleted IS NULL', key)?.id
 }
 
 /** What an account uses. */
 export async function readUsage(read: Reader, num: number): Promise<{ storage: number; modseq: number }> {
-  return (
-    read.one<{ storage: number; modseq: number }>('SELECT storage, modseq FROM usage WHERE user = ?', num) ?? {
-      storage: 0,
-      modseq: 0,
-    }
-  )
+  return usages.one(read, 'WHERE "user" = ?', num) ?? { storage: 0, modseq: 0 }
 }
 
 export interface UserPage {
@@ -188,27 +228,27 @@ export async function listUsers(
   const { where, values } = userFilter(page)
   const compare = direction === 'forward' ? '>' : '<'
   const order = direction === 'forward' ? 'ASC' : 'DESC'
-  const rows = read.all<UserRow & { storage: number }>(
-    `SELECT ${columns}, (SELECT storage FROM usage WHERE usage.user = user.num) AS storage FROM user
+  const rows = read.all<Record<string, unknown> & { storage: number }>(
+    `SELECT ${users.list}, (SELECT storage FROM usage WHERE usage."user" = "user".num) AS storage FROM "user"
      WHERE deleted IS NULL ${where} AND id ${boundary === null ? '>=' : compare} ? ORDER BY id ${order} LIMIT ?`,
     ...values,
     boundary ?? (direction === 'forward' ? '' : 'g'),
     count,
   )
-  return rows.map(row => ({ ...decodeUser(row), storage: row.storage }))
+  return rows.map(row => ({ ...users.decode(row), storage: row.storage }))
 }
 
 /** Ids of accounts that are not deleted, rising, after `boundary`. */
 export async function listUserIds(read: Reader, boundary: string, count: number): Promise<string[]> {
   return read
-    .all<{ id: string }>('SELECT id FROM user WHERE deleted IS NULL AND id > ? ORDER BY id LIMIT ?', boundary, count)
+    .all<{ id: string }>('SELECT id FROM "user" WHERE deleted IS NULL AND id > ? ORDER BY id LIMIT ?', boundary, count)
     .map(row => row.id)
 }
 
 /** How many accounts a page's filter matches. */
 export async function countUsers(read: Reader, page: UserPage): Promise<number> {
   const { where, values } = userFilter(page)
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM user WHERE deleted IS NULL ${where}`, ...values)?.n ?? 0
+  return read.one<{ n: number }>(`SELECT count(*) AS n FROM "user" WHERE deleted IS NULL ${where}`, ...values)?.n ?? 0
 }
 
 function userFilter(page: UserPage): { where: string; values: unknown[] } {
@@ -222,7 +262,7 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
     const [inName, pattern] = containing('name', page.query)
     const [inAddress] = containing('address', page.query)
     where.push(`(username LIKE ? ESCAPE '\\' OR ${inName} OR id IN
-      (SELECT user FROM address WHERE user IS NOT NULL AND ${inAddress}))`)
+      (SELECT "user" FROM address WHERE "user" IS NOT NULL AND ${inAddress}))`)
     values.push(pattern, pattern, pattern)
   }
   if (page.tags.length > 0) {
@@ -249,50 +289,4 @@ export function containing(column: string, text: string): [condition: string, va
 /** A LIKE pattern (escape `\`) that finds `text` anywhere. */
 export function likePattern(text: string): string {
   return `%${text.replace(/[\\%_]/g, '\\$&')}%`
-}
-
-/** A row as the account it stands for. */
-function decodeUser(row: UserRow): User {
-  return {
-    num: row.num,
-    id: row.id,
-    username: row.username,
-    key: row.key,
-    name: row.name,
-    address: row.address,
-    password: row.password,
-    temporary: row.temporary === null ? null : (JSON.parse(row.temporary) as TemporaryPassword),
-    authVersion: row.authVersion,
-    disabled: row.disabled === 1,
-    suspended: row.suspended === 1,
-    activated: row.activated === 1,
-    quota: row.quota,
-    tags: JSON.parse(row.tags) as string[],
-    options: JSON.parse(row.options) as UserOptions,
-    created: row.created,
-    deleted: row.deleted === null ? null : (JSON.parse(row.deleted) as DeletedUser),
-  }
-}
-
-/** An account as its row. */
-export function encodeUser(user: User): UserRow {
-  return {
-    num: user.num,
-    id: user.id,
-    username: user.username,
-    key: user.key,
-    name: user.name,
-    address: user.address,
-    password: user.password,
-    temporary: user.temporary === null ? null : JSON.stringify(user.temporary),
-    authVersion: user.authVersion,
-    disabled: user.disabled ? 1 : 0,
-    suspended: user.suspended ? 1 : 0,
-    activated: user.activated ? 1 : 0,
-    quota: user.quota,
-    tags: JSON.stringify(user.tags),
-    options: JSON.stringify(user.options),
-    created: user.created,
-    deleted: user.deleted === null ? null : JSON.stringify(user.deleted),
-  }
 }

@@ -15,8 +15,9 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { checkStore } from '#store/check.ts'
+import { addressInsert } from '#store/directory.ts'
 import { findUser } from '#store/users.ts'
-import { addressInsert, metaPut } from '#store/writes.ts'
+import { metaPut } from '#store/writes.ts'
 
 let dir: string
 let core: Core
@@ -70,9 +71,9 @@ const claim: UserCommand<{ key: string; name: string }, string> = {
       domain: 'example.com',
       user: user.id,
       name: '',
-      tags: '[]',
-      meta: null,
-      internal: null,
+      tags: [],
+      metaData: undefined,
+      internalData: undefined,
       forward: null,
       created: turn.now,
     })

@@ -4,8 +4,8 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { type FileRow, fileInsert } from '#store/accounts/file.ts'
 import { bodyRetain } from '#store/body-writes.ts'
+import { usageAdd } from '#store/users.ts'
 import { operation } from '#store/write.ts'
-import { usageAdd } from '#store/writes.ts'
 import { useTeal } from '../running.ts'
 
 const running = useTeal()

@@ -200,12 +200,13 @@ describe('matching', () => {
 })
 
 async function insertUser(id: string): Promise<void> {
-  const { userInsert, mailboxInsert } = await import('#store/writes.ts')
+  const { userInsert } = await import('#store/users.ts')
+  const { mailboxInsert } = await import('#store/mailboxes.ts')
   const row = { num: 1, id, username: 'a', key: 'a', name: '', address: '', password: '', temporary: null }
-  const flags = { authVersion: 0, disabled: 0, suspended: 0, activated: 1, quota: 0, tags: '[]', options: '{}' }
+  const flags = { authVersion: 0, disabled: false, suspended: false, activated: true, quota: 0, tags: [], options: {} }
   await outbox.writer.write(userInsert, { ...row, ...flags, created: 1, deleted: null })
-  const folder = { num: 1, id: someUser(), user: 1, path: 'INBOX', specialUse: null, uidValidity: 1, subscribed: 1 }
-  const more = { hidden: 0, encrypt: 0, retention: 0, keywords: '[]', modseq: 0, created: 1 }
+  const folder = { num: 1, id: someUser(), user: 1, path: 'INBOX', specialUse: null, uidValidity: 1, subscribed: true }
+  const more = { hidden: false, encrypt: false, retention: 0, keywords: [], modseq: 0, created: 1 }
   await outbox.writer.write(mailboxInsert, { ...folder, ...more })
 }
 

@@ -52,7 +52,7 @@ function made(name: string) {
       .map(index => ({
         on: on(index.name),
         unique: index.unique === 1,
-        where: / WHERE (.*)$/s.exec(index.sql ?? '')?.[1],
+        where: / WHERE (.*)$/s.exec(index.sql ?? '')?.[1]?.replaceAll('"', ''),
       }))
       .sort(byText),
   }
@@ -68,7 +68,11 @@ function wanted(table: AnyTable) {
     key: shape.key.map(key => table.columnOf(key)),
     clustered: shape.clustered === true,
     indexes: Object.values(shape.indexes ?? {})
-      .map(({ on, unique, where }) => ({ on: on.map(key => table.columnOf(key)), unique: unique === true, where }))
+      .map(({ on, unique, where }) => ({
+        on: on.map(key => table.columnOf(key)),
+        unique: unique === true,
+        where: where?.replaceAll('"', ''),
+      }))
       .sort(byText),
   }
 }

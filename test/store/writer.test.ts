@@ -10,13 +10,14 @@ import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { unpack } from '#store/bodies-codec.ts'
 import { bodyAdd } from '#store/body-writes.ts'
+import { type Address, addressInsert } from '#store/directory.ts'
 import { Reader } from '#store/reader.ts'
 import { migrations } from '#store/schema.ts'
 import { openForWriting } from '#store/sqlite.ts'
 import { changedBy } from '#store/watched.ts'
 import { type Operation, operation } from '#store/write.ts'
 import { StaleUnit, Writer } from '#store/writer.ts'
-import { type AddressRow, addressInsert, metaPut } from '#store/writes.ts'
+import { metaPut } from '#store/writes.ts'
 
 let dir: string
 let writer: Writer
@@ -37,16 +38,16 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-const address = (id: string, key: string): AddressRow => ({
+const address = (id: string, key: string): Address => ({
   id,
   key,
   address: key,
   domain: 'example.com',
   user: null,
   name: '',
-  tags: '[]',
-  meta: null,
-  internal: null,
+  tags: [],
+  metaData: undefined,
+  internalData: undefined,
   forward: null,
   created: 1,
 })
