@@ -35,6 +35,8 @@ const synonyms: Readonly<Record<string, string>> = {
   unicode11utf7: 'utf7',
   xunicode20utf7: 'utf7',
   xmacroman: 'macintosh',
+  xmacce: 'maccenteuro',
+  maccentraleurope: 'maccenteuro',
   iso88598i: 'iso88598',
   iso88596i: 'iso88596',
   xgbk: 'gbk',
@@ -55,10 +57,10 @@ const synonyms: Readonly<Record<string, string>> = {
 export function decodeCharset(bytes: Buffer, label: string | undefined): string {
   if (bytes.length === 0) return ''
   const name = charsetName(label)
-  if (japanese.test(name)) return foreign('iso-2022-jp', bytes)
+  if (japanese.test(name)) return isAscii(bytes) ? foreign('iso-2022-jp', bytes) : japaneseOf(bytes)
   if (korean.test(name)) return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
   if (chinese.test(name)) return decodeCharset(tildedToHigh(bytes), 'gbk')
-  if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return bytes.toString('latin1')
+  if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return plainOf(bytes)
   if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
   if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
   if (name === 'iso88591' || name === 'latin1') return iconv.decode(bytes, 'windows-1252')
@@ -87,15 +89,48 @@ export function decodePieces(pieces: readonly Buffer[], label: string | undefine
   return brokenIn(joined, label) < broken ? decodeCharset(joined, label) : text
 }
 
-/** Bytes that carry no label (raw 8-bit header fields): UTF-8 where valid, else windows-1252. */
-export function decodeUnlabelled(bytes: Buffer): string {
-  return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
+/**
+ * Bytes that carry no label (raw 8-bit header fields): UTF-8 where valid, else what `hint` says where they are that, else
+ * windows-1252.
+ */
+export function decodeUnlabelled(bytes: Buffer, hint = ''): string {
+  if (isAscii(bytes)) return plainOf(bytes)
+  if (isUtf8(bytes)) return bytes.toString()
+  if (hint !== '') {
+    const text = decodeCharset(bytes, hint)
+    if (!text.includes('\ufffd')) return text
+  }
+  return iconv.decode(bytes, 'windows-1252')
 }
 
+/** ASCII, in which many Japanese programs shift without saying so (RFC 1468). */
+function plainOf(bytes: Buffer): string {
+  const text = bytes.toString('latin1')
+  return /\x1b\$[@B]/.test(text) ? foreign('iso-2022-jp', bytes) : text
+}
+
+/** 8-bit text that is called ISO-2022-JP: what else is written in Japan. */
+function japaneseOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString()
+  const [best] = ['shift_jis', 'euc-jp', 'windows-1252']
+    .map(name => ({ text: iconv.decode(bytes, name), broken: brokenIn(bytes, name) }))
+    .sort((one, other) => one.broken - other.broken)
+  return best?.text ?? ''
+}
+
+function isKnown(name: string): boolean {
+  return iconv.encodingExists(name)
+}
+
+/** A label as the libraries spell it. */
 function charsetName(label: string | undefined): string {
   if (label === undefined || label.length > labelLengthMax) return ''
-  const name = label.toLowerCase().replace(/[^a-z0-9]/g, '')
-  return synonyms[name] ?? name
+  const written = label.toLowerCase().replace(/[^a-z0-9]/g, '')
+  const name = synonyms[written] ?? written
+  if (unsaid.has(name) || isKnown(name)) return name
+  // `x-mac-greek`, `dos-862`.
+  const plain = name.replace(/^x(?=[a-z])/, '').replace(/^(?:dos|oem|ms)(?=\d)/, 'cp')
+  return isKnown(plain) ? plain : name
 }
 
 /** Mostly UTF-8 with some broken bytes stays UTF-8; text that has hardly a valid sequence is windows-1252. */

@@ -2,7 +2,8 @@
 //
 // Promises: holds the bytes as they came; finds the fields on first use and decodes a value only when it is asked for;
 // never throws; is linear in the block. Lines that are no field (an mbox `From ` line, rubbish) are passed over.
-// Raw 8-bit values are read as UTF-8 (RFC 6532) where they are valid, else as windows-1252.
+// Raw 8-bit values are read as UTF-8 (RFC 6532) where they are valid, else in the character set of the text or of the
+// encoded words beside them, else as windows-1252.
 
 import { limits } from '#lib/limits.ts'
 import { decodeUnlabelled } from './charset.ts'
@@ -25,6 +26,7 @@ export class Header {
   /** The block as received (cut at limits.mime.headerBytesMax), the empty line included where there was one. */
   readonly block: Buffer
   #fields: HeaderField[] | undefined
+  #hint: string | undefined
 
   constructor(block: Buffer) {
     this.block = block
@@ -86,10 +88,23 @@ export class Header {
 
   #value(field: HeaderField): string {
     const text = this.block.toString('latin1', field.valueStart, field.end)
-    if (!/[\x80-\xff]/.test(text)) return unfold(text)
-    return unfold(decodeUnlabelled(this.block.subarray(field.valueStart, field.end)))
+    if (!/[\x80-\xff]|\x1b\$/.test(text)) return unfold(text)
+    return unfold(decodeUnlabelled(this.block.subarray(field.valueStart, field.end), this.#charset))
+  }
+
+  /** What the sender writes in, as far as this header says. */
+  get #charset(): string {
+    if (this.#hint === undefined) {
+      const type = this.#find('content-type')
+      const ofText = type && charsetParameter.exec(this.block.toString('latin1', type.valueStart, type.end))?.[1]
+      this.#hint = ofText ?? wordCharset.exec(this.block.toString('latin1'))?.[1] ?? ''
+    }
+    return this.#hint
   }
 }
+
+const charsetParameter = /\bcharset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})/i
+const wordCharset = /=\?([\w.:-]{1,40})(?:\*[\w-]{0,40})?\?[bq]\?/i
 
 function findFields(block: Buffer): HeaderField[] {
   const text = block.toString('latin1')

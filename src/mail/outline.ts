@@ -191,7 +191,7 @@ function collect(walk: Walk, part: MimePart, path: readonly number[], place: Pla
     return
   }
   const number = (place.whole ? [...path, 1] : path).join('.')
-  if (isText(part, walk)) {
+  if (isText(part, walk, place.whole)) {
     walk.texts.push(textPart(part, number, place.group || ++walk.groups))
     return
   }
@@ -213,11 +213,22 @@ const reports = new Set([
   'message/global-disposition-notification',
 ])
 
-/** Plain text, HTML and reports that are no file. A named text is shown only where it is the first. */
-function isText(part: MimePart, walk: Walk): boolean {
-  if (part.disposition?.value === 'attachment') return false
-  if (reports.has(part.type.value)) return true
-  if (part.type.value !== 'text/plain' && part.type.value !== 'text/html') return false
+/** What is a file of its own kind, though it is text. */
+const fileTexts = /^text\/(?:calendar|(?:x-)?vcard|directory|csv|xml)$/
+
+/** An encoding that nobody can take off: its text is none (RFC 2045 6.4). */
+const sealed = /^x-(?!uu|[78]-?bit|binary|none|unknown|plain|identity)/
+
+/**
+ * Plain text, HTML and reports that are no file. A named text is shown only where it is the first, text of any other kind
+ * where it is all there is (RFC 2046 4.1.4).
+ */
+function isText(part: MimePart, walk: Walk, whole: boolean): boolean {
+  const { value } = part.type
+  if (part.disposition?.value === 'attachment' || sealed.test(part.encoding)) return false
+  if (reports.has(value)) return true
+  if (whole && value.startsWith('text/') && !fileTexts.test(value) && fileName(part) === '') return true
+  if (value !== 'text/plain' && value !== 'text/html') return false
   return walk.texts.length === 0 || fileName(part) === ''
 }
 

@@ -145,9 +145,11 @@ function textOf(part: EncodedText, decoded: Buffer): string {
   return part.flowed ? unflow(text, part.delsp) : text
 }
 
-/** What a `<meta>` says, where the part's header says nothing. */
+/** What a `<meta>` says, where the part's header says nothing. It can be read, so the text is no UTF-16. */
 function declaredCharset(html: Buffer): string {
-  return /<meta[^>]{1,200}charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})/i.exec(html.toString('latin1', 0, 2048))?.[1] ?? ''
+  const declared =
+    /<meta[^>]{1,200}charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})/i.exec(html.toString('latin1', 0, 2048))?.[1] ?? ''
+  return /^(?:utf-?(?:16|32)|ucs)/i.test(declared) ? '' : declared
 }
 
 /** Lines of format=flowed joined (RFC 3676 4.1, 4.4). */
