@@ -9,7 +9,7 @@
 import { now } from '#lib/clock.ts'
 import { newUuid } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import { domainToAscii, mailboxes, splitAddress } from '#mail/address.ts'
+import { domainToAscii, type Mailbox, mailboxes, splitAddress } from '#mail/address.ts'
 import { parseAddresses } from '#mail/address-list.ts'
 import { checkHeaderSize, plainHeader, strictMailboxes } from '#mail/authored.ts'
 import { mailDate } from '#mail/dsn.ts'
@@ -61,8 +61,7 @@ export async function sentForm(
   const header = new Header(plain)
   const honest = await isHonest(read, user, header)
   const [given] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
-  const named = given?.name.includes('@') === true ? { ...given, name: '' } : given
-  const from = await senderFor(read, user, honest ? given : named, hostname)
+  const from = await senderFor(read, user, honest ? given : claimed(given), hostname)
   const drop = await foreign(read, user, header, honest)
   const replace = new Map<string, string>()
   if (!honest) replace.set('from', fromField(from))
@@ -87,6 +86,13 @@ export async function sentForm(
 /** Whether the header names who wrote the message in a way that cannot be misread, and the account may be all of these. */
 export async function isHonest(read: Reader, user: User, header: Header): Promise<boolean> {
   return isOwn(read, user, header.rawAll('from'))
+}
+
+/** Whom a From names that is replaced: a word without a domain is a name, and an address is none. */
+function claimed(given: Mailbox | undefined): Mailbox | undefined {
+  if (given === undefined) return undefined
+  const { name, address } = given
+  return { name: name.includes('@') ? '' : name || (address.includes('@') ? '' : address), address }
 }
 
 /** Keys of the fields that must not go out with it. */
