@@ -11,16 +11,19 @@ import { bodyAdd } from '#store/body-writes.ts'
 import {
   countCancelled,
   findOutbound,
+  listTargets,
   type Origin,
   type OutboundOptions,
   queueId,
   queueNumber,
 } from '#store/outbound.ts'
-import { outboundCancel, outboundInsert, outboundRetry, type TargetRow } from '#store/outbound-writes.ts'
+import { outboundCancel, outboundInsert, outboundRetry, type TargetRow, targetState } from '#store/outbound-writes.ts'
+import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import { type Operation, operation, type Write } from '#store/write.ts'
 import { outlineInsert } from '#store/writes.ts'
-import type { UserDoor } from './system.ts'
+import type { DirectoryCommand } from './directory.ts'
+import type { ActorSystem, UserDoor } from './system.ts'
 import type { Prepared } from './user/append.ts'
 import type { UserCommand } from './user/user.ts'
 
@@ -120,17 +123,47 @@ async function requireOwn(turn: Parameters<typeof cancelCommand.run>[0], num: nu
   if (message === undefined || message.user !== turn.state.id) throw new Fault('NoSuchQueueEntry')
 }
 
+/** The same of a message of anybody's, or of nobody's. */
+const cancelAnyCommand: DirectoryCommand<{ num: number }, void> = {
+  name: 'outgoing.cancel',
+  run: (turn, { num }) => turn.write(outboundCancel, { message: num, at: turn.now }),
+}
+
+/** Has what waits of anybody's message tried now. @throws Fault NoSuchQueueEntry where nothing waits */
+export const retryAnyOutgoing: DirectoryCommand<{ num: number }, void> = {
+  name: 'outgoing.retry',
+  async run(turn, { num }) {
+    const targets = await listTargets(turn.read, num)
+    if (!targets.some(({ state }) => state === targetState.waiting)) throw new Fault('NoSuchQueueEntry')
+    turn.write(outboundRetry, { message: num, at: turn.now })
+    turn.wake()
+  },
+}
+
 /**
  * Takes a queued message of the account back; targets that are being sent to at this moment stay.
  *
  * @returns how many targets were taken back
- * @throws Fault NoSuchQueueEntry where the account has no such message in the queue
+ * @throws Fault NoSuchQueueEntry where the account has no such message in the queue, or nothing of it waits any more
  */
 export async function cancelOutgoing(door: UserDoor, id: string, signal?: AbortSignal): Promise<number> {
   const num = queueNumber(id)
-  const before = await countCancelled(door.read, num)
-  await door.run(cancelCommand, { num }, signal)
-  return (await countCancelled(door.read, num)) - before
+  return takenBack(door.read, num, () => door.run(cancelCommand, { num }, signal))
+}
+
+/** The same of a message of anybody's, or of nobody's. @throws as `cancelOutgoing` */
+export async function cancelAnyOutgoing(system: ActorSystem, id: string): Promise<number> {
+  const num = queueNumber(id)
+  return takenBack(system.read, num, () => system.directory.run(cancelAnyCommand, { num }))
+}
+
+/** Counted by what it did, since a target may be taken to be sent to at any moment. */
+async function takenBack(read: Reader, num: number, cancel: () => Promise<void>): Promise<number> {
+  const before = await countCancelled(read, num)
+  await cancel()
+  const count = (await countCancelled(read, num)) - before
+  if (count === 0) throw new Fault('NoSuchQueueEntry')
+  return count
 }
 
 /**

@@ -23,6 +23,7 @@ import { type MailboxDeps, mailboxEndpoints } from './api/mailboxes.ts'
 import { type MessageDeps, messageEndpoints } from './api/messages.ts'
 import { type MetricsDeps, metricsEndpoints } from './api/metrics.ts'
 import { type OutboundDeps, outboundEndpoints } from './api/outbound.ts'
+import { outboundQueueEndpoints } from './api/outbound-queue.ts'
 import { type PasswordResetDeps, passwordResetEndpoints } from './api/password-reset.ts'
 import { type RegisterDeps, registerEndpoints } from './api/register.ts'
 import { type RemovalDeps, removalEndpoints } from './api/removal.ts'
@@ -96,6 +97,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...filterEndpoints(deps.filters),
     ...autoreplyEndpoints(deps.autoreply),
     ...outboundEndpoints(deps.outbound),
+    ...outboundQueueEndpoints(deps.outbound),
     ...taskEndpoints(deps.tasks),
     ...webhookEndpoints(deps.webhooks),
     ...transferEndpoints(deps.transfer),

@@ -193,6 +193,9 @@ export async function busiestLanes(read: Reader, count: number): Promise<{ lane:
 export interface OutboundPage {
   /** Only messages of this account. */
   readonly user: string | null
+  /** Only messages that still wait for a target in this lane. */
+  readonly lane?: string | undefined
+  readonly origin?: Origin | undefined
   /** Only messages that still wait for a target. */
   readonly pending: boolean
 }
@@ -207,21 +210,80 @@ export async function listOutbound(
 ): Promise<Outbound[]> {
   const [sign, order] = direction === 'forward' ? ['<', 'DESC'] : ['>', 'ASC']
   const edge = boundary ?? (direction === 'forward' ? Number.MAX_SAFE_INTEGER : 0)
-  const user = page.user === null ? '' : 'AND user = @user'
-  const pending = page.pending ? 'AND done IS NULL' : ''
+  const { text, values } = conditions(page)
   return read
-    .all<Row>(
-      `SELECT ${columns} FROM outbound WHERE num ${sign} @edge ${user} ${pending} ORDER BY num ${order} LIMIT @count`,
-      page.user === null ? { edge, count } : { edge, count, user: page.user },
-    )
+    .all<Row>(`SELECT ${columns} FROM outbound WHERE num ${sign} @edge ${text} ORDER BY num ${order} LIMIT @count`, {
+      ...values,
+      edge,
+      count,
+    })
     .map(decode)
 }
 
 export async function countOutbound(read: Reader, page: OutboundPage): Promise<number> {
-  const user = page.user === null ? '1' : 'user = ?'
-  const pending = page.pending ? 'AND done IS NULL' : ''
-  const values = page.user === null ? [] : [page.user]
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM outbound WHERE ${user} ${pending}`, ...values)?.n ?? 0
+  const { text, values } = conditions(page)
+  return (
+    read.one<{ n: number }>(`SELECT count(*) AS n FROM outbound WHERE num > @edge ${text}`, { ...values, edge: 0 })
+      ?.n ?? 0
+  )
+}
+
+function conditions({ user, pending, lane, origin }: OutboundPage) {
+  const waits = 'num IN (SELECT message FROM outbound_target WHERE state < 2 AND lane = @lane)'
+  const text = [
+    ...(user === null ? [] : ['AND user = @user']),
+    ...(pending ? ['AND done IS NULL'] : []),
+    ...(lane === undefined ? [] : [`AND ${waits}`]),
+    ...(origin === undefined ? [] : ['AND origin = @origin']),
+  ]
+  const values = {
+    ...(user !== null && { user }),
+    ...(lane !== undefined && { lane }),
+    ...(origin !== undefined && { origin }),
+  }
+  return { text: text.join(' '), values }
+}
+
+/** How a queued message is doing, all its targets together. */
+export interface Progress {
+  readonly waiting: number
+  readonly sending: number
+  /** Tries of the target that was tried most. */
+  readonly attempts: number
+  /** When the next waiting target is due. */
+  readonly next: number | null
+  /** Of the waiting target that was tried last. */
+  readonly failure: string | null
+  readonly status: number | null
+  readonly response: string | null
+  /** Some of the lanes in which it waits. */
+  readonly lanes: readonly string[]
+}
+
+export async function progressOf(read: Reader, num: number, lanesMax: number): Promise<Progress> {
+  const sums = read.one<Pick<Progress, 'waiting' | 'sending' | 'attempts' | 'next'>>(
+    `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
+      coalesce(max(attempts), 0) AS attempts, min(CASE WHEN state < 2 THEN due END) AS next
+     FROM outbound_target WHERE message = ?`,
+    num,
+  )
+  const last = read.one<Pick<Progress, 'failure' | 'status' | 'response'>>(
+    `SELECT failure, status, response FROM outbound_target WHERE message = ? AND state < 2 AND tried IS NOT NULL
+     ORDER BY tried DESC LIMIT 1`,
+    num,
+  )
+  const lanes = read.all<{ lane: string }>(
+    'SELECT DISTINCT lane FROM outbound_target WHERE message = ? AND state < 2 ORDER BY lane LIMIT ?',
+    num,
+    lanesMax,
+  )
+  const none = { failure: null, status: null, response: null }
+  return {
+    ...{ waiting: 0, sending: 0, attempts: 0, next: null },
+    ...sums,
+    ...(last ?? none),
+    lanes: lanes.map(({ lane }) => lane),
+  }
 }
 
 /** How many targets of a message were cancelled. */

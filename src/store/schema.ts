@@ -384,6 +384,11 @@ DROP TABLE changed;
 CREATE INDEX search_cut ON search_doc (user, body) WHERE indexed = 2;
 `
 
+const waiting = `
+-- What waits to be sent is found among all that was.
+CREATE INDEX outbound_waiting ON outbound (num) WHERE done IS NULL;
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -400,6 +405,7 @@ export const migrations: readonly string[] = [
   attached,
   told,
   readable,
+  waiting,
 ]
 
 /**

@@ -1,5 +1,5 @@
-// The outbound queue over HTTP (api-semantics 10.12): a user looks at and takes back what the own account sends, an operator
-// sees the whole.
+// The outbound queue over HTTP (api-semantics 10.12): a user looks at and takes back what the own account sends. What an
+// operator sees of the whole is in outbound-queue.ts.
 //
 // Ids are 18 hexadecimal digits. Another account's message is not found, whether it exists or not.
 
@@ -8,14 +8,12 @@ import { cancelOutgoing, retryOutgoing } from '#actors/outgoing.ts'
 import type { ActorSystem } from '#actors/system.ts'
 import { Fault } from '#lib/fault.ts'
 import {
-  busiestLanes,
   countOutbound,
   findOutbound,
   queueId as idOf,
   listOutbound,
   listTargets,
   type Outbound,
-  queueFigures,
   queueNumber,
   stateName,
   stateNames,
@@ -31,7 +29,7 @@ export interface OutboundDeps {
   readonly system: ActorSystem
 }
 
-const targetShape = Type.Object({
+export const targetShape = Type.Object({
   seq: Type.String({ description: 'Number of the target within the message' }),
   type: oneOf(['mail', 'relay', 'http']),
   value: Type.String(),
@@ -44,7 +42,7 @@ const targetShape = Type.Object({
   response: Type.Optional(Type.String({ description: 'What the server said' })),
 })
 
-const messageShape = {
+export const messageShape = {
   queueId,
   origin: oneOf(['submission', 'forward', 'autoreply', 'report']),
   from: Type.String({ description: 'Envelope sender; empty for none' }),
@@ -54,35 +52,9 @@ const messageShape = {
   messageId: Type.Optional(Type.String()),
 }
 
-const overview = {
-  waiting: Type.Integer(),
-  sending: Type.Integer(),
-  deferred: Type.Integer({ description: 'Waiting targets that were tried already' }),
-  next: Type.Union([moment, Type.Literal(false)], { description: 'When the next one is due' }),
-  oldest: Type.Union([moment, Type.Literal(false)], { description: 'When the oldest message was queued' }),
-  destinations: Type.Array(Type.Object({ destination: Type.String(), waiting: Type.Integer() })),
-}
-
-const destinationsMax = 20
-
 export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
   const { read } = system
   const pending = bool({ default: true, description: 'Only messages that still wait for a target' })
-
-  const everything = endpoint({
-    method: 'GET',
-    path: '/outbound',
-    tag: 'Outbound',
-    summary: 'The outbound queue in figures',
-    allow: 'settings.read',
-    reply: overview,
-    async run() {
-      const { waiting, sending, deferred, next, oldest } = await queueFigures(read)
-      const lanes = await busiestLanes(read, destinationsMax)
-      const destinations = lanes.map(({ lane, waiting: some }) => ({ destination: lane, waiting: some }))
-      return { waiting, sending, deferred, next: isoOr(next), oldest: isoOr(oldest), destinations }
-    },
-  })
 
   const list = endpoint({
     method: 'GET',
@@ -143,17 +115,17 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/users/:user/outbound/:queueId',
     tag: 'Outbound',
     summary: 'Take back a message that waits',
-    description: 'Targets that are being sent to at this moment stay; `deleted` counts those that were taken back.',
+    description:
+      'Targets that are being sent to at this moment stay; `deleted` counts those that were taken back. Where nothing waits any ' +
+      'more the answer says so with status 200.',
     allow: 'messages.delete',
     params: { user: userId, queueId },
-    reply: { queueId, deleted: Type.Integer() },
-    faults: ['NoSuchQueueEntry'],
+    reply: takenBack,
     async run({ input, signal }) {
-      const deleted = await cancelOutgoing(system.door(input.user), input.queueId, signal)
-      return { queueId: input.queueId, deleted }
+      return takeBack(input.queueId, () => cancelOutgoing(system.door(input.user), input.queueId, signal))
     },
   })
-  return [everything, list, get, retry, cancel]
+  return [list, get, retry, cancel]
 }
 
 /** What a stored message says of its way out: each queue id, with the recipients that still wait (wire-shapes, Messages). */
@@ -177,6 +149,24 @@ export async function waysOut(read: Reader, user: string, ids: readonly string[]
   return ways
 }
 
+/** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */
+export async function takeBack(id: string, cancel: () => Promise<number>) {
+  try {
+    return { success: true, queueId: id, deleted: await cancel() }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'NoSuchQueueEntry') throw error
+    return { success: false, error: error.message, code: error.code }
+  }
+}
+
+export const takenBack = {
+  success: Type.Boolean({ description: 'Whether anything of it was waiting' }),
+  queueId: Type.Optional(queueId),
+  deleted: Type.Optional(Type.Integer({ description: 'Targets that were taken back' })),
+  error: Type.Optional(Type.String()),
+  code: Type.Optional(Type.Literal('NoSuchQueueEntry')),
+}
+
 /** A message of this account and of nobody else. */
 async function requireMessage(read: Reader, user: string, id: string): Promise<Outbound> {
   const message = await findOutbound(read, queueNumber(id))
@@ -184,7 +174,7 @@ async function requireMessage(read: Reader, user: string, id: string): Promise<O
   return message
 }
 
-function shown({ num, origin, sender, size, created, done, options }: Outbound) {
+export function shown({ num, origin, sender, size, created, done, options }: Outbound) {
   return {
     queueId: idOf(num),
     ...{ origin, from: sender, size },
@@ -201,7 +191,7 @@ export function seqText(seq: number): string {
   return seq.toString(16).padStart(seqDigits, '0')
 }
 
-function shownTarget(target: Target) {
+export function shownTarget(target: Target) {
   const { seq, kind, value, state, attempts, tried, due, failure, status, response } = target
   return {
     seq: seqText(seq),
@@ -223,6 +213,6 @@ function withoutPassword(value: string): string {
   return url.href
 }
 
-function isoOr(at: number | null): string | false {
+export function isoOr(at: number | null): string | false {
   return at === null ? false : new Date(at).toISOString()
 }
