@@ -1,7 +1,7 @@
 // Audits: copies of an account's mail for whoever has to look into it, for a while (api-semantics 10.4).
 //
 // An audit begins with a task that copies what is there, live and archived; every message that comes in later is copied in
-// the unit that stores it (store/audit-writes.ts). A copy holds its body, so nothing the account does takes it away.
+// the unit that stores it (store/audits.ts). A copy holds its body, so nothing the account does takes it away.
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
@@ -9,8 +9,18 @@ import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { mboxMessage } from '#mail/mbox.ts'
 import { taskInsert } from '#store/accounts/task.ts'
-import { auditCopy, auditDrop, auditEnd, auditInsert, auditState } from '#store/audit-writes.ts'
-import { auditMessages, expiredAudits, findAudit, holdsMessages, messagesBetween } from '#store/audits.ts'
+import {
+  auditCopy,
+  auditDrop,
+  auditEnd,
+  auditInsert,
+  auditMessages,
+  auditState,
+  expiredAudits,
+  findAudit,
+  holdsMessages,
+  messagesBetween,
+} from '#store/audits.ts'
 import type { Bodies } from '#store/blobs.ts'
 import type { Reader } from '#store/reader.ts'
 import type { DirectoryCommand } from './directory.ts'
@@ -33,7 +43,7 @@ export const createAudit: DirectoryCommand<NewAudit, { id: string }> = {
   name: 'audit.create',
   run(turn, input) {
     const id = newId()
-    turn.write(auditInsert, { ...input, id, meta: JSON.stringify(input.meta), created: turn.now })
+    turn.write(auditInsert, { ...input, id, created: turn.now })
     const task = { id: newId(), kind: auditTask, user: null, due: turn.now, input: { audit: id } }
     turn.write(taskInsert, { ...task, created: turn.now })
     turn.wake()

@@ -16,9 +16,9 @@ import {
   aspUse,
   authLogAdd,
   authLogExpire,
+  findLogByKey,
   loginPut,
-} from '#store/credential-writes.ts'
-import { findLogByKey } from '#store/credentials.ts'
+} from '#store/credentials.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Settings } from '#store/settings.ts'
 import { type Operation, operation } from '#store/write.ts'

@@ -17,9 +17,11 @@ import {
   credentialCount,
   credentialDelete,
   credentialInsert,
+  expiredAsps,
+  listAsps,
+  listCredentials,
   tokenKeep,
-} from '#store/credential-writes.ts'
-import { expiredAsps, listAsps, listCredentials } from '#store/credentials.ts'
+} from '#store/credentials.ts'
 import { type TemporaryPassword, type User, userUpdate } from '#store/users.ts'
 import { requireUser, type UserCommand, type UserTurn } from './user.ts'
 

@@ -9,8 +9,7 @@ import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address.ts
 import type { FilterAction, FilterQuery } from '#mail/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { registerInsert } from '#store/accounts/register.ts'
-import { aspInsert, credentialInsert } from '#store/credential-writes.ts'
-import { listCredentials } from '#store/credentials.ts'
+import { aspInsert, credentialInsert, listCredentials } from '#store/credentials.ts'
 import { addressInsert, findAddressByKey } from '#store/directory.ts'
 import { mailboxInsert } from '#store/mailboxes.ts'
 import { autoreplyPut } from '#store/rules/autoreply.ts'
@@ -112,7 +111,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
       ...{ id: text(row.id), user: turn.state.num, selector: text(row.selector), hash: text(row.hash) },
       ...{
         description: text(row.description),
-        scopes: JSON.stringify(texts(row.scopes)),
+        scopes: texts(row.scopes),
         ttl: Math.min(whole(row.ttl), limits.credential.aspTtlMax),
       },
       ...{ expires: orNull(row.expires), created: moment(row.created) },

@@ -1,23 +1,101 @@
-// Application passwords, security keys and the log of logins: reading them, and what their rows mean.
+// Application passwords, security keys and the log of logins: the tables, their reads and writes.
 //
 // Only hashes, public keys and sealed secrets stand in the rows. What is over its time is not found, whether it was
-// swept yet or not.
+// swept yet or not. Use and log rows are added by what happened since the last write, never set from a copy, so that they
+// may be written late and gathered.
 
 import { checkParts } from './check.ts'
-import type { AspRow, AuthLogRow, CredentialRow } from './credential-writes.ts'
 import type { Reader } from './reader.ts'
+import { integer, json, moment, nullable, type RowOf, table, text } from './table.ts'
+import { defineWrite } from './write.ts'
 
-export interface Asp {
-  readonly id: string
-  readonly selector: string
-  readonly hash: string
-  readonly description: string
-  /** As stored: `['*']` for all. */
-  readonly scopes: readonly string[]
-  /** Milliseconds; 0: does not expire. */
-  readonly ttl: number
-  readonly expires: number | null
-  readonly created: number
+const asps = table(
+  'asp',
+  {
+    id: text,
+    /** Number of the account. */
+    user: integer,
+    /** Tells which few to hash. */
+    selector: text,
+    hash: text,
+    description: text,
+    /** `['*']` for all. */
+    scopes: json<readonly string[]>(),
+    /** Milliseconds by which each use pushes `expires` out; 0: does not expire. */
+    ttl: integer,
+    expires: nullable(moment),
+    created: moment,
+  },
+  { key: ['id'], clustered: true, indexes: { asp_user: { on: ['user', 'selector'] } } },
+)
+
+/** When and from where one was last used: narrow, since it changes with every login. */
+const uses = table(
+  'asp_use',
+  {
+    asp: text,
+    user: integer,
+    at: moment,
+    /** Entry of the log; null where none is kept. */
+    event: nullable(text),
+    ip: text,
+  },
+  { key: ['asp'], clustered: true, indexes: { asp_use_user: { on: ['user'] } } },
+)
+
+const keys = table(
+  'credential',
+  {
+    id: text,
+    /** Number of the account. */
+    user: integer,
+    rawId: text,
+    /** A COSE_Key. */
+    publicKey: text,
+    /** The last one it showed. */
+    counter: integer,
+    description: text,
+    attachment: text,
+    created: moment,
+  },
+  { key: ['id'], clustered: true, indexes: { credential_raw: { on: ['user', 'rawId'], unique: true } } },
+)
+
+/** What happened around an account's logins; the same within hours is one row. */
+const log = table(
+  'authlog',
+  {
+    id: text,
+    user: integer,
+    key: text,
+    action: text,
+    ip: text,
+    created: moment,
+    last: moment,
+    expires: moment,
+    events: integer,
+    body: text,
+  },
+  {
+    key: ['id'],
+    clustered: true,
+    indexes: {
+      authlog_user: { on: ['user', 'id'] },
+      authlog_key: { on: ['user', 'key', 'created'] },
+      authlog_expires: { on: ['expires'] },
+    },
+  },
+)
+
+/** When an account was last entered. */
+table('login', { user: integer, at: moment }, { key: ['user'] })
+
+export type AspRow = RowOf<typeof asps>
+export type CredentialRow = RowOf<typeof keys>
+/** `events` is how many are added. */
+export type AuthLogRow = RowOf<typeof log>
+
+export type Asp = Readonly<Omit<AspRow, 'user'>> & {
   readonly lastUse: { readonly at: number; readonly event: string | null } | null
 }
 
@@ -26,10 +104,60 @@ export interface LogEntry extends Omit<AuthLogRow, 'body'> {
   readonly more: Readonly<Record<string, unknown>>
 }
 
-const aspColumns = `a.id, a.user, a.selector, a.hash, a.description, a.scopes, a.ttl, a.expires, a.created,
-  u.at AS usedAt, u.event AS usedEvent FROM asp a LEFT JOIN asp_use u ON u.asp = a.id`
-const credentialColumns = `id, user, raw_id AS rawId, public_key AS publicKey, counter, description, attachment, created`
-const logColumns = 'id, user, key, action, ip, created, last, expires, events, body'
+export const aspInsert = asps.defineInsert()
+
+export const aspDelete = defineWrite<{ id: string }>('asp.delete', (sql, { id }) => {
+  sql('DELETE FROM asp WHERE id = ?').run(id)
+  sql('DELETE FROM asp_use WHERE asp = ?').run(id)
+})
+
+export interface AspUseRow extends RowOf<typeof uses> {
+  /** New end, for those that have one. */
+  expires: number | null
+}
+
+/** One that is gone by now stays gone. */
+export const aspUse = defineWrite<AspUseRow>('asp.use', (sql, row) => {
+  const { asp, user, at, event, ip, expires } = row
+  if (sql('SELECT 1 FROM asp WHERE id = ?').get(asp) === undefined) return
+  sql(`INSERT INTO asp_use (asp, user, at, event, ip) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET at = excluded.at, event = excluded.event, ip = excluded.ip
+    WHERE excluded.at >= asp_use.at`).run(asp, user, at, event, ip)
+  if (expires !== null) sql('UPDATE asp SET expires = max(expires, ?) WHERE id = ? AND ttl > 0').run(expires, asp)
+})
+
+export const credentialInsert = keys.defineInsert()
+
+export const credentialCount = defineWrite<{ id: string; counter: number }>('credential.count', (sql, row) => {
+  sql('UPDATE credential SET counter = max(counter, ?) WHERE id = ?').run(row.counter, row.id)
+})
+
+export const credentialDelete = keys.defineDelete(['id'])
+
+/** Every security key of an account. */
+export const credentialClear = keys.defineDelete(['user'], 'clear')
+
+/** Written later than it happened: an account that went meanwhile gets no entry. */
+export const authLogAdd = defineWrite<AuthLogRow>('authlog.add', (sql, row) => {
+  sql(`INSERT INTO authlog (id, user, key, action, ip, created, last, expires, events, body)
+    SELECT @id, @user, @key, @action, @ip, @created, @last, @expires, @events, @body FROM user WHERE num = @user
+    ON CONFLICT (id) DO UPDATE SET events = events + excluded.events, last = max(last, excluded.last)`).run(row)
+})
+
+/** Takes up to `count` entries whose time is over. */
+export const authLogExpire = defineWrite<{ at: number; count: number }>('authlog.expire', (sql, { at, count }) => {
+  sql('DELETE FROM authlog WHERE id IN (SELECT id FROM authlog WHERE expires < ? LIMIT ?)').run(at, count)
+})
+
+export const loginPut = defineWrite<{ user: number; at: number }>('login.put', (sql, { user, at }) => {
+  sql(`INSERT INTO login (user, at) SELECT num, ? FROM user WHERE num = ?
+    ON CONFLICT DO UPDATE SET at = max(at, excluded.at)`).run(at, user)
+})
+
+/** Lets one token of an account live on when its version goes up; the others end by it. */
+export const tokenKeep = defineWrite<{ hash: string; user: string; authVersion: number }>('token.keep', (sql, row) => {
+  sql('UPDATE token SET auth_version = @authVersion WHERE hash = @hash AND user = @user').run(row)
+})
 
 checkParts.push({
   rules: [
@@ -71,10 +199,7 @@ export async function expiredAsps(read: Reader, user: number, at: number): Promi
 
 /** The security keys of an account, in order of registration. */
 export async function listCredentials(read: Reader, user: number): Promise<CredentialRow[]> {
-  return read.all<CredentialRow>(
-    `SELECT ${credentialColumns} FROM credential WHERE user = ? ORDER BY created, id`,
-    user,
-  )
+  return keys.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
 }
 
 /** The latest entry of that key since `since`. */
@@ -110,28 +235,17 @@ export async function listLog(
 ): Promise<LogEntry[]> {
   const { where, values } = logFilter(page)
   const [sign, order, edge] = direction === 'forward' ? ['<', 'DESC', 'g'] : ['>', 'ASC', '']
-  return read
-    .all<AuthLogRow>(
-      `SELECT ${logColumns} FROM authlog WHERE ${where} AND id ${sign} ? ORDER BY id ${order} LIMIT ?`,
-      ...values,
-      boundary ?? edge,
-      count,
-    )
-    .map(decodeLog)
+  const rest = `WHERE ${where} AND id ${sign} ? ORDER BY id ${order} LIMIT ?`
+  return log.all(read, rest, ...values, boundary ?? edge, count).map(decodeLog)
 }
 
 export async function countLog(read: Reader, page: LogPage): Promise<number> {
   const { where, values } = logFilter(page)
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM authlog WHERE ${where}`, ...values)?.n ?? 0
+  return log.count(read, `WHERE ${where}`, ...values)
 }
 
 export async function findLog(read: Reader, user: number, id: string, at: number): Promise<LogEntry | undefined> {
-  const row = read.one<AuthLogRow>(
-    `SELECT ${logColumns} FROM authlog WHERE user = ? AND id = ? AND expires > ?`,
-    user,
-    id,
-    at,
-  )
+  const row = log.one(read, 'WHERE "user" = ? AND id = ? AND expires > ?', user, id, at)
   return row === undefined ? undefined : decodeLog(row)
 }
 
@@ -151,10 +265,12 @@ function decodeLog({ body, ...row }: AuthLogRow): LogEntry {
 
 function aspRows(read: Reader, where: string, ...values: unknown[]): Asp[] {
   return read
-    .all<AspRow & { usedAt: number | null; usedEvent: string | null }>(`SELECT ${aspColumns} ${where}`, ...values)
-    .map(({ scopes, usedAt, usedEvent, ...row }) => ({
-      ...row,
-      scopes: JSON.parse(scopes) as string[],
-      lastUse: usedAt === null ? null : { at: usedAt, event: usedEvent },
-    }))
+    .all<Record<string, unknown> & { usedAt: number | null; usedEvent: string | null }>(
+      `SELECT ${asps.listOf('a')}, u.at AS "usedAt", u.event AS "usedEvent"
+       FROM asp a LEFT JOIN asp_use u ON u.asp = a.id ${where}`,
+      ...values,
+    )
+    .map(({ usedAt, usedEvent, ...row }) => {
+      return { ...asps.decode(row), lastUse: usedAt === null ? null : { at: usedAt, event: usedEvent } }
+    })
 }

@@ -102,7 +102,7 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
         selector: aspSelector(password),
         hash: await deps.passwords.hash(password, signal),
         description: input.description,
-        scopes: JSON.stringify(scopes),
+        scopes,
         ttl: Math.round((input.ttl ?? 0) * 1000),
       }
       const form = { user: user.id, address, password, name: user.name || user.username, incoming } as const
