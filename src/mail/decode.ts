@@ -102,11 +102,14 @@ class Base64Decoder implements Decoder {
   }
 }
 
-/** Longest white space kept at the end of a line that may turn out to be a soft line break. */
-const softBreakLengthMax = 1000
+/** Longest white space that is looked over for a line end behind it; a longer run is text. */
+const blankLengthMax = 1000
 
+/** RFC 2045 6.7: white space at the end of a line was added on the way (3), a soft line break is none (5). */
 class QuotedDecoder implements Decoder {
   #carry: Buffer = nothing
+  /** The last bytes were white space that was given out as text already. */
+  #blank = false
 
   write(chunk: Buffer): Buffer {
     return this.#decode(this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk]), false)
@@ -118,32 +121,75 @@ class QuotedDecoder implements Decoder {
 
   #decode(source: Buffer, final: boolean): Buffer {
     this.#carry = nothing
-    let at = source.indexOf(0x3d)
-    if (at < 0) return source
     const out = Buffer.allocUnsafe(source.length)
     let length = 0
-    let from = 0
-    while (at >= 0) {
-      length += source.copy(out, length, from, at)
-      const high = hexDigit(source[at + 1])
-      const low = high < 0 ? -1 : hexDigit(source[at + 2])
-      if (low >= 0) {
-        out[length++] = high * 16 + low
-        from = at + 3
-      } else {
-        const end = softBreakEnd(source, at, final)
-        if (end === undecided) {
-          this.#carry = Buffer.from(source.subarray(at))
-          return out.subarray(0, length)
-        }
-        if (end === none) out[length++] = 0x3d
-        from = end === none ? at + 1 : end
+    for (let at = 0; at < source.length; ) {
+      const byte = source[at]
+      if (byte !== 0x3d && !isBlank(byte)) {
+        const end = plainEnd(source, at)
+        length += source.copy(out, length, at, end)
+        at = end
+        this.#blank = false
+        continue
       }
-      at = source.indexOf(0x3d, from)
+      const step = byte === 0x3d ? escapeAt(source, at, final) : this.#blankAt(source, at, final)
+      if (step === undecided) {
+        this.#carry = Buffer.from(source.subarray(at))
+        break
+      }
+      if (typeof step === 'number') at = step
+      else {
+        if (step.byte === undefined) length += source.copy(out, length, at, step.end)
+        else out[length++] = step.byte
+        at = step.end
+      }
+      if (byte === 0x3d) this.#blank = false
     }
-    length += source.copy(out, length, from)
     return out.subarray(0, length)
   }
+
+  #blankAt(source: Buffer, at: number, final: boolean): Step {
+    let end = at + 1
+    while (end < source.length && isBlank(source[end])) end++
+    if (this.#blank || end - at > blankLengthMax) {
+      this.#blank = true
+      return { end }
+    }
+    if (end === source.length) return final ? end : undecided
+    if (source[end] === 0x0d && end + 1 === source.length && !final) return undecided
+    const lineEnds = source[end] === 0x0a || (source[end] === 0x0d && (source[end + 1] ?? 0x0a) === 0x0a)
+    return lineEnds ? end : { end }
+  }
+}
+
+/** Where to go on: what lies between is nothing (a number), itself, or one byte. */
+type Step = number | { readonly end: number; readonly byte?: number }
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x09
+}
+
+/** Where text ends that stands for itself; white space within a line is part of it. */
+function plainEnd(source: Buffer, start: number): number {
+  let at = start
+  for (; at < source.length; at++) {
+    const byte = source[at] as number
+    if (byte === 0x3d) break
+    if (byte === 0x20 || byte === 0x09) {
+      const next = source[at + 1] ?? 0
+      if (next <= 0x20 || next === 0x3d) break
+    }
+  }
+  return at
+}
+
+/** What begins with the `=` at `at`. */
+function escapeAt(source: Buffer, at: number, final: boolean): Step {
+  const high = hexDigit(source[at + 1])
+  const low = high < 0 ? -1 : hexDigit(source[at + 2])
+  if (low >= 0) return { end: at + 3, byte: high * 16 + low }
+  const end = softBreakEnd(source, at, final)
+  return end === none ? { end: at + 1 } : end
 }
 
 const none = -1
@@ -153,7 +199,7 @@ const undecided = -2
 function softBreakEnd(source: Buffer, at: number, final: boolean): number {
   let end = at + 1
   while (end < source.length && (source[end] === 0x20 || source[end] === 0x09)) end++
-  if (end - at > softBreakLengthMax) return none
+  if (end - at > blankLengthMax) return none
   if (end >= source.length) return final ? end : undecided
   if (source[end] === 0x0a) return end + 1
   if (source[end] === 0x0d) {

@@ -129,8 +129,7 @@ export class Session {
     connection.idleMs = limits.pop3.idleMs
     this.#late?.cancel()
     connection.ticket.prove()
-    const { count, size } = this.#drop.stat
-    this.ok(`${count} messages (${size} octets)`)
+    this.ok(holding(this.#drop))
   }
 
   /** Sends a message, or its header and so many lines. */
@@ -143,7 +142,7 @@ export class Session {
     let begun = false
     let sent = 0
     for await (const piece of bytesOf(bodies, drop)) {
-      if (!begun) this.ok(`${drop.size} octets`)
+      if (!begun) this.ok(followed)
       begun = true
       const bytes = stuffer.push(piece)
       sent += bytes.length
@@ -151,7 +150,7 @@ export class Session {
       await this.connection.drain()
       if (stuffer.done) break
     }
-    if (!begun) this.ok('0 octets')
+    if (!begun) this.ok(followed)
     this.connection.write(stuffer.end())
     transfers.count('pop3Download', this.#user.id, sent)
     if (lines === Number.POSITIVE_INFINITY) drop.read = true
@@ -169,7 +168,9 @@ export class Session {
     }
     const space = line.indexOf(' ')
     const name = (space < 0 ? line : line.slice(0, space)).toUpperCase()
-    const argument = space < 0 ? '' : line.slice(space + 1)
+    const rest = space < 0 ? '' : line.slice(space + 1)
+    // RFC 1939 7: in a password blanks are blanks.
+    const argument = name === 'PASS' ? rest : rest.trim()
     const row = commands[name]
     let result = 'ok'
     const started = monotonic()
@@ -251,6 +252,15 @@ function capabilities(session: Session): string[] {
   return [...always, ...login, ...tls, `IMPLEMENTATION Teal ${version}`]
 }
 
+/** What RETR and TOP begin with. Programs look for these words, as for those of `holding`. */
+const followed = 'message follows'
+
+/** RFC 1939 4, 5: what an open or reset maildrop is greeted with. */
+function holding(drop: Maildrop): string {
+  const { count, size } = drop.stat
+  return `maildrop has ${count} message${count === 1 ? '' : 's'} (${size} octet${size === 1 ? '' : 's'})`
+}
+
 /** LIST and UIDL: one line, or all. */
 function listing(
   session: Session,
@@ -263,9 +273,8 @@ function listing(
     session.ok(`${argument} ${value(drop)}`)
     return
   }
-  const { count, size } = session.drop.stat
   session.lines(
-    `${count} messages (${size} octets)`,
+    holding(session.drop),
     Array.from(session.drop.left(), ([number, drop]) => `${number} ${value(drop)}`),
   )
 }
@@ -291,7 +300,7 @@ const commands: Readonly<Record<string, Row | undefined>> = {
       requirePrivacy(session)
       if (argument === '') throw new Refusal('A name is missing')
       session.named(argument)
-      session.ok('Password, please')
+      session.ok('send PASS')
     },
   },
   PASS: {
@@ -326,14 +335,14 @@ const commands: Readonly<Record<string, Row | undefined>> = {
       const drop = session.drop.at(messageNumber(argument))
       if (drop === undefined) throw new Refusal('There is no such message')
       drop.deleted = true
-      session.ok('Marked')
+      session.ok(`message ${Number(argument)} deleted`)
     },
   },
   RSET: {
     phase: 'transaction',
     run(session) {
       session.drop.reset()
-      session.ok('Nothing is marked')
+      session.ok(holding(session.drop))
     },
   },
   QUIT: {

@@ -168,6 +168,16 @@ describe('transfer encodings', () => {
     expect(text('x\nbegin 644 a.txt\n#86)C\n`\nend\ny', 'x-uuencode')).toBe('abc')
   })
 
+  it('leave no white space at line ends of quoted-printable (RFC 2045 6.7)', () => {
+    const text = (body: string) => decodeBody(Buffer.from(body, 'latin1'), 'quoted-printable').toString('latin1')
+    expect(text('a \t \r\nb\t\nc =20\r\nd=\t \r\n e =\r\n f  ')).toBe('a\r\nb\nc  \r\nd e  f')
+    expect(text(' \r\n\t\r\n \r x \ry')).toBe('\r\n\r\n \r x \ry')
+    expect(text('=e4=C3=\r\n=ab=aG=')).toBe('\xe4\xc3\xab=aG')
+    expect(text('two  words\t and  = signs')).toBe('two  words\t and  = signs')
+    // Nobody wrote that by accident.
+    expect(text(`a${' '.repeat(5000)}\r\n`)).toBe(`a${' '.repeat(5000)}\r\n`)
+  })
+
   it(`come off in any chunks as at once (seed ${chance.seed})`, () => {
     const pieces = [
       '=',
@@ -188,6 +198,7 @@ describe('transfer encodings', () => {
       'begin 644 a\n',
       '#86)C\n',
       'end\n',
+      ' '.repeat(700),
     ]
     for (let round = 0; round < 1500; round++) {
       const bytes = Buffer.from(Array.from({ length: chance.below(40) }, () => chance.pick(pieces)).join(''))

@@ -108,7 +108,7 @@ describe('before login', () => {
     expect(await ask(pop, 'PASS wrong')).toMatch(/^-ERR \[AUTH\]/)
     expect(await ask(pop, 'PASS wrong')).toBe('-ERR USER first')
     const plain = Buffer.from(`\0${user}\0secret of ${user}`).toString('base64')
-    expect(await ask(pop, `AUTH PLAIN ${plain}`)).toMatch(/^\+OK 0 messages/)
+    expect(await ask(pop, `AUTH PLAIN ${plain}`)).toBe('+OK maildrop has 0 messages (0 octets)')
     pop.close()
   })
 
@@ -158,6 +158,32 @@ describe('the maildrop', () => {
     for (const wrong of ['RETR 0', 'RETR 5', 'RETR x', 'LIST 9', 'DELE -1', 'TOP 1', 'TOP 9 1', 'UIDL 7']) {
       expect(await ask(pop, wrong)).toMatch(/^-ERR/)
     }
+    pop.close()
+  })
+
+  test('says what programs look for', async () => {
+    await fill(['one\r\n', 'two\r\n'])
+    const sizes = ['one\r\n', 'two\r\n'].map((body, at) => message(`m${at + 1}`, body).length)
+    const both = (sizes[0] ?? 0) + (sizes[1] ?? 0)
+    const pop = await open()
+    expect(await ask(pop, `user  ${user} `)).toBe('+OK send PASS')
+    expect(await ask(pop, `PASS secret of ${user}`)).toBe(`+OK maildrop has 2 messages (${both} octets)`)
+    expect(await ask(pop, 'LIST ')).toBe(`+OK maildrop has 2 messages (${both} octets)`)
+    await lines(pop)
+    expect(await ask(pop, 'RETR  1')).toBe('+OK message follows')
+    await lines(pop)
+    expect(await ask(pop, 'TOP 2 0')).toBe('+OK message follows')
+    await lines(pop)
+    expect(await ask(pop, 'DELE 2')).toBe('+OK message 2 deleted')
+    await ask(pop, 'LIST')
+    expect(await lines(pop)).toEqual([`1 ${sizes[0]}`])
+    expect(await ask(pop, 'RSET')).toBe(`+OK maildrop has 2 messages (${both} octets)`)
+    await ask(pop, 'DELE 1')
+    expect(await ask(pop, 'LIST')).toBe(`+OK maildrop has 1 message (${sizes[1]} octets)`)
+    await lines(pop)
+    expect(await ask(pop, 'CAPA')).toMatch(/^\+OK/)
+    expect(await lines(pop)).toContain('UIDL')
+    expect(await ask(pop, 'APOP anna 0123456789abcdef0123456789abcdef')).toMatch(/^-ERR/)
     pop.close()
   })
 
