@@ -6,10 +6,11 @@
 
 import { createHmac } from 'node:crypto'
 import { isEncrypted } from '#mail/outline.ts'
+import type { EncryptKeys } from '#mail/sealing.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import type { Reader } from '#store/reader.ts'
-import type { EncryptKeys, Reads } from '#store/reads.ts'
+import type { Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { User } from '#store/users.ts'
 import type { Outgoing } from './outgoing.ts'

@@ -21,6 +21,7 @@ import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { threadFile, version } from '#lib/own.ts'
 import { Seal } from '#lib/secret/seal.ts'
+import type { SealTasks } from '#mail/sealing.ts'
 import { Outward } from '#net/outward.ts'
 import { makePools, type Pools } from '#pool'
 import { Bodies } from '#store/blobs.ts'
@@ -196,10 +197,13 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     dnsServers: config.smtp.dnsServers,
     reads: { file: threadFile('query'), workerData: { dataDir: config.dataDir } },
   })
-  const reads = makeReads((name, input, options) => {
-    if (pools.reads === undefined) return Promise.reject(new Fault('Stopping'))
-    return pools.reads.run(name, input, options)
-  })
+  const reads = makeReads(
+    (name, input, options) => {
+      if (pools.reads === undefined) return Promise.reject(new Fault('Stopping'))
+      return pools.reads.run(name, input, options)
+    },
+    (name, input, options) => pools.seal.run(name as keyof SealTasks, input as never, options),
+  )
   return { pools, reads }
 }
 

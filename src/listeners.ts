@@ -215,7 +215,7 @@ function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
     authenticate: attempt => core.credentials.authentication.authenticate(attempt),
     grants: core.credentials.grants,
     transfers: transfers(core),
-    scan: (task, options) => core.reads.scan(task, options),
+    ...{ scan: core.reads.scan, sort: core.reads.sort, thread: core.reads.thread },
     transfer: (door, command, transfer) =>
       transferMessages({ bodies, sequence, reads: core.reads }, door, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads: core.reads }, user, received),

@@ -1,5 +1,5 @@
 // Work that must not run on the main loop, on threads (Piscina): passwords, security keys and pictures, strangers'
-// patterns, long reads. Each pool has its own threads and its own finite queue, so a storm in one cannot hold up another.
+// patterns, long reads, encryption of what arrives. Each pool has its own threads and its own finite queue, so a storm in one cannot hold up another.
 //
 // Promises: a full queue is Fault('Overloaded') at once; a task that waits or runs past its deadline is
 // Fault('TimedOut'), its thread is killed and replaced, and the pool answers again; lanes of one pool take turns, so one
@@ -7,21 +7,21 @@
 // with the first task and are let go when nothing came for a while.
 
 import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
-import { Piscina } from 'piscina'
-import { after, monotonic, type Timer, within } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
+import { after, monotonic } from '#lib/clock.ts'
+import { Fault, type FaultCode } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { threadFile, threadOptions } from '#lib/own.ts'
+import { threadFile } from '#lib/own.ts'
 import type { PatternTasks } from '#lib/pattern.ts'
 import type { PasswordTasks } from '#lib/secret/hash.ts'
 import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
 import { type Answer, settled } from '#lib/task.ts'
+import type { SealTasks } from '#mail/sealing.ts'
 import type { VerifyTasks } from '#mail/verification.ts'
 import { Passwords } from './pool/passwords.ts'
+import { Thread, type ThreadForm, type ThreadTask } from './pool/thread.ts'
 import { Turns } from './pool/turns.ts'
 
 export interface RunOptions {
@@ -54,6 +54,8 @@ export interface Pools {
   /** Security keys, signed profiles, QR codes. */
   readonly keys: Pool<KeyTasks>
   readonly patterns: Patterns
+  /** Encryption of what is stored. */
+  readonly seal: Pool<SealTasks>
   /** Where mail comes from. */
   readonly verify: Pool<VerifyTasks>
   /** Long reads; absent where no file was given. */
@@ -92,17 +94,12 @@ export function makePools(options: PoolsOptions): Pools {
     deadlineMs: pool.patternMs,
     heapMib: pool.patternHeapMib,
   })
+  const seal = make<SealTasks>(sealForm())
   const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? []))
   const reads =
     options.reads === undefined
       ? undefined
-      : make<TaskTable>({
-          name: 'read',
-          ...options.reads,
-          threads: threads?.readThreads ?? 1,
-          queueLengthMax: pool.readQueueMax,
-          deadlineMs: pool.readMs,
-        })
+      : make<TaskTable>({ ...readForm(), ...options.reads, threads: threads?.readThreads ?? 1 })
   return {
     passwords: new Passwords(passwords, new Recall({ enabled: options.recall })),
     keys,
@@ -110,11 +107,35 @@ export function makePools(options: PoolsOptions): Pools {
       run: (task, run) => patterns.run('match', task, run),
       each: (task, run) => patterns.run('each', task, run),
     },
-    ...{ verify, reads },
+    ...{ seal, verify, reads },
     close: async () => {
-      await Promise.all([passwords.close(), keys.close(), patterns.close(), verify.close(), reads?.close()])
+      await Promise.all([
+        passwords.close(),
+        keys.close(),
+        patterns.close(),
+        seal.close(),
+        verify.close(),
+        reads?.close(),
+      ])
     },
   }
+}
+
+/** Tasks of several accounts share a thread, one of each account, in slices. */
+function readForm(): Omit<PoolForm, 'log' | 'metrics' | 'threads' | 'file'> {
+  const { readAccounts, readHeapMib, readQueueMax, readLaneMax, readMs } = limits.pool
+  return {
+    name: 'read',
+    ...{ sharing: true, concurrency: readAccounts, laneRunningMax: 1, heapMib: readHeapMib },
+    queueLengthMax: readQueueMax,
+    ...{ laneLengthMax: readLaneMax, laneFault: 'TooManyReads' },
+    deadlineMs: readMs,
+  }
+}
+
+function sealForm(): Omit<PoolForm, 'log' | 'metrics'> {
+  const { sealQueueMax: queueLengthMax, sealLaneMax: laneLengthMax, sealMs: deadlineMs } = limits.pool
+  return { name: 'seal', file: threadFile('seal'), threads: 1, queueLengthMax, laneLengthMax, deadlineMs }
 }
 
 function verifyForm(servers: readonly string[]): Omit<PoolForm, 'log' | 'metrics'> {
@@ -130,27 +151,21 @@ export interface Patterns {
   each(task: PatternTasks['each']['input'], options?: RunOptions): Promise<PatternTasks['each']['value']>
 }
 
-interface PoolForm {
-  readonly name: string
-  readonly file: URL
+interface PoolForm extends ThreadForm {
   readonly threads: number
-  /** Tasks at once on one thread, for those that wait more than they work; all of them go with a thread that is killed. */
-  readonly concurrency?: number
   readonly queueLengthMax: number
-  /** Waiting tasks of one lane. */
+  /** Waiting tasks of one lane, and with what more are refused. */
   readonly laneLengthMax?: number
+  readonly laneFault?: FaultCode
+  /** Running tasks of one lane. */
+  readonly laneRunningMax?: number
   readonly deadlineMs: number
-  readonly workerData?: unknown
-  /** Heap of one thread. */
-  readonly heapMib?: number
-  readonly log: Log
   readonly metrics: Metrics | undefined
 }
 
-interface Job {
-  readonly name: string
-  readonly input: unknown
-  readonly deadlineMs: number
+interface Job extends ThreadTask {
+  /** The first name of its lane. */
+  readonly branch: string
   /** Settles the caller's promise, once, and forgets timer and signal. */
   finish(result: Result, settle: () => void): void
   resolve(value: unknown): void
@@ -165,6 +180,8 @@ export class Pool<Tasks extends object> {
   readonly #form: PoolForm
   readonly #threads: Thread[]
   readonly #turns = new Turns<Job>()
+  /** First name of a lane -> its running tasks. */
+  readonly #running = new Map<string, number>()
   #closed = false
 
   constructor(form: PoolForm) {
@@ -227,10 +244,12 @@ export class Pool<Tasks extends object> {
       if (this.#turns.has(job)) job.finish('late', () => reject(new Fault('TimedOut')))
     })
     const job: Job = {
-      ...{ name, input, deadlineMs, resolve, reject, finished: false },
+      ...{ name, input, branch: pathOf(options.lane)[0] ?? '', deadlineMs, resolve, reject, finished: false },
+      stop: new Int32Array(new SharedArrayBuffer(4)),
       finish: (result, settle) => {
         if (job.finished) return
         job.finished = true
+        Atomics.store(job.stop, 0, 1)
         timer.cancel()
         signal?.removeEventListener('abort', leave)
         this.#turns.remove(job)
@@ -246,7 +265,7 @@ export class Pool<Tasks extends object> {
     if (this.#closed) return new Fault('Stopping')
     if (signal?.aborted) return signal.reason
     const full = this.#turns.sizeOf(lane) >= (this.#form.laneLengthMax ?? Infinity)
-    return full ? new Fault('Overloaded') : undefined
+    return full ? new Fault(this.#form.laneFault ?? 'Overloaded') : undefined
   }
 
   /** One too many: the branch that has most waiting loses its newest, whoever came last. */
@@ -257,17 +276,33 @@ export class Pool<Tasks extends object> {
 
   /** Gives waiting tasks to free threads, a lane at a time. */
   #next(): void {
+    const { laneRunningMax = Infinity } = this.#form
     while (this.#turns.size > 0 && !this.#closed) {
-      const thread =
-        this.#threads.find(candidate => candidate.free && candidate.started) ?? this.#threads.find(({ free }) => free)
+      const thread = this.#freest()
       if (thread === undefined) return
-      const job = this.#turns.take()
+      const job = this.#turns.take(branch => (this.#running.get(branch) ?? 0) < laneRunningMax)
       if (job === undefined) return
       void this.#give(thread, job)
     }
   }
 
+  #freest(): Thread | undefined {
+    const load = (thread: Thread) => thread.running * 2 + (thread.started ? 0 : 1)
+    let best: Thread | undefined
+    for (const thread of this.#threads) {
+      if (thread.free && (best === undefined || load(thread) < load(best))) best = thread
+    }
+    return best
+  }
+
+  #count(branch: string, change: 1 | -1): void {
+    const running = (this.#running.get(branch) ?? 0) + change
+    if (running === 0) this.#running.delete(branch)
+    else this.#running.set(branch, running)
+  }
+
   async #give(thread: Thread, job: Job): Promise<void> {
+    this.#count(job.branch, 1)
     try {
       const answer = (await thread.run(job)) as Answer<unknown>
       const value = settled(answer)
@@ -283,110 +318,11 @@ export class Pool<Tasks extends object> {
             : 'fault'
       job.finish(result, () => job.reject(error))
     }
+    this.#count(job.branch, -1)
     this.#next()
   }
 }
 
 function pathOf(lane: string | readonly string[] = ''): readonly string[] {
   return typeof lane === 'string' ? [lane] : lane
-}
-
-/** One thread, started when it is needed: a Piscina of one, so that we know whose time it takes. */
-class Thread {
-  readonly #form: PoolForm
-  #piscina: Piscina | undefined
-  #up: Promise<unknown> | undefined
-  #idle: Timer | undefined
-  #stopped = false
-  #running = 0
-
-  constructor(form: PoolForm) {
-    this.#form = form
-  }
-
-  get started(): boolean {
-    return this.#piscina !== undefined
-  }
-
-  get free(): boolean {
-    return this.#running < (this.#form.concurrency ?? 1)
-  }
-
-  /** Runs one task; the deadline counts from the moment the thread is up. */
-  async run({ name, input, deadlineMs }: Job): Promise<unknown> {
-    const piscina = this.#piscina ?? this.#start()
-    this.#running += 1
-    this.#idle?.cancel()
-    const stop = new AbortController()
-    const shared = this.#form.concurrency !== undefined
-    let timer: Timer | undefined
-    try {
-      await within(limits.pool.startMs, this.#up ?? Promise.resolve(), () => new Error('the thread does not start'))
-      timer = after(deadlineMs, () => {
-        if (shared) return void this.#letGo()
-        this.#replace(piscina)
-        stop.abort()
-      })
-      // A task that can be aborted has a thread for itself.
-      return await piscina.run(input, shared ? { name } : { name, signal: stop.signal })
-    } catch (error) {
-      throw this.#failure(error, stop.signal.aborted || (shared && this.#piscina !== piscina))
-    } finally {
-      timer?.cancel()
-      this.#running -= 1
-      if (this.#running === 0) this.#idle = after(limits.pool.idleMs, () => void this.#letGo())
-    }
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#idle?.cancel()
-    await this.#letGo()
-  }
-
-  #start(): Piscina {
-    const { file, workerData, heapMib, concurrency = 1 } = this.#form
-    const piscina = new Piscina({
-      filename: fileURLToPath(file),
-      name: 'ready',
-      ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, idleTimeout: Infinity },
-      concurrentTasksPerWorker: concurrency,
-      ...{ atomics: 'disabled', recordTiming: false, workerData },
-      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
-      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
-    })
-    // A thread that dies with a task fails that task; without one there is nobody to tell but the log.
-    piscina.on('error', error => this.#form.log.error({ error, pool: this.#form.name }, 'a thread of the pool died'))
-    this.#piscina = piscina
-    this.#up = this.#ready(piscina)
-    return piscina
-  }
-
-  /** Before a kill: the next task waits until the old thread is gone, so that there is never more than one. */
-  #replace(piscina: Piscina): void {
-    const [worker] = piscina.threads
-    const gone = new Promise<void>(resolve => (worker === undefined ? resolve() : worker.once('exit', () => resolve())))
-    this.#up = gone.then(() => this.#ready(piscina))
-    this.#up.catch(() => {})
-  }
-
-  #ready(piscina: Piscina): Promise<unknown> {
-    const up = piscina.run(null, { name: 'ready' })
-    up.catch(() => {})
-    return up
-  }
-
-  #failure(error: unknown, late: boolean): unknown {
-    if (this.#stopped) return new Fault('Stopping', { cause: error })
-    if (late) return new Fault('TimedOut', { cause: error })
-    const { code } = error as { code?: unknown }
-    return code === 'ERR_WORKER_OUT_OF_MEMORY' ? new Fault('TimedOut', { cause: error }) : error
-  }
-
-  async #letGo(): Promise<void> {
-    const piscina = this.#piscina
-    this.#piscina = undefined
-    this.#up = undefined
-    await piscina?.destroy()
-  }
 }

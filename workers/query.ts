@@ -1,19 +1,20 @@
-// The thread for long reads (searching, decoding text for the index) and for encrypting what is stored.
+// The thread for long reads: searching, sorting and threading, decoding text for the index.
 //
-// It has a read-only handle of its own, opened with the first task, and holds nothing that is worth keeping: past its
-// deadline it is killed and replaced.
+// Tasks of several accounts share it in slices, and each ends when nobody waits for it any more. It has a read-only handle
+// of its own, opened with the first task, and holds nothing that is worth keeping: one that does not end past its deadline
+// takes the thread with it.
 
 import { workerData } from 'node:worker_threads'
-import { answering } from '../src/lib/task.ts'
-import { encryptMessage, inspectKey as inspect } from '../src/mail/encrypt.ts'
-import { encryptSmime } from '../src/mail/smime.ts'
+import { limits } from '../src/lib/limits.ts'
+import { Permits } from '../src/lib/pace.ts'
+import { sharing } from '../src/lib/task.ts'
+import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/arrange.ts'
 import { BodyFiles } from '../src/store/bodies-files.ts'
 import { readBody } from '../src/store/bodies-read.ts'
 import { type AddressListTask, type AddressPage, countAllAddresses, listAllAddresses } from '../src/store/directory.ts'
 import { countFolderThreads } from '../src/store/messages.ts'
 import { databaseFile } from '../src/store/place.ts'
 import { Reader } from '../src/store/reader.ts'
-import type { EncryptTask } from '../src/store/reads.ts'
 import { type ScanTask, scanTexts } from '../src/store/scan.ts'
 import { SearchCache, type SearchTask, searchAll, searchMessages } from '../src/store/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search-index.ts'
@@ -39,33 +40,36 @@ function scope(): SearchScope & ScanScope {
   return opened
 }
 
+/** Those that take much memory. */
+const arranging = new Permits(limits.search.arrangedMax)
+
 /** Answers once the thread is up. */
 export const ready = (): boolean => true
 
-export const search = answering((task: SearchTask) => searchMessages(scope(), cache, task))
+export const search = sharing((task: SearchTask, slices) => searchMessages(scope(), cache, task, slices))
 
-export const searchEvery = answering((task: Parameters<typeof searchAll>[1]) => searchAll(scope(), task))
+export const searchEvery = sharing((task: Parameters<typeof searchAll>[1], slices) => searchAll(scope(), task, slices))
 
-export const countThreads = answering(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
+export const countThreads = sharing(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
   countFolderThreads(scope().read, mailbox, unseen),
 )
 
-export const texts = answering((bodies: readonly number[]) => indexTexts(scope(), bodies))
+export const texts = sharing((bodies: readonly number[], slices) => indexTexts(scope(), bodies, slices))
 
-export const scan = answering((task: ScanTask) => scanTexts(scope().read, scope(), task))
+export const scan = sharing((task: ScanTask, slices) => scanTexts(scope().read, scope(), task, slices))
 
-export const listUsers = answering((task: UserListTask) => listUsersIn(scope().read, task))
+export const sort = sharing((task: SortTask, slices) =>
+  arranging.with(slices, () => sortMessages(scope().read, task, slices)),
+)
 
-export const countUsers = answering((page: UserPage) => countUsersIn(scope().read, page))
+export const thread = sharing((task: ThreadTask, slices) =>
+  arranging.with(slices, () => threadMessages(scope().read, task, slices)),
+)
 
-export const listAddresses = answering((task: AddressListTask) => listAllAddresses(scope().read, task))
+export const listUsers = sharing((task: UserListTask) => listUsersIn(scope().read, task))
 
-export const countAddresses = answering((page: AddressPage) => countAllAddresses(scope().read, page))
+export const countUsers = sharing((page: UserPage) => countUsersIn(scope().read, page))
 
-export const inspectKey = answering(({ key }: { key: string }) => inspect(key))
+export const listAddresses = sharing((task: AddressListTask) => listAllAddresses(scope().read, task))
 
-export const encrypt = answering(({ message, keys: { pubKey, smime } }: EncryptTask) => {
-  const plain = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-  const sealed = smime === undefined ? null : encryptSmime(plain, smime)
-  return sealed ?? (pubKey === undefined ? null : encryptMessage(plain, pubKey))
-})
+export const countAddresses = sharing((page: AddressPage) => countAllAddresses(scope().read, page))

@@ -34,6 +34,7 @@ export async function answerMessage(
 ): Promise<void> {
   const ready: Ready[] = []
   for (const item of items) {
+    if (session.pace.spent) await session.rest()
     if (item.kind === 'section') ready.push(await readSection(source, item.label, item.section))
     else if (item.kind === 'binary' || item.kind === 'binary.size') ready.push(await readBinary(source, item))
     else {
@@ -98,6 +99,7 @@ async function readSection(source: MessageSource, label: string, section: Sectio
   const extent = plain ? { start: 0, end: source.size } : await extentOf(source, section)
   if (extent === undefined) return `${head}NIL`
   if ('bytes' in extent) return { head: `${head}{${extent.bytes.length}}\r\n`, bytes: extent.bytes }
+  if ('pieces' in extent) return { head: `${head}{${extent.size}}\r\n`, pieces: extent.pieces }
   const { start, end } = extent
   // Nothing may be missing once the length is said.
   await source.prove(start, end)

@@ -55,7 +55,7 @@ async function* decoded(source: MessageSource, start: number, end: number, encod
 }
 
 /** Bytes `from` to `to` of what comes. */
-async function* cut(pieces: AsyncIterable<Buffer>, from: number, to: number): AsyncGenerator<Buffer> {
+export async function* cut(pieces: AsyncIterable<Buffer>, from: number, to: number): AsyncGenerator<Buffer> {
   let at = 0
   for await (const piece of pieces) {
     const part = piece.subarray(Math.max(0, from - at), Math.max(0, to - at))

@@ -3,8 +3,8 @@
 // Matching takes time in proportion to the length of pattern and name, whatever wildcards a stranger sends; the loop is let
 // go in between. Nothing here knows what a folder is.
 
+import { breathe } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { breathe } from './slice.ts'
 import { malformed } from './wire/decoder.ts'
 
 /** Steps of matching after which the loop is let go. */

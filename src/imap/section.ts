@@ -4,6 +4,9 @@
 // picked header lines are copied. Depth is bounded by limits.mime.depthMax.
 
 import { limits } from '#lib/limits.ts'
+import type { Range } from '#mail/section.ts'
+import { cut } from './content.ts'
+import { FieldPicker } from './pick.ts'
 import type { MessageSource } from './source.ts'
 import { type Decoder, malformed } from './wire/decoder.ts'
 import { astring } from './wire/encoder.ts'
@@ -19,8 +22,11 @@ export interface Section {
   readonly label: string
 }
 
-/** Bytes of a message: held here, or a stretch of it that is still to be read. */
-export type Extent = { readonly bytes: Buffer } | { readonly start: number; readonly end: number }
+/** Bytes of a message: held here, or a stretch of it that is still to be read, or what is picked out of it as it is sent. */
+export type Extent =
+  | { readonly bytes: Buffer }
+  | { readonly start: number; readonly end: number }
+  | { readonly size: number; readonly pieces: () => AsyncIterable<Buffer> }
 
 /** Reads `[section]<partial>`; the cursor stands at the bracket. */
 export function parseSection(decoder: Decoder, binary: boolean): Section {
@@ -77,6 +83,10 @@ export async function extentOf(source: MessageSource, section: Section): Promise
   if (extent === undefined || section.partial === undefined) return extent
   const [from, count] = section.partial
   if ('bytes' in extent) return { bytes: extent.bytes.subarray(from, from + count) }
+  if ('pieces' in extent) {
+    const [start, end] = [Math.min(from, extent.size), Math.min(from + count, extent.size)]
+    return { size: end - start, pieces: () => cut(extent.pieces(), start, end) }
+  }
   const start = Math.min(extent.end, extent.start + from)
   return { start, end: Math.min(extent.end, start + count) }
 }
@@ -88,31 +98,26 @@ async function wholeExtent(source: MessageSource, section: Section): Promise<Ext
   const range = source.section(part, kind)
   if (range === null) return undefined
   if (what !== 'HEADER.FIELDS' && what !== 'HEADER.FIELDS.NOT') return range
-  const bytes = await source.read(range.start, range.end)
-  return { bytes: pickFields(bytes, section.fields, what === 'HEADER.FIELDS') }
+  return pickFields(source, range, section)
 }
 
-/** Header lines with these names (or all others), in order, and the empty line behind them. */
-function pickFields(header: Buffer, names: readonly string[], wanted: boolean): Buffer {
-  const keys = new Set(names.map(name => name.toLowerCase()))
-  const text = header.toString('latin1')
-  let out = ''
-  let at = 0
-  while (at < text.length) {
-    let end = lineEnd(text, at)
-    while (end < text.length && (text.charCodeAt(end) === 0x20 || text.charCodeAt(end) === 0x09))
-      end = lineEnd(text, end)
-    const line = text.slice(at, end)
-    at = end
-    if (line === '\r\n' || line === '\n') break
-    const colon = line.indexOf(':')
-    const key = colon < 0 ? '' : line.slice(0, colon).trimEnd().toLowerCase()
-    if (keys.has(key) === wanted && (wanted || key !== '')) out += line.endsWith('\n') ? line : `${line}\r\n`
+/** Picks are kept up to this size; what a larger header has is picked twice: for its length, and to be sent. */
+const keptBytesMax = 64 * 1024
+
+async function pickFields(source: MessageSource, range: Range, { fields, what }: Section): Promise<Extent> {
+  const wanted = what === 'HEADER.FIELDS'
+  const { start, end } = range
+  if (end - start <= keptBytesMax) {
+    const picker = new FieldPicker(fields, wanted)
+    return { bytes: Buffer.concat([picker.write(await source.read(start, end)), picker.end()]) }
   }
-  return Buffer.from(`${out}\r\n`, 'latin1')
+  const pieces = () => picked(source, range, new FieldPicker(fields, wanted))
+  let size = 0
+  for await (const piece of pieces()) size += piece.length
+  return { size, pieces }
 }
 
-function lineEnd(text: string, at: number): number {
-  const end = text.indexOf('\n', at)
-  return end < 0 ? text.length : end + 1
+async function* picked(source: MessageSource, { start, end }: Range, picker: FieldPicker): AsyncGenerator<Buffer> {
+  for await (const piece of source.stream(start, end)) yield picker.write(piece)
+  yield picker.end()
 }

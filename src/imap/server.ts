@@ -18,7 +18,7 @@ import { type Listener, listen } from '#net/listener.ts'
 import { type CleartextPolicy, takesPasswords } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
-import type { ScanTask } from '#store/scan.ts'
+import type { Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import type { User } from '#store/users.ts'
@@ -42,9 +42,6 @@ export interface Transfers {
   used(kind: 'imapUpload' | 'imapDownload', user: string): number
   count(kind: 'imapUpload' | 'imapDownload', user: string, bytes: number): void
 }
-
-/** Looks for text in messages, off the main loop: for each message a bit for each needle. */
-export type Scan = (task: ScanTask, options: { lane: string }) => Promise<readonly number[]>
 
 export interface ImapDependencies {
   readonly hostname: string
@@ -70,7 +67,10 @@ export interface ImapDependencies {
     command: typeof copyMessages | typeof moveMessages,
     transfer: Transfer,
   ) => Promise<Transferred>
-  readonly scan: Scan
+  /** Long reads, off the main loop. */
+  readonly scan: Reads['scan']
+  readonly sort: Reads['sort']
+  readonly thread: Reads['thread']
   readonly metrics: Metrics
   readonly log: Log
 }

@@ -6,14 +6,15 @@
 
 import type { Change } from '#actors/change.ts'
 import type { Grant, Held } from '#actors/grant.ts'
-import type { UserDoor } from '#actors/system.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { Pace } from '#lib/pace.ts'
 import { flagText } from '#mail/flags.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
 import { Abilities, type Enableable } from './abilities.ts'
+import type { Account } from './account.ts'
 import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
@@ -28,23 +29,14 @@ import { Encoder, quoted } from './wire/encoder.ts'
 import { afterLogin, beforeLogin, Flooded, type Gathered, gather } from './wire/gather.ts'
 import { encodeMailboxName } from './wire/name.ts'
 
-/** The account a session has logged in to. */
-export interface Account {
-  readonly id: string
-  readonly num: number
-  readonly username: string
-  readonly door: UserDoor
-  /** Bytes a day. */
-  readonly uploadMax: number
-  readonly downloadMax: number
-}
-
 export class Session extends Abilities {
   readonly id: string
   readonly connection: Connection
   readonly services: ImapServices
   readonly out: Encoder
   readonly teller: Teller
+  /** Long commands ask it whether it is time to `rest`. */
+  readonly pace = new Pace()
   view: View | undefined
   #account: Account | undefined
   #errors = 0
@@ -147,6 +139,12 @@ export class Session extends Abilities {
     this.connection.end()
   }
 
+  /** Waits for the account's next turn on the loop. @throws Disconnected when nobody listens any more */
+  async rest(): Promise<void> {
+    await this.pace.turn()
+    if (this.#over || this.connection.closed) throw new Disconnected()
+  }
+
   /** The session ends after the answer to this command. */
   leave(): void {
     this.#over = true
@@ -166,6 +164,7 @@ export class Session extends Abilities {
   /** A login went well: the account's changes are heard from now on. */
   login(account: Account): void {
     this.#account = account
+    this.pace.lane = account.id
     this.#late?.cancel()
     this.#late = undefined
     this.connection.lineBytesMax = afterLogin.commandBytesMax
@@ -259,7 +258,9 @@ export class Session extends Abilities {
 
   async #next(): Promise<void> {
     const { connection } = this
+    const idle = connection.peek() === undefined
     const gathered = await this.#waitForCommand()
+    if (idle) this.pace.restart()
     if (gathered.tag === '') {
       this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
       this.#countError()
@@ -272,6 +273,7 @@ export class Session extends Abilities {
       this.compression = 'active'
     }
     if (connection.backlogBytes > limits.net.backlogBytesSoft) await connection.drain()
+    if (this.pace.spent) await this.pace.turn()
   }
 
   /** Whoever registered for it is told changes meanwhile. */

@@ -4,6 +4,7 @@
 // parts lie was stored when the message arrived, so nothing here parses mail.
 
 import assert from 'node:assert'
+import type { Pace } from '#lib/pace.ts'
 import { type PartIndex, type Range, type SectionKind, sectionRange } from '#mail/section.ts'
 import type { Bodies } from '#store/blobs.ts'
 import type { StoredDetail } from '#store/outlines.ts'
@@ -20,13 +21,16 @@ export class MessageSource {
   readonly #body: Opened
   readonly #detail: string | undefined
   #index: PartIndex | undefined
+  readonly #pace: Pace
 
   /**
+   * @param pace of whoever reads
    * @param detail what was stored about the body when it arrived (store/outlines.ts), where sections will be asked for
    * @throws Fault MessageNotFound when the body went meanwhile
    */
-  constructor(bodies: Bodies, body: number, prefix: string, detail?: string | null) {
+  constructor(bodies: Bodies, pace: Pace, body: number, prefix: string, detail?: string | null) {
     this.#bodies = bodies
+    this.#pace = pace
     this.#num = body
     this.#prefix = prefix === '' ? nothing : Buffer.from(prefix)
     this.#detail = detail ?? undefined
@@ -61,11 +65,15 @@ export class MessageSource {
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
   }
 
-  /** The same in pieces. */
+  /** The same in pieces; others have their turn in between. */
   async *stream(start: number, end: number): AsyncGenerator<Buffer> {
     const top = this.#prefix.length
     if (start < top) yield this.#prefix.subarray(start, Math.min(end, top))
-    if (end > top) yield* this.#body.stream(Math.max(0, start - top), end - top)
+    if (end <= top) return
+    for await (const piece of this.#body.stream(Math.max(0, start - top), end - top)) {
+      yield piece
+      if (this.#pace.spent) await this.#pace.turn()
+    }
   }
 
   /** Where a section lies in the bytes a client sees; null where the message has no such part. */

@@ -62,6 +62,7 @@ const table = {
   DatabaseTooNew: { status: 503, text: 'The database was written by a newer version of this program' },
   IdleTimeout: { status: 408, text: 'Nothing was heard for too long', smtp: '421 4.4.2' },
   LineTooLong: { status: 400, text: 'The line is too long', smtp: '500 5.5.2', imap: 'TOOBIG' },
+  TooManyReads: { status: 503, text: 'Too many searches at once, try again later', imap: 'LIMIT' },
   TooManySessions: { status: 503, text: 'Too many sessions, try again later', smtp: '421 4.7.0', imap: 'LIMIT' },
   CertificateInvalid: { status: 400, text: 'The certificate or its private key is not valid' },
   Stopping: { status: 503, text: 'The service is stopping', smtp: '421 4.3.2', imap: 'UNAVAILABLE' },

@@ -10,6 +10,18 @@ const hour = 60 * minute
 const day = 24 * hour
 
 export const limits = {
+  /** Long work on the main loop (lib/pace.ts). */
+  pace: {
+    /** Time that a session works before others have their turn: a longer one would be felt by who types. */
+    sliceMs: 5,
+    /** Time of all slices in one turn of the loop, and how many at most. */
+    roundMs: 8,
+    slicesMax: 64,
+    /** Time that a task works on a thread before the others of it have their turn. */
+    threadMs: 20,
+    /** How often those who wait for one of few permits ask again. */
+    permitMs: 20,
+  },
   /** Actors: one per user. */
   actor: {
     /** Commands waiting at one user; more is a busy answer. A delivery storm to one user fills this first. */
@@ -319,8 +331,12 @@ export const limits = {
     errorsMax: 50,
     /** Slices of a long answer with bodies that are under way at once: read on a thread while those before go out. */
     slicesAhead: 4,
-    /** Rows read from the database before the loop is let go and the socket is waited for. */
+    /** Different sections of messages in one FETCH. Programs ask for a few; each costs a look at every message. */
+    sectionsMax: 50,
+    /** Rows read from the database before the socket is waited for. */
     sliceRows: 500,
+    /** Characters of stored text read with them: some structures and envelopes have megabytes. */
+    sliceLength: 1 * mib,
     /** The same where each row brings a body along. */
     sliceBodies: 100,
     /** Bytes of bodies gathered before the same. */
@@ -375,6 +391,19 @@ export const limits = {
     patternHeapMib: 64,
     readQueueMax: 256,
     readMs: 60 * second,
+    /** Accounts whose long reads run at once on a thread, one of each, in slices; and reads of one account that wait. */
+    readAccounts: 8,
+    readLaneMax: 16,
+    /** Sorting or threading a folder, which may have hundreds of thousands of messages, beside those of others. */
+    arrangeMs: 5 * minute,
+    /** Heap of a thread for long reads: searches and orders of so many accounts at once. */
+    readHeapMib: 1024,
+    /** Encryption of mail on its way into a folder: it has a thread of its own, so that no search delays a delivery. */
+    sealQueueMax: 256,
+    sealLaneMax: 64,
+    sealMs: 60 * second,
+    /** Time that a task has to end when it is told to, before its thread is killed. */
+    endMs: 10 * second,
     /** A thread without work is let go after this. */
     idleMs: 2 * minute,
     /** Time a thread may take to start. */
@@ -681,6 +710,15 @@ export const limits = {
     byBodyMax: 20_000,
     /** Rows read in one go. */
     sliceRows: 2000,
+    /** Characters of one key that messages are sorted by, and of all of them; of more than that less of each is kept. */
+    sortKeyLengthMax: 1000,
+    sortKeysLengthMax: 64 * mib,
+    /** References that threads are made of; of more than that only the last ones of each message count. */
+    threadReferencesMax: 2_000_000,
+    /** Time after which a look into many texts answers with what it has, so that the account's other reads come along. */
+    scanMs: 500,
+    /** Folders sorted or threaded at once on a thread: each may take 100 MiB. */
+    arrangedMax: 2,
     /** Decoded texts kept during one search (of 256 KiB at most, some KiB mostly). */
     textsMax: 200,
     /** Hits of earlier searches kept by a thread, 16 bytes each; every search counts as a thousand more. */

@@ -13,7 +13,7 @@ const bundled = typeof TEAL_VERSION === 'string'
 /** Told in greetings, /health and the metrics. */
 export const version: string = bundled ? TEAL_VERSION : sourceVersion()
 
-export type ThreadName = 'body' | 'checkpoint' | 'key' | 'password' | 'pattern' | 'query' | 'verify' | 'writer'
+export type ThreadName = 'body' | 'checkpoint' | 'key' | 'password' | 'pattern' | 'query' | 'seal' | 'verify' | 'writer'
 
 /** The file a thread starts from. */
 export function threadFile(name: ThreadName): URL {

@@ -1,38 +1,66 @@
 // Subjects: what two messages of one conversation share (RFC 5256 2.1), and what an answer is called.
 //
-// Promises: linear and bounded; `baseSubject` follows RFC 5256, with the marks of other languages that mail programs
-// really write before an answer.
+// Promises: linear and bounded; the base is that of RFC 5256 and no more, since a client that sorts by itself must come to
+// the same order.
 
+/** Characters of a subject that are looked at. */
 const subjectLengthMax = 1000
-const answer =
-  /^(?:re|aw|antw|sv|vs|rv|r|odp|ynt|fwd?|wg|tr|enc|i|doorst|vb|vl)\s{0,9}(?:\[[^[\]]{0,100}\])?\s{0,9}(?:\(\d{1,4}\))?[:：]\s*/i
-const blob = /^\[[^[\]]{0,200}\]\s*/
+/** subj-refwd. */
+const mark = /^(?:re|fwd?) ?(?:\[[^[\]]*\] ?)?:/i
+/** subj-blob. */
+const blob = /^\[[^[\]]*\] ?/
+const wrapping = /^\[fwd:(.*)\]$/i
 
-/** The subject without marks of answers, forwards and lists, white space collapsed; case kept. */
-export function baseSubject(subject: string): string {
-  let text = subject.slice(0, subjectLengthMax).replace(/\s+/g, ' ').trim()
+export interface BaseSubject {
+  /** Without marks of answers, forwards and lists, white space collapsed; case kept. */
+  readonly base: string
+  /** Whether there was a mark of an answer or a forward. */
+  readonly answers: boolean
+}
+
+/** The base subject (RFC 5256 2.1). */
+export function baseSubject(subject: string): BaseSubject {
+  // (1) to (6) as they are numbered there.
+  let text = subject.slice(0, subjectLengthMax).replace(/[ \t\r\n]+/g, ' ')
+  let answers = false
   for (;;) {
-    const before = text
-    while (/\(fwd\)$/i.test(text)) text = text.slice(0, -5).trimEnd()
-    for (;;) {
-      const mark = answer.exec(text)
-      if (mark) text = text.slice(mark[0].length)
-      else {
-        const list = blob.exec(text)
-        // A blob that is all there is stays (RFC 5256 2.1 (5)).
-        if (!list || list[0].length === text.length) break
-        text = text.slice(list[0].length)
-      }
+    text = text.replace(/^ | $/g, '')
+    while (/\(fwd\)$/i.test(text)) {
+      text = text.slice(0, -5).replace(/ $/, '')
+      answers = true
     }
-    const wrapped = /^\[fwd:(.*)\]$/i.exec(text)
-    if (wrapped) text = (wrapped[1] as string).trim()
-    if (text === before) return text
+    for (let rest = behindMark(text); rest !== undefined; rest = behindMark(text)) {
+      text = rest
+      answers = true
+    }
+    text = behindBlobs(text)
+    const wrapped = wrapping.exec(text)
+    if (wrapped === null) return { base: text, answers }
+    text = wrapped[1] as string
+    answers = true
   }
 }
 
-/** Whether a subject says that it answers or forwards. */
-export function isAnswer(subject: string): boolean {
-  return answer.test(subject.trimStart()) || /\(fwd\)\s*$|^\s*\[fwd:/i.test(subject.slice(0, subjectLengthMax))
+/** What follows subj-leader: blobs, if any, and a mark. */
+function behindMark(text: string): string | undefined {
+  let rest = text
+  for (;;) {
+    const found = mark.exec(rest)
+    if (found !== null) return rest.slice(found[0].length).replace(/^ /, '')
+    const list = blob.exec(rest)
+    if (list === null) return undefined
+    rest = rest.slice(list[0].length)
+  }
+}
+
+/** What follows all blobs; one that is all there is stays. */
+function behindBlobs(text: string): string {
+  let rest = text
+  for (;;) {
+    const list = blob.exec(rest)
+    if (list === null || list[0].length === rest.length) return rest
+    rest = rest.slice(list[0].length)
+  }
 }
 
 /** `Re: ` before a subject that has none yet. */

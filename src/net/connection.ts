@@ -15,14 +15,13 @@ import { plainAddress } from './address.ts'
 import { type Peer, type Ticket, untold } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
+import { Gone } from './gone.ts'
 import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
 import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
 import type { Waiter } from './waiter.ts'
 
 export { Disconnected, LongLine }
-
-type Phase = 'open' | 'ending' | 'closed'
 
 export class Connection {
   readonly remoteAddress: string
@@ -35,15 +34,16 @@ export class Connection {
   idleMs: number
   /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
   ticket: Pick<Ticket, 'favour' | 'prove'> = untold
+  readonly gone = new Gone()
 
   #socket: Socket | DeflateSocket
-  #phase: Phase = 'open'
+  #phase: 'open' | 'ending' | 'closed' = 'open'
   readonly #input = new Input()
   #paused = false
   #inputEnded = false
   readonly #pending = new Pending()
   #flushPlanned = false
-  /** Lines given since the event loop last had its turn. */
+  /** Lines given since the event loop last had its turn: a pipeline of quick commands would hold up everybody else. */
   #lines = 0
   #stopping = false
   #reader: Waiter | undefined
@@ -244,9 +244,8 @@ export class Connection {
     this.#forget()
     this.#flush()
     this.#detach(plain)
-    const socket = new DeflateSocket(plain, early)
-    this.#socket = socket
-    this.#attach(socket)
+    this.#socket = new DeflateSocket(plain, early)
+    this.#attach(this.#socket)
   }
 
   /** Sends what was written and ends the connection; what the peer still sends is thrown away. */
@@ -254,6 +253,7 @@ export class Connection {
     if (this.#phase !== 'open') return
     this.#flush()
     this.#phase = 'ending'
+    this.gone.tell()
     this.#forget()
     this.#deadline = monotonic() + limits.net.stallMs
     this.#socket.end(() => {
@@ -311,7 +311,8 @@ export class Connection {
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('drain', this.#onDrain)
-    socket.on('error', ignore)
+    // 'close' follows and tells the session.
+    socket.on('error', () => {})
     socket.on('close', this.#onGone)
   }
 
@@ -348,6 +349,7 @@ export class Connection {
   readonly #onGone = (): void => {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
+    this.gone.tell()
     this.#inputEnded = true
     this.#pending.clear()
     for (const waiter of this.#drained ?? []) waiter.reject(new Disconnected())
@@ -396,5 +398,3 @@ export class Connection {
     if (this.#phase === 'open') this.#pending.flush(this.#socket)
   }
 }
-
-const ignore = () => {}

@@ -54,11 +54,15 @@ export class Turns<Job> {
     return true
   }
 
-  /** The job whose turn it is, taken out; its lane and all branches above it go to the end of their rows. */
-  take(): Job | undefined {
+  /**
+   * The job whose turn it is, taken out; its lane and all branches above it go to the end of their rows.
+   *
+   * @param free whether a branch of the root, or what waits at the root itself (''), may have a turn now
+   */
+  take(free: (branch: string) => boolean = () => true): Job | undefined {
     let at = this.#root
     const path: Node<Job>[] = []
-    for (let [next] = at.children.values(); next !== undefined; [next] = at.children.values()) {
+    for (let next = this.#first(free); next !== undefined; [next] = at.children.values()) {
       path.push(next)
       at = next
     }
@@ -72,6 +76,11 @@ export class Turns<Job> {
       parent.children.set(name, self)
     }
     return job
+  }
+
+  #first(free: (branch: string) => boolean): Node<Job> | undefined {
+    for (const branch of this.#root.children.values()) if (free(branch.name.slice(1))) return branch
+    return undefined
   }
 
   /** The newest job of the fullest branch, and in that of the fullest lane. */

@@ -208,6 +208,53 @@ export function listRows(
   after = 0,
   words: readonly string[] = [],
 ): ListedRow[] {
+  const { text, values } = listing(read, mailbox, listed, slice, after, words)
+  return read.arrays(text, ...values)
+}
+
+/**
+ * The first of these rows, and what is left of the slice: no more rows than hold about so many characters of stored text.
+ * One message may have megabytes of it.
+ */
+export function listSome(
+  read: Reader,
+  mailbox: number,
+  listed: Listed,
+  slice: UidSlice,
+  after: number,
+  words: readonly string[],
+  lengthMax: number,
+): { rows: ListedRow[]; rest: UidSlice | undefined } {
+  const { text, values } = listing(read, mailbox, listed, slice, after, words)
+  if (!isWide(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
+  const rows: ListedRow[] = []
+  let length = 0
+  for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
+    rows.push(row)
+    for (let column = 11; column < 15; column++) length += ((row[column] as string | null) ?? '').length
+    if (length >= lengthMax) return { rows, rest: behind(slice, row[0]) }
+  }
+  return { rows, rest: undefined }
+}
+
+function behind(slice: UidSlice, uid: number): UidSlice | undefined {
+  if ('from' in slice) return uid < slice.to ? { from: uid + 1, to: slice.to } : undefined
+  const uids = slice.uids.filter(one => one > uid)
+  return uids.length === 0 ? undefined : { uids }
+}
+
+function isWide({ envelope, bodystructure, summary, detail }: Listed): boolean {
+  return envelope || bodystructure || summary || detail
+}
+
+function listing(
+  read: Reader,
+  mailbox: number,
+  listed: Listed,
+  slice: UidSlice,
+  after: number,
+  words: readonly string[],
+): { text: string; values: unknown[] } {
   const changed = after > 0 ? ` AND m.uid IN (${changedUids})` : ''
   const values: unknown[] = after > 0 ? changedUidsOf(read, mailbox, after) : []
   // At most two words, so that statements stay few; the others are judged by the caller.
@@ -217,14 +264,14 @@ export function listRows(
   const select = `SELECT ${columnsOf(listed)} WHERE m.mailbox = ?`
   if ('from' in slice) {
     const text = `${select} AND m.uid BETWEEN ? AND ?${filter} ORDER BY m.uid`
-    return read.arrays(text, mailbox, slice.from, slice.to, ...values)
+    return { text, values: [mailbox, slice.from, slice.to, ...values] }
   }
   const text = `${select} AND m.uid IN (SELECT value FROM json_each(?))${filter} ORDER BY m.uid`
-  return read.arrays(text, mailbox, JSON.stringify(slice.uids), ...values)
+  return { text, values: [mailbox, JSON.stringify(slice.uids), ...values] }
 }
 
 function columnsOf({ facts, envelope, bodystructure, summary, detail }: Listed): string {
-  const outline = envelope || bodystructure || summary || detail
+  const outline = isWide({ facts, envelope, bodystructure, summary, detail })
   const narrow = 'm.uid, m.modseq, m.flags, m.keywords'
   if (!facts && !outline) return `${narrow} FROM message m`
   const wide = `${narrow}, m.num, m.idate, m.size, m.thread, m.saved, m.body, m.prefix`

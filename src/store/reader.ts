@@ -42,6 +42,13 @@ export class Reader {
       .all(...values) as Row[]
   }
 
+  /** The same one after the other. The handle is busy until the loop ends, so never await inside it. */
+  iterateArrays<Row extends unknown[]>(text: string, ...values: unknown[]): IterableIterator<Row> {
+    return this.#raw(text)
+      .raw(true)
+      .iterate(...values) as IterableIterator<Row>
+  }
+
   /** Runs `task` on one unchanging picture of the database. `task` must not wait. */
   snapshot<T>(task: () => T): T {
     this.#sql('BEGIN').run()

@@ -1,10 +1,11 @@
 // Long reads by name: what the thread of workers/query.ts does, as functions. Nothing here runs on the main loop.
 //
-// A call may be refused (Overloaded) or given up (TimedOut), and accounts take turns. Encrypting is here as well: it takes
-// as long as a search does and needs nothing of the writer.
+// A call may be refused (Overloaded, TooManyReads) or given up (TimedOut). It goes in slices, and accounts take turns with
+// theirs; one that nobody waits for any more ends. Encrypting is here as well and has a thread of its own (workers/seal.ts).
 
 import type { KeyFacts } from '#mail/encrypt.ts'
-import type { SmimeOptions } from '#mail/smime.ts'
+import type { EncryptTask } from '#mail/sealing.ts'
+import type { SortTask, ThreadTask } from './arrange.ts'
 import type { Address, AddressListTask, AddressPage } from './directory.ts'
 import type { ScanTask } from './scan.ts'
 import type { SearchAnswer, SearchTask } from './search.ts'
@@ -16,6 +17,8 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
   /** Id of the account: accounts take turns. */
   readonly lane?: string
+  /** Time it may take where that is not limits.pool.readMs. */
+  readonly deadlineMs?: number
 }
 
 export interface Reads {
@@ -27,8 +30,12 @@ export interface Reads {
   countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
   /** What is to be indexed of bodies, in their order. */
   texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
-  /** For each message, a bit for each needle that was found. */
+  /** For each of the first messages, as many as were looked at in some time, a bit for each needle that was found. */
   scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
+  /** Places in `uids`, in order; messages that went are left out. */
+  sort(task: SortTask, options?: ReadOptions): Promise<Uint32Array>
+  /** Threads of them, as mail/threading.ts has it. */
+  thread(task: ThreadTask, options?: ReadOptions): Promise<Int32Array>
   /** Accounts of a filtered list. */
   listUsers(task: UserListTask, options?: ReadOptions): Promise<ListedUser[]>
   countUsers(page: UserPage, options?: ReadOptions): Promise<number>
@@ -41,30 +48,26 @@ export interface Reads {
   encrypt(task: EncryptTask, options?: ReadOptions): Promise<Uint8Array | null>
 }
 
-export interface EncryptTask {
-  readonly message: Uint8Array
-  readonly keys: EncryptKeys
-}
+type Run = (name: string, input: unknown, options?: ReadOptions) => Promise<unknown>
 
-/** With what an account has its mail encrypted; S/MIME goes before OpenPGP (wire-details 9). */
-export interface EncryptKeys {
-  readonly pubKey?: string | undefined
-  readonly smime?: SmimeOptions | undefined
-}
-
-/** @param run hands a task to the thread, by name; it may refuse with Overloaded or TimedOut */
-export function makeReads(run: (name: string, input: unknown, options?: ReadOptions) => Promise<unknown>): Reads {
+/**
+ * @param run hands a task to the thread for reads, by name; it may refuse with Overloaded or TimedOut
+ * @param seal the same for the thread that encrypts
+ */
+export function makeReads(run: Run, seal: Run): Reads {
   return {
     search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
     searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
     countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
     texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
+    sort: (task, options) => run('sort', task, options) as Promise<Uint32Array>,
+    thread: (task, options) => run('thread', task, options) as Promise<Int32Array>,
     listUsers: (task, options) => run('listUsers', task, options) as Promise<ListedUser[]>,
     countUsers: (page, options) => run('countUsers', page, options) as Promise<number>,
     listAddresses: (task, options) => run('listAddresses', task, options) as Promise<Address[]>,
     countAddresses: (page, options) => run('countAddresses', page, options) as Promise<number>,
-    inspectKey: (task, options) => run('inspectKey', task, options) as Promise<KeyFacts | null>,
-    encrypt: (task, options) => run('encrypt', task, options) as Promise<Uint8Array | null>,
+    inspectKey: (task, options) => seal('inspectKey', task, options) as Promise<KeyFacts | null>,
+    encrypt: (task, options) => seal('encrypt', task, options) as Promise<Uint8Array | null>,
   }
 }

@@ -1,11 +1,13 @@
 // Looking for text in stored messages: decoded, case folded, substrings (RFC 9051 6.4.4 BODY, TEXT, HEADER).
 //
-// Synchronous and heavy: it belongs on a thread for long reads. The index says which texts cannot have a needle; headers
+// Heavy: it belongs on a thread for long reads, where it works in slices. The index says which texts cannot have a needle; headers
 // are not in it, so their bytes are looked at before any is taken apart. Messages are read some at a time and a large one
 // in pieces of bounded size, so neither a large one nor many cost memory. What a message says is said.ts's to tell, messages
 // within it included; TEXT also looks at every header field of it and of its parts, and at the names of attachments.
 
+import { monotonic } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import type { Slices } from '#lib/pace.ts'
 import type { ReadRange } from '#mail/decode.ts'
 import { fold, squeeze } from '#mail/fold.ts'
 import { Header } from '#mail/header.ts'
@@ -55,6 +57,7 @@ interface Scan {
   readonly headers: boolean
   /** For each needle, the bodies whose text may have it; null where the index cannot tell. */
   readonly candidates: Candidates
+  readonly slices: Slices
 }
 
 type Candidates = readonly (ReadonlySet<number> | null)[]
@@ -68,33 +71,46 @@ interface Open {
 }
 
 /** Messages whose bodies are read in one go. */
-const batch = 100
+const batch = 50
 
-/** For each message, a bit for each needle that was found. White space is flexible in texts, case does not matter. */
-export async function scanTexts(read: Reader, bodies: Openable, task: ScanTask): Promise<number[]> {
+/**
+ * For each message a bit for each needle that was found; only for the first ones where all of them take longer than
+ * limits.search.scanMs. White space is flexible in texts, case does not matter.
+ */
+export async function scanTexts(read: Reader, bodies: Openable, task: ScanTask, slices: Slices): Promise<number[]> {
+  const started = monotonic()
   const { needles } = task
   const headers = needles.some(needle => needle.header || needle.where === 'text')
-  const scan: Scan = { read, bodies, needles, headers, candidates: candidatesOf(read, task) }
+  const scan: Scan = { read, bodies, needles, headers, candidates: candidatesOf(read, task), slices }
   const answers = task.bodies.map(() => 0)
   const open: Open[] = []
   for (const [at, num] of task.bodies.entries()) {
     const hopeless = !headers && !task.long && scan.candidates.every(set => set !== null && !set.has(num))
     if (!hopeless) open.push({ at, num, prefix: task.prefixes[at] ?? '' })
   }
-  for (let at = 0; at < open.length; at += batch) await scanSome(scan, task.long, open.slice(at, at + batch), answers)
+  for (let at = 0; at < open.length; at += batch) {
+    if (at > 0 && monotonic() - started > limits.search.scanMs) return answers.slice(0, open[at]?.at)
+    await scanSome(scan, task.long, open.slice(at, at + batch), answers)
+    if (slices.spent) await slices.turn()
+  }
   return answers
 }
 
-/** What the index said last: the messages of a folder come in several tasks. */
-let known: { readonly key: string; readonly sets: Candidates } | undefined
+/** What the index said lately: the messages of a folder come in several tasks, between those of others. */
+const known = new Map<string, Candidates>()
 
 function candidatesOf(read: Reader, { user, needles }: ScanTask): Candidates {
   const modseq = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? 0
   const key = JSON.stringify([user, modseq, needles])
-  if (known?.key !== key) {
-    known = { key, sets: needles.map(({ header, text }) => (header ? null : candidateBodies(read, user, text))) }
+  const sets = known.get(key) ?? needles.map(({ header, text }) => (header ? null : candidateBodies(read, user, text)))
+  // To the end: the one that was not asked for longest goes first.
+  known.delete(key)
+  known.set(key, sets)
+  for (const oldest of known.keys()) {
+    if (known.size <= limits.pool.readAccounts) break
+    known.delete(oldest)
   }
-  return known.sets
+  return sets
 }
 
 async function scanSome(scan: Scan, long: boolean, some: readonly Open[], answers: number[]): Promise<void> {
@@ -117,6 +133,7 @@ async function scanSome(scan: Scan, long: boolean, some: readonly Open[], answer
     const detail = details.get(num)
     // A message that went meanwhile has no text.
     if (detail === undefined) continue
+    if (scan.slices.spent) await scan.slices.turn()
     const body = opened.get(num) ?? scan.bodies.open(num)
     answers[at] = await scanOne(scan, JSON.parse(detail) as StoredDetail, body, num, prefix)
   }

@@ -5,6 +5,7 @@
 // query means: that is search.ts's.
 
 import { limits } from '#lib/limits.ts'
+import type { Slices } from '#lib/pace.ts'
 import { type Address, isGroup } from '#mail/address.ts'
 import type { ReadRange } from '#mail/decode.ts'
 import { grams, indexText, squeeze } from '#mail/fold.ts'
@@ -49,10 +50,15 @@ export interface IndexedText {
 }
 
 /** What is to be indexed of bodies, in their order; nothing for one that is gone. */
-export async function indexTexts(scope: SearchScope, bodies: readonly number[]): Promise<IndexedText[]> {
+export async function indexTexts(
+  scope: SearchScope,
+  bodies: readonly number[],
+  slices: Slices,
+): Promise<IndexedText[]> {
   const texts = new Texts(scope)
   const all: IndexedText[] = []
   for (const body of bodies) {
+    if (slices.spent) await slices.turn()
     const fields = await texts.of(body)
     const said = fields === undefined ? { text: '', whole: true } : await texts.said(body, fields)
     const head = fields === undefined ? [] : headOf(fields)

@@ -7,6 +7,7 @@
 
 import { isId, numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import type { Slices } from '#lib/pace.ts'
 import { flag } from '#mail/flags.ts'
 import { inRanges } from '#mail/numbers.ts'
 import { normalizePath } from '#mail/path.ts'
@@ -36,8 +37,13 @@ export interface SearchAnswer {
 }
 
 /** One page of the messages that fit. */
-export async function searchMessages(scope: SearchScope, cache: SearchCache, task: SearchTask): Promise<SearchAnswer> {
-  const found = await cache.find(scope, task)
+export async function searchMessages(
+  scope: SearchScope,
+  cache: SearchCache,
+  task: SearchTask,
+  slices: Slices,
+): Promise<SearchAnswer> {
+  const found = await cache.find(scope, task, slices)
   const { keys, nums, falling } = found
   const sign = falling ? -1 : 1
   const compare = (at: number, [key, num]: readonly [number, number]) =>
@@ -62,8 +68,12 @@ export async function searchMessages(scope: SearchScope, cache: SearchCache, tas
 }
 
 /** Numbers of all messages that fit, rising. */
-export async function searchAll(scope: SearchScope, task: { user: number; query: Query }): Promise<number[]> {
-  const rows = await new Search(scope, task.user, task.query).run()
+export async function searchAll(
+  scope: SearchScope,
+  task: { user: number; query: Query },
+  slices: Slices,
+): Promise<number[]> {
+  const rows = await new Search(scope, task.user, task.query).run(slices)
   return rows.map(row => row[column.num]).sort((one, other) => one - other)
 }
 
@@ -72,15 +82,16 @@ export class SearchCache {
   readonly #found = new Map<string, Found>()
   #length = 0
 
-  async find(scope: SearchScope, task: SearchTask): Promise<Found> {
+  async find(scope: SearchScope, task: SearchTask, slices: Slices): Promise<Found> {
     const modseq = scope.read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', task.user)?.modseq
     const key = JSON.stringify([task.user, modseq ?? 0, task.order, task.collapse, task.query])
     const known = this.#found.get(key)
     if (known !== undefined) return known
-    const rows = await new Search(scope, task.user, task.query).run()
+    const rows = await new Search(scope, task.user, task.query).run(slices)
     const found = sorted(rows, task)
+    // Somebody else may have made the same search meanwhile.
+    if (!this.#found.has(key)) this.#length += found.nums.length + 1000
     this.#found.set(key, found)
-    this.#length += found.nums.length + 1000
     for (const [oldest, { nums }] of this.#found) {
       if (this.#length <= limits.search.cachedMax) break
       this.#found.delete(oldest)
@@ -162,9 +173,10 @@ class Search {
     this.#texts = new Texts(scope)
   }
 
-  async run(): Promise<Row[]> {
+  async run(slices: Slices): Promise<Row[]> {
     const hits: Row[] = []
     for (const row of this.#rows()) {
+      if (slices.spent) await slices.turn()
       if ((row[column.flags] & flag.deleted) !== 0) continue
       const verdict = this.#cheap(this.#query, row)
       if (verdict === false) continue

@@ -4,7 +4,7 @@ import { decodeCharset } from '#mail/charset.ts'
 import { formatAsctime, formatDate, formatInternalDate, parseDate, parseInternalDate } from '#mail/date.ts'
 import { Header } from '#mail/header.ts'
 import { parseValued } from '#mail/parameter.ts'
-import { baseSubject, forwardSubject, isAnswer, replySubject } from '#mail/subject.ts'
+import { baseSubject, forwardSubject, replySubject } from '#mail/subject.ts'
 import { decodeWords, encodeWords } from '#mail/words.ts'
 import { Chance, corpus } from './corpus.ts'
 
@@ -178,7 +178,7 @@ it('is linear in rubbish', () => {
     expect(decodeWords(`${text}?=`)).not.toMatch(/[\x01-\x08]/)
     expect(parseValued(text).written.length).toBeLessThanOrEqual(limits.mime.headerFieldsMax)
     expect(parseDate(text)).toBe(null)
-    expect(baseSubject(text).length).toBeLessThanOrEqual(text.length)
+    expect(baseSubject(text).base.length).toBeLessThanOrEqual(text.length)
   }
 })
 
@@ -247,22 +247,36 @@ describe('dates', () => {
 })
 
 describe('subjects', () => {
-  it('share their base in a conversation', () => {
-    for (const subject of [
-      'Re: Hello',
-      'hello'.replace('h', 'H'),
-      'RE[2]: AW: Hello',
-      'Fwd: [list] Re: Hello',
-      '[Fwd: Hello]',
-      'Hello (fwd)',
-      'SV: Hello',
-    ]) {
-      expect(baseSubject(subject), subject).toBe('Hello')
+  it('share their base in a conversation (RFC 5256 2.1)', () => {
+    const cases: [subject: string, base: string, answers: boolean][] = [
+      ['Hello', 'Hello', false],
+      ['  Hello \t  there\r\n ', 'Hello there', false],
+      ['Re: Hello', 'Hello', true],
+      ['re : Hello', 'Hello', true],
+      ['RE[2]: FW: Hello', 'Hello', true],
+      ['Re [list] : Hello', 'Hello', true],
+      ['Fwd: [list] Re: Hello', 'Hello', true],
+      ['[list] Re: Hello', 'Hello', true],
+      ['[a][b] [c]Hello', 'Hello', false],
+      ['[Fwd: Hello]', 'Hello', true],
+      ['[fwd: [fwd: re: Hello (fwd)] ]', 'Hello', true],
+      ['Hello (fwd) (FWD)', 'Hello', true],
+      ['[list]', '[list]', false],
+      ['[a] [b]', '[b]', false],
+      ['[a] Re:', '', true],
+      ['Re: Re:', '', true],
+      ['Re:[a]', '[a]', true],
+      ['(fwd)', '', true],
+      ['[a [b] c', '[a [b] c', false],
+      ['Regarding x', 'Regarding x', false],
+      ['Return: x', 'Return: x', false],
+      ['AW: Hello', 'AW: Hello', false],
+      ['Re(2): Hello', 'Re(2): Hello', false],
+      ['', '', false],
+    ]
+    for (const [subject, base, answers] of cases) {
+      expect([subject, baseSubject(subject)]).toEqual([subject, { base, answers }])
     }
-    expect(baseSubject('[list]')).toBe('[list]')
-    expect(baseSubject('Return: x')).toBe('Return: x')
-    expect(isAnswer('Re: x')).toBe(true)
-    expect(isAnswer('Regarding x')).toBe(false)
   })
 
   it('are marked once', () => {

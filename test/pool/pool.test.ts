@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Fault } from '#lib/fault.ts'
+import { Fault, type FaultCode } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
@@ -13,6 +13,8 @@ interface Tasks {
   fail: { input: null; value: never }
   spin: { input: null; value: never }
   rest: { input: number; value: number }
+  toil: { input: number; value: number }
+  shared: { input: unknown; value: unknown }
   die: { input: null; value: never }
   hoard: { input: null; value: never }
 }
@@ -28,6 +30,9 @@ const make = (
     laneLengthMax?: number
     heapMib?: number
     concurrency?: number
+    sharing?: boolean
+    laneRunningMax?: number
+    laneFault?: FaultCode
   } = {},
 ) =>
   new Pool<Tasks>({
@@ -156,6 +161,40 @@ describe('a pool', () => {
     expect(await pool.run('where', null)).not.toBe(first)
   })
 
+  test('tasks of different lanes come along together on one thread, those of one lane one after the other', async () => {
+    await pool.close()
+    pool = make({ concurrency: 3, sharing: true, laneRunningMax: 1 })
+    const order: string[] = []
+    const run = (lane: string, ms: number) => pool.run('toil', ms, { lane }).then(() => order.push(`${lane} ${ms}`))
+    await Promise.all([run('a', 600), run('a', 601), run('a', 602), run('b', 50), run('c', 50)])
+    expect(order.slice(2)).toEqual(['a 600', 'a 601', 'a 602'])
+    expect(new Set(order.slice(0, 2))).toEqual(new Set(['b 50', 'c 50']))
+  })
+
+  test('a task that nobody waits for any more ends, and one past its deadline takes nobody along', async () => {
+    await pool.close()
+    pool = make({ concurrency: 2, sharing: true, laneRunningMax: 1 })
+    const gone = new AbortController()
+    const left = code(pool.run('toil', 600_000, { lane: 'a', signal: gone.signal }))
+    const other = pool.run('toil', 500, { lane: 'b' })
+    setTimeout(() => gone.abort('gone'), 100)
+    expect(await left).toBe('gone')
+    // Its place is free again, though it asked for ten minutes.
+    expect(await pool.run('shared', 2, { lane: 'a' })).toBe(2)
+    expect(await code(pool.run('toil', 600_000, { lane: 'a', deadlineMs: 100 }))).toBe('TimedOut')
+    expect(await other).toBe(500)
+    expect(await pool.run('shared', 3, { lane: 'a' })).toBe(3)
+  })
+
+  test('a lane with too many waiting is refused in its own words', async () => {
+    await pool.close()
+    pool = make({ concurrency: 2, sharing: true, laneRunningMax: 1, laneLengthMax: 1, laneFault: 'TooManyReads' })
+    const [running, waiting] = [pool.run('toil', 100, { lane: 'a' }), pool.run('toil', 1, { lane: 'a' })]
+    expect(await code(pool.run('shared', 1, { lane: 'a' }))).toBe('TooManyReads')
+    expect(await pool.run('shared', 2, { lane: 'b' })).toBe(2)
+    expect(await Promise.all([running, waiting])).toEqual([100, 1])
+  })
+
   test('a thread that dies fails its task alone', async () => {
     expect(await code(pool.run('die', null))).not.toBe('ok')
     expect(await pool.run('echo', 1)).toBe(1)
@@ -270,7 +309,7 @@ describe('the pools of the service', () => {
       }),
     )
     await pools.patterns.run({ patterns: [{ source: 'a', flags: '' }], texts: ['a'] })
-    expect(await pools.reads?.run('echo', 1)).toBe(1)
+    expect(await pools.reads?.run('shared', 1)).toBe(1)
     expect(left).toBeGreaterThan(0)
     await Promise.all(storm)
   })

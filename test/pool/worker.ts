@@ -2,7 +2,7 @@
 
 import { threadId, workerData } from 'node:worker_threads'
 import { Fault } from '#lib/fault.ts'
-import { answering } from '#lib/task.ts'
+import { answering, sharing } from '#lib/task.ts'
 
 export const ready = (): boolean => true
 export const echo = answering((value: unknown) => value)
@@ -18,6 +18,14 @@ export const spin = answering(() => {
   for (;;);
 })
 export const rest = answering((ms: number) => new Promise<number>(resolve => setTimeout(resolve, ms, ms)))
+
+/** Of tasks that share a thread: works for so long, in slices. */
+export const toil = sharing(async (ms: number, slices) => {
+  for (const started = performance.now(); performance.now() - started < ms; ) if (slices.spent) await slices.turn()
+  return ms
+})
+export const shared = sharing((value: unknown) => value)
+
 export const die = answering(() => {
   process.exit(3)
 })

@@ -40,7 +40,7 @@ const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/server.ts',
   'better-sqlite3': 'src/store/sqlite.ts',
   lmdb: 'src/store/cache.ts',
-  piscina: 'src/pool.ts',
+  piscina: 'src/pool/thread.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
   'node:tls': 'src/net/',

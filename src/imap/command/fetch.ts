@@ -1,20 +1,20 @@
 // FETCH and UID FETCH: what a client may ask for, and the loop that answers a slice of messages at a time
 // (RFC 9051 6.4.5, 7162, 8474, 8514, 8970, 3516).
 //
-// Listings come from stored text only; bodies are streamed. The socket is waited for between slices, so neither a slow
-// client nor a large folder costs memory. Asking for a body without PEEK marks messages seen, a slice in one change.
+// Listings come from stored text only; bodies are streamed. The socket is waited for between slices, and others have their
+// turn whenever some milliseconds were worked, so neither a slow client nor a large folder, nor one message made to be
+// costly, takes memory or time from anybody. Asking for a body without PEEK marks messages seen, a slice in one change.
 
 import { storeFlags } from '#actors/user/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { type Listed, type ListedRow, listRows } from '#store/listing.ts'
+import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/listing.ts'
 import { answerMessage, answerWhole, isWhole } from '../answer.ts'
 import { command, type Done, inMailbox } from '../command.ts'
 import { type FetchItem, fetchItem } from '../item.ts'
 import type { Session } from '../session.ts'
-import { breathe } from '../slice.ts'
 import { MessageSource } from '../source.ts'
 import { type Places, placeCount, type View } from '../view.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
@@ -49,7 +49,9 @@ function parseFetch(decoder: Decoder): FetchInput {
   decoder.space()
   const set = decoder.numberSet()
   decoder.space()
-  const items = decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true)
+  const items = different(
+    decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true),
+  )
   if (items.length === 0) throw malformed('Nothing to fetch')
   let changedSince = 0
   let vanished = false
@@ -67,6 +69,34 @@ function parseFetch(decoder: Decoder): FetchInput {
   }
   decoder.end()
   return { set, items, changedSince, vanished }
+}
+
+/**
+ * Items that ask for the same are one, which marks the message as seen where one of them does.
+ *
+ * @throws Fault BadCommand for more sections than any program asks for
+ */
+function different(items: readonly FetchItem[]): FetchItem[] {
+  const all = new Map<FetchItem | string, FetchItem>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const there = all.get(key)
+    if (there === undefined || (isSection(there) && isSection(item) && !item.peek)) all.set(key, item)
+  }
+  const sections = [...all.keys()].filter(key => typeof key === 'string').length
+  if (sections > limits.imap.sectionsMax) throw malformed(`More than ${limits.imap.sectionsMax} sections in one FETCH`)
+  return [...all.values()]
+}
+
+/** The same for what is answered alike; an item without a section is itself. */
+function keyOf(item: FetchItem): FetchItem | string {
+  if (!('section' in item)) return item
+  const { label, partial } = item.section
+  return `${'label' in item ? item.label : item.kind} ${label} ${partial?.join() ?? ''}`
+}
+
+function isSection(item: FetchItem): item is FetchItem & { kind: 'section' | 'binary' } {
+  return item.kind === 'section' || item.kind === 'binary'
 }
 
 /** RFC 7162 3.2.6: what went since then, before any FETCH. */
@@ -91,9 +121,9 @@ export async function fetchMessages(
     if (plan.bodies) session.requireTransfer('imapDownload', 0)
     if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
     if (plan.bodies) answered -= await answerBodies(run, rows)
-    else answerRows(run, rows)
+    else await answerRows(run, rows)
     await session.out.room()
-    await breathe()
+    if (session.pace.spent) await session.rest()
   }
   if (plan.unreadable) return { no: true, code: 'CORRUPTION', text: 'Some of the messages cannot be read' }
   // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
@@ -151,15 +181,18 @@ async function* slicesOfRows(
   places: Places,
   changedSince: number,
 ): AsyncGenerator<ListedRow[]> {
-  const { sliceBodies, sliceRows, slicesAhead } = limits.imap
+  const { sliceBodies, sliceRows, sliceLength, slicesAhead } = limits.imap
   const slices = slicesOf(view, places, plan.bodies ? sliceBodies : sliceRows)
   const depth = plan.bodies && placeCount(places) > sliceBodies ? slicesAhead : 1
   const waiting: { rows: ListedRow[]; read: Promise<void> | undefined }[] = []
+  let left: UidSlice | undefined
   for (let first = true; ; first = false) {
     while (waiting.length < depth) {
-      const { value: slice } = slices.next()
+      const slice: UidSlice | undefined = left ?? slices.next().value ?? undefined
       if (slice === undefined) break
-      const rows = listRows(session.user.door.read, view.num, plan.listed, slice, changedSince)
+      const { read } = session.user.door
+      const { rows, rest } = listSome(read, view.num, plan.listed, slice, changedSince, [], sliceLength)
+      left = rest
       const elsewhere = depth > 1 && !(first && waiting.length === 0)
       waiting.push({ rows, read: elsewhere ? session.services.bodies.aheadElsewhere(gathered(rows)) : undefined })
     }
@@ -170,8 +203,8 @@ async function* slicesOfRows(
   }
 }
 
-/** The hot path of every listing: text only, nothing waits. */
-function answerRows({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): void {
+/** The hot path of every listing: text only, which waits for nobody but for those who had no turn for long. */
+async function answerRows({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): Promise<void> {
   const { out } = session
   const { items } = plan
   for (const row of rows) {
@@ -186,6 +219,10 @@ function answerRows({ session, view, plan }: FetchRun, rows: readonly ListedRow[
       first = false
     }
     out.text(`${text})\r\n`)
+    if (session.pace.spent) {
+      await out.room()
+      await session.rest()
+    }
   }
 }
 
@@ -221,7 +258,8 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
       if (seq === 0) continue
       try {
         if (index >= ahead) ahead = readAhead(session, rows, index)
-        const source = new MessageSource(services.bodies, row[9], row[10], row[14])
+        if (session.pace.spent) await session.rest()
+        const source = new MessageSource(services.bodies, session.pace, row[9], row[10], row[14])
         if (!answerWhole(session, plan.items, seq, row, source, text)) {
           await answerMessage(session, plan.items, seq, row, source, text)
         }

@@ -5,11 +5,12 @@
 
 import { limits } from '#lib/limits.ts'
 import { formatRanges } from '#mail/numbers.ts'
+import type { SortKey, ThreadTask } from '#store/arrange.ts'
 import { command, inMailbox } from '../command.ts'
 import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
 import { type Found, find } from '../search/find.ts'
 import { eachKey, isTextKey } from '../search/match.ts'
-import { parseSort, type SortKey, sortFound, threadByReferences, threadBySubject, threadText } from '../search/order.ts'
+import { parseSort, sortFound, threadFound, writePieces } from '../search/order.ts'
 import type { Session } from '../session.ts'
 import type { View } from '../view.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
@@ -43,7 +44,7 @@ const search = command({
   },
   async run(session, input, byUid) {
     const view = session.selected
-    answer(session, view, input, await look(session, view, input, false), byUid)
+    await answer(session, view, input, await look(session, view, input), byUid)
     return undefined
   },
 })
@@ -53,7 +54,7 @@ const sort = command({
   states: inMailbox,
   uid: true,
   expunges: 'uid',
-  capabilities: ['SORT', 'ESORT'],
+  capabilities: ['SORT', 'SORT=DISPLAY', 'ESORT'],
   parse(decoder): SearchInput & { keys: SortKey[] } {
     decoder.space()
     const returns = parseReturn(decoder)
@@ -66,9 +67,9 @@ const sort = command({
   async run(session, input, byUid) {
     const view = session.selected
     const { key, returns, keys } = input
-    const found = sortFound(await look(session, view, input, true), keys)
-    if (returns !== undefined) answer(session, view, input, found, byUid)
-    else session.out.line(`* SORT${found.map(one => ` ${byUid ? one.uid : one.seq}`).join('')}${modseqOf(key, found)}`)
+    const found = await saving(view, returns, async () => sortFound(session, await look(session, view, input), keys))
+    if (returns !== undefined) await answer(session, view, input, found, byUid)
+    else await writePieces(session, '* SORT', numbered(found, byUid, modseqOf(key, found)))
     return undefined
   },
 })
@@ -81,8 +82,7 @@ const thread = command({
   capabilities: ['THREAD=ORDEREDSUBJECT', 'THREAD=REFERENCES'],
   parse(decoder) {
     decoder.space()
-    const algorithm = decoder.word()
-    if (algorithm !== 'ORDEREDSUBJECT' && algorithm !== 'REFERENCES') throw malformed('Unknown algorithm')
+    const algorithm = parseAlgorithm(decoder)
     decoder.space()
     const charset = decoder.astring()
     decoder.space()
@@ -90,10 +90,9 @@ const thread = command({
   },
   async run(session, input, byUid) {
     const { algorithm } = input
-    const found = await look(session, session.selected, input, true)
-    const roots = algorithm === 'REFERENCES' ? threadByReferences(found) : threadBySubject(found)
-    const text = threadText(roots, one => (byUid ? one.uid : one.seq))
-    session.out.line(`* THREAD${text === '' ? '' : ` ${text}`}`)
+    const found = await look(session, session.selected, input)
+    const pieces = await threadFound(session, found, algorithm, one => (byUid ? one.uid : one.seq))
+    await writePieces(session, '* THREAD', pieces)
     return undefined
   },
 })
@@ -110,6 +109,12 @@ function parseReturn(decoder: Decoder): ReadonlySet<string> | undefined {
   return new Set(options.length === 0 ? ['ALL'] : options)
 }
 
+function parseAlgorithm(decoder: Decoder): ThreadTask['algorithm'] {
+  const word = decoder.word()
+  if (word !== 'ORDEREDSUBJECT' && word !== 'REFERENCES') throw malformed('Unknown algorithm')
+  return word
+}
+
 /** Text criteria are answered by bits. */
 function checked(key: Key): Key {
   if ([...eachKey(key)].filter(isTextKey).length > limits.imap.searchTextsMax) throw malformed('Too many text criteria')
@@ -117,34 +122,40 @@ function checked(key: Key): Key {
 }
 
 /** What is found, in the order of the view. @throws Fault BadCommand, UnknownCharset, and whatever a search fails for */
-async function look(
-  session: Session,
-  view: View,
-  { key, charset, returns }: SearchInput,
-  summary: boolean,
-): Promise<Found[]> {
+async function look(session: Session, view: View, { key, charset, returns }: SearchInput): Promise<Found[]> {
   if (asksModseq(key)) session.enable('CONDSTORE')
-  try {
+  return saving(view, returns, async () => {
     if (charset !== undefined) requireCharset(charset)
-    return await find(session, view, key, { summary })
+    return find(session, view, key)
+  })
+}
+
+/** RFC 5182 2.1: a search that is answered NO leaves nothing saved; one that makes no sense changes nothing. */
+async function saving<T>(view: View, returns: SearchInput['returns'], task: () => Promise<T>): Promise<T> {
+  try {
+    return await task()
   } catch (error) {
-    // RFC 5182 2.1: a search that is answered NO leaves nothing saved; one that makes no sense changes nothing.
     if (returns?.has('SAVE')) view.saved = []
     throw error
   }
 }
 
+function* numbered(found: readonly Found[], byUid: boolean, end: string): Generator<string> {
+  for (const one of found) yield ` ${byUid ? one.uid : one.seq}`
+  yield end
+}
+
 /** The answer in the form that was asked for; `found` in the order it is to be shown. */
-function answer(
+async function answer(
   session: Session,
   view: View,
   { key, returns }: SearchInput,
   found: readonly Found[],
   byUid: boolean,
-): void {
+): Promise<void> {
   const number = (one: Found) => (byUid ? one.uid : one.seq)
   if (returns === undefined && !session.rev2) {
-    session.out.line(`* SEARCH${found.map(one => ` ${number(one)}`).join('')}${modseqOf(key, found)}`)
+    await writePieces(session, '* SEARCH', numbered(found, byUid, modseqOf(key, found)))
     return
   }
   const options = returns ?? new Set(['ALL'])

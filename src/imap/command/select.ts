@@ -10,7 +10,6 @@ import { firstUnseen, listRows } from '#store/listing.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
-import { breathe } from '../slice.ts'
 import { type Claim, View } from '../view.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 import { slicesOf } from './fetch.ts'
@@ -147,6 +146,6 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
       }
     }
     await session.out.room()
-    await breathe()
+    if (session.pace.spent) await session.rest()
   }
 }

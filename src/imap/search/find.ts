@@ -5,64 +5,76 @@
 
 import { limits } from '#lib/limits.ts'
 import { joinRanges } from '#mail/numbers.ts'
-import { type Listed, listRows } from '#store/listing.ts'
+import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/listing.ts'
 import { slicesOf } from '../command/fetch.ts'
 import type { Session } from '../session.ts'
-import { breathe } from '../slice.ts'
 import type { Places, View } from '../view.ts'
 import type { Key } from './criteria.ts'
-import { type Candidate, eachKey, isTextKey, type Judgement, judge, summaryWords, type TextKey } from './match.ts'
+import { Candidate, eachKey, isTextKey, judge, judgementOf, summaryWords, type TextKey } from './match.ts'
 
 /** A message that fits. */
 export interface Found {
   readonly uid: number
   readonly seq: number
   readonly modseq: number
-  readonly candidate: Candidate
 }
 
-/**
- * Every message of the view that fits, in the order of the view.
- *
- * @param needs what the caller wants to know of those that fit (for sorting)
- */
-export async function find(session: Session, view: View, key: Key, needs: { summary: boolean }): Promise<Found[]> {
+/** Every message of the view that fits, in the order of the view. */
+export async function find(session: Session, view: View, key: Key): Promise<Found[]> {
   const texts = [...eachKey(key)].filter(isTextKey)
-  const listed = listedFor(key, needs.summary, texts.length > 0)
-  const on: Judgement = { view, lastUid: view.total === 0 ? 0 : view.uidAt(view.total - 1) }
+  const listed = listedFor(key, texts.length > 0)
+  const on = judgementOf(view, key)
   const words = summaryWords(key)
   const found: Found[] = []
-  for (const slice of slicesOf(view, placesFor(view, key), listed.summary ? sliceWide : sliceNarrow)) {
-    const rows = listRows(session.user.door.read, view.num, listed, slice, 0, words)
+  for (const rows of slicesOfRows(session, view, key, listed, words)) {
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
       const seq = view.seqOf(row[0])
       if (seq === 0) continue
-      const candidate: Candidate = { row, seq, summary: undefined, texts: texts.length > 0 ? new Map() : undefined }
+      const candidate = new Candidate(row, seq, texts.length > 0)
       const verdict = judge(key, candidate, on)
       if (verdict === undefined) open.push(candidate)
       if (verdict !== false) settled.push(candidate)
+      if (session.pace.spent) await session.rest()
     }
     if (open.length > 0) await lookInto(session, open, texts)
     for (const candidate of settled) {
       const { row, seq } = candidate
       if (texts.length === 0 || judge(key, candidate, on) === true) {
-        found.push({ uid: row[0], seq, modseq: row[1], candidate })
+        found.push({ uid: row[0], seq, modseq: row[1] })
       }
     }
-    await breathe()
+    if (session.pace.spent) await session.rest()
   }
   return found
 }
 
-/** Rows looked through before the loop is let go, without and with the summary. */
-const sliceNarrow = 4 * limits.imap.sliceRows
-const sliceWide = 2 * limits.imap.sliceRows
+/** Rows of one slice after the other. */
+function* slicesOfRows(
+  session: Session,
+  view: View,
+  key: Key,
+  listed: Listed,
+  words: readonly string[],
+): Generator<ListedRow[]> {
+  const { read } = session.user.door
+  // What the database leaves out takes its time all the same.
+  const length = words.length > 0 ? sliceFiltered : limits.imap.sliceRows
+  for (const slice of slicesOf(view, placesFor(view, key), length)) {
+    for (let left: UidSlice | undefined = slice; left !== undefined; ) {
+      const { rows, rest } = listSome(read, view.num, listed, left, 0, words, limits.imap.sliceLength)
+      yield rows
+      left = rest
+    }
+  }
+}
 
-function listedFor(key: Key, summary: boolean, texts: boolean): Listed {
+const sliceFiltered = limits.imap.sliceRows / 2
+
+function listedFor(key: Key, texts: boolean): Listed {
   let facts = texts
-  let reads = summary
+  let reads = false
   for (const one of eachKey(key)) {
     if (['idate', 'saved', 'size', 'emailid', 'threadid'].includes(one.op)) facts = true
     if (one.op === 'sent' || one.op === 'address' || one.op === 'subject') reads = true
@@ -87,8 +99,8 @@ async function lookInto(session: Session, open: readonly Candidate[], keys: read
   const headers = needles.some(needle => needle.header || needle.where === 'text')
   const { num, id } = session.user
   const answers: number[] = []
-  for (let at = 0; at < open.length; at += limits.imap.scanMessages) {
-    const some = open.slice(at, at + limits.imap.scanMessages)
+  while (answers.length < open.length) {
+    const some = open.slice(answers.length, answers.length + limits.imap.scanMessages)
     const task = {
       user: num,
       bodies: some.map(({ row }) => row[9]),
@@ -96,7 +108,8 @@ async function lookInto(session: Session, open: readonly Candidate[], keys: read
       needles,
       long: some.some(({ row }) => row[6] > limits.mime.textBytesMax),
     }
-    answers.push(...(await session.services.scan(task, { lane: id })))
+    // As many as it came to in some time.
+    answers.push(...(await session.services.scan(task, { lane: id, signal: session.connection.gone.signal })))
   }
   for (const [index, candidate] of open.entries()) {
     // A message that went meanwhile has no text.

@@ -6,29 +6,66 @@
 import type { Address } from '#mail/address.ts'
 import { parseDate } from '#mail/date.ts'
 import { fold } from '#mail/fold.ts'
+import { inRanges, type Ranges, resolveNumbers } from '#mail/numbers.ts'
 import type { ListedRow } from '#store/listing.ts'
 import type { StoredSummary } from '#store/outlines.ts'
 import { emailIdOf } from '../item.ts'
 import type { View } from '../view.ts'
-import type { NumberSet } from '../wire/decoder.ts'
 import type { Key } from './criteria.ts'
 
 /** Criteria that need the text of a message. */
 export type TextKey = Extract<Key, { op: 'body' | 'text' | 'header' }>
 
 /** What a search knows of one message. */
-export interface Candidate {
+export class Candidate {
   readonly row: ListedRow
   readonly seq: number
-  summary: StoredSummary | undefined
   /** Text criteria that were looked at, and whether they hold. */
   readonly texts: Map<TextKey, boolean> | undefined
+  #summary: StoredSummary | undefined
+  /** Folded once, however many criteria look at them. */
+  readonly #folded = new Map<string, string>()
+
+  /** @param texts whether some criteria need the text of messages */
+  constructor(row: ListedRow, seq: number, texts: boolean) {
+    this.row = row
+    this.seq = seq
+    this.texts = texts ? new Map() : undefined
+  }
+
+  /** The stored summary, parsed on first use. */
+  get summary(): StoredSummary {
+    this.#summary ??= JSON.parse(this.row[13]) as StoredSummary
+    return this.#summary
+  }
+
+  /** What a field says, folded. */
+  folded(field: 'subject' | 'from' | 'to' | 'cc' | 'bcc'): string {
+    let text = this.#folded.get(field)
+    if (text === undefined) {
+      const { summary } = this
+      text = fold(field === 'subject' ? summary.subject : addressText(summary[field]))
+      this.#folded.set(field, text)
+    }
+    return text
+  }
 }
 
 export interface Judgement {
   readonly view: View
-  /** Highest uid and sequence number, for `*`. */
-  readonly lastUid: number
+  /** The numbers of each set in the tree, but for the saved one. */
+  readonly sets: ReadonlyMap<Key, Ranges>
+}
+
+/** What is the same for all messages. */
+export function judgementOf(view: View, key: Key): Judgement {
+  const sets = new Map<Key, Ranges>()
+  for (const one of eachKey(key)) {
+    if (one.op !== 'set' || one.set === 'saved') continue
+    const last = !one.byUid ? view.total : view.total === 0 ? 0 : view.uidAt(view.total - 1)
+    sets.set(one, resolveNumbers(one.set, last))
+  }
+  return { view, sets }
 }
 
 /** Whether `key` holds; undefined where text decides that is not known yet. */
@@ -50,7 +87,8 @@ export function judge(key: Key, candidate: Candidate, on: Judgement): boolean | 
     case 'constant':
       return key.value
     case 'set':
-      return inSet(key.set, key.byUid ? row[0] : candidate.seq, row[0], key.byUid ? on.lastUid : on.view.total, on)
+      if (key.set === 'saved') return savedSet(on.view).has(row[0])
+      return inRanges(on.sets.get(key) ?? [], key.byUid ? row[0] : candidate.seq)
     case 'flag':
       return (row[2] & key.bit) !== 0
     case 'recent':
@@ -70,7 +108,7 @@ export function judge(key: Key, candidate: Candidate, on: Judgement): boolean | 
     case 'threadid':
       return row[7] === key.thread
     case 'sent': {
-      const date = sentDay(summaryOf(candidate))
+      const date = sentDay(candidate.summary)
       return date !== null && date >= key.from && date < key.to
     }
     default:
@@ -83,12 +121,10 @@ function judgeText(
   candidate: Candidate,
 ): boolean | undefined {
   switch (key.op) {
-    case 'address': {
-      const list = summaryOf(candidate)[key.field]
-      return list.length > 0 && fold(addressText(list)).includes(key.needle)
-    }
+    case 'address':
+      return candidate.summary[key.field].length > 0 && candidate.folded(key.field).includes(key.needle)
     case 'subject':
-      return fold(summaryOf(candidate).subject).includes(key.needle)
+      return candidate.folded('subject').includes(key.needle)
     default:
       return candidate.texts?.get(key)
   }
@@ -104,15 +140,6 @@ function all(keys: readonly Key[], candidate: Candidate, on: Judgement): boolean
   return open ? undefined : true
 }
 
-function inSet(set: NumberSet, number: number, uid: number, last: number, on: Judgement): boolean {
-  if (set === 'saved') return savedSet(on.view).has(uid)
-  for (const [from, to] of set) {
-    const low = from === Infinity ? last : Math.min(from, to === Infinity ? last : from)
-    if (number >= low && (number <= to || to === Infinity)) return true
-  }
-  return false
-}
-
 /** The saved result as a set, made once for each result. */
 function savedSet(view: View): ReadonlySet<number> {
   let set = savedSets.get(view.saved)
@@ -124,12 +151,6 @@ function savedSet(view: View): ReadonlySet<number> {
 }
 
 const savedSets = new WeakMap<readonly number[], ReadonlySet<number>>()
-
-/** The stored summary, parsed on first use. */
-export function summaryOf(candidate: Candidate): StoredSummary {
-  candidate.summary ??= JSON.parse(candidate.row[13]) as StoredSummary
-  return candidate.summary
-}
 
 /** Addresses as a reader sees them. */
 function addressText(list: readonly Address[]): string {

@@ -1,0 +1,103 @@
+// Long work on the main loop goes in slices of some milliseconds, and accounts take turns with theirs.
+//
+// Promises: in each turn of the loop all slices together take about `limits.pace.roundMs`, whoever many wait; accounts that
+// wait are served one after the other, so one with many sessions gets no more than one with a single session. Work that is
+// shorter than a slice never waits.
+
+import { monotonic, sleep } from './clock.ts'
+import { limits } from './limits.ts'
+
+/** Whoever works long asks, and waits for its turn where its slice is used up. */
+export interface Slices {
+  /** Cheap enough to be asked for every row. */
+  readonly spent: boolean
+  /** Waits for the next slice. @throws where nobody waits for the result any more */
+  turn(): Promise<void>
+}
+
+/** So many at once; others wait, a slice at a time. */
+export class Permits {
+  #free: number
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async with<T>(slices: Slices, task: () => Promise<T>): Promise<T> {
+    while (this.#free === 0) {
+      await sleep(limits.pace.permitMs)
+      await slices.turn()
+    }
+    this.#free -= 1
+    try {
+      return await task()
+    } finally {
+      this.#free += 1
+    }
+  }
+}
+
+/** The slices of one session, one command after the other. */
+export class Pace implements Slices {
+  #lane = ''
+  #since = monotonic()
+
+  /** Whose work it is: lanes take turns. */
+  set lane(lane: string) {
+    this.#lane = lane
+  }
+
+  /** The session waited for somebody else: what it does next is a new slice. */
+  restart(): void {
+    this.#since = monotonic()
+  }
+
+  get spent(): boolean {
+    return monotonic() - this.#since >= limits.pace.sliceMs
+  }
+
+  async turn(): Promise<void> {
+    await new Promise<void>(resolve => wait(this.#lane, resolve))
+    this.#since = monotonic()
+  }
+}
+
+/** Lane -> those who wait for a slice; the lane whose turn is next comes first. */
+const lanes = new Map<string, (() => void)[]>()
+let waiting = 0
+let planned = 0
+let roundStart = 0
+
+function wait(lane: string, go: () => void): void {
+  const queue = lanes.get(lane)
+  if (queue === undefined) lanes.set(lane, [go])
+  else queue.push(go)
+  waiting += 1
+  if (planned === 0) plan()
+}
+
+/** What is planned now runs in one turn of the loop; each slice works between two of these calls. */
+function plan(): void {
+  planned = Math.min(waiting, limits.pace.slicesMax)
+  for (let count = 0; count < planned; count++) setImmediate(step)
+  roundStart = 0
+}
+
+function step(): void {
+  if (roundStart === 0) roundStart = monotonic()
+  planned -= 1
+  if (monotonic() - roundStart < limits.pace.roundMs) next()
+  if (planned === 0 && waiting > 0) plan()
+}
+
+function next(): void {
+  const [entry] = lanes
+  if (entry === undefined) return
+  const [lane, queue] = entry
+  const go = queue.shift()
+  // To the end: every other lane has its turn before this one comes again.
+  lanes.delete(lane)
+  if (queue.length > 0) lanes.set(lane, queue)
+  waiting -= 1
+  go?.()
+}
