@@ -179,7 +179,10 @@ export class Drop {
     if (clean === null) return this.#toAll(message, envelope, () => stream(0))
     try {
       const prepared = await prepare(clean, this.#options.sequence)
-      const header = new Header(Buffer.concat([Buffer.from(stored.prefix), clean.root.header.block]))
+      const header = new Header(
+        Buffer.concat([Buffer.from(stored.prefix), clean.root.header.block]),
+        clean.root.header.assumed,
+      )
       const arrived = arriveReceived(prepared, clean, { from, score })
       const cleaned = { ...arrived, header, prefix: stored.prefix, trust }
       return await this.#toAll(cleaned, envelope, () => clean.stream())

@@ -66,7 +66,7 @@ export async function arriveStored(
   const detail = JSON.parse(prepared.outline.detail) as StoredDetail
   const body = bodies.open(stored.body)
   const block = await body.read(0, detail.headerSize)
-  const header = new Header(Buffer.concat([Buffer.from(stored.prefix), block]))
+  const header = new Header(Buffer.concat([Buffer.from(stored.prefix), block]), detail.texts[0]?.charset)
   return arriving(prepared, header, stored, async () => {
     return readable(detail, (start, end) => body.read(start, end))
   })

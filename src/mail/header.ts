@@ -25,11 +25,15 @@ export interface HeaderField {
 export class Header {
   /** The block as received (cut at limits.mime.headerBytesMax), the empty line included where there was one. */
   readonly block: Buffer
+  /** Character set of raw values where the block does not say. */
+  readonly assumed: string
   #fields: HeaderField[] | undefined
   #hint: string | undefined
 
-  constructor(block: Buffer) {
+  /** @param assumed character set of the message's text, for raw values in a header that does not say */
+  constructor(block: Buffer, assumed = '') {
     this.block = block
+    this.assumed = assumed
   }
 
   /** The fields in order, limits.mime.headerFieldsMax at most. */
@@ -97,7 +101,7 @@ export class Header {
     if (this.#hint === undefined) {
       const type = this.#find('content-type')
       const ofText = type && charsetParameter.exec(this.block.toString('latin1', type.valueStart, type.end))?.[1]
-      this.#hint = ofText ?? wordCharset.exec(this.block.toString('latin1'))?.[1] ?? ''
+      this.#hint = ofText ?? wordCharset.exec(this.block.toString('latin1'))?.[1] ?? this.assumed
     }
     return this.#hint
   }

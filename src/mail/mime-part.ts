@@ -2,6 +2,7 @@
 //
 // Promises: reading a header never fails; what cannot be understood is plain text (RFC 2045 5.2).
 
+import { isAscii } from 'node:buffer'
 import { Header } from './header.ts'
 import { parseValued, type Valued } from './parameter.ts'
 
@@ -63,6 +64,34 @@ export function describe(part: MimePart): void {
   if (disposition !== undefined) part.disposition = parseValued(disposition)
   const id = header.raw('content-id')
   if (id !== undefined) part.id = id.replace(/^<|>$/g, '').trim() || null
+}
+
+/** Raw 8-bit header values of a whole message read in the character set of its first text, where that is known. */
+export function readRaw(root: MimePart): void {
+  const charset = textCharset(root)
+  if (charset !== undefined) readRawAs(root, charset)
+}
+
+function readRawAs(part: MimePart, charset: string): void {
+  const { block } = part.header
+  if (!isAscii(block)) {
+    part.header = new Header(block, charset)
+    describe(part)
+  }
+  for (const child of part.children) readRawAs(child, charset)
+}
+
+/** Undefined where it is the one that raw values are read in anyway. */
+function textCharset(part: MimePart): string | undefined {
+  if (part.children.length === 0) {
+    const { charset } = part.type.value.startsWith('text/') ? part.type.params : {}
+    return charset === undefined || /^(?:us-ascii|utf-?8)$/i.test(charset) ? undefined : charset
+  }
+  for (const child of part.children) {
+    const found = textCharset(child)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** A multipart may turn out to be text: its lines are counted until a delimiter is seen. */

@@ -18,6 +18,7 @@ import {
   type MimePart,
   messageDefault,
   onlyText,
+  readRaw,
   textPlain,
 } from './mime-part.ts'
 import type { Valued } from './parameter.ts'
@@ -118,6 +119,7 @@ export class MimeScanner {
     while (this.#phase === inHeader) this.#endHeader(this.#offset)
     const root = (this.#stack[0] as Frame).part
     this.#closeTo(-1, this.#offset)
+    readRaw(root)
     return root
   }
 

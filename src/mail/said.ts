@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import type { ReadRange } from './decode.ts'
 import { Header } from './header.ts'
 import { wordsFromHtml } from './html.ts'
-import { describe, emptyPart, type MimePart, messageDefault, textPlain } from './mime-part.ts'
+import { describe, emptyPart, type MimePart, messageDefault, readRaw, textPlain } from './mime-part.ts'
 import { type Attachment, contentOf, type Outline, type Summary, summarize } from './outline.ts'
 import { base64, embedded, multipart, type PartIndex, quotedPrintable, uuencode } from './section.ts'
 import { decodedTexts, type EncodedText } from './text.ts'
@@ -54,6 +54,7 @@ export async function readParts({ index, texts: known }: Outlined, read: ReadRan
     return { headers: [], messages: [], names: [], texts: [{ ...only, form: only.kind }] }
   }
   const root = await rebuild(new Blocks(read), index, textPlain)
+  readRaw(root)
   const all = [...partsOf(root)]
   const { texts, attachments } = contentOf(root)
   const shown = new Set(texts.map(({ start }) => start))

@@ -177,7 +177,7 @@ async function scanOne(scan: Scan, detail: StoredDetail, body: OpenBody, num: nu
   let bits = 0
   if (scan.headers) {
     const block = await body.read(0, Math.min(detail.headerSize, limits.mime.headerBytesMax))
-    bits = headerBits(Buffer.concat([Buffer.from(prefix), block]), needles)
+    bits = headerBits(Buffer.concat([Buffer.from(prefix), block]), detail.texts[0]?.charset, needles)
   }
   const inside = new Inside(detail, body)
   for (const [at, needle] of needles.entries()) {
@@ -232,8 +232,8 @@ class Inside {
   }
 }
 
-function headerBits(block: Buffer, needles: readonly Needle[]): number {
-  const header = new Header(block)
+function headerBits(block: Buffer, charset: string | undefined, needles: readonly Needle[]): number {
+  const header = new Header(block, charset)
   let whole: string | undefined
   let bits = 0
   for (const [at, needle] of needles.entries()) {

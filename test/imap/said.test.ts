@@ -224,3 +224,31 @@ test('a filter on text sees the same', async () => {
     expect([text, found.body.total]).toEqual([text, 1])
   }
 })
+
+test('raw header fields are read in the character set of the text, wherever they are looked at', async () => {
+  const user = await account(service, 'raw8')
+  const own = await Client.login(service.at('imap'), 'raw8', 'INBOX')
+  const [subject, needle] = [Buffer.from([0x95, 0x5c, 0x8c, 0x76, 0x8e, 0x5a]), Buffer.from('計算')]
+  const source = Buffer.concat([
+    Buffer.from('From: a@example.jp\r\nSubject: '),
+    subject,
+    Buffer.from('\r\nX-Own: '),
+    subject,
+    Buffer.from('\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Type: text/plain; '),
+    Buffer.from('charset=shift_jis\r\n\r\nabc\r\n--x\r\nContent-Type: application/msword; name="'),
+    subject,
+    Buffer.from('.doc"\r\n\r\nx\r\n--x--\r\n'),
+  ])
+  await own.ok(Buffer.concat([Buffer.from(`APPEND INBOX {${source.length}+}\r\n`), source]))
+  for (const criteria of ['SUBJECT', 'HEADER X-Own', 'TEXT']) {
+    const found = await own.ok(`SEARCH CHARSET UTF-8 ${criteria} {${needle.length}+}\r\n${needle}`)
+    expect([criteria, ...found]).toEqual([criteria, '* SEARCH 1'])
+  }
+  const [line] = await own.ok('FETCH 1 (ENVELOPE BODYSTRUCTURE)')
+  expect(line).toContain(`"=?utf-8?B?${Buffer.from('表計算').toString('base64')}?="`)
+  expect(line).toContain(`"name*" "utf-8''${encodeURIComponent('表計算.doc')}"`)
+  const { body } = await user.call('GET', `/mailboxes/${user.box('INBOX')}/messages?includeHeaders=true`)
+  expect(body.results[0]).toMatchObject({ subject: '表計算', headers: { subject: '表計算', 'x-own': '表計算' } })
+  expect(body.results[0].attachmentsList).toMatchObject([{ filename: '表計算.doc' }])
+  own.close()
+})

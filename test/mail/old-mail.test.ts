@@ -50,6 +50,32 @@ test('the encoded words beside it say what raw text is written in', async () => 
   expect(await read(lines)).toMatchObject({ subject: 'Привет', from: 'Иван' })
 })
 
+test('the text of a message says what the raw header fields of all its parts are written in', async () => {
+  const name = hex('95 5c 8c 76 8e 5a')
+  const lines = [
+    line('From: ', hex('93fa 967b 8cea'), ' <a@example.jp>'),
+    line('Subject: ', name),
+    'Content-Type: multipart/mixed; boundary=x',
+    '',
+    '--x',
+    'Content-Type: text/plain; charset=shift_jis',
+    '',
+    hex('93fa 967b 8cea'),
+    '--x',
+    line('Content-Type: application/msword; name="', name, '.doc"'),
+    '',
+    'x',
+    '--x',
+    line('Content-Disposition: attachment; filename="', name, '.xls"'),
+    '',
+    'x',
+    '--x--',
+  ]
+  expect(await read(lines)).toMatchObject({
+    ...{ subject: '表計算', from: '日本語', text: '日本語', names: ['表計算.doc', '表計算.xls'] },
+  })
+})
+
 test('Japanese in seven bits is read without a label', async () => {
   const words = '\x1b$BF|K\\8l\x1b(B'
   for (const type of [[], ['Content-Type: text/plain'], ['Content-Type: text/plain; charset=us-ascii']]) {

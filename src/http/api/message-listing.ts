@@ -72,7 +72,7 @@ export class Listing {
   async #headers(message: Outlined): Promise<Record<string, unknown>> {
     const detail = await readDetail(this.#read, message.body)
     const block = await this.#bodies.open(message.body).read(0, detail?.headerSize ?? 0)
-    return headerRecord(new Header(Buffer.concat([Buffer.from(message.prefix), block])))
+    return headerRecord(new Header(Buffer.concat([Buffer.from(message.prefix), block]), detail?.texts[0]?.charset))
   }
 }
 

@@ -88,7 +88,12 @@ export const shownShape = {
   bcc: Type.Optional(people),
   list: Type.Optional(Type.Object({ id: Type.Optional(person), unsubscribe: Type.Optional(people) })),
   expires: Type.Optional(moment),
-  html: Type.Optional(Type.Array(Type.String())),
+  html: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'A form of every text: HTML as its sender wrote it, scripts and all, so it must be made safe before it is shown; plain text escaped',
+    }),
+  ),
   text: Type.String(),
   attachments: Type.Array(attachmentShape),
   verificationResults: verification,
