@@ -85,7 +85,9 @@ describe('a network', () => {
   test('has no more hashed than may fail, of 600 names at once', async () => {
     const hashed = async () => {
       const { values } = await service.teal.core.metrics.poolTasks.get()
-      return values.filter(({ labels }) => labels.pool === 'password').reduce((sum, { value }) => sum + value, 0)
+      // On a busy machine some wait too long and are never hashed.
+      const done = values.filter(({ labels }) => labels.pool === 'password' && labels.result === 'ok')
+      return done.reduce((sum, { value }) => sum + value, 0)
     }
     const before = await hashed()
     const burst = Array.from({ length: 600 }, (_, at) => login(`nobody${at}`, 'guess', '203.0.113.77'))
