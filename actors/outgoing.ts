@@ -14,10 +14,14 @@ import {
   listTargets,
   type Origin,
   type OutboundOptions,
+  outboundCancel,
+  outboundInsert,
+  outboundRetry,
   queueId,
   queueNumber,
+  type TargetRow,
+  targetState,
 } from '#store/outbound.ts'
-import { outboundCancel, outboundInsert, outboundRetry, type TargetRow, targetState } from '#store/outbound-writes.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Sequence } from '#store/sequence.ts'
 import { type Operation, operation, type Write } from '#store/write.ts'
@@ -75,7 +79,7 @@ export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
       ...{ num, user, sender: from, origin, body: prepared.body, prefix },
       size: prepared.size + Buffer.byteLength(prefix),
       created: turn.now,
-      options: JSON.stringify(sendTime ? { ...options, notBefore: sendTime } : options),
+      options: sendTime ? { ...options, notBefore: sendTime } : options,
       due: Math.max(turn.now, sendTime ?? 0),
       targets: outgoing.targets.map(target => ({ ...target, lane: laneOf(target) })),
     },

@@ -15,9 +15,10 @@ import {
   listTargets,
   nextTargetDue,
   type Outbound,
+  outboundClaim,
   type Target,
+  targetState,
 } from '#store/outbound.ts'
-import { outboundClaim, targetState } from '#store/outbound-writes.ts'
 import type { Reader } from '#store/reader.ts'
 import type { Settings } from '#store/settings.ts'
 import type { Writer } from '#store/writer.ts'

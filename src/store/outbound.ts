@@ -1,13 +1,21 @@
-// The outbound queue: what its rows mean, and reading them.
+// The outbound queue: the tables, their reads and writes.
 //
-// A message has one row and one for each target, and a target one state; what is in flight is told apart from what
-// waits. Reads are by index and bounded by the caller, but where a function says that it scans.
+// A message has one row and one for each target, and a target one state; what is in flight is told apart from what waits.
+// A queued message keeps its body from the unit that queues it to the unit in which its last target is settled; then the
+// body goes and the rows stay for some time, to be looked at. A message may be queued in the unit of the change that sends
+// it, so that neither is there without the other. Reads are by index and bounded by the caller, but where one says it scans.
 
 import type { Mailbox } from '#mail/address.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
+import { bodyRelease } from './body-writes.ts'
 import { checkParts } from './check.ts'
-import { type TargetRow, targetState } from './outbound-writes.ts'
 import type { Reader } from './reader.ts'
+import type { Sql } from './sqlite.ts'
+import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from './table.ts'
+import { defineWrite, type Effects, type Write } from './write.ts'
+
+/** Of a target. */
+export const targetState = { waiting: 0, sending: 1, delivered: 2, failed: 3, cancelled: 4 } as const
 
 /** Who made the message that is sent. */
 export type Origin = 'submission' | 'forward' | 'autoreply' | 'report'
@@ -33,35 +41,174 @@ export interface OutboundOptions extends MessageNotice {
   readonly utf8?: boolean
 }
 
-export interface Outbound {
-  readonly num: number
-  readonly user: string | null
-  /** Envelope sender; empty for the null sender. */
-  readonly sender: string
-  readonly origin: Origin
-  /** Null once nobody waits for it. */
-  readonly body: number | null
-  readonly prefix: string
-  readonly size: number
-  readonly created: number
-  readonly done: number | null
-  readonly options: OutboundOptions
+const messages = table(
+  'outbound',
+  {
+    num: integer,
+    /** Id of the account it is sent for; null for what the service itself sends. */
+    user: nullable(text),
+    /** Envelope sender; empty for the null sender. */
+    sender: text,
+    origin: oneOf<Origin>(),
+    /** Null once nobody waits for it. */
+    body: nullable(integer),
+    /** Header lines put on top of the body. */
+    prefix: text,
+    /** Bytes, those lines included. */
+    size: integer,
+    created: moment,
+    done: nullable(moment),
+    options: json<OutboundOptions>(),
+  },
+  {
+    key: ['num'],
+    indexes: {
+      outbound_user: { on: ['user', 'num'], where: '"user" IS NOT NULL' },
+      outbound_done: { on: ['done'], where: 'done IS NOT NULL' },
+      outbound_waiting: { on: ['num'], where: 'done IS NULL' },
+    },
+  },
+)
+
+const targets = table(
+  'outbound_target',
+  {
+    message: integer,
+    seq: integer,
+    kind: oneOf<'mail' | 'relay' | 'http'>(),
+    value: text,
+    /** Where it goes, so that one slow host holds up nobody else. */
+    lane: text,
+    /** See `targetState`. One that is being sent is tried again at `due` if nobody says how it went. */
+    state: integer,
+    attempts: integer,
+    due: moment,
+    tried: nullable(moment),
+    failure: nullable(text),
+    status: nullable(integer),
+    response: nullable(text),
+    warned: nullable(moment),
+  },
+  {
+    key: ['message', 'seq'],
+    clustered: true,
+    indexes: {
+      outbound_due: { on: ['due'], where: 'state < 2' },
+      outbound_lane: { on: ['lane', 'due'], where: 'state < 2' },
+    },
+  },
+)
+
+export type Outbound = Readonly<RowOf<typeof messages>>
+export type Target = Readonly<RowOf<typeof targets>>
+export type TargetRow = Pick<Target, 'kind' | 'value' | 'lane'>
+
+/** A message as it is queued, with its targets. */
+export interface OutboundRow extends Omit<Outbound, 'done'> {
+  readonly body: number
+  readonly due: number
+  readonly targets: readonly TargetRow[]
 }
 
-export interface Target {
+const insertMessage = messages.defineInsert('row')
+
+interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
+  readonly message: unknown
+}
+
+/** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
+export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
+  'outbound.insert',
+  (sql, { message, num, due, targets }, effects) => {
+    insertMessage.run(sql, message, effects)
+    const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
+      VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
+    for (const [at, { kind, value, lane }] of targets.entries()) insert.run(num, at + 1, kind, value, lane, due)
+  },
+  {
+    encode: ({ targets, due, ...message }) => {
+      return { message: insertMessage.encode?.({ ...message, done: null }), num: message.num, due, targets }
+    },
+  },
+)
+
+export interface Claim {
   readonly message: number
-  readonly seq: number
-  readonly kind: TargetRow['kind']
-  readonly value: string
-  readonly lane: string
-  readonly state: number
-  readonly attempts: number
+  readonly seqs: readonly number[]
+  /** When it is tried again should nobody say how it went. */
   readonly due: number
-  readonly tried: number | null
+}
+
+/** Takes targets to send to them; one that was cancelled meanwhile is not taken. */
+export const outboundClaim = defineWrite<{ claims: readonly Claim[]; at: number }>('outbound.claim', (sql, row) => {
+  const take = sql(`UPDATE outbound_target SET state = 1, attempts = attempts + 1, due = ?, tried = ?
+    WHERE message = ? AND seq = ? AND state = 0`)
+  for (const { message, seqs, due } of row.claims) for (const seq of seqs) take.run(due, row.at, message, seq)
+})
+
+export interface TargetOutcome {
+  readonly seq: number
+  /** `waiting` for another try at `due`. */
+  readonly state: 0 | 2 | 3
+  readonly due: number
+  /** Whether this try counts. */
+  readonly counts: boolean
   readonly failure: string | null
   readonly status: number | null
   readonly response: string | null
-  readonly warned: number | null
+  /** The sender is told of the delay in the same unit. */
+  readonly warned: boolean
+}
+
+/** What came of one try. */
+export const outboundSettle = defineWrite<{
+  message: number
+  outcomes: readonly TargetOutcome[]
+  at: number
+}>('outbound.settle', (sql, row, effects) => {
+  const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
+    response = ?, warned = CASE WHEN ? THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
+  for (const one of row.outcomes) {
+    const { state, due, counts, failure, status, response, warned, seq } = one
+    settle.run(state, due, counts ? 0 : 1, failure, status, response, warned ? 1 : 0, row.at, row.message, seq)
+  }
+  finish(sql, row.message, row.at, effects)
+})
+
+/** Takes back what nobody is sending at this moment. */
+export const outboundCancel = defineWrite<{ message: number; at: number }>('outbound.cancel', (sql, row, effects) => {
+  sql('UPDATE outbound_target SET state = 4, tried = ? WHERE message = ? AND state = 0').run(row.at, row.message)
+  finish(sql, row.message, row.at, effects)
+})
+
+/** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
+export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row) => {
+  sql('UPDATE outbound_target SET state = 0, due = min(due, ?) WHERE state = 1').run(row.due)
+})
+
+/** Tries what waits now. */
+export const outboundRetry = defineWrite<{ message: number; at: number }>('outbound.retry', (sql, row) => {
+  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(row.at, row.message)
+})
+
+/** Forgets messages that were done before `before`. */
+export const outboundSweep = defineWrite<{ before: number; count: number }>('outbound.sweep', (sql, row) => {
+  const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
+  for (const { num } of old as { num: number }[]) {
+    sql('DELETE FROM outbound_target WHERE message = ?').run(num)
+    sql('DELETE FROM outbound WHERE num = ?').run(num)
+  }
+})
+
+/** Lets the body go with the last target that is settled. */
+function finish(sql: Sql, num: number, at: number, effects: Effects): void {
+  if (sql('SELECT 1 FROM outbound_target WHERE message = ? AND state < 2').get(num) !== undefined) return
+  const row = sql('SELECT body FROM outbound WHERE num = ? AND body IS NOT NULL').get(num) as
+    | { body: number }
+    | undefined
+  if (row === undefined) return
+  sql('UPDATE outbound SET body = NULL, done = ? WHERE num = ?').run(at, num)
+  bodyRelease.run(sql, { num: row.body }, effects)
 }
 
 export const stateNames = ['waiting', 'sending', 'delivered', 'failed', 'cancelled'] as const
@@ -84,40 +231,26 @@ export function queueNumber(id: string): number {
 }
 
 const queueIdDigits = 18
-const columns = 'num, user, sender, origin, body, prefix, size, created, done, options'
-const targetColumns = 'message, seq, kind, value, lane, state, attempts, due, tried, failure, status, response, warned'
-
-type Row = Omit<Outbound, 'options'> & { options: string }
 
 /** The queued message of this number. */
 export async function findOutbound(read: Reader, num: number): Promise<Outbound | undefined> {
-  const row = read.one<Row>(`SELECT ${columns} FROM outbound WHERE num = ?`, num)
-  return row === undefined ? undefined : decode(row)
+  return messages.one(read, 'WHERE num = ?', num)
 }
 
 /** Its targets in order. */
 export async function listTargets(read: Reader, num: number): Promise<Target[]> {
-  return read.all<Target>(`SELECT ${targetColumns} FROM outbound_target WHERE message = ? ORDER BY seq`, num)
+  return targets.all(read, 'WHERE message = ? ORDER BY seq', num)
 }
 
 /** Targets that are due at `at`, the longest waiting first, whoever of them is being sent left out. */
 export async function dueTargets(read: Reader, at: number, count: number): Promise<Target[]> {
-  return read.all<Target>(
-    `SELECT ${targetColumns} FROM outbound_target WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?`,
-    at,
-    count,
-  )
+  return targets.all(read, 'WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?', at, count)
 }
 
 /** The same of one lane. */
 export async function dueOfLane(read: Reader, lane: string, at: number, count: number): Promise<Target[]> {
-  return read.all<Target>(
-    `SELECT ${targetColumns} FROM outbound_target WHERE state < 2 AND lane = ? AND due <= ? AND state = 0
-     ORDER BY due LIMIT ?`,
-    lane,
-    at,
-    count,
-  )
+  const rest = 'WHERE state < 2 AND lane = ? AND due <= ? AND state = 0 ORDER BY due LIMIT ?'
+  return targets.all(read, rest, lane, at, count)
 }
 
 /** Lanes in which something waits, in order of their names, from the one after `after`. */
@@ -137,11 +270,7 @@ export async function lanesAfter(read: Reader, after: string, count: number): Pr
 
 /** Targets of a message that wait in a lane and are due. */
 export async function dueOfMessage(read: Reader, num: number, at: number): Promise<Target[]> {
-  return read.all<Target>(
-    `SELECT ${targetColumns} FROM outbound_target WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq`,
-    num,
-    at,
-  )
+  return targets.all(read, 'WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq', num, at)
 }
 
 /** When the next target is due. */
@@ -211,27 +340,19 @@ export async function listOutbound(
   const [sign, order] = direction === 'forward' ? ['<', 'DESC'] : ['>', 'ASC']
   const edge = boundary ?? (direction === 'forward' ? Number.MAX_SAFE_INTEGER : 0)
   const { text, values } = conditions(page)
-  return read
-    .all<Row>(`SELECT ${columns} FROM outbound WHERE num ${sign} @edge ${text} ORDER BY num ${order} LIMIT @count`, {
-      ...values,
-      edge,
-      count,
-    })
-    .map(decode)
+  const rest = `WHERE num ${sign} @edge ${text} ORDER BY num ${order} LIMIT @count`
+  return messages.all(read, rest, { ...values, edge, count })
 }
 
 export async function countOutbound(read: Reader, page: OutboundPage): Promise<number> {
   const { text, values } = conditions(page)
-  return (
-    read.one<{ n: number }>(`SELECT count(*) AS n FROM outbound WHERE num > @edge ${text}`, { ...values, edge: 0 })
-      ?.n ?? 0
-  )
+  return messages.count(read, `WHERE num > @edge ${text}`, { ...values, edge: 0 })
 }
 
 function conditions({ user, pending, lane, origin }: OutboundPage) {
   const waits = 'num IN (SELECT message FROM outbound_target WHERE state < 2 AND lane = @lane)'
   const text = [
-    ...(user === null ? [] : ['AND user = @user']),
+    ...(user === null ? [] : ['AND "user" = @user']),
     ...(pending ? ['AND done IS NULL'] : []),
     ...(lane === undefined ? [] : [`AND ${waits}`]),
     ...(origin === undefined ? [] : ['AND origin = @origin']),
@@ -288,12 +409,7 @@ export async function progressOf(read: Reader, num: number, lanesMax: number): P
 
 /** How many targets of a message were cancelled. */
 export async function countCancelled(read: Reader, num: number): Promise<number> {
-  const text = 'SELECT count(*) AS n FROM outbound_target WHERE message = ? AND state = ?'
-  return read.one<{ n: number }>(text, num, targetState.cancelled)?.n ?? 0
-}
-
-function decode(row: Row): Outbound {
-  return { ...row, options: JSON.parse(row.options) as OutboundOptions }
+  return targets.count(read, 'WHERE message = ? AND state = ?', num, targetState.cancelled)
 }
 
 checkParts.push({
