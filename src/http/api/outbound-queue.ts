@@ -6,17 +6,8 @@
 import { Type } from 'typebox'
 import { cancelAnyOutgoing, retryAnyOutgoing } from '#actors/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
-import {
-  busiestLanes,
-  countOutbound,
-  findOutbound,
-  listOutbound,
-  listTargets,
-  type Outbound,
-  progressOf,
-  queueFigures,
-  queueNumber,
-} from '#store/outbound.ts'
+import { countOutbound, findOutbound, listOutbound, listTargets, type Outbound, queueNumber } from '#store/outbound.ts'
+import { busiestLanes, progressOf, queueFigures } from '#store/outbound-figures.ts'
 import type { Reader } from '#store/reader.ts'
 import { paged } from '../cursor.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
