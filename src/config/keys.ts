@@ -78,7 +78,7 @@ export const keys = {
       tokenTtl: duration('14d', '1m', '3650d', 'Idle time after which a user token ends'),
       tokenLifetime: duration('180d', '1m', '3650d', 'Age at which a user token ends whatever happens'),
     },
-    cors: { origins: list(['*'], 'Origins whose pages may call the API', notOrigin) },
+    cors: { origins: list([], "Origins whose pages may call the API; '*' for all that have a token", notOrigin) },
     metrics: { enabled: flag(true, 'Whether GET /metrics answers (without a token)') },
   },
 

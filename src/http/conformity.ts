@@ -12,6 +12,7 @@ import type { Endpoint } from './endpoint.ts'
 export const commonFaults: readonly FaultCode[] = [
   'InputValidationError',
   'InvalidToken',
+  'ForeignPage',
   'MissingPrivileges',
   'Overloaded',
   'TimedOut',

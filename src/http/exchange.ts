@@ -22,6 +22,7 @@ import { Parameters } from './parameters.ts'
 import { type Route, Router } from './router.ts'
 import type { RouteTally, Tally } from './tally.ts'
 import { Problems } from './validate.ts'
+import { refusePages } from './visitor.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
 
 /** Tells who calls. `token` is null where none was sent. Throws InvalidToken for one that is not good. */
@@ -202,7 +203,11 @@ export class Exchange {
         .replace(/^bearer\s+/i, '')
         .trim()
     call.token = token === '' ? null : token
-    return this.#options.identify(call.token)
+    const caller = this.#options.identify(call.token)
+    if (!(caller instanceof Promise) && caller.tokenKind === 'open') {
+      refusePages(name => call.wire.header(name), this.#options.cors.origins)
+    }
+    return caller
   }
 
   /** Whoever has no right at all is not let to send a long body. */

@@ -206,7 +206,7 @@ function relax(node: unknown): unknown {
 function responses(endpoint: Endpoint): Json {
   const result: Record<string, Json> = { 200: success(endpoint) }
   const codes = new Set<FaultCode>([...commonFaults, ...(takesBody(endpoint) ? bodyFaults : []), ...endpoint.faults])
-  if (endpoint.allow === 'public') codes.delete('InvalidToken')
+  if (endpoint.allow === 'public') for (const code of ['InvalidToken', 'ForeignPage'] as const) codes.delete(code)
   if (endpoint.allow === 'public' || endpoint.allow === null) codes.delete('MissingPrivileges')
   const byStatus = Map.groupBy(codes, code => faultForms[code].status)
   for (const [status, group] of [...byStatus].toSorted(([a], [b]) => a - b)) {
