@@ -26,7 +26,7 @@ export interface Caller {
   readonly token: string | null
   /** `user` from a login, `provisioned` from the command line, `root` the configured one, `open` where none was needed. */
   readonly tokenKind: 'user' | 'provisioned' | 'root' | 'open'
-  /** When a user token was made, by a login: milliseconds since 1970. */
+  /** When a user token was made, by a login: milliseconds since 1970; 0 where there was none. */
   readonly loginAt: number
 }
 
@@ -87,8 +87,11 @@ export class Access {
       throw new Fault('InvalidToken')
     }
     this.#extend(row, at)
-    const tokenKind = row.user === null ? 'provisioned' : 'user'
-    return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt: row.created }
+    // What never ends by itself was made on the command line, for an account or for none: no login was behind it.
+    const made = row.user === null || row.ttl === null
+    const loginAt = made ? 0 : row.created
+    const tokenKind = made ? 'provisioned' : 'user'
+    return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt }
   }
 
   /** Makes a token of a role that does not end by itself. Its text is shown only here. */

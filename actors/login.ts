@@ -91,6 +91,17 @@ export class Logins {
     return token ? this.issue(user) : undefined
   }
 
+  /** Whether what is shown without this nonce is a whole login: where none waits, a password was given before. */
+  alone(nonce: string | undefined): boolean {
+    return nonce === undefined && this.#strict
+  }
+
+  /** A whole login by something that needs no password. */
+  async enter(user: User, ip: string | undefined): Promise<string> {
+    this.#attempts.entered('password', { account: user.id, ip: ip ?? '' })
+    return this.issue(user)
+  }
+
   /** A factor was shown without a nonce: where logins do not wait for it, that makes one whole all the same. */
   shown(user: User, ip: string | undefined): void {
     if (!this.#strict) this.#attempts.entered('password', { account: user.id, ip: ip ?? '' })

@@ -123,7 +123,8 @@ export class SecurityKeys {
     const login = nonce === undefined ? undefined : logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
     const lifeMs = Math.min(limits.webauthn.challengeMs, login?.ttlMs ?? Number.POSITIVE_INFINITY)
     const challenge = this.#keep(user, 'login', asked, '', nonce ?? null, lifeMs)
-    return authenticationOptions(challenge, this.#rpId(asked.rpId), await this.#known(user, asked.attachment))
+    const known = await this.#known(user, asked.attachment)
+    return authenticationOptions({ challenge, rpId: this.#rpId(asked.rpId), known, alone: logins.alone(nonce) })
   }
 
   /**
@@ -179,7 +180,9 @@ export class SecurityKeys {
     const { publicKey, counter } = known
     const credential = { rawId, publicKey, counter }
     const { origin, rpId } = pending
-    const form = { challenge, origin, rpId, credential, clientDataJSON, authenticatorData, signature }
+    // Without a login that was begun with a password, whoever found the key would be in.
+    const verified = nonce === undefined && brought.token
+    const form = { challenge, origin, rpId, credential, verified, clientDataJSON, authenticatorData, signature }
     const shown = await keys.run('assert', form, { signal, lane: user.id })
     if (nonce !== undefined) logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
     await system.door(user.id).run(useCredential, { id: known.id, counter: shown.counter }, signal)
@@ -190,7 +193,8 @@ export class SecurityKeys {
   async #token(user: User, { nonce, token }: Assertion, ip: string | undefined): Promise<string | undefined> {
     const { logins } = this.#deps
     if (nonce !== undefined) return logins.finish(nonce, user, { factor: 'webauthn', code: 'Invalid2faNonce', ip })
-    return token ? logins.issue(user) : undefined
+    if (!token) logins.shown(user, ip)
+    return token ? logins.enter(user, ip) : undefined
   }
 
   #keep(

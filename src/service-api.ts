@@ -60,7 +60,7 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
     challenges: core.acme.challenges,
     dkim: { door: core.dkim, read },
     health: healthDeps(core),
-    metrics: { registry: metrics.registry, enabled: config.api.metrics.enabled, log },
+    metrics: { registry: metrics.registry, ...config.api.metrics, log },
     documentation: { version, events: eventForms },
   }
 }

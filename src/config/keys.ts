@@ -79,7 +79,10 @@ export const keys = {
       tokenLifetime: duration('180d', '1m', '3650d', 'Age at which a user token ends whatever happens'),
     },
     cors: { origins: list([], "Origins whose pages may call the API; '*' for all that have a token", notOrigin) },
-    metrics: { enabled: flag(true, 'Whether GET /metrics answers (without a token)') },
+    metrics: {
+      enabled: flag(true, 'Whether GET /metrics answers, to every token but those of users'),
+      public: flag(false, 'Whether it answers without a token, too'),
+    },
   },
 
   smtp: {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { decodeBase32, totpCode } from '#lib/secret/totp.ts'
 import { useTeal } from '../running.ts'
-import { Authenticator } from '../secret/authenticator.ts'
+import { Authenticator, type Quirks } from '../secret/authenticator.ts'
 
 const service = useTeal()
 afterEach(() => shiftClock(0))
@@ -266,10 +266,11 @@ async function answer(
   key: Authenticator,
   more: Record<string, unknown> = {},
   asking: Record<string, unknown> = {},
+  quirks: Quirks = {},
 ) {
   const asked = await factor(user, 'POST', '/webauthn/authentication-challenge', { origin, rpId, ...asking })
   const { challenge } = asked.body.authenticationOptions
-  const brought = { challenge, rpId, ...key.login({ challenge, origin, rpId }), ...more }
+  const brought = { challenge, rpId, ...key.login({ challenge, origin, rpId }, quirks), ...more }
   return {
     brought,
     reply: await factor(user, 'POST', '/webauthn/authentication-assertion', brought),
@@ -331,7 +332,12 @@ describe('security keys', () => {
     const user = await fresh()
     const { key } = await withKey(user)
     expect((await answer(user, key)).reply.body).not.toHaveProperty('token')
-    expect(await good((await answer(user, key, { token: true })).reply.body.token)).toBe(200)
+    const touched = await answer(user, key, { token: true })
+    expect(touched.asked.authenticationOptions.userVerification).toBe('required')
+    expect([touched.reply.status, touched.reply.body.code]).toEqual([403, 'InvalidAssertion'])
+    expect(touched.reply.body.error).toContain('does not say who used it')
+    const verified = await answer(user, key, { token: true }, {}, { flags: 0x05 })
+    expect(await good(verified.reply.body.token)).toBe(200)
     key.counter = 0
     const copied = (await answer(user, key)).reply
     expect([copied.status, copied.body.code]).toEqual([403, 'InvalidAssertion'])

@@ -84,6 +84,7 @@ describe('GET /metrics', () => {
       metricsEndpoints({
         registry: { metrics: async () => '', contentType: 'text/plain' as never },
         enabled: false,
+        public: true,
         log,
       }),
     ).toEqual([])
@@ -97,7 +98,7 @@ describe('GET /metrics', () => {
     }
     const ok = async () => undefined
     const health = healthEndpoints({ version: '1', log, storePing: ok, storeWrite: ok, cachePing: ok, cacheWrite: ok })
-    front = await startFront([...health, ...metricsEndpoints({ registry: lazy, enabled: true, log })])
+    front = await startFront([...health, ...metricsEndpoints({ registry: lazy, enabled: true, public: true, log })])
     registry = front.metrics.registry
     await run(front, { name: '', url: '/health', status: 200 })
     await run(front, {
@@ -112,7 +113,7 @@ describe('GET /metrics', () => {
 
   test('a collector that fails', async () => {
     const registry = { metrics: () => Promise.reject(new Error('secret')), contentType: 'text/plain' as never }
-    front = await startFront(metricsEndpoints({ registry, enabled: true, log }))
+    front = await startFront(metricsEndpoints({ registry, enabled: true, public: true, log }))
     await run(front, {
       name: '',
       url: '/metrics',

@@ -29,6 +29,8 @@ export interface Quirks {
   /** Flag bits of the authenticator data; UP alone by default. */
   readonly flags?: number
   readonly extra?: Readonly<Record<string, unknown>>
+  /** Writes the CBOR of a registration; the shortest form by default. */
+  readonly write?: (value: Cbor) => Buffer
 }
 
 const cose = { ES256: -7, RS256: -257, EdDSA: -8 } as const
@@ -49,11 +51,12 @@ export class Authenticator {
   /** What a browser sends after registering this key; attestation none, or packed by the key itself. */
   register(request: Request, quirks: Quirks = {}, attestation: 'none' | 'packed' = 'none', aaguid = Buffer.alloc(16)) {
     const clientData = clientDataOf('webauthn.create', request, quirks)
+    const write = quirks.write ?? cbor
     const idLength = Buffer.alloc(2)
     idLength.writeUInt16BE(this.id.length)
     const data = Buffer.concat([
       this.#head(request, { flags: 0x41, ...quirks }),
-      ...[aaguid, idLength, this.id, cbor(this.publicKey())],
+      ...[aaguid, idLength, this.id, write(this.publicKey())],
     ])
     const statement: Cbor =
       attestation === 'none'
@@ -70,7 +73,7 @@ export class Authenticator {
     return {
       rawId: this.id.toString('hex'),
       clientDataJSON: clientData.toString('hex'),
-      attestationObject: cbor(object).toString('hex'),
+      attestationObject: write(object).toString('hex'),
     }
   }
 
@@ -131,6 +134,39 @@ export function cbor(value: Cbor): Buffer {
 
 export function sha256(data: Buffer): Buffer {
   return createHash('sha256').update(data).digest()
+}
+
+/** The same with every length and number in eight bytes. */
+export function wideCbor(value: Cbor): Buffer {
+  const wide = (major: number, number: number) => {
+    const bytes = Buffer.alloc(9)
+    bytes[0] = (major << 5) | 27
+    bytes.writeBigUInt64BE(BigInt(number), 1)
+    return bytes
+  }
+  if (typeof value === 'boolean') return cbor(value)
+  if (typeof value === 'number') return value >= 0 ? wide(0, value) : wide(1, -1 - value)
+  const bytes = typeof value === 'string' ? Buffer.from(value) : value
+  if (Buffer.isBuffer(bytes)) return Buffer.concat([wide(typeof value === 'string' ? 3 : 2, bytes.length), bytes])
+  const entries: (readonly [string | number, Cbor])[] = [...bytes.entries()]
+  return Buffer.concat([
+    wide(5, entries.length),
+    ...entries.flatMap(([key, inner]) => [wideCbor(key), wideCbor(inner)]),
+  ])
+}
+
+/** The same with strings in pieces and maps up to a stop, of no stated length. */
+export function streamedCbor(value: Cbor): Buffer {
+  const stop = Buffer.from([0xff])
+  if (typeof value === 'boolean' || typeof value === 'number') return cbor(value)
+  if (typeof value === 'string')
+    return Buffer.concat([Buffer.from([0x7f]), cbor(value.slice(0, 1)), cbor(value.slice(1)), stop])
+  if (Buffer.isBuffer(value)) {
+    return Buffer.concat([Buffer.from([0x5f]), cbor(value.subarray(0, 5)), cbor(value.subarray(5)), stop])
+  }
+  const entries: (readonly [string | number, Cbor])[] = [...value.entries()]
+  const inner = entries.flatMap(([key, one]) => [streamedCbor(key), streamedCbor(one)])
+  return Buffer.concat([Buffer.from([0xbf]), ...inner, stop])
 }
 
 function head(major: number, value: number): Buffer {

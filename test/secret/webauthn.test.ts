@@ -2,9 +2,18 @@ import { createPrivateKey, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '#lib/fault.ts'
 import { checkAssertion, checkAttestation } from '#lib/secret/attestation.ts'
+import { readCbor, writeCbor } from '#lib/secret/cbor.ts'
 import { newChallenge } from '#lib/secret/token.ts'
 import { authenticationOptions, originOf, registrationOptions } from '#lib/secret/webauthn.ts'
-import { type Algorithm, Authenticator, cbor, keyFromScalar, type Quirks } from './authenticator.ts'
+import {
+  type Algorithm,
+  Authenticator,
+  cbor,
+  keyFromScalar,
+  type Quirks,
+  streamedCbor,
+  wideCbor,
+} from './authenticator.ts'
 
 const site = { origin: 'https://mail.example.com', rpId: 'example.com' }
 const ask = () => ({ challenge: newChallenge(), ...site })
@@ -58,6 +67,90 @@ describe('a security key in software', () => {
     const mixed = { ...sent, clientDataJSON: key.register(asked, { extra: { more: 1 } }).clientDataJSON }
     expect(await refusal(checkAttestation({ ...asked, ...mixed }))).toBe('InvalidAttestation')
     expect(await refusal(checkAttestation({ ...asked, ...other }))).toBe('taken')
+  })
+})
+
+describe('a registration in any valid CBOR', () => {
+  const forms = { wide: wideCbor, streamed: streamedCbor }
+  for (const [form, write] of Object.entries(forms)) {
+    for (const attestation of ['none', 'packed'] as const) {
+      for (const algorithm of ['ES256', 'RS256'] as const) {
+        test(`${form}, attestation ${attestation}, ${algorithm}: is taken, and the key logs in`, async () => {
+          const key = new Authenticator(algorithm)
+          const asked = ask()
+          const credential = await checkAttestation({ ...asked, ...key.register(asked, { write }, attestation) })
+          expect(credential.publicKey).toBe(cbor(key.publicKey()).toString('hex'))
+          const login = ask()
+          expect(await checkAssertion({ ...login, credential, ...key.login(login) })).toEqual({ counter: 0 })
+        })
+      }
+    }
+
+    test(`${form}: is refused where the signature is not right, and at every end`, async () => {
+      const key = new Authenticator('ES256')
+      const asked = ask()
+      const sent = key.register(asked, { write }, 'packed')
+      const other = { ...sent, clientDataJSON: key.register(asked, { extra: { more: 1 } }).clientDataJSON }
+      expect(await refusal(checkAttestation({ ...asked, ...other }))).toBe('InvalidAttestation')
+      for (let end = 0; end < sent.attestationObject.length; end += 2) {
+        const attestationObject = sent.attestationObject.slice(0, end)
+        expect(await refusal(checkAttestation({ ...asked, ...sent, attestationObject }))).toBe('InvalidAttestation')
+      }
+    })
+  }
+
+  test('is written in its shortest form, whatever it holds', () => {
+    const same = [
+      '00',
+      '17',
+      '1818',
+      '190100',
+      '1a00010000',
+      '1b0000000100000000',
+      '1bffffffffffffffff',
+      '20',
+      '3bffffffffffffffff',
+    ]
+    same.push(
+      '40',
+      '60',
+      '80',
+      'a0',
+      'f4',
+      'f93c00',
+      'fb3ff199999999999a',
+      'c11a514b67b0',
+      '83010243030405',
+      'a201020304',
+    )
+    for (const hex of same) expect(writeCbor(readCbor(Buffer.from(hex, 'hex')).value).toString('hex')).toBe(hex)
+    const short = {
+      '1800': '00',
+      '5801ff': '41ff',
+      '9f01ff': '8101',
+      bf0102ff: 'a10102',
+      '7f616161626163ff': '63616263',
+    }
+    for (const [long, hex] of Object.entries(short)) {
+      expect(writeCbor(readCbor(Buffer.from(long, 'hex')).value).toString('hex')).toBe(hex)
+    }
+    const bad = [
+      '',
+      '18',
+      '1c',
+      '5f',
+      '5f01ff',
+      '5f5f4100ffff',
+      'a1',
+      'a20101',
+      'a201000100',
+      '61ff',
+      'f800',
+      'ff',
+      '9bffffffffffffffff',
+      '81'.repeat(50),
+    ]
+    for (const hex of bad) expect(() => readCbor(Buffer.from(hex, 'hex')), hex).toThrow(Error)
   })
 })
 
@@ -316,7 +409,9 @@ describe('what a browser is given', () => {
   })
 
   test('to log in', () => {
-    expect(authenticationOptions('00ff', 'example.com', [{ rawId: 'ab' }])).toEqual({
+    const asked = { challenge: '00ff', rpId: 'example.com', known: [{ rawId: 'ab' }] }
+    expect(authenticationOptions({ ...asked, alone: true }).userVerification).toBe('required')
+    expect(authenticationOptions({ ...asked, alone: false })).toEqual({
       ...{ challenge: '00ff', timeout: 60_000, rpId: 'example.com', userVerification: 'discouraged' },
       allowCredentials: [{ rawId: 'ab', type: 'public-key' }],
     })

@@ -53,7 +53,7 @@ export async function requireFresh(deps: FreshDeps, { caller, input, signal }: F
 
 /** The hash of the caller's token where it is the account's own: it outlives the change it makes. */
 export function ownToken(caller: Caller, token: string | null, user: string): string | null {
-  return caller.tokenKind === 'user' && caller.user === user && token !== null ? tokenDigest(token) : null
+  return caller.user === user && token !== null ? tokenDigest(token) : null
 }
 
 /** Who is behind a call, for the log. */

@@ -1,8 +1,10 @@
-// GET /metrics: counters of the service as Prometheus text (api-semantics 1.10). No token; off unless configured.
+// GET /metrics: counters of the service as Prometheus text (api-semantics 1.10), for the token of an operator, and without
+// one only where that is configured.
 //
 // Collecting walks every counter, so those who ask at the same moment share one result.
 
 import type { Registry } from 'prom-client'
+import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { binary } from '../answer.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
@@ -10,6 +12,8 @@ import { type Endpoint, endpoint } from '../endpoint.ts'
 export interface MetricsDeps {
   readonly registry: Pick<Registry, 'metrics' | 'contentType'>
   readonly enabled: boolean
+  /** Whether anybody may ask. */
+  readonly public: boolean
   readonly log: Log
 }
 
@@ -28,10 +32,11 @@ export function metricsEndpoints(deps: MetricsDeps): Endpoint[] {
     path: '/metrics',
     tag: 'Service',
     summary: 'Counters for Prometheus',
-    allow: 'public',
+    allow: deps.public ? 'public' : null,
     open: true,
     replyType: 'text/plain',
-    async run() {
+    async run({ caller }) {
+      if (!deps.public && caller.user !== null) throw new Fault('MissingPrivileges')
       try {
         return binary({ headers: { 'content-type': registry.contentType }, body: await collect() })
       } catch (error) {

@@ -252,7 +252,7 @@ export function userEndpoints(deps: UserDeps) {
         return changeUser(user, input, hash)
       }
       const changed = await door.run(updateUser, { change }, signal)
-      const ownToken = caller.tokenKind === 'user' && caller.user === input.user ? request.token : null
+      const ownToken = caller.user === input.user ? request.token : null
       if (changed.tokensEnded && ownToken !== null) await deps.renewToken(ownToken, changed.user.authVersion)
       const origin = { result: 'success', ...originOf(input, input.protocol) } as const
       if (hash !== undefined) await deps.authLog.add(before.num, { action: 'password change', ...origin })

@@ -5,8 +5,9 @@
 // errors are not for them. Attestation was asked for as none, so only forms without a certificate are taken; the library
 // would otherwise follow addresses that a stranger's certificate names.
 
-import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { Fault, type FaultCode } from '../fault.ts'
+import { type Cbor, readCbor, writeCbor } from './cbor.ts'
 import type { AssertionInput, AttestationInput, Credential } from './key-tasks.ts'
 import { algorithms } from './webauthn.ts'
 
@@ -26,7 +27,7 @@ export async function checkAttestation(input: AttestationInput): Promise<Credent
         ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
         response: {
           clientDataJSON: base64url(clientData),
-          attestationObject: base64url(await bare(refuse, attestation)),
+          attestationObject: base64url(bare(refuse, attestation, clientData)),
         },
       },
       expectedChallenge: base64url(Buffer.from(input.challenge, 'hex')),
@@ -70,7 +71,7 @@ export async function checkAssertion(input: AssertionInput): Promise<{ counter: 
         publicKey: new Uint8Array(Buffer.from(input.credential.publicKey, 'hex')),
         counter: input.credential.counter,
       },
-      requireUserVerification: false,
+      requireUserVerification: input.verified === true,
     })
     .catch(cause => refuse(reasonOf(cause), cause))
   if (!result.verified) return refuse('its signature is not right')
@@ -117,32 +118,74 @@ function parsed(data: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** The attestation object, if its form is none or self-signed. */
-async function bare(refuse: Refuse, attestation: Buffer): Promise<Buffer> {
-  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
-  const object = attempt(() => decodeAttestationObject(new Uint8Array(attestation)))
-  const format: unknown = attempt(() => object?.get('fmt'))
-  if (format === 'none') return attestation
-  const statement = attempt(() => object?.get('attStmt'))
-  if (format === 'packed' && attempt(() => statement?.get('x5c')) === undefined) return attestation
-  return refuse(object === undefined ? 'attestationObject is no CBOR' : 'its attestation form was not asked for')
+/**
+ * The attestation object in its shortest form, if it is none or self-signed. The library finds the end of a key by writing
+ * it anew, so what stands inside the authenticator data has to be short, too; where a signature covers those bytes as they
+ * came, it is checked here and the rest goes on as an attestation of form none (6.5.5, 8.2, 8.7).
+ */
+function bare(refuse: Refuse, attestation: Buffer, clientData: Buffer): Buffer {
+  const object = attempt(() => readCbor(attestation).value)
+  const part = (name: string) => (object instanceof Map ? object.get(name) : undefined)
+  const [format, statement, data] = [part('fmt'), part('attStmt'), part('authData')]
+  if (!(object instanceof Map) || !Buffer.isBuffer(data)) return refuse('attestationObject is no CBOR')
+  const own = format === 'packed' && statement instanceof Map && statement.get('x5c') === undefined
+  if (format !== 'none' && !own) return refuse('its attestation form was not asked for')
+  const short = attempt(() => shortened(data))
+  if (short === undefined) return refuse('it is malformed')
+  if (short.data.equals(data)) return writeCbor(object)
+  if (own && !isSelfSigned(statement, short.key, data, clientData)) return refuse('its signature is not right')
+  const empty = own ? new Map<Cbor, Cbor>() : (statement ?? new Map<Cbor, Cbor>())
+  return writeCbor(
+    new Map<Cbor, Cbor>([
+      ['fmt', 'none'],
+      ['attStmt', empty],
+      ['authData', short.data],
+    ]),
+  )
+}
+
+/** Authenticator data (6.1) with the key and the extensions in it in their shortest form. */
+function shortened(data: Buffer): { data: Buffer; key: Cbor | undefined } {
+  const flags = data[32] ?? 0
+  if ((flags & 0x40) === 0) return { data, key: undefined }
+  const begin = 55 + data.readUInt16BE(53)
+  const key = readCbor(data, begin)
+  const pieces = [data.subarray(0, begin), writeCbor(key.value)]
+  if ((flags & 0x80) === 0 || key.end >= data.length) pieces.push(data.subarray(key.end))
+  else {
+    const extensions = readCbor(data, key.end)
+    pieces.push(writeCbor(extensions.value), data.subarray(extensions.end))
+  }
+  return { data: Buffer.concat(pieces), key: key.value }
+}
+
+/** 8.2, self attestation: the key has signed itself. */
+function isSelfSigned(statement: Map<Cbor, Cbor>, key: Cbor | undefined, data: Buffer, clientData: Buffer): boolean {
+  const signature = statement.get('sig')
+  if (!(key instanceof Map) || !Buffer.isBuffer(signature) || statement.get('alg') !== key.get(3)) return false
+  const made = attempt(() => createPublicKey({ key: jwkOf(label => key.get(label)), format: 'jwk' }))
+  const signed = Buffer.concat([data, createHash('sha256').update(clientData).digest()])
+  return made !== undefined && attempt(() => verify('sha256', signed, made, signature)) === true
 }
 
 /** Whether a COSE_Key is one that can be verified with: a point of the curve, an RSA modulus of some size. */
 async function isUsable(publicKey: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers')
   const key = attempt(() => decodeCredentialPublicKey(publicKey) as unknown as Map<number, unknown>)
-  const part = (label: number) => {
-    const value = key?.get(label)
-    return value instanceof Uint8Array ? base64url(Buffer.from(value)) : ''
-  }
-  const jwk: JsonWebKey =
-    key?.get(3) === -7
-      ? { kty: 'EC', crv: 'P-256', x: part(-2), y: part(-3) }
-      : { kty: 'RSA', n: part(-1), e: part(-2) }
-  const made = attempt(() => createPublicKey({ key: jwk, format: 'jwk' }))
+  const made = attempt(() => createPublicKey({ key: jwkOf(label => key?.get(label)), format: 'jwk' }))
   if (made === undefined) return false
   return made.asymmetricKeyType === 'ec' || (made.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+}
+
+/** A COSE_Key as a JSON Web Key, for the two algorithms that are taken (RFC 9053 7). */
+function jwkOf(value: (label: number) => unknown): JsonWebKey {
+  const part = (label: number) => {
+    const bytes = value(label)
+    return bytes instanceof Uint8Array ? base64url(Buffer.from(bytes)) : ''
+  }
+  return value(3) === -7
+    ? { kty: 'EC', crv: 'P-256', x: part(-2), y: part(-3) }
+    : { kty: 'RSA', n: part(-1), e: part(-2) }
 }
 
 function attempt<Value>(task: () => Value): Value | undefined {
@@ -158,6 +201,8 @@ function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : ''
   if (/RP ID/i.test(text)) return 'it is for another relying party'
   if (/counter/i.test(text)) return 'its counter did not grow, the key may have been copied'
+  if (/user verification|verified/i.test(text))
+    return 'the key does not say who used it, as it must where no password was given'
   if (/present/i.test(text)) return 'nobody touched the key'
   if (/public key alg/i.test(text)) return 'its algorithm was not asked for'
   return 'it is malformed'

@@ -34,6 +34,8 @@ export interface AssertionInput {
   readonly origin: string
   readonly rpId: string
   readonly credential: Credential
+  /** Whether the key must say that it knows who used it. */
+  readonly verified?: boolean
   readonly clientDataJSON: string
   readonly authenticatorData: string
   readonly signature: string

@@ -34,6 +34,15 @@ export interface RegistrationForm {
   readonly known: readonly { readonly rawId: string }[]
 }
 
+export interface AuthenticationForm {
+  readonly challenge: string
+  readonly rpId: string
+  /** The user's keys of the asked attachment. */
+  readonly known: readonly { readonly rawId: string }[]
+  /** Whether the key is the whole login, so that it has to know who uses it. */
+  readonly alone: boolean
+}
+
 /** `registrationOptions` of a registration challenge. */
 export function registrationOptions(form: RegistrationForm) {
   const transports = form.attachment === 'platform' ? ['internal'] : ['usb', 'nfc', 'ble']
@@ -51,13 +60,13 @@ export function registrationOptions(form: RegistrationForm) {
   }
 }
 
-/** `authenticationOptions` of an authentication challenge. `known` are the user's keys of the asked attachment. */
-export function authenticationOptions(challenge: string, rpId: string, known: readonly { readonly rawId: string }[]) {
+/** `authenticationOptions` of an authentication challenge. */
+export function authenticationOptions({ challenge, rpId, known, alone }: AuthenticationForm) {
   return {
     challenge,
     timeout: timeoutMs,
     rpId,
-    userVerification: 'discouraged',
+    userVerification: alone ? 'required' : 'discouraged',
     allowCredentials: known.map(({ rawId }) => ({ rawId, type: 'public-key' })),
   }
 }
