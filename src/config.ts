@@ -212,12 +212,23 @@ function readToml(file: string, draft: Draft): Tree {
   }
 }
 
+/** Shorter ones can be guessed by who may ask often. */
+const rootTokenLengthMin = 20
+
+/** Whether the configured token of role root is one that other machines must not be let guess at. */
+export function hasShortToken({ api: { accessToken } }: Config): boolean {
+  return accessToken !== '' && accessToken.length < rootTokenLengthMin
+}
+
 /** What no key can see alone. */
 function checkTogether(config: Config, draft: Draft): void {
   const refuse = (name: string, reason: string) =>
     draft.refuse(name, `${draft.origins.get(name) ?? 'default'}: '${name}' ${reason}`)
   if (!config.api.accessControl.enabled && !isLoopback(config.api.host)) {
     refuse('api.accessControl.enabled', `may be off only while api.host is loopback, and it is ${config.api.host}`)
+  }
+  if (hasShortToken(config) && !isLoopback(config.api.host)) {
+    refuse('api.accessToken', `must have from ${rootTokenLengthMin} characters while api.host is ${config.api.host}`)
   }
   for (const section of ['tls', 'mobileconfig'] as const) {
     const { cert, key } = config[section]

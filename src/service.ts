@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Importer } from '#actors/import.ts'
-import { type Config, type ConfigPart, loadConfig } from '#config'
+import { type Config, type ConfigPart, hasShortToken, loadConfig } from '#config'
 import { Closers, type Core, openCore } from '#core'
 import { listenControl } from '#http/control.ts'
 import type { Endpoint } from '#http/endpoint.ts'
@@ -82,6 +82,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     await listenToOwner(core, endpoints ?? apiEndpoints(apiDeps(core, tasks)), closers)
     writeRunFile(config.dataDir, listeners)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
+    if (hasShortToken(config)) log.warn('api.accessToken is short: whoever can reach the API from here may guess it')
     log.info({ listeners, version }, 'ready')
     return {
       config,

@@ -236,6 +236,16 @@ describe('refusals', () => {
     expect(problems({ flags: { api: { host: '0.0.0.0' } } })).toEqual([])
   })
 
+  test('a token of the configuration may be short on loopback only', () => {
+    const api = { accessToken: 'admin' }
+    for (const host of ['127.0.0.1', '::1', 'localhost'])
+      expect(problems({ flags: { api: { ...api, host } } })).toEqual([])
+    expect(problems({ flags: { api: { ...api, host: '0.0.0.0' } } })).toEqual([
+      "flag: 'api.accessToken' must have from 20 characters while api.host is 0.0.0.0",
+    ])
+    expect(problems({ flags: { api: { host: '0.0.0.0', accessToken: 'a'.repeat(20) } } })).toEqual([])
+  })
+
   test('what contradicts is refused', () => {
     expect(problems({ flags: { tls: { cert: '/c' } } })[0]).toMatch(/'tls\.cert' needs tls\.key/)
     expect(problems({ flags: { mobileconfig: { key: '/k' } } })[0]).toMatch(/needs mobileconfig\.cert/)

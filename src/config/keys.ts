@@ -72,7 +72,7 @@ export const keys = {
   api: {
     ...listener(8080, 'the HTTP API', { open: http.connectionsMax, perNetwork: http.connectionsPerNetworkMax }),
     secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
-    accessToken: secret(20, 'A token with role root that is valid besides the stored ones'),
+    accessToken: secret(1, 'A token with role root besides the stored ones; may be short on loopback only'),
     accessControl: {
       enabled: flag(true, 'Whether a call needs a token; off means everybody is root, so it is for loopback only'),
       tokenTtl: duration('14d', '1m', '3650d', 'Idle time after which a user token ends'),

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { decodeBase32, totpCode } from '#lib/secret/totp.ts'
+import { childEnvironment, runTeal } from '../child.ts'
 import { useTeal } from '../running.ts'
 import { Authenticator, type Quirks } from '../secret/authenticator.ts'
 
@@ -556,6 +557,22 @@ describe('a token that was stolen a while ago', () => {
     )
     expect((await service.call('PUT', '/users/me', { disable2fa: true, existingPassword }, token)).status).toBe(200)
     expect((await service.call('PUT', '/users/me', { password: 'mine', existingPassword }, token)).status).toBe(200)
+    expect(await good(token)).toBe(200)
+  })
+})
+
+describe('a token that was made on the command line', () => {
+  test('is no fresh login, and stays when it logs out', async () => {
+    const user = await fresh()
+    const env = childEnvironment(service.teal.config.dataDir)
+    const made = await runTeal(['token', 'create', '--role', 'user', '--user', user.id], env)
+    const token = made.out.trim()
+    expect(await good(token)).toBe(200)
+    const change = (more: object) => service.call('PUT', '/users/me', { password: 'quite another one', ...more }, token)
+    expect((await change({})).body.code).toBe('FreshLoginRequired')
+    expect((await service.call('DELETE', '/authenticate', undefined, token)).status).toBe(200)
+    expect(await good(token)).toBe(200)
+    expect((await change({ existingPassword: user.password })).status).toBe(200)
     expect(await good(token)).toBe(200)
   })
 })

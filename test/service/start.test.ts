@@ -141,6 +141,15 @@ test('access control can be switched off on loopback only', async () => {
   await expect(wide).rejects.toMatchObject({ code: 'ConfigInvalid' })
 })
 
+test('a short token of the configuration works on loopback, with a warning that does not show it', async () => {
+  const service = await startChild(dir, { TEAL_API_ACCESS_TOKEN: 'sesame' })
+  expect((await fetch(`${service.url}/users?accessToken=sesame`)).status).toBe(200)
+  expect((await fetch(`${service.url}/users?accessToken=sesam`)).status).toBe(403)
+  await service.end('SIGTERM')
+  expect(service.output()).toContain('api.accessToken is short')
+  expect(service.output()).not.toContain('sesame')
+})
+
 test('a second signal stops at once', async () => {
   const service = await startChild(dir)
   service.process.kill('SIGTERM')
