@@ -15,7 +15,7 @@ import { migrate } from '#store/schema.ts'
 import { openForWriting, statements } from '#store/sqlite.ts'
 import { listTokens, tokenDelete, tokenInsert } from '#store/tokens.ts'
 import { findUser } from '#store/users.ts'
-import type { Write } from '#store/write.ts'
+import { operation, type Write } from '#store/write.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
 /** Roles a token may have (api-semantics 1.3). */
@@ -128,7 +128,8 @@ function write<Row>(dataDir: string, change: Write<Row>, row: Row): void {
   try {
     migrate(handle)
     const effects = { beforeCommit: () => {}, afterCommit: () => {}, onRollback: () => {} }
-    handle.transaction(() => change.run(statements(handle), row, effects)).immediate()
+    const [, form] = operation(change, row)
+    handle.transaction(() => change.run(statements(handle), form, effects)).immediate()
   } finally {
     handle.close()
   }
