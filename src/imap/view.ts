@@ -88,7 +88,15 @@ export class View {
 
   /** Whether this session was the first to be told of that message. */
   isRecent(uid: number): boolean {
-    return this.#recent.length > 0 && this.#recent.some(([from, to]) => from <= uid && uid <= to)
+    let low = 0
+    let high = this.#recent.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#recent[middle]?.[1] ?? 0) < uid) low = middle + 1
+      else high = middle
+    }
+    const range = this.#recent[low]
+    return range !== undefined && range[0] <= uid
   }
 
   /** No message is recent from now on: IMAP4rev2 knows no such thing. */

@@ -161,6 +161,7 @@ function parseList(decoder: Decoder): ListInput {
   if (decoder.peek() === '(') {
     plain = false
     patterns = decoder.list(() => decoder.listMailbox(), limits.imap.wildcardsMax)
+    if (patterns.length === 0) throw malformed('The list of patterns is empty')
   } else patterns = [decoder.listMailbox()]
   const returns = new Set<string>()
   let items: string[] = []

@@ -38,8 +38,10 @@ const logout = command({
   },
 })
 
-/** Pairs a client may tell about itself (RFC 2971 3.3). */
+/** Pairs a client may tell about itself, and octets of a field and of its value (RFC 2971 3.3). */
 const idPairsMax = 30
+const idFieldLengthMax = 30
+const idValueLengthMax = 1024
 
 const id = command({
   name: 'ID',
@@ -51,9 +53,11 @@ const id = command({
       if (decoder.word() !== 'NIL') throw malformed('Expected a list or NIL')
     } else {
       decoder.list(() => {
-        decoder.string()
+        const field = decoder.string()
         decoder.space()
-        decoder.nstring()
+        const value = decoder.nstring() ?? ''
+        if (Buffer.byteLength(field) > idFieldLengthMax || Buffer.byteLength(value) > idValueLengthMax)
+          throw malformed('A field of ID is too long')
       }, idPairsMax)
     }
     decoder.end()

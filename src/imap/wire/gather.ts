@@ -90,7 +90,8 @@ export async function gather(
     const fits = announced.size <= bounds.literalBytesMax && bytes <= bounds.commandBytesMax && refused === undefined
     if (!fits) {
       refused ??= new Fault('LiteralTooLarge')
-      parts.push(before)
+      // Nobody reads them; that there is one tells that a further literal is not the first argument.
+      if (parts.length === 0) parts.push(before)
       if (announced.waits) break
       await discard(connection, announced.size)
     } else {
