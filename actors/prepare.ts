@@ -67,8 +67,17 @@ export function referenceHash(messageId: string): number {
 
 async function summaryOf(received: Received, outlined: Outline, dateText: string): Promise<StoredSummary> {
   const attachments = outlined.attachments.map(({ info }) => info)
-  const content = await readText(outlined.texts, readFrom(received), limits.mime.introBytesMax)
-  return { ...outlined.summary, dateText, intro: intro(content.text), attachments }
+  return { ...outlined.summary, dateText, intro: await introOf(received, outlined), attachments }
+}
+
+/** The preview; of a text that begins with much that is not shown, more is read. */
+async function introOf(received: Received, { texts }: Outline): Promise<string> {
+  const { introBytesMax, introPageBytesMax } = limits.mime
+  for (const bytes of [introBytesMax, introPageBytesMax]) {
+    const shown = intro((await readText(texts, readFrom(received), bytes)).text)
+    if (shown !== '') return shown
+  }
+  return ''
 }
 
 function detailOf({ size, headerSize, body, attachments, texts, index }: Outline): StoredDetail {

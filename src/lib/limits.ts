@@ -116,9 +116,10 @@ export const limits = {
     inlineImagesMax: 500,
     /** Decoded text kept for filters and search, a message. */
     textBytesMax: 256 * kib,
-    /** Words of the preview. */
-    /** Decoded text looked at for the preview. */
+    /** Decoded text looked at for the preview; where that shows nothing (a page begins with pages of style), so much. */
     introBytesMax: 4 * kib,
+    introPageBytesMax: 128 * kib,
+    /** Characters of the preview. */
     introLengthMax: 256,
   },
   /** The HTTP front. */
