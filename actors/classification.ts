@@ -1,11 +1,13 @@
-// Headers that say how a message was judged (wire-details 8, Delivery order): what they say, and keeping a stranger's out.
+// Headers that say how a message was judged: what ours say (wire-details 8, Delivery order), and keeping a stranger's out.
 //
-// Only where the configuration asks for them. A copy that came in with the message is cut out before anybody sees it, so
-// that what stands there is ours; nothing else of the message changes. A header block beyond limits.mime.headerBytesMax is
-// not looked at, here as anywhere.
+// A copy that came in with the message is cut out before anybody sees it, so that what stands there is ours: of our verdict
+// where the configuration asks for one, of Authentication-Results that speak in our name where strangers bring mail (RFC
+// 8601 5). Nothing else of the message changes. A header block beyond limits.mime.headerBytesMax is not looked at, here as
+// anywhere.
 
 import { limits } from '#lib/limits.ts'
-import { cutFields } from '#mail/rewrite.ts'
+import { cutUnwanted } from '#mail/cut.ts'
+import { speaksAs } from '#mail/received.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { Trace } from '#store/rules/trace.ts'
 
@@ -27,21 +29,44 @@ export function classification({ spam, by }: NonNullable<Trace['verdict']>): str
   return names.map((one, at) => `${one}: ${values[at]}\r\n`).join('')
 }
 
-/**
- * The message without such headers, for the caller to discard; null where it has none.
- *
- * @param top its first bytes: the header block with the empty line, or as much of it as is looked at
- */
-export async function withoutClassification(
+/** Whose verdicts a stranger must not give. */
+export interface Verdicts {
+  /** Ours of junk are written. */
+  readonly classifies: boolean
+  /** The name under which we say what was looked at; null where somebody before us may have said it. */
+  readonly hostname: string | null
+}
+
+/** A message whose bytes are here already. */
+export interface Here {
+  /** Bytes of its header block, the empty line included. */
+  readonly headerEnd: number
+  readonly size: number
+  stream(start: number, end?: number): AsyncIterable<Buffer>
+}
+
+/** The message without such headers, for the caller to discard; null where it has none, or nobody is told. */
+export async function withoutVerdicts(
   bodies: Bodies,
-  message: { readonly top: Buffer; readonly size: number; rest(): AsyncIterable<Buffer> },
+  { headerEnd, size, stream }: Here,
+  { classifies, hostname }: Verdicts,
 ): Promise<Received | null> {
-  const top = cutFields(message.top, keys)
-  if (top.length === message.top.length) return null
-  const intake = bodies.intake(message.size)
+  if (!classifies && hostname === null) return null
+  const end = Math.min(headerEnd, limits.mime.headerBytesMax)
+  const chunks: Buffer[] = []
+  for await (const chunk of stream(0, end)) chunks.push(chunk)
+  const block = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  // A quick look: there hardly ever are any.
+  if (!suspicious.test(block.toString('latin1'))) return null
+  const top = cutUnwanted(block, (key, value) => {
+    if (classifies && keys.has(key)) return true
+    return hostname !== null && key === 'authentication-results' && speaksAs(hostname, value())
+  })
+  if (top.length === block.length) return null
+  const intake = bodies.intake(size)
   try {
     await intake.write(top)
-    for await (const chunk of message.rest()) await intake.write(chunk)
+    for await (const chunk of stream(end)) await intake.write(chunk)
     return await intake.finish()
   } catch (error) {
     await intake.abort()
@@ -49,7 +74,4 @@ export async function withoutClassification(
   }
 }
 
-/** How much of a header block is looked at. */
-export function topOf(headerEnd: number): number {
-  return Math.min(headerEnd, limits.mime.headerBytesMax)
-}
+const suspicious = /authentication-results|wd-mail-classification/i

@@ -1,8 +1,8 @@
 // Where incoming mail is dropped: from a recipient's address to an account, from received bytes to a stored message.
 //
 // A recipient is looked up before the bytes arrive, so that a stranger hears of a wrong address at RCPT. What is stored is
-// what was received with two header lines on top, `Delivered-To` and `Return-Path`, and nothing else changed (but see
-// classification.ts). Rules of the account are decided before its turn; what they queue is one unit with the message. A
+// what was received with `Delivered-To`, `Return-Path` and the trace of this service on top, and nothing else changed (but
+// see classification.ts). Rules of the account are decided before its turn; what they queue is one unit with the message. A
 // delivery resolves only when every recipient's fate is on disk or refused. Addresses that only forward, and senders we
 // rewrote, are recipients, too.
 
@@ -16,11 +16,12 @@ import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { Address, ForwardReply } from '#store/directory.ts'
 import type { Lookup } from '#store/lookup.ts'
+import type { MessageMeta } from '#store/messages.ts'
 import type { Reads } from '#store/reads.ts'
 import type { Sequence } from '#store/sequence.ts'
 import type { Settings } from '#store/settings.ts'
 import { readUsage, type User } from '#store/users.ts'
-import { topOf, withoutClassification } from './classification.ts'
+import { withoutVerdicts } from './classification.ts'
 import { carryOut, forwarding } from './decision.ts'
 import type { DirectoryCommand } from './directory.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
@@ -60,6 +61,10 @@ export interface DropEnvelope {
   readonly verification?: VerificationResults
   /** What is known of From; worked out where absent. */
   readonly trust?: Trust
+  /** Trace fields to be put on top, each with its CRLF (mail/received.ts). */
+  readonly trace?: string
+  /** How it came, as it is shown. */
+  readonly transport?: MessageMeta['transport']
 }
 
 /** `stored` is null where rules or a forwarding address took the message without storing it. */
@@ -149,9 +154,13 @@ export class Drop {
 
   /** Stores a message for each recipient; one result for each, in order. */
   async deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
-    const clean = await this.#withoutVerdicts(received.root.headerEnd, received.size, (start, end) =>
-      received.stream(start, end),
-    )
+    const { root, size } = received
+    // Who hands over by LMTP is of our own house, and may have said in our name what he looked at.
+    const hostname = envelope.source === 'smtp' ? this.#options.keys.hostname : null
+    const stream = (start: number, end?: number) => received.stream(start, end)
+    const { rules, bodies } = this.#options
+    const verdicts = { classifies: rules.classifies, hostname }
+    const clean = await withoutVerdicts(bodies, { headerEnd: root.headerEnd, size, stream }, verdicts)
     try {
       return await this.#deliver(clean ?? received, envelope)
     } finally {
@@ -161,8 +170,9 @@ export class Drop {
 
   async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
-    const { from, score = 0, verification } = envelope
-    const message = { ...arriveReceived(prepared, received, { from, score }), verification, trust: trustOf(envelope) }
+    const { from, score = 0, verification, trace: prefix = '', transport } = envelope
+    const arrived = arriveReceived(prepared, received, { from, score })
+    const message = { ...arrived, verification, prefix, transport, trust: trustOf(envelope) }
     return this.#toAll(message, envelope, () => received.stream())
   }
 
@@ -175,7 +185,9 @@ export class Drop {
     const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust }
     const { length: prefix } = Buffer.from(stored.prefix)
     const stream = (start: number, end?: number) => body.stream(start, end)
-    const clean = await this.#withoutVerdicts(message.header.block.length - prefix, body.size, stream)
+    const headerEnd = message.header.block.length - prefix
+    const verdicts = { classifies: this.#options.rules.classifies, hostname: null }
+    const clean = await withoutVerdicts(bodies, { headerEnd, size: body.size, stream }, verdicts)
     if (clean === null) return this.#toAll(message, envelope, () => stream(0))
     try {
       const prepared = await prepare(clean, this.#options.sequence)
@@ -189,20 +201,6 @@ export class Drop {
     } finally {
       await clean.discard()
     }
-  }
-
-  /** The message without what a stranger says of our verdict; null where he says nothing, or nobody is told. */
-  async #withoutVerdicts(
-    headerEnd: number,
-    size: number,
-    stream: (start: number, end?: number) => AsyncIterable<Buffer>,
-  ): Promise<Received | null> {
-    const { rules, bodies } = this.#options
-    if (!rules.classifies) return null
-    const end = topOf(headerEnd)
-    const chunks: Buffer[] = []
-    for await (const chunk of stream(0, end)) chunks.push(chunk)
-    return withoutClassification(bodies, { top: Buffer.concat(chunks), size, rest: () => stream(end) })
   }
 
   async #toAll(message: Arriving, envelope: DropEnvelope, bytes: Bytes): Promise<DropResult[]> {
@@ -353,7 +351,7 @@ function trustOf({ trust, source, verification }: DropEnvelope): Trust {
 }
 
 function plainAppend(
-  { prepared, prefix, from, verification, trust }: Arriving,
+  { prepared, prefix, from, verification, transport, trust }: Arriving,
   { address }: DropRecipient,
   source: string,
 ): Append {
@@ -365,7 +363,8 @@ function plainAppend(
     keywords: [],
     meta: {
       ...{ from, rcpt: address, source },
-      ...(verification && { verificationResults: { ...verification } }),
+      ...(transport !== undefined && { transport }),
+      ...(verification !== undefined && { verificationResults: { ...verification } }),
       ...(trust !== undefined && trust !== 'theirs' && { trust }),
     },
     once: true,

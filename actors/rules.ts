@@ -24,6 +24,7 @@ import type { Patterns } from '#pool'
 import type { Bodies } from '#store/blobs.ts'
 import { listAddresses } from '#store/directory.ts'
 import { domainVerdict } from '#store/domains/access.ts'
+import type { MessageMeta } from '#store/messages.ts'
 import { type Autoreply, findAutoreply } from '#store/rules/autoreply.ts'
 import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
@@ -68,6 +69,8 @@ export interface Arriving {
   readonly verification?: VerificationResults | undefined
   /** What is known of From. */
   readonly trust?: Trust | undefined
+  /** How it came, where somebody brought it. */
+  readonly transport?: MessageMeta['transport']
   /** Its plain text; read once, when somebody asks. */
   text(): Promise<string>
   /** What filters see, shared by all recipients. */

@@ -9,9 +9,9 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { domainToUnicode, splitAddress } from '#mail/address.ts'
-import { formatDate } from '#mail/date.ts'
 import { flag } from '#mail/flags.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
+import { type Passage, receivedField } from '#mail/received.ts'
 import type { Bodies, Received } from '#store/blobs.ts'
 import type { Cache } from '#store/cache.ts'
 import { holdsDomain } from '#store/directory.ts'
@@ -52,8 +52,9 @@ export interface SubmissionEnvelope {
   readonly recipients: readonly SubmissionRecipient[]
   /** As in a Received field: ESMTPSA for example. */
   readonly protocol: string
-  /** Of the session. */
+  /** By which its sender knows it. */
   readonly id: string
+  readonly tls: Passage['tls']
   readonly utf8: boolean
   readonly notice: MessageNotice
 }
@@ -116,10 +117,14 @@ export class Submission {
       local !== null && notice.notify?.includes('success') !== true ? [local] : []
     const local = recipients.flatMap(direct)
     const { drop } = this.#options
+    const trace = this.#trace(envelope)
+    const transport = { transtype: envelope.protocol, time: now() }
     const here =
       local.length === 0
         ? []
-        : await drop.deliver(received, { from, recipients: local, source: 'submission', trust: 'ours' })
+        : await drop.deliver(received, {
+            ...{ from, recipients: local, source: 'submission', trust: 'ours', trace, transport },
+          })
     const others = recipients.filter(one => direct(one).length === 0)
     const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)
     let at = 0
@@ -134,11 +139,11 @@ export class Submission {
     envelope: SubmissionEnvelope,
     recipients: readonly SubmissionRecipient[],
   ): Promise<DropResult> {
-    const { system, sequence, hostname } = this.#options
-    const { from, protocol, id, utf8, notice } = envelope
+    const { system, sequence } = this.#options
+    const { from, utf8, notice } = envelope
     try {
       const prepared = await prepare(received, sequence)
-      const prefix = `Received: by ${hostname} with ${protocol} id ${id};\r\n ${formatDate(now())}\r\n`
+      const prefix = this.#trace(envelope)
       const relay = user.options.mtaRelay
       const asked = recipients.filter(one => Object.keys(one.notice).length > 0)
       const options = {
@@ -153,6 +158,11 @@ export class Submission {
     } catch (refused) {
       return { refused }
     }
+  }
+
+  /** Where its author is, and who else got it, is nobody's business: the field says neither. */
+  #trace({ protocol, id, utf8, tls }: SubmissionEnvelope): string {
+    return receivedField({ by: this.#options.hostname, protocol, id, utf8, tls, recipients: [], at: now() })
   }
 
   /** A copy for the sender. The message is on its way, so one that finds no room is left out. */

@@ -13,7 +13,7 @@ import type { Pools } from '#pool'
 import type { Received } from '#store/blobs.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
-export interface VerificationResults extends Partial<Verified> {
+export interface VerificationResults extends Partial<Omit<Verified, 'results'>> {
   readonly tls: { readonly name: string; readonly version: string } | false
 }
 
@@ -36,6 +36,8 @@ export interface Judged {
   readonly verification: VerificationResults
   /** What it makes of the message, 0 to 100 (api-semantics 10.5). */
   readonly score: number
+  /** For Authentication-Results. */
+  readonly results: readonly string[]
 }
 
 const quarantineScore = 50
@@ -48,15 +50,22 @@ export class Verifier {
     this.#options = options
   }
 
-  /** What is to be known of a message before it is dropped. @throws Fault SenderRefused, and nothing else */
-  async judge(received: Received, sender: string, { remoteAddress, helo, tls }: Bringer): Promise<Judged> {
+  /**
+   * What is to be known of a message before it is dropped; without `asks` only what needs no question.
+   *
+   * @throws Fault SenderRefused, and nothing else
+   */
+  async judge(received: Received, sender: string, { remoteAddress, helo, tls }: Bringer, asks = true): Promise<Judged> {
     const { hostname, heed } = this.#options
     const secured = tls === undefined ? (false as const) : { name: tls.cipher, version: tls.protocol }
+    if (!asks) return { verification: { tls: secured }, score: 0, results: [] }
     const ip = remoteAddress.replace(mappedPrefix, '')
     const found = await this.#ask({ message: await messageOf(received), ip, helo, sender, hostname })
     const failed = found?.dmarc?.domain === false ? found.dmarc.policy : 'none'
     if (heed && failed === 'reject') throw new Fault('SenderRefused')
-    return { verification: { tls: secured, ...found }, score: heed && failed === 'quarantine' ? quarantineScore : 0 }
+    const { results = [], ...shown } = found ?? {}
+    const score = heed && failed === 'quarantine' ? quarantineScore : 0
+    return { verification: { tls: secured, ...shown }, score, results }
   }
 
   async #ask(input: VerifyInput): Promise<Verified | undefined> {

@@ -23,8 +23,10 @@ import { HttpCertificates } from '#http/secure.ts'
 import { type HttpServer, listenHttp } from '#http/server.ts'
 import { Tally } from '#http/tally.ts'
 import { type ImapDependencies, ImapServer } from '#imap/server.ts'
+import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { rangesOf } from '#lib/network.ts'
+import { authenticationResults, receivedField } from '#mail/received.ts'
 import { Admission } from '#net/admission.ts'
 import { listenForChallenges } from '#net/challenge-listener.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
@@ -151,9 +153,9 @@ function submissionOptions(core: Core, tls: TlsStore, { sessionsMax, sessionsPer
     recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
     async deliver(received, { speaker, ...envelope }) {
-      const { protocol, id } = speaker
+      const { protocol, tls } = speaker
       try {
-        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), protocol, id })
+        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), protocol, tls })
       } finally {
         await received.discard()
       }
@@ -270,12 +272,21 @@ function mailDrop(core: Core): MailDrop<DropRecipient, Received> {
   return {
     recipient: address => drop.recipient(address),
     open: () => bodies.intake(config.mail.maxSize),
-    async deliver(received, { from, recipients, speaker }) {
-      const source = speaker.service === 'submissions' ? 'submission' : speaker.service
+    async deliver(received, { from, recipients, speaker, id, utf8 }) {
+      const { helo, remoteAddress, protocol, tls } = speaker
+      const strange = speaker.service === 'smtp'
+      const at = now()
       try {
-        const judges = authenticate && speaker.service === 'smtp'
-        const judged = judges ? await verifier.judge(received, from, speaker) : {}
-        return await drop.deliver(received, { from, recipients, source, ...judged })
+        const judged = strange ? await verifier.judge(received, from, speaker, authenticate) : undefined
+        const by = config.hostname
+        const brought = { from: { helo, address: remoteAddress }, recipients: recipients.map(({ address }) => address) }
+        const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
+        const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage
+        const transport = { origin: remoteAddress, transhost: helo, transtype: protocol, time: at }
+        const { verification, score = 0 } = judged ?? {}
+        const source = strange ? 'smtp' : 'lmtp'
+        const known = verification === undefined ? {} : { verification }
+        return await drop.deliver(received, { from, recipients, source, score, trace, transport, ...known })
       } finally {
         await received.discard()
       }

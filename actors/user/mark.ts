@@ -6,7 +6,7 @@
 import { isGroup, mailboxes } from '#mail/address.ts'
 import type { Mailbox } from '#store/mailboxes.ts'
 import type { Message } from '#store/messages.ts'
-import { readSummary } from '#store/outlines.ts'
+import { readSummary, shownMessageId } from '#store/outlines.ts'
 import type { Marked } from '../events.ts'
 import type { UserTurn } from './user.ts'
 
@@ -63,7 +63,7 @@ async function markedPayload(
     ...people('to'),
     ...people('cc'),
     ...people('bcc'),
-    messageId: summary.messageId,
+    messageId: shownMessageId(summary, body),
     subject: summary.subject,
     date: new Date(idate).toISOString(),
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),

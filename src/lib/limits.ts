@@ -103,8 +103,9 @@ export const limits = {
     boundaryLengthMax: 8 * kib,
     /** Header fields that are parsed. */
     headerFieldsMax: 2000,
-    /** Addresses in one header field. */
+    /** Addresses in one header field, and words, comments and signs of it that are looked at: ten for each of them. */
     addressesMax: 5000,
+    addressWordsMax: 50_000,
     /** Characters of an attachment's name. */
     filenameLengthMax: 255,
     /** Characters of a Message-ID, and identifiers kept of one References field. */

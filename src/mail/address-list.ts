@@ -1,10 +1,12 @@
 // Lists of addresses in header fields (RFC 5322 3.4), with the obsolete forms of 4.4 and what broken senders write.
 //
-// Promises: never throws, is linear whatever the input, gives limits.mime.addressesMax entries at most. Names are split
-// off before encoded words are decoded, so a comma or an address inside an encoded word stays part of the name.
+// Promises: never throws, is linear whatever the input, gives limits.mime.addressesMax entries at most, and of a field that
+// has more than limits.mime.addressWordsMax words the rest is not read. Names are split off before encoded words are
+// decoded, so a comma or an address inside an encoded word stays part of the name.
 
 import { limits } from '#lib/limits.ts'
-import { type Address, domainToUnicode, type Mailbox, splitAddress } from './address.ts'
+import { type Address, domainToUnicode, isGroup, type Mailbox, splitAddress } from './address.ts'
+import type { Header } from './header.ts'
 import { decodeWords } from './words.ts'
 
 export interface AddressOptions {
@@ -14,7 +16,48 @@ export interface AddressOptions {
 
 /** The addresses of a header field's unfolded value (`Header.raw`, not `get`). */
 export function parseAddresses(value: string, options: AddressOptions = {}): Address[] {
-  return new AddressReader(value, options.decode !== false).list()
+  const list = new AddressReader(value).list()
+  return options.decode === false ? list : decodeAddresses(list)
+}
+
+const fieldsRead = new WeakMap<Header, Map<string, readonly Address[]>>()
+
+/** The addresses of all fields `key` of a header as they were written; read once, however often they are asked for. */
+export function addressesOf(header: Header, key: string): readonly Address[] {
+  let known = fieldsRead.get(header)
+  if (known === undefined) {
+    known = new Map()
+    fieldsRead.set(header, known)
+  }
+  let list = known.get(key)
+  if (list === undefined) {
+    const values = header.rawAll(key)
+    list = values.length === 0 ? [] : new AddressReader(values.join(', ')).list()
+    known.set(key, list)
+  }
+  return list
+}
+
+/** The same with encoded words in names and `xn--` in domains decoded. */
+export function decodeAddresses(list: readonly Address[]): Address[] {
+  return list.map(one => {
+    if (isGroup(one)) return { name: decodedName(one.name), group: one.group.map(decodedMailbox) }
+    return decodedMailbox(one)
+  })
+}
+
+function decodedMailbox({ name, address }: Mailbox): Mailbox {
+  return { name: decodedName(name), address: decodedAddress(address) }
+}
+
+function decodedName(name: string): string {
+  return decodeWords(name).trim()
+}
+
+function decodedAddress(address: string): string {
+  if (!address.includes('@') || !/xn--/i.test(address)) return address
+  const { local, domain } = splitAddress(address)
+  return `${local}@${domainToUnicode(domain)}`
 }
 
 interface Entry {
@@ -32,8 +75,8 @@ function emptyEntry(): Entry {
 
 class AddressReader {
   readonly #text: string
-  readonly #decode: boolean
   #at = 0
+  #steps = 0
   /** Brackets known never to close again, so that nothing is searched twice. */
   #openComment = false
   #openQuote = false
@@ -45,13 +88,15 @@ class AddressReader {
   #bare: Mailbox | null = null
   #spaced = false
 
-  constructor(text: string, decode: boolean) {
+  constructor(text: string) {
     this.#text = text
-    this.#decode = decode
   }
 
   list(): Address[] {
-    while (this.#at < this.#text.length && this.#left > 0) this.#step()
+    while (this.#at < this.#text.length && this.#left > 0 && this.#steps < limits.mime.addressWordsMax) {
+      this.#steps += 1
+      this.#step()
+    }
     this.#finish()
     this.#endGroup()
     return this.#out
@@ -165,7 +210,7 @@ class AddressReader {
       this.#word(':', false)
       return
     }
-    this.#group = { name: this.#decoded(name), group: [] }
+    this.#group = { name, group: [] }
     this.#left--
     this.#entry = emptyEntry()
   }
@@ -199,7 +244,7 @@ class AddressReader {
       const name = joinWords(words) || comment
       const address = cleanAddress(angle)
       if (name === '' && address === '') return null
-      return { name: this.#decoded(name), address: this.#address(address) }
+      return { name, address }
     }
     // What stands in brackets alone is a remark, no address (RFC 5322 3.2.2).
     if (words.length === 0) return null
@@ -207,22 +252,10 @@ class AddressReader {
     if (found === null) {
       const text = joinWords(words)
       // `root`: a mailbox of the sender's own host, as cron and old programs write it.
-      return isLocal(words)
-        ? { name: this.#decoded(comment), address: text }
-        : { name: this.#decoded(text), address: '' }
+      return isLocal(words) ? { name: comment, address: text } : { name: text, address: '' }
     }
     const rest = joinWords(words.filter((_, at) => at < found.from || at >= found.to))
-    return { name: this.#decoded(rest || comment), address: this.#address(found.address) }
-  }
-
-  #decoded(name: string): string {
-    return this.#decode ? decodeWords(name).trim() : name
-  }
-
-  #address(address: string): string {
-    if (!this.#decode || !/xn--/i.test(address)) return address
-    const { local, domain } = splitAddress(address)
-    return `${local}@${domainToUnicode(domain)}`
+    return { name: rest || comment, address: found.address }
   }
 }
 

@@ -87,12 +87,18 @@ class Base64Decoder implements Decoder {
       return Buffer.from(text.slice(0, whole), 'base64')
     }
     // Padding ends a quantum; some programs put several encodings one after another.
-    const pieces = text.split(/=+/)
-    const last = pieces.pop() ?? ''
-    const whole = last.length - (last.length % 4)
-    this.#carry = last.slice(whole)
-    pieces.push(last.slice(0, whole))
-    return Buffer.concat(pieces.map(piece => Buffer.from(piece, 'base64')))
+    const out = Buffer.allocUnsafe(Math.ceil((text.length * 3) / 4))
+    let length = 0
+    let from = 0
+    for (let pad = text.indexOf('='); pad >= 0; pad = text.indexOf('=', from)) {
+      // A quantum of one character holds no byte.
+      if (pad - from > 1) length += out.write(text.slice(from, pad), length, 'base64')
+      for (from = pad + 1; text[from] === '='; ) from += 1
+    }
+    const whole = text.length - ((text.length - from) % 4)
+    this.#carry = text.slice(whole)
+    length += out.write(text.slice(from, whole), length, 'base64')
+    return out.subarray(0, length)
   }
 
   end(): Buffer {

@@ -10,6 +10,9 @@ import type { MimePart } from './mime-part.ts'
 const cr = 13
 const lf = 10
 
+/** Where lines are shorter, bytes are copied one by one. */
+const bytesPerLineMin = 16
+
 /** Counts and puts right bare line feeds of a message that comes in pieces. */
 export class LineEnds {
   #last = 0
@@ -30,6 +33,7 @@ export class LineEnds {
     const bare = this.count(piece)
     if (bare === 0) return piece
     const mended = Buffer.allocUnsafe(piece.length + bare)
+    if (bare > piece.length / bytesPerLineMin) return mendedBytes(piece, last, mended)
     let from = 0
     let to = 0
     for (let at = piece.indexOf(lf); at >= 0; at = piece.indexOf(lf, at + 1)) {
@@ -47,6 +51,18 @@ export class LineEnds {
     this.#last = piece.at(-1) ?? this.#last
     return piece
   }
+}
+
+function mendedBytes(piece: Buffer, before: number, mended: Buffer): Buffer {
+  let last = before
+  let to = 0
+  for (let at = 0; at < piece.length; at++) {
+    const byte = piece[at] as number
+    if (byte === lf && last !== cr) mended[to++] = cr
+    mended[to++] = byte
+    last = byte
+  }
+  return mended
 }
 
 /**

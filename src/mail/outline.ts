@@ -8,7 +8,7 @@
 import { extension } from 'mime-types'
 import { limits } from '#lib/limits.ts'
 import type { Address } from './address.ts'
-import { parseAddresses } from './address-list.ts'
+import { addressesOf, decodeAddresses } from './address-list.ts'
 import { parseDate } from './date.ts'
 import type { Header } from './header.ts'
 import type { MimePart } from './mime.ts'
@@ -282,8 +282,7 @@ function extensionOf(part: MimePart): string {
 }
 
 function addresses(header: Header, key: string): Address[] {
-  const values = header.rawAll(key)
-  return values.length === 0 ? [] : parseAddresses(values.join(', '))
+  return decodeAddresses(addressesOf(header, key))
 }
 
 function messageId(value: string | undefined): string {

@@ -6,7 +6,7 @@
 // RFC 2231, domains as xn--. What was encoded by the sender stays as it was written, since clients decode it themselves.
 
 import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from './address.ts'
-import { parseAddresses } from './address-list.ts'
+import { addressesOf } from './address-list.ts'
 import type { Header } from './header.ts'
 import type { MimePart } from './mime.ts'
 import type { Valued } from './parameter.ts'
@@ -105,9 +105,7 @@ function percent(character: string): string {
 }
 
 function addressList(header: Header, key: string): string {
-  const values = header.rawAll(key)
-  if (values.length === 0) return 'NIL'
-  const items = parseAddresses(values.join(', '), { decode: false }).map(addressItems).join('')
+  const items = addressesOf(header, key).map(addressItems).join('')
   return items === '' ? 'NIL' : `(${items})`
 }
 

@@ -32,6 +32,8 @@ export interface Verified {
     readonly domain: string | false
     readonly policy: Policy
   }
+  /** What was looked at, for Authentication-Results (RFC 8601 2.2): `spf=pass smtp.mailfrom=...` and so on. */
+  readonly results: readonly string[]
 }
 
 export type Policy = 'none' | 'quarantine' | 'reject'
@@ -53,7 +55,8 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
     message === null ? undefined : verifySignatures(message, resolver, dkimVerify),
   ])
   const spfDomain = host?.status.result === 'pass' && host.domain ? host.domain : false
-  if (signed === undefined) return { spf: spfDomain, dkim: false }
+  const results = infoOf([host, ...(signed?.results ?? [])])
+  if (signed === undefined) return { spf: spfDomain, dkim: false, results }
   const passed = signed.results.filter(({ status }) => status.result === 'pass')
   const whole = passed.filter(({ status }) => !status.underSized)
   const dkim = (whole.find(({ status }) => status.aligned) ?? whole[0])?.signingDomain ?? false
@@ -67,12 +70,23 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
     })),
     resolver,
   }).catch(() => ({ response: false as const }))
+  results.push(...infoOf([response]))
   const policy = response === false ? undefined : policyOf(response.policy)
   const result = response === false ? '' : response.status.result
   if (response === false || policy === undefined || (result !== 'pass' && result !== 'fail'))
-    return { spf: spfDomain, dkim }
+    return { spf: spfDomain, dkim, results }
   const domain = result === 'pass' ? (response.status.header?.from ?? response.domain) : false
-  return { spf: spfDomain, dkim, dmarc: { domain, policy } }
+  return { spf: spfDomain, dkim, dmarc: { domain, policy }, results }
+}
+
+const infosMax = 20
+
+function infoOf(results: readonly unknown[]): string[] {
+  const infos = results.flatMap(result => {
+    const { info } = (result ?? {}) as { readonly info?: unknown }
+    return typeof info === 'string' && info !== '' ? [info.slice(0, limits.mime.messageIdLengthMax)] : []
+  })
+  return infos.slice(0, infosMax)
 }
 
 type DkimVerify = ReturnType<typeof mailVerifiers>['dkimVerify']

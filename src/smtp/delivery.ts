@@ -13,13 +13,14 @@ import type { Session, Transaction } from './session.ts'
 export async function deliver(session: Session, transaction: Transaction, arrival: Arrival): Promise<void> {
   const { setting } = session
   const started = monotonic()
-  const outcomes = await hand(session, transaction, arrival)
+  const id = `${session.id}-${session.messages + 1}`
+  const outcomes = await hand(session, transaction, arrival, id)
   const ms = monotonic() - started
   session.transaction = undefined
   session.declaredBytes = 0
   session.messages += 1
   for (const { refused } of outcomes) if (refused !== undefined) session.report(refused)
-  const stored = `Stored as ${session.id}-${session.messages}`
+  const stored = `Stored as ${id}`
   const each = outcomes.map(outcome => replyOf(outcome, stored))
   for (const reply of each) setting.countDelivery(resultOf(reply), ms)
   if (each.some(reply => resultOf(reply) === 'stored')) session.served()
@@ -27,11 +28,16 @@ export async function deliver(session: Session, transaction: Transaction, arriva
 }
 
 /** The outcomes; where the message as a whole failed, that for every recipient. @throws Disconnected */
-async function hand(session: Session, transaction: Transaction, arrival: Arrival): Promise<readonly Outcome[]> {
+async function hand(
+  session: Session,
+  transaction: Transaction,
+  arrival: Arrival,
+  id: string,
+): Promise<readonly Outcome[]> {
   const { from, utf8, notice, recipients } = transaction
   try {
     const received = await arrival.finish()
-    const envelope = { from, utf8, notice, recipients, size: arrival.size, speaker: session }
+    const envelope = { from, utf8, notice, recipients, id, size: arrival.size, speaker: session }
     return await session.setting.drop.deliver(received, envelope)
   } catch (error) {
     if (error instanceof Disconnected) throw error

@@ -35,6 +35,8 @@ export interface Envelope<Recipient> {
   readonly from: string
   /** In the order of RCPT; the same account may come twice. */
   readonly recipients: readonly Recipient[]
+  /** By which the message is known to whoever sent it: it stands in the reply. */
+  readonly id: string
   /** Bytes of the message. */
   readonly size: number
   /** Whether addresses or header fields may hold UTF-8 (RFC 6531). */

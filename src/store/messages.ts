@@ -12,6 +12,8 @@ export interface MessageMeta {
   rcpt?: string
   /** `lmtp`, `smtp`, `submission`, `api`, `imap`, `import`. */
   source: string
+  /** How it came: address and name of who brought it, protocol, moment in milliseconds. */
+  transport?: { origin?: string; transhost?: string; transtype: string; time: number }
   metaData?: Record<string, unknown>
   reference?: { mailbox: string; id: number; action: 'reply' | 'replyAll' | 'forward' }
   files?: string[]

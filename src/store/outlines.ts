@@ -1,6 +1,7 @@
 // What was worked out about a body when it arrived, as it is stored with it: a summary for listings, and the detail that
 // finding one part or text of one message needs. Both are JSON; ENVELOPE and BODYSTRUCTURE are text beside them.
 
+import { madeMessageId } from '#mail/message-id.ts'
 import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/outline.ts'
 import type { Reader } from './reader.ts'
 
@@ -45,4 +46,9 @@ export async function readDetail(read: Reader, body: number): Promise<StoredDeta
 export async function readSummary(read: Reader, body: number): Promise<StoredSummary | undefined> {
   const row = read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
   return row === undefined ? undefined : (JSON.parse(row.summary) as StoredSummary)
+}
+
+/** The Message-ID by which a message is shown: never empty, for rows from before one was made on arrival as well. */
+export function shownMessageId({ messageId }: Pick<StoredSummary, 'messageId'>, body: number): string {
+  return messageId || madeMessageId('message.invalid', `body ${body}`)
 }

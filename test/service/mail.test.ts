@@ -54,8 +54,10 @@ test('a message over LMTP is listed, shown and given back as it came', async () 
     seen: true,
     from: { name: 'Bea', address: 'bea@example.net' },
   })
-  const prefix = 'Delivered-To: an.na+label@example.com\r\nReturn-Path: <bea@example.net>\r\n'
-  expect((await source(user, inbox, 1)).equals(Buffer.concat([Buffer.from(prefix), sent]))).toBe(true)
+  const prefix = 'Delivered-To: an.na+label@example.com\r\nReturn-Path: <bea@example.net>\r\nReceived: from test '
+  const back = await source(user, inbox, 1)
+  expect(back.subarray(0, prefix.length).toString()).toBe(prefix)
+  expect(back.subarray(-sent.length).equals(sent)).toBe(true)
 })
 
 test('SMTP takes mail for local recipients only', async () => {
@@ -124,6 +126,7 @@ test('every message of the corpus comes back byte for byte but for bare line fee
   const folder = join(import.meta.dirname, '..', 'corpus')
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(file => file.name.endsWith('.eml'))
   expect(files.length).toBeGreaterThan(100)
+  const prefix = 'Delivered-To: corpus@example.com\r\nReturn-Path: <b@example.net>\r\n'
   const lmtp = await openLmtp(service.at('lmtp'))
   const refused: string[] = []
   const seen = new Set<string>()
@@ -144,10 +147,12 @@ test('every message of the corpus comes back byte for byte but for bare line fee
     seen.add(below(sent))
     stored += 1
     const back = await source(user, inbox, stored)
-    const prefix = 'Delivered-To: corpus@example.com\r\nReturn-Path: <b@example.net>\r\n'
     const ended = sent.toString('latin1').endsWith('\r\n') ? sent : Buffer.concat([sent, Buffer.from('\r\n')])
     const lines = Buffer.from(ended.toString('latin1').replace(/(?<!\r)\n/g, '\r\n'), 'latin1')
-    expect(back.equals(Buffer.concat([Buffer.from(prefix), lines])), file.name).toBe(true)
+    const received = back.indexOf('Received: from test ')
+    const top = back.indexOf('\r\n', back.indexOf(' +0000', received)) + 2
+    expect(back.subarray(0, received).toString()).toBe(prefix)
+    expect(back.subarray(top).equals(lines), file.name).toBe(true)
     const view = await service.call('GET', `/users/${user}/mailboxes/${inbox}/messages/${stored}`)
     expect(view.status, `${file.name} ${JSON.stringify(view.body).slice(0, 300)}`).toBe(200)
   }

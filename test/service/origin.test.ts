@@ -78,6 +78,11 @@ async function newest(service: Running, path = 'INBOX') {
   return (await service.call('GET', `${messages}/${row?.id}`)).body
 }
 
+async function newestSource(service: Running): Promise<string> {
+  const { user, mailbox, id } = await newest(service)
+  return (await service.raw('GET', `/users/${user}/mailboxes/${mailbox}/messages/${id}/message.eml`)).text()
+}
+
 describe('what is found', () => {
   test('is shown with the message: sending host, signature, policy', async () => {
     const noting = at('noting')
@@ -86,6 +91,11 @@ describe('what is found', () => {
       ...{ tls: false, spf: 'good.test', dkim: 'good.test' },
       dmarc: { domain: 'good.test', policy: 'reject' },
     })
+    const source = await newestSource(noting)
+    expect(source).toMatch(
+      /\r\nAuthentication-Results: \S+;\r\n\tspf=pass [^;]*smtp\.mailfrom=bob@good\.test[^;]*;\r\n\tdkim=pass/,
+    )
+    expect(source).toMatch(/;\r\n\tdmarc=pass [^;]*header\.from=good\.test[^;]*\r\nReceived: from there\.test /)
   })
 
   test.each([
@@ -183,7 +193,7 @@ describe('what follows', () => {
   test('who asks for nothing is looked up nowhere, nor is mail over LMTP', async () => {
     const asked = dns.asked.length
     expect(await send(at('off'), 'x@soft.test', message('bob@good.test'))).toMatch(/^250/)
-    expect((await newest(at('off'))).verificationResults).toBeUndefined()
+    expect((await newest(at('off'))).verificationResults).toEqual({ tls: false })
     const lmtp = await openLmtp(at('heeding').at('lmtp'))
     const replies = await deliver(lmtp, 'x@soft.test', ['anna@example.com'], message('bob@good.test'))
     lmtp.close()

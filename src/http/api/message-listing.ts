@@ -7,7 +7,7 @@ import type { Static } from 'typebox'
 import { Header } from '#mail/header.ts'
 import type { Bodies } from '#store/blobs.ts'
 import { countThreads, type Outlined, threadDrafts } from '#store/messages.ts'
-import { readDetail, type StoredSummary } from '#store/outlines.ts'
+import { readDetail, type StoredSummary, shownMessageId } from '#store/outlines.ts'
 import type { Reader } from '#store/reader.ts'
 import { bool, field } from '../schema.ts'
 import { headerRecord } from './header-record.ts'
@@ -77,6 +77,6 @@ export class Listing {
 }
 
 function answers(draft: { inReplyTo: string }, message: Outlined): boolean {
-  const { messageId } = JSON.parse(message.summary) as StoredSummary
-  return messageId !== '' && draft.inReplyTo === messageId
+  const summary = JSON.parse(message.summary) as StoredSummary
+  return draft.inReplyTo === shownMessageId(summary, message.body)
 }

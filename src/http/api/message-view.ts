@@ -8,7 +8,7 @@ import { numberId } from '#lib/id.ts'
 import { type Address, mailboxes } from '#mail/address.ts'
 import { flag } from '#mail/flags.ts'
 import type { Outlined } from '#store/messages.ts'
-import type { StoredSummary } from '#store/outlines.ts'
+import { type StoredSummary, shownMessageId } from '#store/outlines.ts'
 import type { ValueOf } from '../endpoint.ts'
 import { moment } from '../schema.ts'
 
@@ -37,7 +37,7 @@ const sharedShape = {
   thread: Type.String(),
   subject: Type.String(),
   messageId: Type.String(),
-  date: Type.Union([moment, Type.Null()]),
+  date: moment,
   idate: moment,
   size: Type.Integer(),
   seen: Type.Boolean(),
@@ -97,6 +97,17 @@ export const shownShape = {
   text: Type.String(),
   attachments: Type.Array(attachmentShape),
   verificationResults: verification,
+  transport: Type.Optional(
+    Type.Object(
+      {
+        origin: Type.Optional(Type.String({ description: 'Address of the host that brought it' })),
+        transhost: Type.Optional(Type.String({ description: 'What that host calls itself' })),
+        transtype: Type.String({ description: 'Protocol, as in a Received field' }),
+        time: moment,
+      },
+      { description: 'How it came, where another server brought it' },
+    ),
+  ),
   metaData: free,
   reference: Type.Optional(Type.Object({ mailbox: Type.String(), id: Type.Integer(), action: Type.String() })),
   files: Type.Optional(
@@ -190,6 +201,7 @@ export function shownMessage(
     ...(summary.encrypted ? { text: '', encrypted: true } : { html: [...text.html], text: text.text }),
     attachments: [...summary.attachments],
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
+    ...(meta.transport && { transport: { ...meta.transport, time: new Date(meta.transport.time).toISOString() } }),
     ...(meta.bimi === undefined ? {} : { bimi: meta.bimi }),
     contentType: contentTypeOf(summary),
     metaData: meta.metaData ?? {},
@@ -205,8 +217,8 @@ function shared(message: Outlined, mailbox: string, summary: StoredSummary) {
     mailbox,
     thread: numberId(message.thread),
     subject: summary.subject,
-    messageId: summary.messageId,
-    date: summary.date === null ? null : new Date(summary.date).toISOString(),
+    messageId: shownMessageId(summary, message.body),
+    date: new Date(summary.date ?? message.idate).toISOString(),
     idate: new Date(message.idate).toISOString(),
     size: message.size,
     seen: has(flag.seen),
