@@ -99,7 +99,7 @@ test('a read-only session claims nothing of what arrives', async () => {
   for (const one of [looker, client]) one.close()
 })
 
-test('who was told is known after a restart, and copies are recent in their new folder', async () => {
+test('who was told is kept on disk, and copies are recent in their new folder', async () => {
   await arrive('a')
   const client = await login('INBOX')
   await client.ok('CREATE there')
@@ -115,6 +115,10 @@ test('who was told is known after a restart, and copies are recent in their new 
       user,
     )
   await expect.poll(told).toEqual({ told: 3 })
+  const after = await login()
+  expect(counts(await after.ok('SELECT INBOX'))).toEqual(['* 2 EXISTS', '* 0 RECENT'])
+  expect(counts(await after.ok('SELECT there'))).toEqual(['* 1 EXISTS', '* 1 RECENT'])
+  after.close()
 })
 
 test('IMAP4rev2 knows nothing of it', async () => {
@@ -145,4 +149,24 @@ test('one that idles is told of recent messages', async () => {
   await client.ok(append('INBOX', mail('own')))
   expect(await client.ok('SEARCH RECENT')).toEqual(['* SEARCH 1 2'])
   client.close()
+})
+
+test('sessions that take turns each keep what they heard of first', async () => {
+  const clients = [await login('INBOX'), await login('INBOX'), await login('INBOX')]
+  for (let at = 0; at < 9; at++) {
+    await arrive(`turn${at}`)
+    for (let next = 0; next < 3; next++) await clients[(at + next) % 3]?.ok('NOOP')
+  }
+  const found = await Promise.all(clients.map(client => client.ok('SEARCH RECENT')))
+  expect(found).toEqual([['* SEARCH 1 4 7'], ['* SEARCH 2 5 8'], ['* SEARCH 3 6 9']])
+  await clients[0]?.ok('STORE 4:6 +FLAGS.SILENT (\\Deleted)')
+  expect(counts((await clients[0]?.ok('EXPUNGE')) ?? [])).toEqual(['* 2 RECENT'])
+  expect(await clients[2]?.ok('UID SEARCH RECENT')).toEqual([
+    '* SEARCH 3 9',
+    '* 4 EXPUNGE',
+    '* 4 EXPUNGE',
+    '* 4 EXPUNGE',
+    '* 2 RECENT',
+  ])
+  for (const client of clients) client.close()
 })

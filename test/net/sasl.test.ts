@@ -22,6 +22,8 @@ test('every mechanism that is announced can be begun, others cannot', () => {
   expect(mechanisms.map(name => beginSasl(name) === undefined)).toEqual([false, false])
   expect(beginSasl('CRAM-MD5')).toBeUndefined()
   expect(beginSasl('')).toBeUndefined()
+  // IMAP's alone.
+  expect(beginSasl('PLAIN-CLIENTTOKEN')).toBeUndefined()
 })
 
 describe('PLAIN', () => {
