@@ -3,17 +3,17 @@
 //
 // A network from which an account was entered lately, by a whole login with every factor, has counts of wrong passwords of
 // its own for that account, so a stranger who guesses cannot lock the owner out; an application password makes its network
-// known for application passwords alone. Wrong factors count for the account, wherever they come from: who gets that far
-// has the password. Names nobody has are counted like accounts. Failures count for the networks they come from, too, for
-// whatever accounts; those that are trusted by configuration are left out of that.
+// known for application passwords alone. Wrong factors count for the account, wherever they come from (who gets that far has
+// the password), but a security key alone anybody may try. Failures count for the networks they come from, too, for whatever
+// accounts and for names nobody has; networks that are trusted by configuration are left out of that.
 
 import { limits } from '#lib/limits.ts'
 import { networkOf, networksOf, rangesOf } from '#lib/network.ts'
 import type { Cache } from '#store/cache.ts'
 import { type Gate, Gates } from './gates.ts'
 
-/** What is counted: failures of one kind at one account. */
-export type AttemptKind = 'password' | 'asp' | 'factor'
+/** What is counted: failures of one kind at one account; `key` is a security key without a password before it. */
+export type AttemptKind = 'password' | 'asp' | 'factor' | 'key'
 
 /** By what an account was entered. */
 export type Entry = 'password' | 'asp'
@@ -40,6 +40,7 @@ const windows = {
   password: { max: passwordFailuresMax, ms: passwordMs },
   asp: { max: passwordFailuresMax, ms: passwordMs },
   factor: { max: factorFailuresMax, ms: factorMs },
+  key: { max: factorFailuresMax, ms: factorMs },
 } as const
 
 export class Attempts {
@@ -132,7 +133,7 @@ export class Attempts {
 
   /** Under which id failures of this kind are counted. */
   #counter(kind: AttemptKind, subject: Subject): string {
-    if (kind === 'factor' || !this.#knows(subject, kind)) return subject.account
+    if (kind === 'factor' || !this.#knows(subject, kind === 'asp' ? 'asp' : 'password')) return subject.account
     return `${subject.account} ${networkOf(subject.ip)}`
   }
 

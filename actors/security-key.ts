@@ -142,7 +142,9 @@ export class SecurityKeys {
     const user = await liveUser(system, id)
     const note = (result: 'success' | 'fail' | 'ratelimited', credential?: string) =>
       authLog.add(user.num, { action: 'check 2fa webauthn', result, credential, ...origin })
-    const attempt = await attempts.begin('factor', { account: id, ip: origin.ip ?? '' }).catch(async error => {
+    // Without a password before it anybody may come this far, and must not lock the owner out.
+    const kind = brought.nonce === undefined ? 'key' : 'factor'
+    const attempt = await attempts.begin(kind, { account: id, ip: origin.ip ?? '' }).catch(async error => {
       await note('ratelimited')
       throw error
     })

@@ -127,6 +127,16 @@ describe('one account', () => {
     expect(found).toEqual([...Array(6).fill('looked at'), 'refused'])
   })
 
+  test('is not locked by keys that strangers make up without its password', async () => {
+    attempts.entered('password', { account: 'anna', ip: '192.0.2.1' })
+    const found: string[] = []
+    for (let at = 0; at < 7; at++) found.push(await once('key', 'anna', `198.51.100.${at}`))
+    expect(found).toEqual([...Array(6).fill('looked at'), 'refused'])
+    for (const kind of ['key', 'factor', 'password'] as const) {
+      expect(await once(kind, 'anna', '192.0.2.1')).toBe('looked at')
+    }
+  })
+
   test('is known by an application password for application passwords alone', async () => {
     attempts.entered('asp', { account: 'anna', ip: '192.0.2.1' })
     for (const kind of ['asp', 'password'] as const) {
