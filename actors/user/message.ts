@@ -145,6 +145,8 @@ export interface Transfer {
   readonly from: string
   readonly to: string
   readonly uids: UidRanges
+  /** Moving into the folder where they are gives them new uids, as IMAP has it; otherwise it does nothing. */
+  readonly anew?: boolean
   /** Messages that change on the way, by uid: their encrypted form (transfer.ts). */
   readonly sealed?: ReadonlyMap<number, Prepared>
   readonly origin: object | null
@@ -185,7 +187,8 @@ export const moveMessages: UserCommand<Transfer, Transferred> = {
     requireUser(turn)
     const source = requireMailbox(turn, input.from)
     const target = requireMailbox(turn, input.to)
-    if (source === target) return { mailbox: target.id, uidValidity: target.uidValidity, uids: [] }
+    if (source === target && input.anew !== true)
+      return { mailbox: target.id, uidValidity: target.uidValidity, uids: [] }
     const messages = await select(turn, source, input.uids)
     const placed = messages.map(message => sealedForm(message, input.sealed))
     const uids = place(turn, target, placed, bytesOf(placed) - bytesOf(messages), input.sealed)

@@ -150,6 +150,18 @@ export function flagRows(
   )
 }
 
+/** Uids of messages that are marked `\Deleted`, rising. */
+export function deletedUids(read: Reader, mailbox: number, from: number, to: number): number[] {
+  return read
+    .arrays<[number]>(
+      'SELECT uid FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? AND flags & 8 <> 0 ORDER BY uid',
+      mailbox,
+      from,
+      to,
+    )
+    .map(row => row[0])
+}
+
 /** How many messages are marked `\Deleted`, and their bytes. */
 export function deletedIn(read: Reader, mailbox: number): { count: number; size: number } {
   const sum = 'SELECT count(*) AS count, coalesce(sum(size), 0) AS size FROM message'

@@ -1,7 +1,7 @@
 // Commands that change messages: STORE, COPY, MOVE, EXPUNGE, CLOSE (RFC 9051 6.4, RFC 7162, RFC 4315, RFC 6851).
 //
-// Each is one command of the account's actor, so a client sees all of it or nothing. A set of places becomes ranges of
-// uids the client knows, so a message that arrived unseen is never touched by `1:*`.
+// Small sets are one command of the account's actor, so a client sees all of it or nothing; large ones go in units
+// (units.ts), with untagged answers after each and the tagged one after all of them.
 
 import {
   copyMessages,
@@ -18,6 +18,7 @@ import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { findMailbox } from '#store/mailboxes.ts'
 import { command, inMailbox, nothing } from '../command.ts'
 import type { Session } from '../session.ts'
+import { markedUnits, unitsOf } from '../units.ts'
 import type { Places, View } from '../view.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 
@@ -42,17 +43,15 @@ const store = command({
     const places = session.resolve(input.set, byUid)
     const { bits, keywords } = flagsOf(input.flags)
     await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
-    const { changed, refused, same } = await session.user.door.run(storeFlags, {
-      mailbox: view.id,
-      uids: uidRanges(view, places),
-      how: input.how,
-      flags: bits,
-      keywords,
-      unchangedSince: input.unchangedSince,
-      origin: session,
-    })
-    for (const { modseq } of changed) view.toldOwn(modseq)
-    await answerStore(session, view, input, [...changed, ...(input.silent ? [] : same)])
+    const refused: number[] = []
+    for (const uids of unitsOf(view, places)) {
+      const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords, origin: session }
+      const done = await session.user.door.run(storeFlags, { ...change, unchangedSince: input.unchangedSince })
+      for (const { modseq } of done.changed) view.toldOwn(modseq)
+      refused.push(...done.refused)
+      await answerStore(session, view, input, [...done.changed, ...(input.silent ? [] : done.same)])
+      if (session.pace.spent) await session.pace.turn()
+    }
     if (refused.length === 0) return undefined
     const numbers = byUid ? refused : refused.map(uid => view.seqOf(uid)).filter(seq => seq > 0)
     return { code: `MODIFIED ${formatRanges(toRanges(numbers))}`, text: 'Conditional STORE failed for some' }
@@ -71,9 +70,7 @@ const copy = command({
     const places = session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
-    const uids = uidRanges(view, places)
-    const transfer = { from: view.id, to: target.id, uids, origin: session }
-    const done = await session.services.transfer(session.user.door, copyMessages, transfer)
+    const done = await copyUnits(session, view, target.id, unitsOf(view, places))
     const code = copyUid(done)
     return code === undefined ? undefined : { code }
   },
@@ -90,12 +87,13 @@ const move = command({
     const places = session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
-    const uids = uidRanges(view, places)
-    const transfer = { from: view.id, to: target.id, uids, origin: session }
-    const done = await session.services.transfer(session.user.door, moveMessages, transfer)
-    const code = copyUid(done)
-    // RFC 6851 4.3: the code comes before the messages are told gone.
-    if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
+    for (const uids of unitsOf(view, places)) {
+      const transfer = { from: view.id, to: target.id, uids, anew: true, origin: session }
+      const code = copyUid(await session.services.transfer(session.user.door, moveMessages, transfer))
+      // RFC 6851 4.3: the code comes before the messages are told gone.
+      if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
+      await tellGone(session, view)
+    }
     return undefined
   },
 })
@@ -116,13 +114,8 @@ const expunge = command({
   },
   async run(session, set) {
     const view = session.writable
-    const uids = set === undefined ? everything(view) : uidRanges(view, session.resolve(set, true))
-    const { modseq } = await session.user.door.run(expungeMessages, {
-      mailbox: view.id,
-      uids,
-      marked: true,
-      origin: session,
-    })
+    const places = set === undefined ? allOf(view) : session.resolve(set, true)
+    const modseq = await expungeUnits(session, view, places, () => tellGone(session, view))
     // RFC 7162 3.2.10.2: so that a client that keeps up need not ask.
     return session.qresync && modseq > 0 ? { code: `HIGHESTMODSEQ ${modseq}` } : undefined
   },
@@ -134,14 +127,7 @@ const close = command({
   parse: nothing,
   async run(session) {
     const view = session.selected
-    if (!view.readOnly) {
-      await session.user.door.run(expungeMessages, {
-        mailbox: view.id,
-        uids: everything(view),
-        marked: true,
-        origin: session,
-      })
-    }
+    if (!view.readOnly) await expungeUnits(session, view, allOf(view), async () => {})
     session.unselect()
     return undefined
   },
@@ -241,14 +227,53 @@ async function answerStore(
   }
 }
 
-/** Places as ranges of uids; what lies between two known uids is known too. */
-function uidRanges(view: View, places: Places): UidRanges {
-  return places.map(([from, to]) => [view.uidAt(from), view.uidAt(to)] as const)
+/** All the client knows, and nothing that came since. */
+function allOf(view: View): Places {
+  return view.total === 0 ? [] : [[0, view.total - 1]]
 }
 
-/** All the client knows, and nothing that came since. */
-function everything(view: View): UidRanges {
-  return [[1, view.uidNext - 1]]
+/** Says which messages went, a unit of them, and lets others have their turn. */
+async function tellGone(session: Session, view: View): Promise<void> {
+  await view.tell(session.teller, true)
+  await session.out.room()
+  if (session.pace.spent) await session.pace.turn()
+}
+
+/** Takes away what is marked as deleted; gives the change number of the folder then. */
+async function expungeUnits(session: Session, view: View, places: Places, told: () => Promise<void>): Promise<number> {
+  const { door } = session.user
+  const units = await markedUnits(session, view, places)
+  let last = 0
+  // One with nothing in it says where the folder stands.
+  for (const uids of units.length === 0 ? [[]] : units) {
+    const { modseq } = await door.run(expungeMessages, { mailbox: view.id, uids, marked: true, origin: session })
+    last = modseq
+    await told()
+  }
+  return last
+}
+
+/** Copies all or nothing (RFC 9051 6.4.7): what was copied before a unit failed is taken away again. */
+async function copyUnits(session: Session, view: View, to: string, units: readonly UidRanges[]): Promise<Transferred> {
+  const { user, services, pace } = session
+  const all: (readonly [number, number])[] = []
+  let uidValidity = 0
+  try {
+    for (const uids of units) {
+      const transfer = { from: view.id, to, uids, origin: session }
+      const done = await services.transfer(user.door, copyMessages, transfer)
+      for (const pair of done.uids) all.push(pair)
+      uidValidity = done.uidValidity
+      if (pace.spent) await pace.turn()
+    }
+  } catch (error) {
+    for (let at = 0; at < all.length; at += limits.imap.unitMessages) {
+      const uids = toRanges(all.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
+      await user.door.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false, origin: null })
+    }
+    throw error
+  }
+  return { mailbox: to, uidValidity, uids: all }
 }
 
 /** RFC 4315 3: both lists in the order in which they belong together. */
