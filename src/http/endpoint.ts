@@ -8,6 +8,7 @@ import type { Static, TSchema } from 'typebox'
 import type { FaultCode } from '#lib/fault.ts'
 import type { Allow, Caller } from './access.ts'
 import type { Binary, EventStream, Json } from './answer.ts'
+import { pageNumber } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -133,12 +134,14 @@ export function endpoint<
   const B extends Fields = None,
   const R extends Fields = None,
 >(definition: Definition<P, Q, B, R>): Endpoint {
-  const { params = {}, query = {}, body = {}, reply = {}, faults = [], headers = [], path, method } = definition
+  const { params = {}, body = {}, reply = {}, faults = [], headers = [], path, method } = definition
   const named = path.split('/').filter(segment => segment.startsWith(':'))
   const missing = named.filter(segment => !(segment.slice(1) in params))
   if (missing.length > 0 || named.length !== Object.keys(params).length) {
     throw new Error(`${method} ${path}: the path and its params do not agree`)
   }
   const bodyKind = definition.bodyKind ?? 'json'
+  const listing = method === 'GET' && 'results' in reply
+  const query = listing ? { page: pageNumber, ...definition.query } : (definition.query ?? {})
   return { ...definition, params, query, body, reply, faults, headers, bodyKind } as Endpoint
 }

@@ -107,9 +107,14 @@ export function num(rules: NumberRules = {}): TUnsafe<number> {
   return numberField(rules, false)
 }
 
-function numberField({ min, max, ...about }: NumberRules, integer: boolean): TUnsafe<number> {
+/** A limit, a quota or a size: what is behind the point is left out, since programs compute such numbers. */
+export function amount(rules: NumberRules = {}): TUnsafe<number> {
+  return numberField(rules, 'down')
+}
+
+function numberField({ min, max, ...about }: NumberRules, integer: boolean | 'down'): TUnsafe<number> {
   const json = {
-    type: integer ? 'integer' : 'number',
+    type: integer === true ? 'integer' : 'number',
     ...(min !== undefined && { minimum: min }),
     ...(max !== undefined && { maximum: max }),
   }
@@ -300,9 +305,12 @@ export function cursor(title: string): TUnsafe<Cursor> {
   return field<Cursor>({ ...json, description: title }, read)
 }
 
+/** Programs count pages and tell it; where a cursor is, it leads. */
+export const pageNumber = optional(num({ description: 'Taken and not looked at: cursors lead' }))
+
 /** Parameters of a paged list; hand them to `paged` of cursor.ts. */
 export const paging = {
-  limit: int({ min: 1, max: limits.http.pageSizeMax, default: limits.http.pageSize, description: 'Rows of a page' }),
+  limit: amount({ min: 1, max: limits.http.pageSizeMax, default: limits.http.pageSize, description: 'Rows of a page' }),
   next: optional(cursor('Next page cursor')),
   previous: optional(cursor('Previous page cursor')),
 } as const

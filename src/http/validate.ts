@@ -177,14 +177,15 @@ const numeric = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?$/i
 
 export function numberReader(
   rules: { minimum?: number | undefined; maximum?: number | undefined },
-  integer: boolean,
+  integer: boolean | 'down',
 ): Read {
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = rules
   return (value, path, problems) => {
-    const number = typeof value === 'string' && numeric.test(value.trim()) ? Number(value) : value
-    if (typeof number !== 'number' || !Number.isFinite(number)) return problems.add(path, 'must be a number')
+    const given = typeof value === 'string' && numeric.test(value.trim()) ? Number(value) : value
+    if (typeof given !== 'number' || !Number.isFinite(given)) return problems.add(path, 'must be a number')
+    const number = integer === 'down' ? Math.floor(given) : given
     if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return problems.add(path, 'must be a safe number')
-    if (integer && !Number.isInteger(number)) return problems.add(path, 'must be an integer')
+    if (integer === true && !Number.isInteger(number)) return problems.add(path, 'must be an integer')
     if (number < minimum) return problems.add(path, `must be greater than or equal to ${minimum}`)
     if (number > maximum) return problems.add(path, `must be less than or equal to ${maximum}`)
     return number

@@ -11,7 +11,7 @@ import { isAddress, normalizeAddress } from '#mail/address.ts'
 import type { Address, Forward, ForwardReply } from '#store/directory.ts'
 import type { Settings } from '#store/settings.ts'
 import { endpoint } from '../endpoint.ts'
-import { bool, date, int, list, moment, object, optional, orFalse, text } from '../schema.ts'
+import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../schema.ts'
 import { addressFields, addressId, allowWildcard, anyAddress, newAddress } from './addresses.ts'
 import { target } from './target.ts'
 import { type DailyCounters, daily, free, texts } from './user-view.ts'
@@ -38,7 +38,7 @@ const fields = {
   targets: optional(
     list(target, { max: 1000, distinct: String, description: 'Addresses and URLs that get every message' }),
   ),
-  forwards: optional(int({ min: 0, description: 'Messages a day; 0: the default of the service' })),
+  forwards: optional(amount({ min: 0, description: 'Messages a day; 0: the default of the service' })),
   autoreply: optional(reply),
 } as const
 

@@ -9,7 +9,7 @@ import type { ActorSystem } from '#actors/system.ts'
 import { limits } from '#lib/limits.ts'
 import { searchRegister } from '#store/accounts/register.ts'
 import { endpoint } from '../endpoint.ts'
-import { bool, id, int, optional, text, userId } from '../schema.ts'
+import { amount, bool, id, optional, text, userId } from '../schema.ts'
 import { requireUser } from './mailboxes.ts'
 
 export interface RegisterDeps {
@@ -32,7 +32,7 @@ export function registerEndpoints({ system, register }: RegisterDeps) {
     params: { user: userId },
     query: {
       query: text({ max: 255, description: 'Part of an address, or the beginning of a name' }),
-      limit: int({ min: 1, max: limits.http.pageSizeMax, default: limits.http.pageSize }),
+      limit: amount({ min: 1, max: limits.http.pageSizeMax, default: limits.http.pageSize }),
     },
     reply: {
       results: Type.Array(Type.Object({ id: entryId, name: Type.Optional(Type.String()), address: Type.String() })),

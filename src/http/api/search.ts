@@ -11,14 +11,15 @@ import { findByNumbers } from '#store/messages.ts'
 import { paged } from '../cursor.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
 import {
+  amount,
   bool,
   date,
   field,
-  int,
   list,
   mailboxId,
   object,
   optional,
+  pageNumber,
   pageReply,
   paging,
   text,
@@ -47,8 +48,8 @@ const criteria = {
   ...someOf,
   datestart: optional(date()),
   dateend: optional(date()),
-  minSize: optional(int({ min: 0 })),
-  maxSize: optional(int({ min: 0 })),
+  minSize: optional(amount({ min: 0 })),
+  maxSize: optional(amount({ min: 0 })),
   attachments: optional(bool()),
   flagged: optional(bool()),
   unseen: optional(bool()),
@@ -156,7 +157,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       ...criteria,
       // A client sends the search it shows; all that it finds is changed, whatever page of it that is.
       ...listed,
-      page: optional(int({ min: 1, description: 'Accepted' })),
+      page: pageNumber,
       action: object({
         moveTo: optional(mailboxId),
         seen: optional(bool()),

@@ -149,14 +149,16 @@ function settingValue(form: SettingForm, given: Value): Value {
     return given
   }
   const scale = form.type === 'duration' ? units : form.type === 'size' ? sizes : {}
-  const number = typeof given === 'string' ? scaled(given, scale) : given
+  const stated = typeof given === 'string' ? scaled(given, scale) : given
+  // Programs compute limits; what is behind the point is left out.
+  const number = typeof stated === 'number' ? Math.floor(stated) : stated
   if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw invalid('value', 'must be a whole number')
   if (number < 0) throw invalid('value', 'must be greater than or equal to 0')
   return number
 }
 
 function scaled(text: string, scale: Readonly<Record<string, number>>): number {
-  const match = /^\s*(\d{1,16})\s*([a-z]{0,2})\s*$/i.exec(text)
+  const match = /^\s*(\d{1,16}(?:\.\d{1,16})?)\s*([a-z]{0,2})\s*$/i.exec(text)
   const unit = match?.[2]?.toLowerCase() ?? ''
   const factor = unit === '' ? 1 : Object.hasOwn(scale, unit) ? scale[unit] : undefined
   return match === null || factor === undefined ? Number.NaN : Number(match[1]) * factor

@@ -7,7 +7,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { fold } from '#mail/fold.ts'
 import type { User, UserLimit } from '#store/users.ts'
-import { bool, int, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../schema.ts'
+import { amount, bool, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../schema.ts'
 import { target } from './target.ts'
 import type { DailyCounter } from './user-view.ts'
 
@@ -36,17 +36,17 @@ export const shared = {
   mtaRelay: optional(
     orFalse(url(['smtp', 'smtps']), { description: 'Relay for what this user sends; `false` for none' }),
   ),
-  spamLevel: optional(int({ min: 0, max: 100, description: '0: all is spam, 100: nothing is' })),
-  quota: optional(int({ min: 0, description: 'Bytes; 0: the default of the service' })),
-  recipients: optional(int({ min: 0, description: 'Recipients a day' })),
-  forwards: optional(int({ min: 0, description: 'Forwards a day' })),
-  filters: optional(int({ min: 0, description: 'Filters' })),
-  imapMaxUpload: optional(int({ min: 0, description: 'Bytes a day' })),
-  imapMaxDownload: optional(int({ min: 0, description: 'Bytes a day' })),
-  pop3MaxDownload: optional(int({ min: 0, description: 'Bytes a day' })),
-  pop3MaxMessages: optional(int({ min: 0, description: 'Newest messages POP3 shows' })),
-  imapMaxConnections: optional(int({ min: 0, description: 'IMAP sessions at once' })),
-  receivedMax: optional(int({ min: 0, description: 'Messages received in a window' })),
+  spamLevel: optional(amount({ min: 0, max: 100, description: '0: all is spam, 100: nothing is' })),
+  quota: optional(amount({ min: 0, description: 'Bytes; 0: the default of the service' })),
+  recipients: optional(amount({ min: 0, description: 'Recipients a day' })),
+  forwards: optional(amount({ min: 0, description: 'Forwards a day' })),
+  filters: optional(amount({ min: 0, description: 'Filters' })),
+  imapMaxUpload: optional(amount({ min: 0, description: 'Bytes a day' })),
+  imapMaxDownload: optional(amount({ min: 0, description: 'Bytes a day' })),
+  pop3MaxDownload: optional(amount({ min: 0, description: 'Bytes a day' })),
+  pop3MaxMessages: optional(amount({ min: 0, description: 'Newest messages POP3 shows' })),
+  imapMaxConnections: optional(amount({ min: 0, description: 'IMAP sessions at once' })),
+  receivedMax: optional(amount({ min: 0, description: 'Messages received in a window' })),
   language: optional(text({ max: 20, description: 'Language of default folders, such as `et`' })),
   retention: optional(
     num({
