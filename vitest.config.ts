@@ -12,6 +12,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          globalSetup: 'test/built.ts',
           include: ['test/**/*.test.ts'],
           exclude: ['test/tidy.test.ts', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
           pool: 'forks',
@@ -19,7 +20,15 @@ export default defineConfig({
         },
       },
       { test: { name: 'tidy', include: ['test/tidy.test.ts'], ...slow } },
-      { test: { name: 'interop', include: ['test/interop/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000 } },
+      {
+        test: {
+          name: 'interop',
+          globalSetup: 'test/built.ts',
+          include: ['test/interop/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
       {
         test: {
           name: 'executable',

@@ -14,7 +14,7 @@ export interface CommandResult {
 }
 
 const running = new Set<ChildProcess>()
-const main = fileURLToPath(new URL('../src/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')

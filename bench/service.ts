@@ -61,7 +61,7 @@ export async function startService(
   const settings = { TEAL_DATA_DIR: dataDir, TEAL_HOSTNAME: 'bench.test', TEAL_LOG_LEVEL: 'error', ...free, ...env }
   rmSync(join(dataDir, 'run.json'), { force: true })
   const started = performance.now()
-  const child = startChild('src/main.js', ['serve'], { execArgv, env: settings })
+  const child = startChild('dist/main.js', ['serve'], { execArgv, env: settings })
   const run = await Promise.race([waitForRun(dataDir, child.pid), child.broken])
   const token = readFileSync(join(dataDir, 'root-token'), 'utf8').trim()
   const listener = (name: string): Target => {

@@ -31,7 +31,7 @@ export async function runTeal(
   words: readonly string[],
   env: Record<string, string>,
 ): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, ['src/main.js', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['dist/main.js', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
   child.stdout.on('data', chunk => {
@@ -56,7 +56,7 @@ export async function startChild(
 ): Promise<Child> {
   const env = childEnvironment(dataDir, more)
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
-  const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'src/main.js', 'serve']
+  const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'dist/main.js', 'serve']
   const child = spawn('/bin/sh', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -66,17 +66,17 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     ],
   ],
   orphan: [
-    [{ 'src/lib/a.ts': '' }, { 'src/lib/a.ts': '', 'src/main.js': "import '#lib/a.ts'" }],
+    [{ 'src/lib/a.ts': '' }, { 'src/lib/a.ts': '', 'src/main.ts': "import '#lib/a.ts'" }],
     [{ 'src/lib/a.ts': '', 'test/a.test.ts': "import '#lib/a.ts'" }, {}],
     [
       { 'bench/a.ts': '', 'bench/main.ts': "['./b/a.ts']" },
       { 'bench/a.ts': '', 'bench/main.ts': "['./a.ts']" },
     ],
     [{ 'bench/a.ts': '// Run it.' }, { 'bench/a.ts': '// `node bench/a.ts` prints.' }],
-    [{ 'workers/a.ts': '' }, { 'workers/a.ts': '', 'src/main.js': "new URL('../workers/a.ts', import.meta.url)" }],
+    [{ 'workers/a.ts': '' }, { 'workers/a.ts': '', 'src/main.ts': "new URL('../workers/a.ts', import.meta.url)" }],
     [
-      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'b'\nfunction threadFile() {}", 'src/main.js': own },
-      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'a'\nfunction threadFile() {}", 'src/main.js': own },
+      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'b'\nfunction threadFile() {}", 'src/main.ts': own },
+      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'a'\nfunction threadFile() {}", 'src/main.ts': own },
     ],
   ],
   name: [
@@ -130,7 +130,7 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   directive: [[{ 'src/a.ts': '// @ts-ignore' }, { 'src/a.ts': "'@ts-ignore'" }]],
   mark: [[{ 'src/a.ts': `// ${'TO'}${'DO'}: later` }, { 'src/a.ts': '// done' }]],
   place: [
-    [{ 'README.md': `see ${['/wo', 'rk/'].join('')}main` }, { 'README.md': 'see src/main.js' }],
+    [{ 'README.md': `see ${['/wo', 'rk/'].join('')}main` }, { 'README.md': 'see src/main.ts' }],
     [{ 'src/a.ts': `// as the ${['foun', 'ders'].join('')} said` }, { 'src/a.ts': '// a session is found' }],
   ],
   registry: [

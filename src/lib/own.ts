@@ -1,38 +1,28 @@
-// The program's own files: its version and its threads, whether it runs from the source tree or from the one executable
-// that `npm run build` makes. A bundle says so by two constants that the bundler puts in; nothing else may ask where the
-// program lies.
+// The program's own files: its version and its threads. Sources and what is built of them lie alike, so that both are found
+// from here in one way (deploy/bundle.ts); nothing else may ask where the program lies.
 
 import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
-declare const TEAL_VERSION: string
-declare const TEAL_FOLDER: string
-
-const bundled = typeof TEAL_VERSION === 'string'
-
 /** Told in greetings, /health and the metrics. */
-export const version: string = bundled ? TEAL_VERSION : sourceVersion()
+export const version: string = ownVersion()
 
 export type ThreadName = 'body' | 'checkpoint' | 'key' | 'password' | 'pattern' | 'query' | 'seal' | 'verify' | 'writer'
 
+/** How this file and the threads end: .ts among the sources, else as the bundle has it. */
+const suffix = /\.[a-z]+$/.exec(new URL(import.meta.url).pathname)?.[0] ?? ''
+
 /** The file a thread starts from. */
 export function threadFile(name: ThreadName): URL {
-  if (bundled) return new URL(`file://${TEAL_FOLDER}/${name}.cjs`)
-  return new URL(`../../workers/${name}.ts`, import.meta.url)
+  return new URL(`../../workers/${name}${suffix}`, import.meta.url)
 }
 
-/**
- * Options every thread is started with: what the program itself was told to import first, and before that the file that
- * spares it to take the types off its modules.
- */
-export const threadOptions: readonly string[] | undefined = bundled
-  ? undefined
-  : ['--import', new URL('./stripped.js', import.meta.url).href, ...imported(process.execArgv)]
+/** Options every thread is started with: what the program itself was told to import first. */
+export const threadOptions: readonly string[] = imported(process.execArgv)
 
 /** Starts one of the threads outside of the pools. */
 export function startThread(name: ThreadName, workerData: unknown): Worker {
-  const execArgv = threadOptions === undefined ? {} : { execArgv: [...threadOptions] }
-  return new Worker(threadFile(name), { workerData, ...execArgv })
+  return new Worker(threadFile(name), { workerData, execArgv: [...threadOptions] })
 }
 
 function imported(options: readonly string[]): string[] {
@@ -42,7 +32,7 @@ function imported(options: readonly string[]): string[] {
   })
 }
 
-function sourceVersion(): string {
+function ownVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
 }

@@ -110,7 +110,7 @@ export class Thread {
       ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, idleTimeout: Infinity },
       concurrentTasksPerWorker: concurrency,
       ...{ atomics: 'disabled', recordTiming: false, workerData },
-      ...(threadOptions === undefined ? {} : { execArgv: [...threadOptions] }),
+      execArgv: [...threadOptions],
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
     })
     // A thread that dies with a task fails that task; without one there is nobody to tell but the log.

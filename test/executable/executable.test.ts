@@ -83,7 +83,7 @@ async function api(method: string, path: string, body?: object): Promise<Body> {
 }
 
 beforeAll(() => {
-  execFileSync(process.execPath, ['deploy/build.ts'], { stdio: 'ignore' })
+  execFileSync(process.execPath, ['deploy/executable.ts'], { stdio: 'ignore' })
   copyFileSync('dist/teal', teal)
   chmodSync(teal, 0o755)
   chmodSync(root, 0o755)
@@ -131,6 +131,28 @@ describe('the executable', () => {
     expect(found.results).toHaveLength(1)
     const login = await api('POST', '/authenticate', { username: 'first', password: 'a password to keep' })
     expect(login).toMatchObject({ success: true, id })
+  })
+
+  test('keeps every character that is not ASCII: on its pages, and where subjects are compared', async () => {
+    const page = await (await fetch(`http://127.0.0.1:${run?.listeners.api?.port}/docs/page.js`)).text()
+    expect(page).toContain("' \\u00b7 ' + type")
+    expect(page).not.toMatch(/[^\0-\x7f]/)
+    const { id } = await api('POST', '/users', {
+      username: 'wide',
+      password: 'a password',
+      address: 'wide@example.com',
+    })
+    const lmtp = await openLmtp(run?.listeners.lmtp ?? { host: '', port: 0 })
+    const mails = ['Message-ID: <1@x>\r\nSubject: 件名', 'In-Reply-To: <1@x>\r\nMessage-ID: <2@x>\r\nSubject: Re：件名']
+    for (const mail of mails) {
+      const bytes = Buffer.from(`From: a@example.org\r\n${mail}\r\n\r\nHello\r\n`)
+      expect(await deliver(lmtp, 'a@example.org', ['wide@example.com'], bytes)).toEqual([expect.stringMatching(/^250/)])
+    }
+    lmtp.close()
+    const { results } = await api('GET', `/users/${id}/search?query=hello`)
+    expect(new Set(results.map((one: Body) => one.subject))).toEqual(new Set(['件名', 'Re：件名']))
+    expect(new Set(results.map((one: Body) => one.thread)).size).toBe(1)
+    expect(await api('DELETE', `/users/${id}`)).toMatchObject({ success: true })
   })
 
   test('obeys its own command line while it serves, and moves mail in', async () => {

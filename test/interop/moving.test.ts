@@ -90,7 +90,7 @@ test('from Dovecot over IMAP, with flags, dates and folders, once', () =>
       const many = 400
       for (let at = 0; at < many; at++)
         await there.ok(append('Lists/Deep', `Subject: ${at}\r\n\r\n${'x'.repeat(8000)}\r\n`))
-      const child = spawn(process.execPath, ['src/main.js', ...whole], { env: environment(), stdio: 'ignore' })
+      const child = spawn(process.execPath, ['dist/main.js', ...whole], { env: environment(), stdio: 'ignore' })
       const ended = new Promise(resolve => child.once('exit', resolve))
       const total = async () => (await mailboxes()).find(one => one.path === 'Lists/Deep')?.total
       while ((await total()) < 2 && child.exitCode === null) await sleep(5)

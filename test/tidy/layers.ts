@@ -50,7 +50,7 @@ const doors: Readonly<Record<string, string>> = {
 const roots = new Set(['src/core.ts', 'src/service.ts'])
 
 /** Files that are started rather than imported. */
-const entries = new Set(['src/main.js', 'src/service.ts', 'bench/main.ts'])
+const entries = new Set(['src/main.ts', 'src/library.ts', 'bench/main.ts'])
 
 export const layerRules: readonly Rule[] = [
   {
@@ -137,7 +137,7 @@ function layer(source: Source, line: number, target: string, typeOnly: boolean):
 }
 
 /** Files that are one unit with src/service.ts. */
-const serviceParts = new Set(['listeners', 'own-certificate', 'service-api'])
+const serviceParts = new Set(['library', 'listeners', 'own-certificate', 'service-api', 'teal.d'])
 
 /** 'store' of src/store/x.ts, 'config' of src/config.ts and src/config/x.ts, 'actors', 'workers'. */
 function unitOf(path: string): string {

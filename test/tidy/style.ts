@@ -99,7 +99,7 @@ export const styleRules: readonly Rule[] = [
   calls(
     'environment',
     'settings come from the configuration, so only the command line reads the environment',
-    ['src/main.js', 'src/cli/options.ts'],
+    ['src/main.ts', 'src/cli/options.ts'],
     [/\bprocess\.env\b/g],
   ),
   anywhere('console', 'output goes through the log or the command line', /(?<![.\w])console\./g),
@@ -184,7 +184,7 @@ function matching(code: string, open: number): number {
 
 function goodName(path: string): boolean {
   const parts = path
-    .replace(/\.ts$/, '')
+    .replace(/(\.d)?\.ts$/, '')
     .replace(/\.(test|config)$/, '')
     .split('/')
   return parts.every(part => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(part) && !vague.includes(part))

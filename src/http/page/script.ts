@@ -70,7 +70,7 @@ function route() {
   showList();
   $('main').replaceChildren(...(entry ? showEntry(entry) : showHome()));
   $('main').scrollTop = 0;
-  document.title = (entry ? entry.operation.summary.replaceAll('\x60', '') + ' – ' : '') + 'Teal API';
+  document.title = (entry ? entry.operation.summary.replaceAll('\x60', '') + ' \u2013 ' : '') + 'Teal API';
   const current = document.querySelector('nav [aria-current]');
   if (current) current.scrollIntoView({ block: 'nearest' });
 }
@@ -127,7 +127,7 @@ function showResponses(responses) {
     const type = Object.keys(content)[0];
     const schema = type && content[type].schema;
     return [
-      h('h2', {}, 'Answer', h('span', { class: 'quiet' }, ' ' + status + (type && type !== 'application/json' ? ' · ' + type : ''))),
+      h('h2', {}, 'Answer', h('span', { class: 'quiet' }, ' ' + status + (type && type !== 'application/json' ? ' \u00b7 ' + type : ''))),
       schema && schema.properties ? table(objectRows(schema, 0, true)) : type ? null : prose(response.description),
     ];
   });
@@ -262,7 +262,7 @@ async function perform(method, { url, headers, payload }, control, answer) {
   const output = h('pre', {}, '');
   answer.append(
     h('p', {}, h('span', { class: 'status ' + (response.ok ? 'ok' : 'bad') }, response.status + ' ' + response.statusText),
-      h('span', { class: 'quiet' }, ' ' + Math.round(performance.now() - begun) + ' ms · ' + (type || 'no content'))), output);
+      h('span', { class: 'quiet' }, ' ' + Math.round(performance.now() - begun) + ' ms \u00b7 ' + (type || 'no content'))), output);
   const reader = response.body ? response.body.getReader() : null;
   const decoder = new TextDecoder();
   let length = 0;
@@ -273,14 +273,14 @@ async function perform(method, { url, headers, payload }, control, answer) {
     if (isText && length <= answerLengthMax) output.append(decoder.decode(value, { stream: true }));
   }
   if (!isText) output.textContent = length + ' bytes';
-  else if (length > answerLengthMax) output.append('\n… ' + length + ' bytes in all');
+  else if (length > answerLengthMax) output.append('\n\u2026 ' + length + ' bytes in all');
 }
 
 function curl(method, url, headers, payload) {
   const quote = text => "'" + text.replaceAll("'", "'\\''") + "'";
   const lines = ['curl -X ' + method.toUpperCase() + ' ' + quote(location.origin + url)];
   for (const [name, value] of Object.entries(headers)) {
-    lines.push('-H ' + quote(name + ': ' + (name === 'X-Access-Token' ? '…' : value)));
+    lines.push('-H ' + quote(name + ': ' + (name === 'X-Access-Token' ? '\u2026' : value)));
   }
   if (typeof payload === 'string') lines.push('-d ' + quote(payload));
   else if (payload) lines.push('--data-binary ' + quote('@' + payload.name));

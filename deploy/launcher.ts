@@ -5,21 +5,26 @@
 // torn file nor somebody else's is ever run. Folders tried in order: XDG_CACHE_HOME, ~/.cache, beside the executable, the
 // temporary folder; the first that can be written to and run from.
 
-const { createHash } = require('node:crypto')
-const fs = require('node:fs')
-const os = require('node:os')
-const path = require('node:path')
-const sea = require('node:sea')
-const zlib = require('node:zlib')
-const { compile } = require('./load.cjs')
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import process from 'node:process'
+import sea from 'node:sea'
+import zlib from 'node:zlib'
+import { compile } from './load.ts'
+
+// Put in by the build (deploy/executable.ts): file -> hash, and the name of the folder.
+declare const TEAL_PARTS: Readonly<Record<string, string>>
+declare const TEAL_BUILD: string
 
 const hashes = TEAL_PARTS
 const build = TEAL_BUILD
 
-process.argv[1] = process.argv[1] ?? 'teal'
+process.argv[1] ??= 'teal'
 compile(find()).run()
 
-function find() {
+function find(): string {
   const home = process.env.HOME
   const roots = [
     process.env.XDG_CACHE_HOME,
@@ -33,17 +38,17 @@ function find() {
     try {
       return fill(path.join(root, `teal-${build}`))
     } catch (error) {
-      reason = `${root}: ${error.message}`
+      reason = `${root}: ${error instanceof Error ? error.message : error}`
     }
   }
   process.stderr.write(`teal: found no folder for its files (${reason})\n`)
   process.exit(1)
 }
 
-function fill(own) {
+function fill(own: string): string {
   fs.mkdirSync(own, { recursive: true, mode: 0o700 })
   const stat = fs.lstatSync(own)
-  if (!stat.isDirectory() || stat.uid !== process.getuid() || (stat.mode & 0o077) !== 0) {
+  if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o077) !== 0) {
     throw new Error('the folder is not private')
   }
   const mark = path.join(own, 'whole')
@@ -65,7 +70,7 @@ function fill(own) {
 }
 
 /** What changes when any of the files does, even back to its old times; nothing while one is missing. */
-function stampOf(own) {
+function stampOf(own: string): string {
   try {
     return Object.keys(hashes)
       .map(name => {
@@ -78,18 +83,18 @@ function stampOf(own) {
   }
 }
 
-function part(name) {
+function part(name: string): Buffer {
   return zlib.zstdDecompressSync(Buffer.from(sea.getRawAsset(name)))
 }
 
 /** Whole and on disk, or not at all: another start may read it, and the power may fail. */
-function write(file, bytes) {
+function write(file: string, bytes: Buffer | string): void {
   const fresh = `${file}.${process.pid}`
   fs.writeFileSync(fresh, bytes, { mode: 0o700, flush: true })
   fs.renameSync(fresh, file)
 }
 
-function read(file) {
+function read(file: string): Buffer | undefined {
   try {
     return fs.readFileSync(file)
   } catch {
@@ -97,7 +102,7 @@ function read(file) {
   }
 }
 
-function hashOf(file) {
+function hashOf(file: string): string | undefined {
   const bytes = read(file)
   return bytes && createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,15 +1,18 @@
 // Part of the build: runs the bundle in a folder as a service, once to make what a first start makes and once to keep
 // what the engine compiled of it until the first answer (load.cjs); then looks whether the engine takes that back.
 //
-//   node record.cjs <folder of the bundle>
+//   node record.ts <folder of the bundle>
 
-const { spawnSync } = require('node:child_process')
-const fs = require('node:fs')
-const os = require('node:os')
-const path = require('node:path')
-const { compile } = require('./load.cjs')
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { compile } from './load.ts'
 
-const [, , folder, task, dataDir] = process.argv
+const own = fileURLToPath(import.meta.url)
+const [, , folder = '', task = '', dataDir = ''] = process.argv
 const listeners = ['api', 'smtp', 'lmtp', 'submission', 'submissions', 'imap', 'imaps', 'pop3', 'pop3s']
 const settings = listeners.map(name => `${name}.port=0`)
 
@@ -17,11 +20,11 @@ if (task === 'serve') serve()
 else if (task === 'check') process.exit(compile(folder).script.cachedDataRejected === false ? 0 : 1)
 else record()
 
-function record() {
+function record(): void {
   const fresh = fs.mkdtempSync(path.join(os.tmpdir(), 'teal-record-'))
   try {
     for (const step of ['serve', 'serve', 'check']) {
-      const words = [__filename, folder, step, fresh]
+      const words = [own, folder, step, fresh]
       const { status, signal } = spawnSync(process.execPath, words, { env: {}, stdio: 'inherit' })
       if (status !== 0) throw new Error(`recording ended with ${status ?? signal} (${step})`)
     }
@@ -30,7 +33,7 @@ function record() {
   }
 }
 
-function serve() {
+function serve(): void {
   const { script, run } = compile(folder)
   process.argv = [process.execPath, 'teal', 'serve']
   process.argv.push('--set', ...settings, `dataDir=${dataDir}`, 'log.level=error')
@@ -42,7 +45,7 @@ function serve() {
 }
 
 /** Until the service has answered once. */
-async function answered() {
+async function answered(): Promise<void> {
   const file = path.join(dataDir, 'run.json')
   for (;;) {
     if (process.exitCode) throw new Error('the recorded service does not start')

@@ -1,0 +1,44 @@
+// What those see who use Teal as a library: written by hand, so that it holds what is promised and nothing else, and needs
+// no types of any package. src/library.ts must fit it; the compiler says whether it does.
+
+/** Any part of the settings, as a TOML file has them: `{ quota: { storage: '10MB' } }`. `teal config sample` lists them. */
+export interface ConfigPart {
+  readonly [key: string]: string | number | boolean | readonly string[] | ConfigPart | undefined
+}
+
+/** Where a listener is found. */
+export interface ListenerAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export type ListenerName =
+  | 'api'
+  | 'smtp'
+  | 'lmtp'
+  | 'submission'
+  | 'submissions'
+  | 'imap'
+  | 'imaps'
+  | 'pop3'
+  | 'pop3s'
+  | 'acme'
+
+export interface Teal {
+  /** Base address of the HTTP API; empty where it is off. */
+  readonly url: string
+  /** A token of role root, for the header `X-Access-Token`. */
+  readonly rootToken: string
+  /** Those that run. */
+  readonly listeners: { readonly [Name in ListenerName]?: ListenerAddress }
+  /** Every broken invariant of the store; empty when all is well. */
+  check(): Promise<string[]>
+  /** Drains and stops; nothing acknowledged is lost. A temporary folder is removed. */
+  close(): Promise<void>
+}
+
+/**
+ * Runs a whole service in this process. Without `dataDir` it gets a temporary folder that is removed when it closes;
+ * without ports it takes free ones; it logs nothing unless told to. Several may run at once.
+ */
+export function startTeal(options?: ConfigPart): Promise<Teal>
