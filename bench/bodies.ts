@@ -294,7 +294,7 @@ interface Store {
 async function withStore(task: (store: Store) => Promise<() => void>): Promise<void> {
   const dir = mkdtempSync(join(root, 'store-'))
   const file = join(dir, 'teal.db')
-  const writer = await Writer.open({ file, dataDir: dir, log: makeLog('silent'), metrics: makeMetrics('bench') })
+  const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('bench') })
   const read = Reader.open(file)
   const report = await task({ bodies: new Bodies(dir, read), read, writer, dir })
   read.close()

@@ -25,16 +25,17 @@ import type { SealTasks } from '#mail/sealing.ts'
 import { Outward } from '#net/outward.ts'
 import { makePools, type Pools } from '#pool'
 import { Bodies } from '#store/blobs.ts'
-import { partSuspect } from '#store/body-writes.ts'
 import { Cache } from '#store/cache.ts'
 import { type Hold, takeHold } from '#store/hold.ts'
 import { loadKey } from '#store/keys.ts'
 import { Lookup } from '#store/lookup.ts'
 import { cacheDir, databaseFile } from '#store/place.ts'
+import { requireFiles, requireKeys } from '#store/presence.ts'
 import { Reader } from '#store/reader.ts'
 import { makeReads, type Reads } from '#store/reads.ts'
 import { Sequence } from '#store/sequence.ts'
 import { Settings } from '#store/settings.ts'
+import { Strays } from '#store/strays.ts'
 import { readTemplates } from '#store/templates.ts'
 import { Writer } from '#store/writer.ts'
 
@@ -124,19 +125,26 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   closers.add(() => hold.release())
   const metrics = makeMetrics(version)
   const file = databaseFile(dataDir)
-  const writer = await Writer.open({ file, dataDir, log, metrics, thread: hold.thread })
+  for (const note of hold.notes) log.warn(note)
+  const writer = await Writer.open({ file, log, metrics, thread: hold.thread })
   closers.add(() => writer.close())
   const read = Reader.open(file)
   closers.add(() => read.close())
+  const { made, loss } = writer.opened
+  if (loss !== null) log.error(`${loss}: run \`teal verify\`, and look for what is missing in a backup`)
+  if (!made) {
+    requireKeys(read, dataDir, { totp: config.auth.totpSecret !== '' })
+    requireFiles(read, dataDir)
+  } else log.info({ dataDir }, 'this data directory is new: nobody has an account here yet')
   const sequence = new Sequence(read, config.hostname)
   const settings = openSettings(config, read)
   const bodies = new Bodies(dataDir, read, log)
   closers.add(() => bodies.close())
-  // Caught at once: a disk that is full at the start must not end the process.
-  const swept = bodies
-    .sweep(row => writer.write(partSuspect, row))
-    .catch(error => log.warn({ error }, 'looking for files nobody names failed'))
-  closers.add(() => swept)
+  // Never over a database that was made a moment ago: it knows of no file.
+  if (!made) {
+    const strays = new Strays({ dataDir, bodies, read, log, write: (write, row) => writer.write(write, row) })
+    closers.add(() => strays.close())
+  }
   const { pools, reads } = openPools(config, log, metrics)
   closers.add(() => pools.close())
   const listeners: (() => void)[] = []

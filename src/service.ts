@@ -4,7 +4,7 @@
 // put together. `openService` is the whole service of one configuration. `startTeal` is the library entry: a whole service
 // inside somebody's test run, on free ports and a temporary directory, that leaves nothing behind when closed.
 
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -88,7 +88,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
       config,
       core,
       listeners,
-      check: () => verifyStore(core.read, config.dataDir, true),
+      check: () => verifyStore(core.read, config.dataDir, true, { totp: config.auth.totpSecret !== '' }),
       close: () => closers.run(),
     }
   } catch (error) {
@@ -280,6 +280,5 @@ async function provideRootToken(core: Core): Promise<void> {
 function writeRunFile(dataDir: string, listeners: Service['listeners']): void {
   const file = runFile(dataDir)
   const text = JSON.stringify({ pid: process.pid, version, listeners }, null, 2)
-  writeFileSync(`${file}.new`, `${text}\n`)
-  renameSync(`${file}.new`, file)
+  putFile(file, `${text}\n`, 0o600)
 }

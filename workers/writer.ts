@@ -5,6 +5,8 @@
 // A unit that breaks a rule is undone alone: its batch is done again with a savepoint for each; a commit that fails undoes
 // the batch. Between batches the write-ahead log is looked at, which is copied back when it has grown long.
 
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { after, monotonic, type Timer } from '../src/lib/clock.ts'
 import { Fault } from '../src/lib/fault.ts'
@@ -12,12 +14,23 @@ import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
 import { Checkpoints } from '../src/store/checkpoint.ts'
 import { Company } from '../src/store/company.ts'
+import { logBefore, logLoss } from '../src/store/log-loss.ts'
+import { databaseMissing } from '../src/store/presence.ts'
 import { migrate } from '../src/store/schema.ts'
-import { type Handle, openForWriting, type Sql, sqliteFailure, statements } from '../src/store/sqlite.ts'
+import {
+  damaged,
+  engineFault,
+  type Handle,
+  openForWriting,
+  type Sql,
+  sqliteFailure,
+  statements,
+} from '../src/store/sqlite.ts'
 import { type Watched, watching } from '../src/store/watched.ts'
 import { type Effects, findWrite } from '../src/store/write.ts'
 import type { WriterReply } from '../src/store/writer.ts'
 import { type Batch, gather, Inbox, type Message } from '../src/store/writer-inbox.ts'
+import type { FirstWord, WriterThreadData } from '../src/store/writer-thread.ts'
 import '../src/store/domains/acme.ts'
 import '../src/store/archive-writes.ts'
 import '../src/store/audits.ts'
@@ -36,6 +49,7 @@ import '../src/store/rules/autoreply.ts'
 import '../src/store/rules/filter.ts'
 import '../src/store/rules/trace.ts'
 import '../src/store/search-writes.ts'
+import '../src/store/stray-writes.ts'
 import '../src/store/accounts/task.ts'
 import '../src/store/transfer-writes.ts'
 import '../src/store/webhook-writes.ts'
@@ -48,15 +62,36 @@ import '../src/store/writes.ts'
 const port = parentPort
 if (port === null) throw new Error('this file is a thread')
 
+const { file, mayBeNew } = workerData as WriterThreadData
 try {
-  const handle = openForWriting(workerData.file as string)
-  migrate(handle)
+  const before = logBefore(file)
+  const handle = openForWriting(file)
+  const loss = logLoss(file, before, framesOf(handle))
+  refuseCut(handle, file)
+  const made = migrate(handle, mayBeNew)
   start(handle)
-  port.postMessage({ ready: true })
+  port.postMessage({ ready: true, made, loss } satisfies FirstWord)
   // Not before the first writes: whoever starts waits for them.
   collectWhenQuiet()
 } catch (error) {
-  port.postMessage({ refused: error instanceof Fault ? error.code : null, text: String(error) })
+  const missing = error instanceof Fault && error.code === 'DataMissing'
+  const fault = missing ? databaseMissing(dirname(file)) : error instanceof Fault ? error : engineFault(error, file)
+  port.postMessage({ refused: fault?.code ?? null, text: fault?.message ?? String(error) } satisfies FirstWord)
+}
+
+/** Frames in the log. */
+function framesOf(handle: Handle): number {
+  const [row] = handle.pragma('wal_checkpoint(NOOP)') as { log: number }[]
+  return Math.max(0, row?.log ?? 0)
+}
+
+/** A file that is shorter than it says is met at the start, not when somebody asks for the rest. */
+function refuseCut(handle: Handle, path: string): void {
+  // What is in the log need not be in the file.
+  if (framesOf(handle) > 0) return
+  const pages = Number(handle.pragma('page_count', { simple: true }))
+  const bytes = pages * Number(handle.pragma('page_size', { simple: true }))
+  if (statSync(path).size < bytes) throw new Fault('StoreDamaged', { text: damaged(path, 'it was cut short') })
 }
 
 function start(handle: Handle): void {
@@ -65,7 +100,7 @@ function start(handle: Handle): void {
   /** Lane -> the epoch whose state a failure has made worthless. */
   const stale = new Map<number, number>()
   const inbox = new Inbox(port as MessagePort)
-  const checkpoints = new Checkpoints(handle, sql, workerData.file as string)
+  const checkpoints = new Checkpoints(handle, sql, file)
   const company = new Company()
   const arrivals = () => inbox.arrivals()
   let timer: Timer | undefined

@@ -12,7 +12,8 @@ import { Fault } from '#lib/fault.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/backup.ts'
 import { databaseFile, lockFile, runFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
-import { lock } from '#store/sqlite.ts'
+import { moveStrays, repairDatabase } from '#store/repair.ts'
+import { engineFault, lock } from '#store/sqlite.ts'
 import { verifyStore } from '#store/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'
@@ -61,35 +62,109 @@ export function verifyCommand(): Command {
     .description('Check every rule of the stored data, and every stored byte against its hash')
     .option('-b, --backup <folder>', 'check a backup instead of the data directory')
     .option('--quick', 'leave out the bytes')
+    .option('--repair', 'mend what follows from something else: counters, references, indexes; while nobody serves it')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  teal verify\n  teal verify --backup /var/backups/teal\n\nExit codes: 0 all is well, 1 something is wrong and was named.',
+      '\nExamples:\n  teal verify\n  teal verify --repair\n  teal verify --backup /var/backups/teal\n\nExit codes: 0 all is well (with --repair: by now), 1 something is wrong and was named.',
     )
     .action(verify)
 }
 
-async function verify(options: Options & { backup?: string; quick?: boolean }): Promise<void> {
-  const folder = options.backup ?? configFrom(options).dataDir
-  if (options.backup === undefined) requireData(folder)
-  const file = options.backup === undefined ? databaseFile(folder) : await backupDatabase(folder)
-  setPriority(polite)
+interface VerifyOptions extends Options {
+  readonly backup?: string
+  readonly quick?: boolean
+  readonly repair?: boolean
+}
+
+async function verify(options: VerifyOptions): Promise<void> {
+  const { backup } = options
+  const { dataDir, auth } = configFrom(options)
   const hashes = options.quick !== true
-  const found = await problems(file, folder, hashes)
+  const configured = { totp: auth.totpSecret !== '' }
+  setPriority(polite)
+  if (backup !== undefined) {
+    if (options.repair === true)
+      throw new Fault('NotPermitted', { text: 'A backup is not changed: restore it, and repair that' })
+    return report(options, await problems(await backupDatabase(backup), backup, hashes, configured))
+  }
+  requireData(dataDir)
+  const look = () => problems(databaseFile(dataDir), dataDir, hashes, configured)
+  if (options.repair === true) {
+    const release = lock(lockFile(dataDir))
+    try {
+      const mended = await repaired(dataDir)
+      return report(options, await look(), mended)
+    } finally {
+      release()
+    }
+  }
+  const found = await look()
   // Between two looks at a store that is served rows change: only what is wrong twice is wrong.
-  const again = found.length > 0 && options.backup === undefined && isHeld(folder)
-  const wrong = again ? intersection(found, await problems(file, folder, hashes)) : found
-  if (options.json === true)
-    print(true, { ok: wrong.length === 0, ...(wrong.length > 0 && { code: 'StoreDamaged' }), problems: wrong }, '')
-  else for (const one of wrong) print(false, one, one)
-  if (wrong.length > 0) throw new Fault('StoreDamaged', { text: `${wrong.length} problems were found` })
+  const again = found.length > 0 && isHeld(dataDir)
+  report(options, again ? intersection(found, await look()) : found)
+}
+
+/** Mends what can be. @returns what was, as sentences */
+async function repaired(dataDir: string): Promise<string[]> {
+  const file = databaseFile(dataDir)
+  let mended: string[]
+  try {
+    mended = repairDatabase(file)
+  } catch (error) {
+    const fault = engineFault(error, file)
+    if (fault?.code !== 'StoreDamaged') throw fault ?? error
+    const text = `${file} is damaged where it cannot be mended (${(error as Error).message}); nothing was changed. Bring a backup back with \`teal restore\` into an empty directory`
+    throw new Fault('StoreDamaged', { text, cause: error })
+  }
+  const read = Reader.open(file)
+  try {
+    const { count, folder } = await moveStrays(read, dataDir)
+    if (count > 0)
+      mended.push(`files that no row names: ${count}, moved to ${folder}; remove them when nothing is missed`)
+  } finally {
+    read.close()
+  }
+  return mended
+}
+
+function report(options: VerifyOptions, wrong: readonly string[], mended?: readonly string[]): void {
+  const ok = wrong.length === 0
+  const told = {
+    ok,
+    ...(!ok && { code: 'StoreDamaged' }),
+    problems: wrong,
+    ...(mended !== undefined && { repaired: mended }),
+  }
+  if (options.json === true) print(true, told, '')
+  else {
+    for (const one of mended ?? []) print(false, one, `Repaired: ${one}`)
+    for (const one of wrong) print(false, one, one)
+  }
+  if (!ok) {
+    const what = wrong.length === 1 ? '1 problem was found' : `${wrong.length} problems were found`
+    const how =
+      options.backup !== undefined
+        ? 'take another backup, or restore what is whole of this one with `teal restore --damaged`'
+        : mended === undefined
+          ? 'counters and indexes are mended by `teal verify --repair` while the service is stopped, lost content comes back from a backup alone'
+          : 'this cannot be mended here, and comes back from a backup alone'
+    throw new Fault('StoreDamaged', { text: `${what}: ${how}` })
+  }
   if (options.json !== true) print(false, null, 'All is well.')
 }
 
-async function problems(file: string, folder: string, hashes: boolean): Promise<string[]> {
+async function problems(
+  file: string,
+  folder: string,
+  hashes: boolean,
+  configured: { totp: boolean },
+): Promise<string[]> {
   const read = Reader.open(file)
   try {
-    return await verifyStore(read, folder, hashes)
+    return await verifyStore(read, folder, hashes, configured)
+  } catch (error) {
+    throw engineFault(error, file) ?? error
   } finally {
     read.close()
   }

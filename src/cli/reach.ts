@@ -41,7 +41,7 @@ export async function reach(config: Config, create = false): Promise<Reach> {
   // Most of the program, and only who opens a directory needs it.
   const { openQuietly } = await import('#service')
   try {
-    const opened = await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level))
+    const opened = await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level, 2))
     return new Client(file, opened)
   } catch (error) {
     // Somebody may have taken it in between.

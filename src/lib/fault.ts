@@ -58,6 +58,7 @@ const table = {
   TimedOut: { status: 503, text: 'The operation took too long', smtp: '451 4.3.2', imap: 'UNAVAILABLE' },
   DataDirectoryInUse: { status: 503, text: 'Another process is using this data directory' },
   DataDirectoryUnusable: { status: 503, text: 'The data directory cannot be used' },
+  DataMissing: { status: 503, text: 'Part of the stored data is missing' },
   PortInUse: { status: 503, text: 'A port is in use already' },
   ConfigInvalid: { status: 500, text: 'The configuration is not valid' },
   DatabaseTooNew: { status: 503, text: 'The database was written by a newer version of this program' },

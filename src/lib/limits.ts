@@ -88,6 +88,14 @@ export const limits = {
     unreadableMax: 10_000,
     /** A file that no row names any more stays this long for those who are reading it. */
     fileGraceMs: 60 * second,
+    /** How often files that no row names are looked for, on how many days one is seen before it goes, how many are told. */
+    strayRoundMs: 24 * hour,
+    strayDays: 14,
+    straysTold: 50,
+  },
+  log: {
+    /** Lines kept while the log cannot be written. */
+    waitingBytesMax: 256 * kib,
   },
   /** What the MIME parser follows before it takes the rest as text. */
   mime: {
@@ -531,6 +539,8 @@ export const limits = {
   },
   /** What may be lost: counters, challenges, throttles. */
   cache: {
+    /** Room the folder must have when it is opened: what the engine maps into memory at once. */
+    roomBytesMin: 128 * kib,
     /** Entries; when there are more, those that would end first go first. Some 200 bytes each. */
     entriesMax: 1_000_000,
     /** Entries kept in memory as they were read; some 150 bytes each. */

@@ -1,9 +1,12 @@
 // The log: JSON lines on standard output, readable where that is a terminal (pino).
 //
-// Secrets are masked by key wherever they stand; whoever logs a value under another name masks it first.
+// Secrets are masked by key wherever they stand; whoever logs a value under another name masks it first. A log that cannot be
+// written (a full disk, a reader that went away) ends nothing: lines are kept up to a bound, then dropped, and those that
+// were kept come when there is room again.
 
 import pino from 'pino'
 import { prettyLog } from './lazy.ts'
+import { limits } from './limits.ts'
 
 export type Log = pino.Logger
 
@@ -12,8 +15,12 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
 const secret = ['password', 'existingPassword', 'token', 'accessToken', 'seed', 'secret', 'privateKey', 'authorization']
 const paths = secret.flatMap(key => [key, `*.${key}`, `*.*.${key}`])
 
-/** Makes the root log. `level` silent turns it off. */
-export function makeLog(level: LogLevel): Log {
+/**
+ * Makes the root log. `level` silent turns it off.
+ *
+ * @param output standard output, or standard error for commands whose output is read by programs
+ */
+export function makeLog(level: LogLevel, output: 1 | 2 = 1): Log {
   const options: pino.LoggerOptions = {
     level,
     base: undefined,
@@ -21,6 +28,12 @@ export function makeLog(level: LogLevel): Log {
     serializers: { error: pino.stdSerializers.err },
     timestamp: pino.stdTimeFunctions.isoTime,
   }
-  if (process.stdout.isTTY) return pino(options, prettyLog()({ colorize: true, translateTime: 'SYS:HH:MM:ss.l' }))
-  return pino(options, pino.destination({ dest: 1, sync: true }))
+  const destination = pino.destination({ dest: output, sync: true, maxLength: limits.log.waitingBytesMax })
+  // There is nobody to tell.
+  destination.on('error', () => {})
+  const terminal = (output === 1 ? process.stdout : process.stderr).isTTY
+  if (!terminal) return pino(options, destination)
+  const stream = prettyLog()({ colorize: true, translateTime: 'SYS:HH:MM:ss.l', destination })
+  stream.on('error', () => {})
+  return pino(options, stream)
 }

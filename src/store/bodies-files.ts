@@ -12,6 +12,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newId } from '#lib/id.ts'
 import { syncPath } from '#lib/lasting.ts'
+import { blobsDir, scratchDir } from './place.ts'
 
 /** Hexadecimal digits of a file's name that tell one packing of the same value from another. */
 const formDigits = 8
@@ -37,8 +38,8 @@ export class BodyFiles {
   readonly #unsynced: Set<string>
 
   constructor(dataDir: string) {
-    this.#blobs = join(dataDir, 'blobs')
-    this.#scratch = join(dataDir, 'tmp')
+    this.#blobs = blobsDir(dataDir)
+    this.#scratch = scratchDir(dataDir)
     this.#unsynced = new Set([dataDir, this.#blobs])
   }
 

@@ -2,18 +2,21 @@
 // between two runs; a folder that is broken is moved aside (`<folder>.broken`) and made anew.
 //
 // Reading is synchronous and sees every write at once. Writes are gathered and put together; they are on the disk within
-// moments and survive an orderly restart for certain, a crash but for the last ones. Every entry ends at a time of its
+// moments and survive an orderly restart for certain, a crash but for the last ones; a disk that fails costs that, and
+// nothing else. Every entry ends at a time of its
 // own, and there are never more than a set number: when there are, those that would end first go first.
 
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
-import { after, every, now, type Timer, within } from '#lib/clock.ts'
+import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { guarded, sealFolder, setAside } from './cache-folder.ts'
+import { memoryTables } from './cache-memory.ts'
 
 /** A counter within its window. */
 export interface Count {
@@ -33,14 +36,21 @@ export interface CacheOptions {
   readonly entriesMax?: number
 }
 
-type Entry = readonly [until: number, value: unknown]
+export type Entry = readonly [until: number, value: unknown]
 
-interface Tables {
-  readonly root: RootDatabase
+/** What the cache needs of a place that keeps it. */
+export interface Tables {
+  readonly root: Pick<RootDatabase, 'flushed' | 'resetReadTxn' | 'close'>
   /** Key -> end and value. */
-  readonly entries: Database<Entry, string>
+  readonly entries: Pick<Database<Entry, string>, 'get' | 'put' | 'remove'>
   /** End and key, in the order of their ends. */
-  readonly ends: Database<number, [number, string]>
+  readonly ends: Pick<Database<number, [number, string]>, 'put' | 'remove'> & {
+    getKeys(range: { end?: [number, string]; limit: number }): Iterable<[number, string]>
+  }
+  /** Entries there are. */
+  count(): number
+  /** Whether it lies in the folder. */
+  readonly lasting: boolean
 }
 
 export class Cache {
@@ -66,18 +76,28 @@ export class Cache {
     this.#dir = options.dir
     this.#log = options.log
     this.#entriesMax = options.entriesMax ?? limits.cache.entriesMax
-    this.#stored = entryCount(tables)
+    this.#stored = tables.count()
     this.#sweeper = every(limits.cache.sweepMs, () => this.sweep())
   }
 
-  /** Opens the folder, making it where there is none and putting a broken one aside. */
+  /**
+   * Opens the folder, making it where there is none and putting a broken one aside. Where the disk does not let it, what is
+   * kept is kept in memory: nobody is kept from their mail by what may be lost.
+   */
   static open(options: CacheOptions): Cache {
+    const { dir, log } = options
     try {
-      return new Cache(openTables(options.dir), options)
+      requireRoom(dir)
+      try {
+        return new Cache(openTables(dir), options)
+      } catch (error) {
+        log.warn({ error, dir }, 'the cache cannot be read: it is put aside and made anew')
+        setAside(dir)
+        return new Cache(openTables(dir), options)
+      }
     } catch (error) {
-      options.log.warn({ error, dir: options.dir }, 'the cache cannot be read: it is put aside and made anew')
-      setAside(options.dir)
-      return new Cache(openTables(options.dir), options)
+      log.error({ error, dir }, 'the cache cannot be written: what it holds is kept in memory until the next start')
+      return new Cache(memoryTables(), options)
     }
   }
 
@@ -150,9 +170,9 @@ export class Cache {
     const { entries } = this.#tables
     const id = newId()
     const key = keyOf('health', id)
-    await entries.put(key, [now() + limits.health.checkMs, id])
+    await settled([entries.put(key, [now() + limits.health.checkMs, id])])
     const found = entries.get(key)?.[1]
-    await entries.remove(key)
+    await settled([entries.remove(key)])
     if (found !== id) throw new Error('the cache does not keep what is written')
   }
 
@@ -184,9 +204,9 @@ export class Cache {
       this.#log.warn({ error }, 'the last changes of the cache are lost'),
     )
     this.#closed = true
-    await this.#tables.root.close()
     try {
-      sealFolder(this.#dir)
+      await this.#tables.root.close()
+      if (this.#tables.lasting) sealFolder(this.#dir)
     } catch (error) {
       this.#log.warn({ error }, 'the cache is not used again: it could not be closed properly')
     }
@@ -211,7 +231,12 @@ export class Cache {
 
   #write(key: string, entry: Entry | null): void {
     if (this.#closed) throw new Fault('Stopping')
-    if (this.#dirty.size >= limits.cache.pendingMax && !this.#dirty.has(key)) throw new Fault('Overloaded')
+    if (this.#dirty.size >= limits.cache.pendingMax && !this.#dirty.has(key)) {
+      if (this.#broken === undefined) throw new Fault('Overloaded')
+      // The disk takes nothing: what was changed first is forgotten, so that logins go on.
+      const [oldest] = this.#dirty.keys()
+      if (oldest !== undefined) this.#dirty.delete(oldest)
+    }
     this.#dirty.set(key, entry)
     this.#begin()
   }
@@ -266,7 +291,7 @@ export class Cache {
       else if (before !== undefined) done.push(entries.remove(key))
       grown += (entry === null ? 0 : 1) - (before === undefined ? 0 : 1)
     }
-    await Promise.all(done)
+    await settled(done)
     this.#stored += grown
   }
 
@@ -294,18 +319,42 @@ function keyOf(kind: string, id: string): string {
   return id.length <= 200 ? `${kind}:${id}` : `${kind}#${createHash('sha256').update(id).digest('base64url')}`
 }
 
+/** Resolves when all are on disk. The engine says why a commit failed with a promise of its own, which is heard here too. */
+async function settled(writes: readonly Promise<boolean>[]): Promise<void> {
+  const heard = writes.map(write =>
+    write.catch(async (error: { commitError?: Promise<never> }) => {
+      await Promise.race([error.commitError, breathe()])
+      throw error
+    }),
+  )
+  const results = await Promise.allSettled(heard)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/** The engine maps files into memory: where the disk has no room for them, touching them would end the process. */
+function requireRoom(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const probe = join(dir, 'probe')
+  try {
+    writeFileSync(probe, Buffer.alloc(limits.cache.roomBytesMin, 1), { mode: 0o600, flush: true })
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
 function openTables(dir: string): Tables {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   return guarded(dir, () => {
     const root = open({ path: dir, maxDbs: 4 })
-    const tables: Tables = { root, entries: root.openDB('entries', {}), ends: root.openDB('ends', {}) }
-    walk(tables)
-    return tables
+    const entries: Database<Entry, string> = root.openDB('entries', {})
+    const ends: Database<number, [number, string]> = root.openDB('ends', {})
+    walk(entries, ends)
+    return { root, entries, ends, lasting: true, count: () => entryCount(entries) }
   })
 }
 
 /** Touches what there is, within reason, so that a broken page is met here and not in the middle of a login. */
-function walk({ entries, ends }: Tables): void {
+function walk(entries: Database<Entry, string>, ends: Database<number, [number, string]>): void {
   const limit = limits.cache.walkEntriesMax
   for (const { value } of entries.getRange({ limit })) {
     if (typeof value[0] !== 'number') throw new Error('an entry has another form')
@@ -313,7 +362,7 @@ function walk({ entries, ends }: Tables): void {
   for (const key of ends.getKeys({ limit })) if (!Array.isArray(key)) throw new Error('an end has another form')
 }
 
-function entryCount({ entries }: Tables): number {
+function entryCount(entries: Database<Entry, string>): number {
   const { entryCount: count } = entries.getStats() as { entryCount: number }
   return count
 }

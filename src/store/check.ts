@@ -5,6 +5,7 @@
 // rows resolves, the quota in use equals the sum of sizes, events carry known names.
 
 import type { Reader } from './reader.ts'
+import { sqliteFailure } from './sqlite.ts'
 
 interface Rule {
   /** What must hold, as a sentence. */
@@ -115,15 +116,32 @@ export function checkStore(read: Reader): string[] {
   return read.snapshot(() => {
     const found: string[] = []
     for (const rule of [...rules, ...checkParts.flatMap(part => part.rules ?? []), usageRule(), bodyRule()]) {
-      for (const row of read.arrays<[unknown]>(`SELECT * FROM (${rule.query}) LIMIT 20`)) {
-        found.push(`${rule.says}: ${String(row[0])}`)
+      readable(found, rule.says, () => {
+        for (const row of read.arrays<[unknown]>(`SELECT * FROM (${rule.query}) LIMIT 20`)) {
+          found.push(`${rule.says}: ${String(row[0])}`)
+        }
+      })
+    }
+    readable(found, sound, () => {
+      for (const row of read.all<{ integrity_check: string }>('PRAGMA integrity_check')) {
+        if (row.integrity_check !== 'ok') found.push(`${sound}: ${row.integrity_check}`)
       }
-    }
-    for (const row of read.all<{ integrity_check: string }>('PRAGMA integrity_check')) {
-      if (row.integrity_check !== 'ok') found.push(`the database file is sound: ${row.integrity_check}`)
-    }
+    })
     return found
   })
+}
+
+const sound = 'the database file is sound'
+
+/** A page that cannot be read is a finding, and the other rules are still looked at. */
+function readable(found: string[], says: string, look: () => void): void {
+  try {
+    look()
+  } catch (error) {
+    const failure = sqliteFailure(error)
+    if (failure?.kind !== 'broken') throw error
+    found.push(`${says}: cannot be told, ${failure.text}`)
+  }
 }
 
 function usageRule(): Rule {

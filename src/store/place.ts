@@ -12,6 +12,12 @@ export const cacheDir = (dataDir: string): string => join(dataDir, 'cache')
 export const runFile = (dataDir: string): string => join(dataDir, 'run.json')
 /** The first token. */
 export const rootTokenFile = (dataDir: string): string => join(dataDir, 'root-token')
+/** Large parts of bodies. */
+export const blobsDir = (dataDir: string): string => join(dataDir, 'blobs')
+/** What is being received. */
+export const scratchDir = (dataDir: string): string => join(dataDir, 'tmp')
+/** Keys that the service made for itself. */
+export const keysDir = (dataDir: string): string => join(dataDir, 'keys')
 /** A key that the service made for itself. */
 export const keyFile = (dataDir: string, name: string): string => join(dataDir, 'keys', name)
 /** Where the command line reaches the process that holds the directory. */

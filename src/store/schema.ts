@@ -389,6 +389,13 @@ const waiting = `
 CREATE INDEX outbound_waiting ON outbound (num) WHERE done IS NULL;
 `
 
+const strays = `
+-- A file of a body that no row names: on how many days it was seen so, and the last of them (days since 1970).
+CREATE TABLE stray (name TEXT PRIMARY KEY, days INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
+-- Parts that lie in files, found without reading those that do not.
+CREATE INDEX part_file ON part (num) WHERE file = 1;
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -406,15 +413,18 @@ export const migrations: readonly string[] = [
   told,
   readable,
   waiting,
+  strays,
 ]
 
 /**
  * Brings the database up to this program's schema, each step in a transaction of its own.
  *
- * @throws Fault DatabaseTooNew when the database was written by a later program
+ * @returns whether there was none
+ * @throws Fault DatabaseTooNew when the database was written by a later program, DataMissing where it is empty and must not be
  */
-export function migrate(handle: Handle): void {
+export function migrate(handle: Handle, mayBeNew = true): boolean {
   const version = Number(handle.pragma('user_version', { simple: true }))
+  if (version === 0 && !mayBeNew) throw new Fault('DataMissing')
   if (version > migrations.length) throw new Fault('DatabaseTooNew')
   for (let step = version; step < migrations.length; step++) {
     handle.transaction(() => {
@@ -422,4 +432,5 @@ export function migrate(handle: Handle): void {
       handle.pragma(`user_version = ${step + 1}`)
     })()
   }
+  return version === 0
 }

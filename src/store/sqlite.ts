@@ -5,10 +5,11 @@
 // synchronous=NORMAL in write-ahead mode unless told again after the first access.
 
 import assert from 'node:assert'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
 import { fold } from '#mail/fold.ts'
+import { giveToOwner } from './owner.ts'
 
 export type Handle = Database.Database
 export type Statement = Database.Statement<unknown[]>
@@ -22,7 +23,9 @@ const cacheKib = 32 * 1024
 
 /** Opens, and makes where it is missing, the database at `file` for the one writer. */
 export function openForWriting(file: string): Handle {
-  const handle = new Database(file)
+  // The engine would let others read it; what it makes beside it takes the mode from it.
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+  const handle = opened(file)
   handle.pragma('busy_timeout = 5000')
   handle.pragma(`page_size = ${pageBytes}`)
   handle.pragma('journal_mode = WAL')
@@ -35,9 +38,18 @@ export function openForWriting(file: string): Handle {
   return handle
 }
 
+/** @throws Fault as `engineFault` */
+function opened(file: string, options: Database.Options = {}): Handle {
+  try {
+    return new Database(file, options)
+  } catch (error) {
+    throw engineFault(error, file) ?? error
+  }
+}
+
 /** Opens the database at `file` for reading; the writer must have made it. */
 export function openForReading(file: string): Handle {
-  const handle = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 })
+  const handle = opened(file, { readonly: true, fileMustExist: true, timeout: 5000 })
   handle.pragma('query_only = ON')
   handle.pragma(`cache_size = -${cacheKib / 2}`)
   handle.pragma('temp_store = MEMORY')
@@ -81,16 +93,15 @@ function hideValue(found: string): string {
  * when the disk is full
  */
 export function lock(file: string): () => void {
-  const handle = new Database(file, { timeout: 0 })
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+  giveToOwner(file)
+  const handle = opened(file, { timeout: 0 })
   try {
     if (existsSync(`${file}-wal`)) handle.pragma('journal_mode = DELETE')
     handle.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     handle.close()
-    if (sqliteFailure(error)?.kind === 'full') {
-      throw new Fault('DataDirectoryUnusable', { text: `There is no room on the disk for ${file}`, cause: error })
-    }
-    throw new Fault('DataDirectoryInUse', { cause: error })
+    throw engineFault(error, file) ?? error
   }
   return () => handle.close()
 }
@@ -101,6 +112,29 @@ export function sqliteFailure(error: unknown): { kind: 'conflict' | 'full' | 'br
   const text = error.message
   if (error.code.startsWith('SQLITE_CONSTRAINT')) return { kind: 'conflict', text }
   return { kind: error.code === 'SQLITE_FULL' ? 'full' : 'broken', text }
+}
+
+/** What an error of the engine about the database at `file` means to the one who runs the service, in a sentence. */
+export function engineFault(cause: unknown, file: string): Fault | undefined {
+  if (!(cause instanceof Database.SqliteError)) return undefined
+  const { code, message } = cause
+  const is = (...names: string[]) => names.some(name => code === `SQLITE_${name}` || code.startsWith(`SQLITE_${name}_`))
+  if (is('BUSY', 'LOCKED')) return new Fault('DataDirectoryInUse', { cause })
+  if (is('FULL')) return new Fault('DataDirectoryUnusable', { text: `There is no room on the disk for ${file}`, cause })
+  if (is('CORRUPT', 'NOTADB')) return new Fault('StoreDamaged', { text: damaged(file, message), cause })
+  if (is('CANTOPEN', 'READONLY', 'PERM', 'IOERR')) {
+    const text = `${file} cannot be used: ${message}. Does it belong to the user this runs as, and is its disk all right?`
+    return new Fault('DataDirectoryUnusable', { text, cause })
+  }
+  return undefined
+}
+
+/** What is said of a database that is damaged. */
+export function damaged(file: string, how: string): string {
+  return (
+    `${file} is damaged (${how}). With the service stopped, \`teal verify --repair\` mends indexes and counters; ` +
+    'what it cannot mend comes back from a backup (`teal restore`).'
+  )
 }
 
 /**

@@ -5,7 +5,9 @@
 
 import { checkBodies } from './bodies-check.ts'
 import { checkStore } from './check.ts'
+import { type KeysConfigured, missingKeys } from './presence.ts'
 import type { Reader } from './reader.ts'
+import { sqliteFailure } from './sqlite.ts'
 import './domains/acme.ts'
 import './archive.ts'
 import './audits.ts'
@@ -25,8 +27,19 @@ import './transfer.ts'
 import './webhooks.ts'
 
 /** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
-export async function verifyStore(read: Reader, dataDir: string, hashes: boolean): Promise<string[]> {
-  const found = checkStore(read)
-  for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+export async function verifyStore(
+  read: Reader,
+  dataDir: string,
+  hashes: boolean,
+  configured: KeysConfigured = { totp: false },
+): Promise<string[]> {
+  const found = [...checkStore(read), ...missingKeys(read, dataDir, configured)]
+  try {
+    for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+  } catch (error) {
+    const failure = sqliteFailure(error)
+    if (failure?.kind !== 'broken') throw error
+    found.push(`bodies: the rest cannot be read, ${failure.text}`)
+  }
   return found
 }

@@ -7,20 +7,37 @@ import { startThread } from '#lib/own.ts'
 
 export interface WriterThread {
   readonly worker: Worker
-  /** Resolves when the schema is up to date. @throws Fault DatabaseTooNew, DataDirectoryUnusable */
-  readonly ready: Promise<void>
+  /** Resolves when the schema is up to date. @throws Fault DatabaseTooNew, DataDirectoryUnusable, DataMissing, StoreDamaged */
+  readonly ready: Promise<Opened>
+}
+
+/** What the thread found. */
+export interface Opened {
+  /** There was no database. */
+  readonly made: boolean
+  /** What is gone of the write-ahead log, as a sentence. */
+  readonly loss: string | null
+}
+
+export interface WriterThreadData {
+  readonly file: string
+  /** Whether a database may be made where there is none. */
+  readonly mayBeNew: boolean
 }
 
 /** What the thread says first. */
-type FirstWord = { readonly ready: true } | { readonly refused: FaultCode | null; readonly text: string }
+export type FirstWord =
+  | ({ readonly ready: true } & Opened)
+  | { readonly refused: FaultCode | null; readonly text: string }
 
-export function startWriterThread(file: string, dataDir: string): WriterThread {
-  const worker = startThread('writer', { file, dataDir })
-  const ready = new Promise<void>((resolve, reject) => {
+export function startWriterThread(file: string, mayBeNew: boolean): WriterThread {
+  const worker = startThread('writer', { file, mayBeNew } satisfies WriterThreadData)
+  const ready = new Promise<Opened>((resolve, reject) => {
     worker.once('error', reject)
     worker.once('message', (message: FirstWord) => {
-      if ('ready' in message) return resolve()
-      reject(message.refused === null ? new Error(message.text) : new Fault(message.refused))
+      if ('ready' in message) return resolve({ made: message.made, loss: message.loss })
+      const { refused, text } = message
+      reject(refused === null ? new Error(text) : new Fault(refused, { text }))
     })
   }).finally(() => worker.removeAllListeners('error'))
   // Whoever waits for it hears of it; nobody may do so yet.

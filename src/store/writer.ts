@@ -16,7 +16,7 @@ import type { Metrics } from '#lib/metrics.ts'
 import { Queue } from '#lib/queue.ts'
 import { type Watched, watched } from './watched.ts'
 import { type Operation, operation, type Write } from './write.ts'
-import { startWriterThread, type WriterThread } from './writer-thread.ts'
+import { type Opened, startWriterThread, type WriterThread } from './writer-thread.ts'
 import { conflicts, metaPut } from './writes.ts'
 
 export interface Unit {
@@ -65,7 +65,6 @@ interface Waiting {
 
 export interface WriterOptions {
   readonly file: string
-  readonly dataDir: string
   readonly log: Log
   readonly metrics: Metrics
   /** Started for that file already; otherwise one is started. */
@@ -86,6 +85,8 @@ interface Sent {
 const probeMs = 500
 
 export class Writer {
+  /** What was found when the database was opened. */
+  readonly opened: Opened
   readonly #worker: Worker
   readonly #log: Log
   readonly #metrics: Metrics
@@ -112,7 +113,8 @@ export class Writer {
   /** The last transaction was one unit. */
   #single = false
 
-  private constructor(worker: Worker, options: WriterOptions) {
+  private constructor(worker: Worker, options: WriterOptions, opened: Opened) {
+    this.opened = opened
     this.#worker = worker
     this.#log = options.log
     this.#metrics = options.metrics
@@ -123,9 +125,8 @@ export class Writer {
 
   /** Waits for the thread, which brings the schema up to date before this resolves. */
   static async open(options: WriterOptions): Promise<Writer> {
-    const { worker, ready } = options.thread ?? startWriterThread(options.file, options.dataDir)
-    await ready
-    return new Writer(worker, options)
+    const { worker, ready } = options.thread ?? startWriterThread(options.file, true)
+    return new Writer(worker, options, await ready)
   }
 
   /** Whether commits go through. */

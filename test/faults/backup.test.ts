@@ -52,5 +52,5 @@ test('verify names what is wrong with the stored data', async () => {
   const { code, out, err } = await runTeal(['verify', '--json'], env)
   expect(JSON.parse(out)).toEqual({ ok: false, code: 'StoreDamaged', problems: [expect.any(String)] })
   expect(code).toBe(1)
-  expect(err).toContain('1 problems were found')
+  expect(err).toContain('1 problem was found')
 })

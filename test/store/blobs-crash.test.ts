@@ -42,7 +42,7 @@ function killed(dir: string, first: number, ms: number): Promise<string[]> {
 /** What the next start does about rubbish, at once. */
 async function tidyUp(dir: string): Promise<void> {
   const file = join(dir, 'teal.db')
-  const writer = await Writer.open({ file, dataDir: dir, log: makeLog('silent'), metrics: makeMetrics('test') })
+  const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   await writer.close()
   const handle = openForWriting(file)
   const read = Reader.open(file)

@@ -46,7 +46,7 @@ let bodies: Bodies
 
 async function open(): Promise<void> {
   const file = join(dir, 'teal.db')
-  writer = await Writer.open({ file, dataDir: dir, log: makeLog('silent'), metrics: makeMetrics('test') })
+  writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   read = Reader.open(file)
   bodies = new Bodies(dir, read)
 }

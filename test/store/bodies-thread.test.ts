@@ -30,7 +30,7 @@ let bodies: Bodies
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'teal-ahead-'))
   const file = join(dir, 'teal.db')
-  const writer = await Writer.open({ file, dataDir: dir, log: makeLog('silent'), metrics: makeMetrics('test') })
+  const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   read = Reader.open(file)
   bodies = new Bodies(dir, read)
   const received = await Promise.all(messages.map(message => bodies.receive(message)))
