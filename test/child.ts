@@ -44,6 +44,7 @@ export async function runTeal(
   return { code, out, err }
 }
 
+<<<<<<< HEAD
 /**
  * Starts the service and waits until it says where its listeners are.
  *
@@ -58,6 +59,17 @@ export async function startChild(
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
   const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'dist/main.js', 'serve']
   const child = spawn('/bin/sh', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+=======
+/** Starts the service and waits until it says where its listeners are. */
+export async function startChild(
+  dataDir: string,
+  more: Record<string, string> = {},
+  without: readonly string[] = [],
+): Promise<Child> {
+  const env = childEnvironment(dataDir, more)
+  for (const name of without) delete env[name]
+  const child = spawn(process.execPath, ['src/main.js', 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+>>>>>>> 09cdec4 (teal verify --repair mends what follows from something else; a damaged backup is not restored)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', chunk => {

@@ -46,7 +46,7 @@ export async function exportSection({ accounts }: Plan): Promise<Row[]> {
 async function take(folder: string, dataDir: string, from: number, to: number): Promise<number> {
   const file = join(folder, 'accounts.teal')
   await pipeline(container(from, to), createWriteStream(file))
-  const { out, seconds } = await runCommand(['import', file, '--json'], dataDir)
+  const { out, seconds } = await runCommand(['import', file, '--json', '--create'], dataDir)
   const { imported, entries } = JSON.parse(out) as { imported: number; entries: number }
   if (imported !== entries) throw new Error(`only ${imported} of ${entries} entries were imported`)
   return seconds

@@ -72,7 +72,7 @@ async function intoService(dataDir: string, maildir: string, count: number) {
 
 async function intoFolder(dataDir: string, maildir: string, count: number): Promise<CommandResult> {
   mkdirSync(dataDir, { recursive: true })
-  await runCommand(['user', 'add', 'anna', '--address', 'anna@bench.test', '--generate'], dataDir)
+  await runCommand(['user', 'add', 'anna', '--address', 'anna@bench.test', '--generate', '--create'], dataDir)
   return imported(['import-maildir', `anna:${maildir}`, '--json'], dataDir, count)
 }
 

@@ -16,6 +16,7 @@ import { moveStrays, repairDatabase } from '#store/repair.ts'
 import { engineFault, lock } from '#store/sqlite.ts'
 import { verifyStore } from '#store/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+import { requireData } from './place.ts'
 import { print } from './print.ts'
 
 interface Options extends ConfigOptions {
@@ -45,15 +46,18 @@ export function restoreCommand(): Command {
   return withConfig(new Command('restore'))
     .description('Bring a backup back into an empty data directory')
     .argument('<folder>', 'where the backup lies')
+    .option('--damaged', 'bring back what is whole of a damaged backup, and name what is not')
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       '\nExample:\n  teal restore /var/backups/teal --data-dir /var/lib/teal && teal verify --data-dir /var/lib/teal',
     )
-    .action(async (folder: string, options: Options) => {
+    .action(async (folder: string, options: Options & { damaged?: boolean }) => {
       const { dataDir } = configFrom(options)
-      const note = await restoreBackup(folder, dataDir, said(options))
+      const note = await restoreBackup(folder, dataDir, said(options), options.damaged === true)
       print(options.json, { dataDir, ...note }, `${dataDir}: as it was on ${note.created}`)
+      for (const one of note.damaged) process.stderr.write(`damaged: ${one}\n`)
+      if (note.damaged.length > 0) process.exitCode = 3
     })
 }
 
@@ -183,11 +187,6 @@ function isHeld(dataDir: string): boolean {
   } catch {
     return true
   }
-}
-
-function requireData(dataDir: string): void {
-  if (existsSync(databaseFile(dataDir))) return
-  throw new Fault('DataDirectoryUnusable', { text: `There is no data in ${dataDir}` })
 }
 
 /** Progress for people on a terminal. */

@@ -1,10 +1,10 @@
 // `teal import-maildir`: moves Maildirs into accounts, whether the service runs or not.
 //
 // Every account is found before anything is written. Only regular files in `cur` and `new` are read, never through a link;
-// everything odd is named and passed over. Names are held for one folder at a time and messages for some calls, so memory
+// everything odd is named and passed over, and so is a directory without both. Names are held for one folder at a time and messages for some calls, so memory
 // does not grow with the number of messages. Running it again moves only what is missing.
 
-import { lstat, opendir, readdir, readFile } from 'node:fs/promises'
+import { lstat, opendir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
@@ -17,7 +17,8 @@ import {
   parseSubscriptions,
   usualUse,
 } from '#mail/maildir.ts'
-import { keyOf, nameOf, onDisk, readable } from './disk-name.ts'
+import { keyOf, nameOf, readable } from './disk-name.ts'
+import { Folder } from './folder.ts'
 import { type ImportOptions, runImports, type Source } from './import.ts'
 import { Load, type LoadItem, type Tally } from './load.ts'
 import { MailFiles } from './maildir-file.ts'
@@ -57,49 +58,55 @@ function maildirSource(root: string, dates: string): Source {
       }
     },
     async run(to, user, tally, progress) {
-      const lists = { keywords: new Map<string, string>(), subscriptions: await subscriptionsOf(root) }
-      const inboxKeywords = parseKeywords(await listOf(join(root, 'dovecot-keywords')))
-      const places = await foldersOf(root, tally, progress)
-      for (const { name, path } of places) {
-        const folder = join(root, name)
-        const own = name === '' ? inboxKeywords : parseKeywords(await listOf(join(folder, 'dovecot-keywords')))
-        const subscribed = path === 'INBOX' || lists.subscriptions === null || lists.subscriptions.has(path)
-        const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
-        const mailbox = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
-        await new FolderImport({ to, user, mailbox: mailbox.id, folder, keywords: own, dates, tally, progress }).run()
+      const top = Folder.open(root)
+      try {
+        const texts = (folder: Folder, name: string) => folder.text(name, transfer.listBytesMax)
+        const listed = texts(top, 'subscriptions')
+        const subscriptions = listed === '' ? null : new Set(parseSubscriptions(listed))
+        const inboxKeywords = parseKeywords(texts(top, 'dovecot-keywords'))
+        for (const { name, path } of await foldersOf(top, tally, progress)) {
+          const folder = name === '' ? top : top.open(name)
+          try {
+            const keywords = name === '' ? inboxKeywords : parseKeywords(texts(folder, 'dovecot-keywords'))
+            const subscribed = path === 'INBOX' || subscriptions === null || subscriptions.has(path)
+            const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
+            const { id } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
+            await new FolderImport({ to, user, mailbox: id, folder, keywords, dates, tally, progress }).run()
+          } finally {
+            if (folder !== top) folder.close()
+          }
+        }
+      } finally {
+        top.close()
       }
     },
   }
 }
 
-/** The folders of a Maildir, INBOX first. */
-async function foldersOf(root: string, tally: Tally, progress: Progress): Promise<{ name: string; path: string }[]> {
+/** The folders of a Maildir, INBOX first. A directory that has neither cur nor new is none, whatever its name. */
+async function foldersOf(top: Folder, tally: Tally, progress: Progress): Promise<{ name: string; path: string }[]> {
   const places = [{ name: '', path: 'INBOX' }]
   const known = new Set(['cur', 'new', 'tmp'])
-  for (const entry of await readdir(root, { withFileTypes: true, encoding: 'buffer' })) {
+  for (const entry of await readdir(top.at(), { withFileTypes: true, encoding: 'buffer' })) {
     const name = nameOf(entry.name)
     if (known.has(name) || entry.isFile()) continue
     const path = maildirFolder(readable(name))
-    if (entry.isDirectory() && path !== null) places.push({ name, path })
+    if (path !== null && isFolder(top, name)) places.push({ name, path })
     else {
       tally.skipped += 1
-      progress.note(`${join(root, readable(name))}: not a folder of this Maildir, passed over`)
+      progress.note(`${join(top.path, readable(name))}: not a folder of this Maildir, passed over`)
     }
   }
   return places
 }
 
-async function subscriptionsOf(root: string): Promise<Set<string> | null> {
-  const text = await listOf(join(root, 'subscriptions'))
-  return text === '' ? null : new Set(parseSubscriptions(text))
-}
-
-async function listOf(file: string): Promise<string> {
+function isFolder(top: Folder, name: string): boolean {
+  if (top.kindOf(name) !== 'folder') return false
+  const folder = top.open(name)
   try {
-    const { size } = await lstat(onDisk(file))
-    return size > transfer.listBytesMax ? '' : await readFile(onDisk(file), 'utf8')
-  } catch {
-    return ''
+    return folder.kindOf('cur') !== 'none' || folder.kindOf('new') !== 'none'
+  } finally {
+    folder.close()
   }
 }
 
@@ -107,7 +114,7 @@ interface FolderOptions {
   readonly to: Reach
   readonly user: string
   readonly mailbox: string
-  readonly folder: string
+  readonly folder: Folder
   readonly keywords: ReadonlyMap<string, string>
   readonly dates: string
   readonly tally: Tally
@@ -115,7 +122,10 @@ interface FolderOptions {
 }
 
 interface Named {
+  /** Where it is read. */
   readonly file: string
+  /** How it is called in reports. */
+  readonly shown: string
   readonly name: string
 }
 
@@ -132,26 +142,40 @@ class FolderImport {
   }
 
   async run(): Promise<void> {
-    const { folder, progress } = this.#options
+    const { folder } = this.#options
     for (const part of ['cur', 'new']) {
-      const names = await namesOf(join(folder, part))
-      progress.expect(names.length)
-      for (let at = 0; at < names.length; at += transfer.keysMax) {
-        await this.#some(join(folder, part), names.slice(at, at + transfer.keysMax))
-      }
+      const kind = folder.kindOf(part)
+      if (kind === 'folder') await this.#part(folder.open(part))
+      else if (kind === 'other')
+        this.#odd(join(folder.path, part), 'is no directory, and nothing is read through links')
     }
     await this.#load.end()
   }
 
+  async #part(part: Folder): Promise<void> {
+    try {
+      const names = await namesOf(part)
+      this.#options.progress.expect(names.length)
+      for (let at = 0; at < names.length; at += transfer.keysMax) {
+        await this.#some(part, names.slice(at, at + transfer.keysMax))
+      }
+      // What is large is read when it is sent.
+      await this.#load.settle()
+    } finally {
+      part.close()
+    }
+  }
+
   /** Asks which of these are missing, and moves them: some are read while others are stored. */
-  async #some(folder: string, names: readonly string[]): Promise<void> {
+  async #some(folder: Folder, names: readonly string[]): Promise<void> {
     const { to, user, mailbox, tally, progress } = this.#options
     const byKey = new Map<string, Named>()
     for (const name of names) {
       const unique = keyOf(parseMaildirName(name).unique)
-      if (unique.length > transfer.keyLengthMax || unique === '') this.#odd(join(folder, name), 'has no proper name')
-      else if (byKey.has(unique)) this.#odd(join(folder, name), 'is there twice')
-      else byKey.set(unique, { file: join(folder, name), name })
+      if (unique.length > transfer.keyLengthMax || unique === '')
+        this.#odd(join(folder.path, name), 'has no proper name')
+      else if (byKey.has(unique)) this.#odd(join(folder.path, name), 'is there twice')
+      else byKey.set(unique, { file: folder.at(name), shown: join(folder.path, name), name })
     }
     if (byKey.size === 0) return
     const form = { mailbox, source: 'maildir', keys: [...byKey.keys()] }
@@ -159,11 +183,11 @@ class FolderImport {
     tally.known += byKey.size - keys.length
     progress.add(byKey.size - keys.length)
     const wanted = keys.flatMap(key => byKey.get(key) ?? [])
-    for await (const [{ file, name }, read] of this.#files.read(wanted)) {
-      if ('odd' in read) this.#odd(file, read.odd)
-      else if ('lost' in read) this.#lost(file, read.lost)
+    for await (const [{ shown, name }, read] of this.#files.read(wanted)) {
+      if ('odd' in read) this.#odd(shown, read.odd)
+      else if ('lost' in read) this.#lost(shown, read.lost)
       else
-        await this.#load.add({ ...this.#described(file, name, read.changed), size: read.size, content: read.content })
+        await this.#load.add({ ...this.#described(shown, name, read.changed), size: read.size, content: read.content })
     }
   }
 
@@ -191,18 +215,14 @@ class FolderImport {
   }
 }
 
-/** Names in a folder; none where it is not there. */
-async function namesOf(folder: string): Promise<string[]> {
+/** Names in a folder. */
+async function namesOf(folder: Folder): Promise<string[]> {
   const names: string[] = []
-  try {
-    // The types know names as text only.
-    const how = { bufferSize: 512, encoding: 'buffer' as BufferEncoding }
-    for await (const entry of await opendir(onDisk(folder), how)) {
-      const name = nameOf(entry.name as unknown as Buffer)
-      if (!name.startsWith('.')) names.push(name)
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  // The types know names as text only.
+  const how = { bufferSize: 512, encoding: 'buffer' as BufferEncoding }
+  for await (const entry of await opendir(folder.at(), how)) {
+    const name = nameOf(entry.name as unknown as Buffer)
+    if (!name.startsWith('.')) names.push(name)
   }
   // In order of arrival, as far as names tell.
   return names.sort()

@@ -4,8 +4,8 @@
 // it again moves only what is missing.
 
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -60,11 +60,20 @@ interface Place {
   readonly progress: Progress
 }
 
+/** Never through a link, never waiting for a pipe, also where one takes its place after the look. */
+async function openMbox(file: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw new Fault('InputValidationError', { text: `${file} is no file` })
+}
+
 async function moveAll({ to, user, mailbox, tally, progress }: Place, file: string): Promise<void> {
   const load = new Load(to, { user, mailbox, source: 'mbox' }, tally, progress)
   const seenBefore = new Map<string, number>()
   let number = 0
-  const chunks = createReadStream(file, { highWaterMark: limits.body.chunkBytes })
+  const chunks = (await openMbox(file)).createReadStream({ highWaterMark: limits.body.chunkBytes })
   for await (const read of readMbox(chunks, limits.body.messageBytesMax)) {
     number += 1
     progress.expect(1)

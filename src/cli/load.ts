@@ -93,6 +93,11 @@ export class Load {
   /** Resolves when everything is stored. @throws what ended a call */
   async end(): Promise<void> {
     await this.#flush()
+    await this.settle()
+  }
+
+  /** Resolves when all that is on its way has arrived. @throws what ended a call */
+  async settle(): Promise<void> {
     await Promise.all(this.#calls)
     if (this.#failure !== undefined) throw this.#failure
   }

@@ -4,7 +4,7 @@
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { version } from '#lib/own.ts'
-import { sqliteFailure } from '#store/sqlite.ts'
+import { engineFault } from '#store/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './backup.ts'
 import { configCommand } from './config.ts'
 import { dnsCommand } from './dns.ts'
@@ -18,6 +18,9 @@ import { userCommand } from './user.ts'
 
 /** Runs the command line in `process.argv`. */
 export async function run(): Promise<void> {
+  // What any command makes is for its owner alone, wherever it lies.
+  process.umask(0o077)
+  outputMayFail()
   const program = new Command('teal')
     .description('A whole mail service in one process')
     .version(version)
@@ -38,11 +41,25 @@ export async function run(): Promise<void> {
   }
 }
 
-/** What is said of an error: where it came from only if it is a mistake of ours. */
+/** What is said of an error: one sentence. Where a mistake of ours came from is told to those who ask for it. */
 function told(error: unknown): string {
-  const { message, stack, syscall } = error as NodeJS.ErrnoException
-  const worlds = error instanceof Fault || syscall !== undefined || sqliteFailure(error)?.kind === 'full'
-  return worlds ? message : (stack ?? String(error))
+  if (error instanceof Fault) return error.message
+  const { message = String(error), stack, syscall, code } = error as NodeJS.ErrnoException
+  const engine = engineFault(error, 'The database')
+  if (engine !== undefined) return engine.message
+  if (syscall !== undefined) return `${message}. Does it belong to this user, and is there room on the disk?`
+  if (process.env.TEAL_LOG_LEVEL === 'debug' || process.env.TEAL_LOG_LEVEL === 'trace') return stack ?? message
+  const what = code === undefined ? message : `${message} (${code})`
+  return `This should not have happened: ${what}. With TEAL_LOG_LEVEL=debug it says where; please report it`
+}
+
+/** Output that nobody takes ends a command, not with a stack; one that serves goes on. */
+function outputMayFail(): void {
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.stderr.write(`teal: the output cannot be written: ${error.message}\n`)
+    process.exit(1)
+  })
 }
 
 /** Commands that are added do not take these over by themselves: help after a mistake, and the exit code for one. */

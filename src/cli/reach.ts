@@ -11,7 +11,8 @@ import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { undici } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
-import { controlFile, databaseFile } from '#store/place.ts'
+import { controlFile } from '#store/place.ts'
+import { requireData } from './place.ts'
 
 export interface Reach {
   /** Calls the API; JSON in, JSON out. @throws Fault as the API refuses */
@@ -33,9 +34,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
  */
 export async function reach(config: Config, create = false): Promise<Reach> {
   const { dataDir } = config
-  if (!create && !existsSync(databaseFile(dataDir))) {
-    throw new Fault('DataDirectoryUnusable', { text: `There is no data in ${dataDir}` })
-  }
+  if (!create) requireData(dataDir)
   const file = controlFile(dataDir)
   if (await answers(file)) return new Client(file, undefined)
   // Most of the program, and only who opens a directory needs it.

@@ -1,10 +1,12 @@
 // `teal serve`: runs the service until a signal ends it. The first SIGTERM or SIGINT drains and stops with exit code 0; a
-// second one stops at once, which loses nothing that was acknowledged.
+// second one stops at once, which loses nothing that was acknowledged. SIGHUP reads again what can be read again: the log
+// level of the configuration, and certificates in files. Others change nothing; SIGUSR1 would open a debugger otherwise.
 
 import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/heap.ts'
-import { makeLog } from '#lib/log.ts'
+import { type Log, makeLog } from '#lib/log.ts'
+import { lookAtPairs } from '#net/pair-files.ts'
 import { takeHold } from '#store/hold.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
@@ -29,7 +31,9 @@ async function serve(options: ConfigOptions): Promise<void> {
   const stopped = new Promise<void>(resolve => {
     stop = resolve
   })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on('SIGHUP', () => reload(options, log))
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => log.debug({ signal }, 'ignored'))
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const) {
     process.on(signal, () => {
       if (stopping) process.exit(1)
       stopping = true
@@ -51,4 +55,15 @@ async function serve(options: ConfigOptions): Promise<void> {
   await service.close()
   log.info('stopped')
   process.exit(0)
+}
+
+function reload(options: ConfigOptions, log: Log): void {
+  try {
+    const { level } = configFrom(options).log
+    log.level = level
+    lookAtPairs()
+    log.info({ level }, 'read the log level and certificates in files again; anything else takes a restart')
+  } catch (error) {
+    log.error({ reason: String((error as Error).message) }, 'the configuration is not valid: nothing was read again')
+  }
 }

@@ -7,7 +7,6 @@ import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
-import { makeFolder } from '#lib/lasting.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { databaseFile } from '#store/place.ts'
 import { Reader } from '#store/reader.ts'
@@ -17,6 +16,7 @@ import { listTokens, tokenDelete, tokenInsert } from '#store/tokens.ts'
 import { findUser } from '#store/users.ts'
 import { operation, type Write } from '#store/write.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+import { requireData } from './place.ts'
 
 /** Roles a token may have (api-semantics 1.3). */
 const roles = [
@@ -84,7 +84,7 @@ async function create(options: CreateOptions): Promise<void> {
     expires: null,
     dies: null,
   }
-  makeFolder(config.dataDir)
+  requireData(config.dataDir)
   if (user !== null) {
     const found = await reading(config.dataDir, read => findUser(read, user))
     if (found === undefined) throw new Fault('UserNotFound')
@@ -95,7 +95,9 @@ async function create(options: CreateOptions): Promise<void> {
 }
 
 async function list(options: ConfigOptions & { json?: boolean }): Promise<void> {
-  const tokens = await reading(configFrom(options).dataDir, listTokens)
+  const { dataDir } = configFrom(options)
+  requireData(dataDir)
+  const tokens = await reading(dataDir, listTokens)
   for (const { id, role, label, created } of tokens) {
     const shown = { id, role, label, created: new Date(created).toISOString() }
     process.stdout.write(
@@ -108,6 +110,7 @@ async function list(options: ConfigOptions & { json?: boolean }): Promise<void> 
 
 async function revoke(token: string, options: ConfigOptions): Promise<void> {
   const { dataDir } = configFrom(options)
+  requireData(dataDir)
   const tokens = await reading(dataDir, listTokens)
   const hash = tokens.find(row => row.id === token || row.hash === tokenDigest(token))?.hash
   if (hash === undefined) throw new Fault('InvalidToken', { text: 'there is no such token' })

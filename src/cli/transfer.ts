@@ -61,6 +61,7 @@ export function importCommand(): Command {
   return withConfig(new Command('import'))
     .description('Take accounts in from an export; what is there already stays as it is')
     .argument('<file>', '- is standard input')
+    .option('--create', 'make the data directory where there is none')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -69,8 +70,11 @@ export function importCommand(): Command {
     .action(importAccounts)
 }
 
-async function importAccounts(file: string, options: ConfigOptions & { json?: boolean }): Promise<void> {
-  const to = await reach(configFrom(options), true)
+async function importAccounts(
+  file: string,
+  options: ConfigOptions & { json?: boolean; create?: boolean },
+): Promise<void> {
+  const to = await reach(configFrom(options), options.create === true)
   try {
     const { result } = await to.send<{ result: Record<'entries' | 'imported' | 'failed' | 'existing', number> }>(
       '/data/import',

@@ -26,6 +26,7 @@ interface AddOptions extends PasswordOptions {
   readonly quota?: string
   readonly tag: string[]
   readonly language?: string
+  readonly create?: boolean
 }
 
 export function userCommand(): Command {
@@ -38,11 +39,14 @@ export function userCommand(): Command {
     .option('-q, --quota <bytes>', 'bytes the account may store; 0: the default of the service')
     .option('-t, --tag <tag...>', 'tags', (tag, tags: string[]) => [...tags, tag], [])
     .option('-l, --language <code>', 'language of the first folders, such as de')
+    .option('--create', 'make the data directory where there is none')
     .addHelpText(
       'after',
       '\nExamples:\n  teal user add alice@example.com --name "Alice" --generate\n  pass mail/bob | teal user add bob --address bob@example.com --password-file -',
     )
-    .action((username: string, options: AddOptions) => withReach(options, to => add(to, username, options), true))
+    .action((username: string, options: AddOptions) =>
+      withReach(options, to => add(to, username, options), options.create === true),
+    )
   withJson(withConfig(command.command('list')))
     .description('List accounts')
     .argument('[query]', 'part of a username, a name or an address')

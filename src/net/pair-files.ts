@@ -33,7 +33,20 @@ export function watchPair(
     }
   }
   const timer = every(limits.certificate.filesMs, look)
-  return { look, close: () => timer.cancel() }
+  watches.add(look)
+  const close = () => {
+    timer.cancel()
+    watches.delete(look)
+  }
+  return { look, close }
+}
+
+/** Of this process. */
+const watches = new Set<() => void>()
+
+/** Looks at every watched pair at once. */
+export function lookAtPairs(): void {
+  for (const look of watches) look()
 }
 
 /** Changes with the files; links are followed, as renewing programs change them. */

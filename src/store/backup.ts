@@ -6,18 +6,20 @@
 // broke off leaves the one before it whole. Nothing here writes to the directory that is backed up.
 
 import { createHash } from 'node:crypto'
-import { closeSync, createReadStream, existsSync, fdatasyncSync, openSync } from 'node:fs'
-import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { closeSync, createReadStream, existsSync, fdatasyncSync, openSync, statSync } from 'node:fs'
+import { chmod, copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { halt, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
 import { version } from '#lib/own.ts'
+import { checkFiles } from './bodies-check.ts'
 import { BodyFiles, fileName } from './bodies-files.ts'
-import { databaseFile, rootTokenFile } from './place.ts'
+import { giveToOwner } from './owner.ts'
+import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from './place.ts'
 import { Reader } from './reader.ts'
-import { copyDatabase } from './sqlite.ts'
+import { copyDatabase, lock, openForWriting } from './sqlite.ts'
 
 export interface BackupNote {
   readonly version: string
@@ -28,6 +30,8 @@ export interface BackupNote {
   readonly sha256: string
   /** Files of bodies that it names. */
   readonly files: number
+  /** Hashes of the keys, by their names; backups of old have none. */
+  readonly keys?: Readonly<Record<string, string>>
 }
 
 export interface BackupResult extends BackupNote {
@@ -81,12 +85,12 @@ export async function takeBackup(
         }
         throw new Fault('BackupInvalid', { text: `${missing.length} files of the store are missing: run verify` })
       }
-      await copyKeys(dataDir, folder)
+      const keys = await copyKeys(dataDir, folder)
       await files.sync()
       // The names that the note speaks of come before it.
       await syncFile(folder)
       const sha256 = await hashOf(path)
-      const note: BackupNote = { version, created: at.toISOString(), database, sha256, files: names.size }
+      const note: BackupNote = { version, created: at.toISOString(), database, sha256, files: names.size, keys }
       putFile(noteFile(folder), `${JSON.stringify(note, null, 2)}\n`, 0o600)
       const removed = await files.prune(names)
       if (before !== undefined && before.database !== database) await rm(join(folder, before.database), { force: true })
@@ -98,35 +102,116 @@ export async function takeBackup(
   }
 }
 
-/** Brings a backup back as a data directory, which must not hold any data yet. */
-export async function restoreBackup(folder: string, dataDir: string, say: Progress): Promise<BackupNote> {
+export interface Restored extends BackupNote {
+  /** Files that were missing or damaged, as sentences. */
+  readonly damaged: readonly string[]
+}
+
+/**
+ * Brings a backup back as a data directory, which must not hold any data yet. Every byte is checked against its hash before
+ * anything is written.
+ *
+ * @param lenient brings what is whole of a damaged backup
+ * @throws Fault BackupInvalid, DataDirectoryInUse
+ */
+export async function restoreBackup(
+  folder: string,
+  dataDir: string,
+  say: Progress,
+  lenient = false,
+): Promise<Restored> {
   const note = await readNote(folder)
   const from = join(folder, note.database)
-  if (existsSync(databaseFile(dataDir))) {
-    throw new Fault('DataDirectoryInUse', { text: `${dataDir} holds data already: restore into an empty directory` })
-  }
+  requireNoData(dataDir)
   say('checking the database')
-  if ((await hashOf(from)) !== note.sha256) {
-    throw new Fault('BackupInvalid', {
-      text: 'The database of the backup was changed or damaged: its checksum is wrong',
-    })
+  await requireDatabase(folder, note)
+  await requireKeysOf(folder, note)
+  say(`checking ${note.files} files`)
+  const damaged = await damagedFiles(from, folder)
+  if (damaged.length > 0 && !lenient) {
+    const shown = damaged.slice(0, 3).join('; ')
+    const text = `${damaged.length} files of the backup are missing or damaged, nothing was restored (${shown}). Take another backup, or bring back what is whole with --damaged`
+    throw new Fault('BackupInvalid', { text })
   }
   makeFolder(dataDir)
-  await copyKeys(folder, dataDir)
-  const names = namedFiles(from)
-  const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
-  say(`${names.size} files`)
-  const missing = await files.add(names)
-  if (missing.length > 0)
-    throw new Fault('BackupInvalid', { text: `${missing.length} files of the backup are missing` })
-  await files.sync()
-  // The database comes last: a restore that broke off leaves a directory without one, and may be run again.
-  const fresh = `${databaseFile(dataDir)}.new`
+  const release = lock(lockFile(dataDir))
+  try {
+    requireNoData(dataDir)
+    await copyKeys(folder, dataDir)
+    const names = namedFiles(from)
+    const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
+    say(`${names.size} files`)
+    await files.add(names)
+    await files.sync()
+    await placeDatabase(from, dataDir)
+    for (const path of await readdir(dataDir, { recursive: true })) giveToOwner(join(dataDir, path), dataDir)
+    return { ...note, damaged }
+  } finally {
+    release()
+  }
+}
+
+function requireNoData(dataDir: string): void {
+  if (!existsSync(databaseFile(dataDir)) || statSync(databaseFile(dataDir)).size === 0) return
+  throw new Fault('DataDirectoryInUse', { text: `${dataDir} holds data already: restore into an empty directory` })
+}
+
+/** The database comes last: a restore that broke off leaves a directory without one, and may be run again. */
+async function placeDatabase(from: string, dataDir: string): Promise<void> {
+  const file = databaseFile(dataDir)
+  const fresh = `${file}.new`
+  await rm(fresh, { force: true })
   await copyFile(from, fresh)
+  await chmod(fresh, 0o600)
+  goPast(fresh)
   await syncFile(fresh)
-  await rename(fresh, databaseFile(dataDir))
+  // A log that a lost database left would be taken for one of this.
+  for (const end of ['-wal', '-shm']) {
+    if (existsSync(`${file}${end}`)) await rename(`${file}${end}`, `${file}${end}.before-restore`)
+  }
+  await rename(fresh, file)
   await syncFile(dataDir)
-  return note
+}
+
+/**
+ * Numbers that were given out after the backup was taken must not be given out again for other messages, nor changes under
+ * numbers that clients have seen (RFC 9051 2.3.1.1, RFC 7162 3.1.2.1): the next ones come from far above.
+ */
+function goPast(file: string): void {
+  const handle = openForWriting(file)
+  try {
+    handle.exec(
+      `UPDATE tally SET uid_next = uid_next + ${restoreGap}; UPDATE usage SET modseq = modseq + ${restoreGap}`,
+    )
+    handle.pragma('journal_mode = DELETE')
+  } finally {
+    handle.close()
+  }
+}
+
+/** More than a folder gets between two backups; 4,000 restores use up the uids of a folder. */
+const restoreGap = 1_000_000
+
+/** Files that the database names and that are not as they were stored, as sentences. */
+async function damagedFiles(database: string, folder: string): Promise<string[]> {
+  const read = Reader.open(database)
+  try {
+    const found: string[] = []
+    for await (const one of checkFiles(read, folder)) found.push(one)
+    return found
+  } finally {
+    read.close()
+  }
+}
+
+/** @throws Fault BackupInvalid where a key is not the one that was put there */
+async function requireKeysOf(folder: string, { keys = {} }: BackupNote): Promise<void> {
+  for (const [name, sha256] of Object.entries(keys)) {
+    if ((await hashOf(keyFile(folder, name)).catch(() => '')) === sha256) continue
+    throw new Fault('BackupInvalid', {
+      text: `The key ${keyFile(folder, name)} of the backup is missing or was changed`,
+    })
+  }
 }
 
 /** What `folder` is a backup of, as far as its note says. @throws Fault BackupInvalid */
@@ -142,7 +227,10 @@ async function readNote(folder: string): Promise<BackupNote> {
 
 /** Path of the database of a backup. @throws Fault BackupInvalid where it is not the one that was put there */
 export async function backupDatabase(folder: string): Promise<string> {
-  const note = await readNote(folder)
+  return requireDatabase(folder, await readNote(folder))
+}
+
+async function requireDatabase(folder: string, note: BackupNote): Promise<string> {
   const path = join(folder, note.database)
   if ((await hashOf(path).catch(() => '')) !== note.sha256) {
     throw new Fault('BackupInvalid', {
@@ -232,7 +320,8 @@ class Files {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     for (const name of names) {
       const to = this.#to.pathOf(name)
-      if (existsSync(to)) continue
+      // What a lost store left may be what it was lost of.
+      if (this.#links && existsSync(to)) continue
       if (!(await this.#bring(this.#from.pathOf(name), to))) missing.push(name)
       else this.added += 1
     }
@@ -285,16 +374,21 @@ class Files {
   }
 }
 
-async function copyKeys(from: string, to: string): Promise<void> {
-  const keys = join(from, 'keys')
-  if (existsSync(keys)) {
-    makeFolder(join(to, 'keys'))
+/** @returns the hash of each key */
+async function copyKeys(from: string, to: string): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {}
+  if (existsSync(keysDir(from))) {
+    makeFolder(keysDir(to))
     // One with a dot was not finished.
-    const names = (await readdir(keys)).filter(name => !name.includes('.'))
-    for (const name of names) await copySecret(join(keys, name), join(to, 'keys', name))
+    const names = (await readdir(keysDir(from))).filter(name => !name.includes('.'))
+    for (const name of names) {
+      await copySecret(keyFile(from, name), keyFile(to, name))
+      hashes[name] = await hashOf(keyFile(to, name))
+    }
   }
   const token = rootTokenFile(from)
   if (existsSync(token)) await copySecret(token, rootTokenFile(to))
+  return hashes
 }
 
 async function copySecret(from: string, to: string): Promise<void> {

@@ -5,6 +5,7 @@
 // it on a quiet store, or expect it to name what was just deleted.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { encodedLength } from './bodies-base64.ts'
 import { ChunkTable, codecChunks, decodeRecipe, unpack } from './bodies-codec.ts'
@@ -82,6 +83,21 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
   if (how.strays === true) yield* strays(read, files)
 }
 
+/** What is wrong with the files that the database names, every byte of them, as sentences. */
+export async function* checkFiles(read: Reader, dataDir: string): AsyncGenerator<string> {
+  const files = new BodyFiles(dataDir)
+  for (let num = 0; ; ) {
+    const parts = read.all<CheckedPart>(
+      `SELECT num, hash, size, codec, file, stored, data AS "table" FROM part WHERE file = 1 AND num > ?
+       ORDER BY num LIMIT ${pageRows}`,
+      num,
+    )
+    for (const part of parts) yield* named(`part ${part.num}`, () => partFault(read, files, part, { hashes: true }))
+    num = parts.at(-1)?.num ?? 0
+    if (parts.length < pageRows) return
+  }
+}
+
 /** A fault with the name of its row before it; what is thrown is a fault too. */
 async function* named(name: string, find: () => Promise<string | null>): AsyncGenerator<string> {
   try {
@@ -113,7 +129,9 @@ async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promi
 async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how: BodyCheck): Promise<string | null> {
   if (part.table !== null) {
     if (part.codec !== codecChunks) return `codec ${part.codec} is not one of a file`
-    const { size } = await stat(files.pathOf(fileName(part.hash, part.table)))
+    const path = files.pathOf(fileName(part.hash, part.table))
+    if (!existsSync(path)) return `its file ${path} is missing`
+    const { size } = await stat(path)
     if (size !== part.stored) return `its file has ${size} bytes where ${part.stored} were stored`
     if (new ChunkTable(part.table, part.size).stored !== size) return 'its chunk table is not that of its file'
   }

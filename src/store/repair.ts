@@ -13,7 +13,7 @@ import { giveToOwner } from './owner.ts'
 import { blobsDir } from './place.ts'
 import type { Reader } from './reader.ts'
 import { migrate } from './schema.ts'
-import { type Handle, openForWriting } from './sqlite.ts'
+import { type Handle, openForWriting, sqliteFailure } from './sqlite.ts'
 
 interface Step {
   /** What is mended, before the number of rows. */
@@ -128,7 +128,11 @@ export function repairDatabase(file: string): string[] {
     migrate(handle, false)
     handle.exec('BEGIN IMMEDIATE')
     const mended: string[] = []
-    if (rebuiltIndexes(handle)) mended.push('indexes of the database: made anew')
+    const sound = isSound(handle)
+    if (!sound) {
+      makeIndexes(handle)
+      mended.push('indexes of the database: made anew')
+    }
     for (const { what, statements } of steps()) {
       let rows = 0
       for (const text of statements) rows += handle.prepare(text).run().changes
@@ -136,6 +140,7 @@ export function repairDatabase(file: string): string[] {
     }
     if (rebuiltSearch(handle)) mended.push('index for searching: made anew by the service when it runs')
     handle.exec('COMMIT')
+    if (!sound) compact(handle)
     return mended
   } finally {
     // What was not committed is undone.
@@ -143,14 +148,44 @@ export function repairDatabase(file: string): string[] {
   }
 }
 
-/** An index that is not that of its table, or whose pages are damaged, is made of the table again. */
-function rebuiltIndexes(handle: Handle): boolean {
-  const [{ integrity_check: found } = { integrity_check: 'ok' }] = handle.pragma('integrity_check(1)') as {
-    integrity_check: string
-  }[]
-  if (found === 'ok') return false
-  handle.exec('REINDEX')
-  return true
+function isSound(handle: Handle): boolean {
+  try {
+    const [row] = handle.pragma('integrity_check(1)') as { integrity_check: string }[]
+    return row?.integrity_check === 'ok'
+  } catch (error) {
+    if (sqliteFailure(error)?.kind !== 'broken') throw error
+    return false
+  }
+}
+
+/**
+ * Makes every index of its table again, before anything else of the transaction. One whose pages are damaged cannot be emptied:
+ * it is forgotten first.
+ */
+function makeIndexes(handle: Handle): void {
+  try {
+    handle.exec('REINDEX')
+  } catch {
+    if (handle.inTransaction) handle.exec('ROLLBACK')
+    handle.exec('BEGIN IMMEDIATE')
+    const named = `FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`
+    const texts = handle.prepare(`SELECT sql ${named}`).pluck().all() as string[]
+    handle.unsafeMode(true)
+    handle.pragma('writable_schema = ON')
+    handle.exec(`DELETE ${named}`)
+    handle.pragma('writable_schema = RESET')
+    handle.unsafeMode(false)
+    for (const text of texts) handle.exec(text)
+  }
+}
+
+/** Leaves out pages that belong to nothing any more. Where the disk has no room for that, the next check names them. */
+function compact(handle: Handle): void {
+  try {
+    if (!isSound(handle)) handle.exec('VACUUM')
+  } catch (error) {
+    if (sqliteFailure(error) === undefined) throw error
+  }
 }
 
 /** Where the index of the text does not fit what is marked as indexed, all of it is indexed again. */
@@ -160,9 +195,9 @@ function rebuiltSearch(handle: Handle): boolean {
       handle.exec(`INSERT INTO ${table} (${table}) VALUES ('integrity-check')`)
       const wrong = handle
         .prepare(
-          `SELECT 1 FROM search_doc WHERE indexed = 1 AND ((user << 32) | body) NOT IN (SELECT rowid FROM ${table})
+          `SELECT 1 FROM search_doc WHERE indexed > 0 AND ((user << 32) | body) NOT IN (SELECT rowid FROM ${table})
           UNION ALL SELECT 1 FROM ${table} s WHERE NOT EXISTS (SELECT 1 FROM search_doc d
-            WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed = 1) LIMIT 1`,
+            WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0) LIMIT 1`,
         )
         .get()
       if (wrong !== undefined) throw new Error('the index does not fit')

@@ -33,13 +33,20 @@ export async function verifyStore(
   hashes: boolean,
   configured: KeysConfigured = { totp: false },
 ): Promise<string[]> {
-  const found = [...checkStore(read), ...missingKeys(read, dataDir, configured)]
-  try {
-    for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
-  } catch (error) {
-    const failure = sqliteFailure(error)
-    if (failure?.kind !== 'broken') throw error
-    found.push(`bodies: the rest cannot be read, ${failure.text}`)
+  const found: string[] = []
+  const stage = async (what: string, task: () => Promise<void>) => {
+    try {
+      await task()
+    } catch (error) {
+      const failure = sqliteFailure(error)
+      if (failure?.kind !== 'broken') throw error
+      found.push(`${what}: cannot be read to the end, ${failure.text}`)
+    }
   }
+  await stage('rows', async () => void found.push(...checkStore(read)))
+  await stage('keys', async () => void found.push(...missingKeys(read, dataDir, configured)))
+  await stage('bodies', async () => {
+    for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+  })
   return found
 }

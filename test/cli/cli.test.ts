@@ -54,7 +54,7 @@ function maildir(name: string): string {
 }
 
 beforeAll(async () => {
-  expect(await json('user', 'add', 'alice', '--address', 'alice@example.com', '--generate')).toMatchObject({
+  expect(await json('user', 'add', 'alice', '--address', 'alice@example.com', '--generate', '--create')).toMatchObject({
     id: expect.stringMatching(/^[0-9a-f]{24}$/),
     password: expect.any(String),
   })
@@ -97,6 +97,31 @@ describe('a directory that nobody serves', () => {
 
   test('is consistent afterwards', async () => {
     expect(await teal('verify')).toMatchObject({ code: 0, out: 'All is well.\n' })
+  })
+
+  test('elsewhere says where it looked, and makes nothing', async () => {
+    const nowhere = join(root, 'nowhere')
+    const other = childEnvironment(nowhere)
+    for (const words of [
+      ['user', 'add', 'eve', '--generate'],
+      ['user', 'list'],
+      ['token', 'create', '--role', 'root'],
+      ['token', 'list'],
+      ['import', '/dev/null'],
+      ['export', '-'],
+      ['verify'],
+      ['verify', '--repair'],
+      ['backup', join(root, 'never')],
+    ]) {
+      const { code, out, err } = await runTeal(words, other)
+      expect([words, code, out, err]).toEqual([
+        words,
+        1,
+        '',
+        expect.stringMatching(/^teal: There is no data in .*nowhere.*\n$/),
+      ])
+    }
+    expect(existsSync(nowhere)).toBe(false)
   })
 
   test('wants help to be asked for rightly', async () => {
@@ -153,7 +178,7 @@ describe('a directory that is served', () => {
     expect(await teal('import', file)).toMatchObject({ code: 1, err: expect.stringContaining('cut short') })
     const other = childEnvironment(join(root, 'elsewhere'))
     expect((await teal('export', file)).code).toBe(0)
-    const moved = await runTeal(['import', file, '--json'], other)
+    const moved = await runTeal(['import', file, '--json', '--create'], other)
     expect(JSON.parse(moved.out)).toMatchObject({ failed: 0, existing: 0, imported: entries })
   })
 

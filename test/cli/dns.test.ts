@@ -60,7 +60,7 @@ beforeAll(async () => {
   made.on('message', (query, { port, address }) => made.send(answer(query), port, address))
   await new Promise<void>(resolve => made.bind(0, '127.0.0.1', resolve))
   server = `127.0.0.1:${made.address().port}`
-  expect((await runTeal(['user', 'add', 'anna', '--generate'], env)).code).toBe(0)
+  expect((await runTeal(['user', 'add', 'anna', '--generate', '--create'], env)).code).toBe(0)
 })
 
 afterAll(() => {

@@ -78,7 +78,7 @@ function makeRoom(): void {
 /** A directory of its own with an account. */
 async function directory(where: string): Promise<Record<string, string>> {
   const env = childEnvironment(join(where, `data${++number}`))
-  await good(env, 'user', 'add', 'alice', '--address', 'alice@example.com', '--generate')
+  await good(env, 'user', 'add', 'alice', '--address', 'alice@example.com', '--generate', '--create')
   return env
 }
 
@@ -133,7 +133,7 @@ test('import', async () => {
   const file = join(source, 'accounts.teal')
   await good(from, 'export', file)
   const env = childEnvironment(join(disk, 'data'))
-  await good(env, 'user', 'add', 'bob', '--generate')
+  await good(env, 'user', 'add', 'bob', '--generate', '--create')
   fill(0)
   await refused(env, 'import', file)
   makeRoom()

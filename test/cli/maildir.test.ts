@@ -143,3 +143,34 @@ test('two imports of the same Maildir at once bring each message once', async ()
   expect(both[0].tally.imported + both[1].tally.imported).toBe(names.length)
   expect(await subjects(user)).toEqual(names.toSorted())
 })
+
+test('nothing is read through a link, and a directory without cur and new is no folder', async () => {
+  const user = await service.user('links')
+  const foreign = maildir()
+  writeFileSync(join(foreign, 'cur/1704164645.M1.host:2,S'), message('foreign'))
+  const path = join(root, 'linked')
+  mkdirSync(join(path, '.Work/cur'), { recursive: true })
+  symlinkSync(join(foreign, 'cur'), join(path, 'cur'))
+  symlinkSync(join(foreign, 'cur'), join(path, 'new'))
+  symlinkSync(join(foreign, 'cur'), join(path, '.Work/new'))
+  symlinkSync('/etc/passwd', join(path, 'subscriptions'))
+  symlinkSync(foreign, join(path, '.Whole'))
+  for (const name of ['.git/objects', '.cache', '.Empty/tmp']) mkdirSync(join(path, name), { recursive: true })
+  writeFileSync(join(path, '.Work/cur/1704164645.M2.host:2,S'), message('own'))
+  const { code, tally, err } = await moved(`links:${path}`)
+  expect([code, tally.imported]).toEqual([0, 1])
+  for (const name of [
+    '/cur: is no dir',
+    '/new: is no dir',
+    '.Work/new: ',
+    '.git: not',
+    '.cache: not',
+    '.Whole: not',
+    '.Empty: not',
+  ]) {
+    expect(err).toContain(name)
+  }
+  expect(await subjects(user)).toEqual(['own'])
+  const { body } = await service.call('GET', `/users/${user}/mailboxes`)
+  expect(body.results.map(({ path: found }: Body) => found)).not.toContain('git')
+})
