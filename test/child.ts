@@ -20,10 +20,11 @@ export interface Child {
 
 const listeners = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', 'IMAPS', 'POP3', 'POP3S']
 
-/** Environment that puts every listener on a free port and everything else under `dataDir`. */
+/** Environment that puts every listener on a free port and everything else under `dataDir`; what is empty in `more` is left out. */
 export function childEnvironment(dataDir: string, more: Record<string, string> = {}): Record<string, string> {
   const ports = Object.fromEntries(listeners.map(name => [`TEAL_${name}_PORT`, '0']))
-  return { PATH: process.env.PATH ?? '', TEAL_DATA_DIR: dataDir, TEAL_LOG_LEVEL: 'warn', ...ports, ...more }
+  const all = { PATH: process.env.PATH ?? '', TEAL_DATA_DIR: dataDir, TEAL_LOG_LEVEL: 'warn', ...ports, ...more }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
 }
 
 /** Runs a command of the program to its end. */
@@ -44,7 +45,6 @@ export async function runTeal(
   return { code, out, err }
 }
 
-<<<<<<< HEAD
 /**
  * Starts the service and waits until it says where its listeners are.
  *
@@ -59,17 +59,6 @@ export async function startChild(
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
   const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'dist/main.js', 'serve']
   const child = spawn('/bin/sh', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-=======
-/** Starts the service and waits until it says where its listeners are. */
-export async function startChild(
-  dataDir: string,
-  more: Record<string, string> = {},
-  without: readonly string[] = [],
-): Promise<Child> {
-  const env = childEnvironment(dataDir, more)
-  for (const name of without) delete env[name]
-  const child = spawn(process.execPath, ['src/main.js', 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
->>>>>>> 09cdec4 (teal verify --repair mends what follows from something else; a damaged backup is not restored)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', chunk => {

@@ -14,7 +14,7 @@ test('SIGHUP reads the log level again, SIGUSR1, SIGUSR2 and SIGPIPE do nothing,
   const file = join(root, 'teal.toml')
   writeFileSync(file, '[log]\nlevel = "warn"\n')
   // The variable of the test would go before the file.
-  const service = await startChild(join(root, 'data'), { TEAL_CONFIG: file }, ['TEAL_LOG_LEVEL'])
+  const service = await startChild(join(root, 'data'), { TEAL_CONFIG: file, TEAL_LOG_LEVEL: '' })
   expect(service.output()).not.toContain('"level":30')
   writeFileSync(file, '[log]\nlevel = "debug"\n')
   service.process.kill('SIGHUP')
