@@ -113,6 +113,7 @@ export class Closers {
 export async function openCore(config: Config, log: Log, hold = takeHold(config.dataDir)): Promise<Core> {
   const closers = new Closers()
   try {
+    for (const note of hold.notes) log.warn(note)
     return await buildCore(config, log, hold, closers)
   } catch (error) {
     await closers.run()
@@ -125,26 +126,16 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   closers.add(() => hold.release())
   const metrics = makeMetrics(version)
   const file = databaseFile(dataDir)
-  for (const note of hold.notes) log.warn(note)
   const writer = await Writer.open({ file, log, metrics, thread: hold.thread })
   closers.add(() => writer.close())
   const read = Reader.open(file)
   closers.add(() => read.close())
-  const { made, loss } = writer.opened
-  if (loss !== null) log.error(`${loss}: run \`teal verify\`, and look for what is missing in a backup`)
-  if (!made) {
-    requireKeys(read, dataDir, { totp: config.auth.totpSecret !== '' })
-    requireFiles(read, dataDir)
-  } else log.info({ dataDir }, 'this data directory is new: nobody has an account here yet')
+  requireWhole(config, log, writer, read)
   const sequence = new Sequence(read, config.hostname)
   const settings = openSettings(config, read)
   const bodies = new Bodies(dataDir, read, log)
   closers.add(() => bodies.close())
-  // Never over a database that was made a moment ago: it knows of no file.
-  if (!made) {
-    const strays = new Strays({ dataDir, bodies, read, log, write: (write, row) => writer.write(write, row) })
-    closers.add(() => strays.close())
-  }
+  lookForStrays({ dataDir, log, writer, read, bodies }, closers)
   const { pools, reads } = openPools(config, log, metrics)
   closers.add(() => pools.close())
   const listeners: (() => void)[] = []
@@ -185,6 +176,25 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
     ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
     ...{ acme, dkim, outward, pools, reads, kick, onEvents, close },
   }
+}
+
+/** What the database speaks of is there, and what is not is told. @throws Fault DataMissing */
+function requireWhole({ dataDir, auth }: Config, log: Log, { opened: { made, loss } }: Writer, read: Reader): void {
+  if (loss !== null) log.error(`${loss}: run \`teal verify\`, and look for what is missing in a backup`)
+  if (made) log.info({ dataDir }, 'this data directory is new: nobody has an account here yet')
+  else {
+    requireKeys(read, dataDir, { totp: auth.totpSecret !== '' })
+    requireFiles(read, dataDir)
+  }
+}
+
+type Found = Pick<Core, 'log' | 'writer' | 'read' | 'bodies'> & { readonly dataDir: string }
+
+/** Never over a database that was made a moment ago: it knows of no file. */
+function lookForStrays({ writer, ...found }: Found, closers: Closers): void {
+  if (writer.opened.made) return
+  const strays = new Strays({ ...found, write: (write, row) => writer.write(write, row) })
+  closers.add(() => strays.close())
 }
 
 /** Settings, with what the configuration file says in place of their defaults. */

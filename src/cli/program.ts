@@ -41,16 +41,19 @@ export async function run(): Promise<void> {
   }
 }
 
-/** What is said of an error: one sentence. Where a mistake of ours came from is told to those who ask for it. */
+/** What is said of an error: one sentence, with the place where it is a mistake of ours. */
 function told(error: unknown): string {
   if (error instanceof Fault) return error.message
   const { message = String(error), stack, syscall, code } = error as NodeJS.ErrnoException
   const engine = engineFault(error, 'The database')
   if (engine !== undefined) return engine.message
   if (syscall !== undefined) return `${message}. Does it belong to this user, and is there room on the disk?`
-  if (process.env.TEAL_LOG_LEVEL === 'debug' || process.env.TEAL_LOG_LEVEL === 'trace') return stack ?? message
   const what = code === undefined ? message : `${message} (${code})`
-  return `This should not have happened: ${what}. With TEAL_LOG_LEVEL=debug it says where; please report it`
+  const where = stack
+    ?.split('\n')
+    .find(line => /^\s+at /.test(line))
+    ?.trim()
+  return `This should not have happened, please report it: ${what}${where === undefined ? '' : ` ${where}`}`
 }
 
 /** Output that nobody takes ends a command, not with a stack; one that serves goes on. */

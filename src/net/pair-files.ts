@@ -1,5 +1,7 @@
 // A certificate and its key in files, which whatever renews them replaces: looked at now and then, and read again when
-// either has changed. Files that cannot be read, or do not belong together yet, leave the pair before them in use.
+// either has changed, or at once when the process is told to. Files that cannot be read, or do not belong together yet, leave the pair before them in use.
+//
+// Nothing is written, and nobody is asked for a password of a key.
 
 import { readFileSync, statSync } from 'node:fs'
 import { every } from '#lib/clock.ts'

@@ -45,35 +45,51 @@ const orphans = [
 const counts = `SELECT mailbox, count(*) AS total, sum(flags & 1 = 0) AS unseen, sum(size) AS size, max(uid) AS uid,
   max(modseq) AS modseq FROM message GROUP BY mailbox`
 
-function steps(): readonly Step[] {
+/** What is counted in folders, archives and audits. */
+const counters: readonly Step[] = [
+  { what: 'rows whose owner is gone', statements: orphans },
+  {
+    what: 'counters of folders',
+    statements: [
+      `INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) SELECT num, 1, modseq, 0, 0, 0 FROM mailbox
+          WHERE num NOT IN (SELECT mailbox FROM tally)`,
+      `UPDATE tally SET total = c.total, unseen = c.unseen, size = c.size FROM (${counts}) c
+          WHERE c.mailbox = tally.mailbox
+          AND (tally.total <> c.total OR tally.unseen <> c.unseen OR tally.size <> c.size)`,
+      `UPDATE tally SET total = 0, unseen = 0, size = 0 WHERE (total <> 0 OR unseen <> 0 OR size <> 0)
+          AND mailbox NOT IN (SELECT mailbox FROM message)`,
+    ],
+  },
+  {
+    what: 'numbers given out in folders',
+    statements: [
+      `UPDATE tally SET uid_next = c.uid + 1 FROM (SELECT mailbox, max(uid) AS uid FROM
+          (SELECT mailbox, uid FROM message UNION ALL SELECT mailbox, uid FROM expunged) GROUP BY mailbox) c
+          WHERE c.mailbox = tally.mailbox AND tally.uid_next <= c.uid`,
+      `UPDATE tally SET modseq = c.modseq FROM (SELECT mailbox, max(modseq) AS modseq FROM
+          (SELECT mailbox, modseq FROM message UNION ALL SELECT mailbox, modseq FROM expunged) GROUP BY mailbox) c
+          WHERE c.mailbox = tally.mailbox AND tally.modseq < c.modseq`,
+      'UPDATE message SET modseq = created_modseq WHERE modseq < created_modseq',
+    ],
+  },
+  {
+    what: 'counters of archives and audits',
+    statements: [
+      `INSERT INTO archive_tally (user, total) SELECT user, count(*) FROM archive
+          WHERE user NOT IN (SELECT user FROM archive_tally) GROUP BY user`,
+      `UPDATE archive_tally SET total = (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)
+          WHERE total <> (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)`,
+      `UPDATE audit SET audited = (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id) WHERE deleted IS NULL
+          AND audited <> (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id)`,
+    ],
+  },
+]
+
+/** What is counted of everything that is kept. */
+function totals(): readonly Step[] {
   const used = ['SELECT user, size FROM message', ...checkParts.flatMap(part => part.usage ?? [])].join(' UNION ALL ')
   const bodies = ['SELECT body FROM message', ...checkParts.flatMap(part => part.bodies ?? [])].join(' UNION ALL ')
   return [
-    { what: 'rows whose owner is gone', statements: orphans },
-    {
-      what: 'counters of folders',
-      statements: [
-        `INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) SELECT num, 1, modseq, 0, 0, 0 FROM mailbox
-          WHERE num NOT IN (SELECT mailbox FROM tally)`,
-        `UPDATE tally SET total = c.total, unseen = c.unseen, size = c.size FROM (${counts}) c
-          WHERE c.mailbox = tally.mailbox
-          AND (tally.total <> c.total OR tally.unseen <> c.unseen OR tally.size <> c.size)`,
-        `UPDATE tally SET total = 0, unseen = 0, size = 0 WHERE (total <> 0 OR unseen <> 0 OR size <> 0)
-          AND mailbox NOT IN (SELECT mailbox FROM message)`,
-      ],
-    },
-    {
-      what: 'numbers given out in folders',
-      statements: [
-        `UPDATE tally SET uid_next = c.uid + 1 FROM (SELECT mailbox, max(uid) AS uid FROM
-          (SELECT mailbox, uid FROM message UNION ALL SELECT mailbox, uid FROM expunged) GROUP BY mailbox) c
-          WHERE c.mailbox = tally.mailbox AND tally.uid_next <= c.uid`,
-        `UPDATE tally SET modseq = c.modseq FROM (SELECT mailbox, max(modseq) AS modseq FROM
-          (SELECT mailbox, modseq FROM message UNION ALL SELECT mailbox, modseq FROM expunged) GROUP BY mailbox) c
-          WHERE c.mailbox = tally.mailbox AND tally.modseq < c.modseq`,
-        'UPDATE message SET modseq = created_modseq WHERE modseq < created_modseq',
-      ],
-    },
     {
       what: 'what accounts use',
       statements: [
@@ -82,17 +98,6 @@ function steps(): readonly Step[] {
           WHERE storage <> coalesce((SELECT sum(size) FROM (${used}) s WHERE s.user = usage.user), 0)`,
         `UPDATE usage SET modseq = c.modseq FROM (SELECT b.user, max(max(b.modseq, t.modseq)) AS modseq FROM mailbox b
           JOIN tally t ON t.mailbox = b.num GROUP BY b.user) c WHERE c.user = usage.user AND usage.modseq < c.modseq`,
-      ],
-    },
-    {
-      what: 'counters of archives and audits',
-      statements: [
-        `INSERT INTO archive_tally (user, total) SELECT user, count(*) FROM archive
-          WHERE user NOT IN (SELECT user FROM archive_tally) GROUP BY user`,
-        `UPDATE archive_tally SET total = (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)
-          WHERE total <> (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)`,
-        `UPDATE audit SET audited = (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id) WHERE deleted IS NULL
-          AND audited <> (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id)`,
       ],
     },
     {
@@ -133,7 +138,7 @@ export function repairDatabase(file: string): string[] {
       makeIndexes(handle)
       mended.push('indexes of the database: made anew')
     }
-    for (const { what, statements } of steps()) {
+    for (const { what, statements } of [...counters, ...totals()]) {
       let rows = 0
       for (const text of statements) rows += handle.prepare(text).run().changes
       if (rows > 0) mended.push(`${what}: ${rows}`)
