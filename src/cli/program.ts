@@ -1,5 +1,7 @@
 // The commands and their exit codes: 0 done, 1 a refusal or a mistake of ours, 2 a wrong command line or configuration.
 // What a command prints for programs goes to standard output, everything else to standard error.
+//
+// Errors are one sentence that says what to do; where a mistake of ours came from is its last words.
 
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
