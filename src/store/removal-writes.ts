@@ -90,8 +90,12 @@ export const removalRows = defineWrite<{ part: number; user: number; id: string;
   },
 )
 
-/** The account itself, when nothing else of it is left. */
+/** Rows that are gathered and written late: some may have come after their part was taken. */
+const late = ['authlog', 'login', 'asp_use'] as const
+
+/** The account itself, when nothing else of it is left but what was written late. */
 export const removalUser = defineWrite<{ user: number; id: string }>('removal.user', (sql, { user, id }) => {
+  for (const table of late) sql(`DELETE FROM ${table} WHERE user = ?`).run(user)
   sql('DELETE FROM usage WHERE user = ?').run(user)
   sql('DELETE FROM user WHERE num = ? AND id = ?').run(user, id)
 })
