@@ -154,14 +154,14 @@ function observeQueue({ read, metrics }: Core): void {
   })
 }
 
-/** Starts sending queued mail, unless the configuration lets it gather. */
+/** Starts sending queued mail; what leaves the service gathers where the configuration says so. */
 async function sendMail(core: Core, closers: Closers): Promise<void> {
   observeQueue(core)
   const { config, read, writer, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
-  if (!config.outbound.enabled) return
   const relay = await startRelay({
     ...{ read, writer, sequence, settings, bodies, drop, outward, log, version },
     hostname: config.hostname,
+    away: config.outbound.enabled,
     relay: config.outbound.relay,
     port: config.outbound.port,
     srsDomain: forwardKeys.srs.domain,

@@ -204,7 +204,7 @@ export const keys = {
   },
 
   outbound: {
-    enabled: flag(true, 'Whether queued mail is sent; off keeps it queued'),
+    enabled: flag(true, 'Whether mail leaves the service; off keeps what is for others queued'),
     relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),
     port: port(25, 'Port of MX hosts'),
   },

@@ -13,6 +13,7 @@ import {
   findOutbound,
   lanesAfter,
   listTargets,
+  nextOfLane,
   nextTargetDue,
   type Outbound,
   outboundClaim,
@@ -43,11 +44,24 @@ export interface LaneOptions {
   readonly writer: Writer
   readonly settings: Settings
   readonly relay: string
+  /** Where nothing leaves the service: which lanes and targets are of this house. */
+  readonly here?: Here | undefined
+}
+
+export interface Here {
+  lane(name: string): Promise<boolean>
+  target(target: Target): Promise<boolean>
 }
 
 const firstPage = 64
 const relayLane = 'relay'
 const restsMax = 6
+
+async function only(here: Here, targets: readonly Target[]): Promise<Target[]> {
+  const found: Target[] = []
+  for (const target of targets) if (await here.target(target)) found.push(target)
+  return found
+}
 
 export class RelayLanes {
   readonly #options: LaneOptions
@@ -65,6 +79,20 @@ export class RelayLanes {
     const picked = new Map<string, { message: number; lane: string }>()
     const taken = new Map<string, number>()
     this.#blocked = false
+    const { here } = this.#options
+    if (here !== undefined) await this.#local(here, room, at, picked, taken)
+    else await this.#anywhere(room, at, picked, taken)
+    if (picked.size === 0) return []
+    const items = await this.#gather([...picked.values()], at)
+    return this.#take(items, at)
+  }
+
+  async #anywhere(
+    room: number,
+    at: number,
+    picked: Map<string, { message: number; lane: string }>,
+    taken: Map<string, number>,
+  ): Promise<void> {
     for (const page of [firstPage, limits.outbound.aheadMax]) {
       const due = await dueTargets(this.#options.read, at, page)
       this.#pick(due, room, at, picked, taken)
@@ -72,18 +100,53 @@ export class RelayLanes {
       this.#blocked = true
     }
     if (this.#blocked && picked.size < room) await this.#walk(room, at, picked, taken)
-    if (picked.size === 0) return []
-    const items = await this.#gather([...picked.values()], at)
-    return this.#take(items, at)
+  }
+
+  async #local(
+    here: Here,
+    room: number,
+    at: number,
+    picked: Map<string, { message: number; lane: string }>,
+    taken: Map<string, number>,
+  ): Promise<void> {
+    for await (const name of this.#localLanes(here)) {
+      const due = await dueOfLane(this.#options.read, name, at, limits.outbound.aheadMax)
+      this.#pick(await only(here, due), room, at, picked, taken)
+      if (picked.size >= room) return
+    }
+  }
+
+  async *#localLanes(here: Here): AsyncGenerator<string> {
+    const { read } = this.#options
+    const { lanesMax } = limits.outbound
+    let after = ''
+    for (let more = true; more; ) {
+      const names = await lanesAfter(read, after, lanesMax)
+      for (const name of names) if (await here.lane(name)) yield name
+      after = names.at(-1) ?? ''
+      more = names.length === lanesMax
+    }
   }
 
   /** When to look again: not at once where everything that is due waits for its lane. */
   async next(): Promise<number | null> {
-    const due = await nextTargetDue(this.#options.read)
+    const { read, here } = this.#options
     const at = now()
+    if (here !== undefined) return this.#nextHere(here, at)
+    const due = await nextTargetDue(read)
     if (due === null || due > at) return due
     const rests = [...this.#lanes.values()].map(({ restUntil }) => restUntil).filter(until => until > at)
     return Math.min(at + limits.loop.retryMs, ...rests)
+  }
+
+  /** What is due already and was not taken has no recipient here; there may be one later. */
+  async #nextHere(here: Here, at: number): Promise<number | null> {
+    const moments: number[] = []
+    for await (const name of this.#localLanes(here)) {
+      const due = await nextOfLane(this.#options.read, name)
+      if (due !== null) moments.push(due > at ? due : at + limits.outbound.restMs)
+    }
+    return moments.length === 0 ? null : Math.min(...moments)
   }
 
   /** A transaction of the lane is over. */
@@ -161,12 +224,13 @@ export class RelayLanes {
   }
 
   async #gather(picked: readonly { message: number; lane: string }[], at: number): Promise<RelayItem[]> {
-    const { read } = this.#options
+    const { read, here } = this.#options
     const items: RelayItem[] = []
     for (const { message: num, lane } of picked) {
       const message = await findOutbound(read, num)
       if (message === undefined || message.body === null) continue
-      const due = await dueOfMessage(read, num, at)
+      const all = await dueOfMessage(read, num, at)
+      const due = here === undefined ? all : await only(here, all)
       const targets = due.filter(target => this.#laneOf(target) === lane).slice(0, limits.outbound.recipientsMax)
       if (targets.length > 0) items.push({ message, targets, lane })
     }

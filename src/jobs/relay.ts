@@ -11,12 +11,13 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { domainToAscii, splitAddress } from '#mail/address.ts'
+import { domainToAscii, domainToUnicode, splitAddress } from '#mail/address.ts'
 import { isRewritten } from '#mail/srs.ts'
 import { MailHosts, NoMailHost, type ResolveMx } from '#net/mail-hosts.ts'
 import type { Outward } from '#net/outward.ts'
 import type { Bodies } from '#store/blobs.ts'
-import { resolveAddress } from '#store/directory.ts'
+import { holdsDomain, resolveAddress } from '#store/directory.ts'
+import { findAlias } from '#store/domains/alias.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/outbound.ts'
 import type { Reader } from '#store/reader.ts'
 import { traceSweep } from '#store/rules/trace.ts'
@@ -26,7 +27,7 @@ import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop } from './loop.ts'
 import { postForm } from './relay-form.ts'
-import { type RelayItem, RelayLanes } from './relay-lanes.ts'
+import { type Here, type RelayItem, RelayLanes } from './relay-lanes.ts'
 import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './relay-message.ts'
 import { byNotice, type WireNotice } from './relay-notice.ts'
 import { type Attempt, RelayResults } from './relay-results.ts'
@@ -44,6 +45,8 @@ export interface RelayOptions {
   readonly log: Log
   readonly hostname: string
   readonly version: string
+  /** Whether anything leaves the service; mail for its own users arrives all the same. */
+  readonly away: boolean
   /** An smtp: or smtps: URL that takes everything; empty: the hosts of each domain. */
   readonly relay: string
   /** Port of those hosts. */
@@ -91,7 +94,8 @@ class Sender implements Relay {
     this.#options = options
     this.#hosts = new MailHosts(resolveMx)
     this.#sessions = new RelaySessions(outward)
-    this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay })
+    const here = options.away ? undefined : this.#here()
+    this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
     this.#results = new RelayResults(options)
     this.#loop = new Loop<RelayItem>(
       {
@@ -148,6 +152,18 @@ class Sender implements Relay {
     }
     if (far.length > 0) attempts.push(...(await this.#sendAway(message, far, signal)))
     return attempts
+  }
+
+  #here(): Here {
+    const { read, srsDomain } = this.#options
+    return {
+      async lane(name) {
+        const domain = domainToUnicode(name)
+        const ours = name === domainToAscii(srsDomain) || (await holdsDomain(read, domain))
+        return ours || (await findAlias(read, domain)) !== undefined
+      },
+      target: async ({ kind, value }) => kind === 'mail' && this.#isHere(value),
+    }
   }
 
   async #isHere(address: string): Promise<boolean> {

@@ -279,6 +279,12 @@ export async function nextTargetDue(read: Reader): Promise<number | null> {
   return row?.due ?? null
 }
 
+/** When the next target of a lane is due. */
+export async function nextOfLane(read: Reader, lane: string): Promise<number | null> {
+  const text = 'SELECT min(due) AS due FROM outbound_target WHERE state < 2 AND lane = ?'
+  return read.one<{ due: number | null }>(text, lane)?.due ?? null
+}
+
 export interface OutboundPage {
   /** Only messages of this account. */
   readonly user: string | null

@@ -254,3 +254,63 @@ test('nobody sends for another account, nor answers its mail', async () => {
   })
   expect(raw.status).toBe(415)
 })
+
+test.each([
+  [
+    'Reply-To before From',
+    'reply',
+    ['Reply-To: R <r@x.example>, r2@x.example', 'From: f@x.example'],
+    ['r@x.example', 'r2@x.example'],
+    [],
+  ],
+  ['From', 'reply', ['From: f@x.example', 'Sender: s@x.example', 'To: t@x.example'], ['f@x.example'], []],
+  [
+    'Sender where no other names anybody',
+    'reply',
+    ['From: nobody:;', 'Reply-To: (x)', 'Sender: s@x.example'],
+    ['s@x.example'],
+    [],
+  ],
+  [
+    'all, nobody twice and not the account, groups opened',
+    'replyAll',
+    [
+      'From: f@x.example',
+      'To: us:a@x.example, OWN@example.com;, F@x.example, o.t.her.OWN+label@EXAMPLE.com',
+      'Cc: c@x.example, a@x.example, OWN+x@example.com, c@x.example, broken',
+    ],
+    ['f@x.example', 'a@x.example'],
+    ['c@x.example'],
+  ],
+] as const)('an answer without recipients goes to %s', async (_, action, lines, to, cc) => {
+  const name = `own${lines.length}${action.length}${lines[0].length}`
+  const user = await account(service, name)
+  await user.call('POST', '/addresses', { address: `other.${name}@example.com` })
+  const original = await user.put('INBOX', {
+    raw: `${lines.join('\r\n').replaceAll('OWN', name)}\r\nMessage-ID: <q@x.example>\r\n\r\nwhy\r\n`,
+  })
+  const reference = { mailbox: user.box('INBOX'), id: original, action }
+  const before = (await queued(user)).length
+  expect((await user.call('POST', '/submit', { reference, text: 'because' })).status).toBe(200)
+  const sent = (await queued(user))[before]
+  expect(sent?.recipients).toEqual([...to, ...cc])
+  const field = (name: string) => new RegExp(`^${name}: (.*)\r$`, 'm').exec(sent?.source ?? '')?.[1]?.split(', ') ?? []
+  expect(field('Cc')).toEqual(cc)
+  // A draft has them, too.
+  const draft = await user.put('Drafts', { reference, text: 'because' })
+  const stored = (await user.call('GET', `/mailboxes/${user.box('Drafts')}/messages/${draft}`)).body
+  expect(stored.to.map(({ address }: { address: string }) => address)).toEqual(to)
+  // Who names one recipient means it.
+  await user.call('POST', '/submit', { reference, bcc: people('z'), text: 'because' })
+  expect((await queued(user))[before + 1]?.recipients).toEqual(['z@example.net'])
+})
+
+test('an answer to nobody, and a forward without recipients, are refused', async () => {
+  const user = await account(service, 'asked')
+  const original = await user.put('INBOX', { raw: 'From: asked@example.com\r\nTo: t@x.example\r\n\r\nwhy\r\n' })
+  for (const action of ['reply', 'forward']) {
+    const reference = { mailbox: user.box('INBOX'), id: original, action }
+    const answer = await user.call('POST', '/submit', { reference, text: 'because' })
+    expect(answer).toMatchObject({ status: 400, body: { code: 'ENORECIPIENTS' } })
+  }
+})

@@ -57,6 +57,7 @@ beforeAll(async () => {
   })
   const { read, writer, sequence, settings, bodies, drop, outward, log } = core
   relay = await startRelay({
+    away: true,
     ...{ read, writer, sequence, settings, bodies, drop, outward, log, resolveMx },
     ...{ hostname: 'our.test', version: 'test', relay: '', port: sink.port, srsDomain: 'our.test' },
     findKey: async () => undefined,

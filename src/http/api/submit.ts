@@ -37,6 +37,7 @@ import {
 } from './compose-fields.ts'
 import { messageOf, place, requireActive } from './message-place.ts'
 import type { MessageDeps } from './messages.ts'
+import { withRecipients } from './reply-recipients.ts'
 
 type Sender = { name: string; address: string }
 
@@ -144,12 +145,13 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
       'UnsupportedMediaType',
       'MessageMalformed',
     ],
-    async run({ input, request, signal }) {
+    async run({ input: said, request, signal }) {
       if (request.raw) throw new Fault('UnsupportedMediaType')
-      const user = await requireActive(read, input.user)
-      const { isDraft, uploadOnly, envelope, reference: given, draft } = input
-      const target = await targetOf(user, input.mailbox, isDraft)
+      const user = await requireActive(read, said.user)
+      const { isDraft, uploadOnly, envelope, reference: given, draft } = said
+      const target = await targetOf(user, said.mailbox, isDraft)
       const referenced = given === undefined ? undefined : await findReferenced(read, user, given)
+      const input = await withRecipients(read, user, said, referenced)
       const from = await senderFor(read, user, input.from, hostname)
       const sends = !isDraft && !uploadOnly
       const recipients = recipientsOf({ to: envelope?.to ?? everybody(input) })

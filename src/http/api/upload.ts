@@ -35,6 +35,7 @@ import {
 import { mailboxOrResolve } from './mailboxes.ts'
 import { mailboxOf, requireActive } from './message-place.ts'
 import type { MessageDeps } from './messages.ts'
+import { withRecipients } from './reply-recipients.ts'
 
 interface Upload extends ComposeValues {
   raw?: Buffer | string
@@ -82,7 +83,8 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
       const { reference: given, replacePrevious, metaData: meta } = input
       const referenced = given === undefined ? undefined : await findReferenced(read, user, given)
       const draft = input.draft || referenced !== undefined
-      const arrived = await receive(user, { ...input, draft }, request, referenced, given?.attachments ?? false)
+      const filled = await withRecipients(read, user, { ...input, draft }, referenced)
+      const arrived = await receive(user, filled, request, referenced, given?.attachments ?? false)
       const kept: Received[] = [arrived.received]
       try {
         const stored = await sealFor(user, mailbox, draft, arrived.received)
