@@ -67,10 +67,10 @@ export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise
   const { owner, id, from } = request
   const reason = noReply({ ...request, sender: from, now: now() })
   if (reason !== undefined) return unanswered(reason)
-  const interval = Math.max(settings.get('const:autoreply:interval'), limits.autoreply.intervalMsMin)
+  const interval = settings.get('const:autoreply:interval')
   if (throttle.counted('autoreplies', owner).used >= limits.autoreply.dayMax) return unanswered('too-many')
   const mark = `${id} ${normalizeAddress(from).key}`
-  if (!throttle.mark('autoreply', mark, interval)) return unanswered('answered-lately')
+  if (interval > 0 && !throttle.mark('autoreply', mark, interval)) return unanswered('answered-lately')
   const undo = () => throttle.remove('autoreply', mark)
   try {
     const { received, outgoing } = await write(deps, request)

@@ -11,13 +11,10 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { domainToAscii, domainToUnicode, splitAddress } from '#mail/address.ts'
-import { isRewritten } from '#mail/srs.ts'
+import { domainToAscii, splitAddress } from '#mail/address.ts'
 import { MailHosts, NoMailHost, type ResolveMx } from '#net/mail-hosts.ts'
 import type { Outward } from '#net/outward.ts'
 import type { Bodies } from '#store/blobs.ts'
-import { holdsDomain, resolveAddress } from '#store/directory.ts'
-import { findAlias } from '#store/domains/alias.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/outbound.ts'
 import type { Reader } from '#store/reader.ts'
 import { traceSweep } from '#store/rules/trace.ts'
@@ -27,7 +24,8 @@ import { type Operation, operation } from '#store/write.ts'
 import type { Writer } from '#store/writer.ts'
 import { Loop } from './loop.ts'
 import { postForm } from './relay-form.ts'
-import { type Here, type RelayItem, RelayLanes } from './relay-lanes.ts'
+import { hereOf, isHere } from './relay-here.ts'
+import { type RelayItem, RelayLanes } from './relay-lanes.ts'
 import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './relay-message.ts'
 import { byNotice, type WireNotice } from './relay-notice.ts'
 import { type Attempt, RelayResults } from './relay-results.ts'
@@ -94,7 +92,7 @@ class Sender implements Relay {
     this.#options = options
     this.#hosts = new MailHosts(resolveMx)
     this.#sessions = new RelaySessions(outward)
-    const here = options.away ? undefined : this.#here()
+    const here = options.away ? undefined : hereOf(read, options.srsDomain)
     this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
     this.#results = new RelayResults(options)
     this.#loop = new Loop<RelayItem>(
@@ -146,29 +144,12 @@ class Sender implements Relay {
     const attempts: Attempt[] = []
     const far: Target[] = []
     for (const target of targets) {
-      if (target.kind === 'mail' && (await this.#isHere(target.value))) {
+      if (target.kind === 'mail' && (await isHere(this.#options.read, this.#options.srsDomain, target.value))) {
         attempts.push(await this.#deliverHere(message, target))
       } else far.push(target)
     }
     if (far.length > 0) attempts.push(...(await this.#sendAway(message, far, signal)))
     return attempts
-  }
-
-  #here(): Here {
-    const { read, srsDomain } = this.#options
-    return {
-      async lane(name) {
-        const domain = domainToUnicode(name)
-        const ours = name === domainToAscii(srsDomain) || (await holdsDomain(read, domain))
-        return ours || (await findAlias(read, domain)) !== undefined
-      },
-      target: async ({ kind, value }) => kind === 'mail' && this.#isHere(value),
-    }
-  }
-
-  async #isHere(address: string): Promise<boolean> {
-    const { read, srsDomain } = this.#options
-    return isRewritten(address, srsDomain) || (await resolveAddress(read, address, true)) !== undefined
   }
 
   async #deliverHere(message: Outbound, target: Target): Promise<Attempt> {

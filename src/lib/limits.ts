@@ -966,8 +966,6 @@ export const limits = {
     textLengthMax: 128 * kib,
     /** Autoreplies of one account in a day. */
     dayMax: 2000,
-    /** Wait behind two answers to one sender for this long at least, whatever the setting says. */
-    intervalMsMin: minute,
   },
   /** Mail on its way out (jobs/relay.ts). */
   outbound: {

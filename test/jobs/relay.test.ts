@@ -247,6 +247,22 @@ describe('autoreply', () => {
     expect((await service.call('GET', `/users/${user}/autoreply`)).body.status).toBe(false)
   })
 
+  test('answers again after the time that is set, however short', async () => {
+    const user = await service.user('brief')
+    await put(user, { status: true, text: 'x' })
+    await service.call('POST', '/settings/const:autoreply:interval', { value: 1 })
+    const at = sink.messages.length
+    await send('brief@example.com')
+    await sink.received(at + 1)
+    await send('brief@example.com')
+    await sink.received(at + 2)
+    await service.call('POST', '/settings/const:autoreply:interval', { value: 0 })
+    await send('brief@example.com')
+    await send('brief@example.com')
+    await sink.received(at + 4)
+    await service.call('DELETE', '/settings/const:autoreply:interval')
+  })
+
   test.each([
     ['null-sender', '', []],
     ['automatic-sender', 'no-reply@remote.test', []],

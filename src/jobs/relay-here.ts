@@ -1,0 +1,27 @@
+// What of the queue is for this house: addresses that lead to an account or to a forward of ours, and senders we rewrote.
+//
+// Such mail never leaves the service, and arrives where nothing else is sent. Must not decide whether it can be delivered.
+
+import { domainToAscii, domainToUnicode } from '#mail/address.ts'
+import { isRewritten } from '#mail/srs.ts'
+import { holdsDomain, resolveAddress } from '#store/directory.ts'
+import { findAlias } from '#store/domains/alias.ts'
+import type { Reader } from '#store/reader.ts'
+import type { Here } from './relay-lanes.ts'
+
+/** Whether an address is one of this service. */
+export async function isHere(read: Reader, srsDomain: string, address: string): Promise<boolean> {
+  return isRewritten(address, srsDomain) || (await resolveAddress(read, address, true)) !== undefined
+}
+
+/** The same for lanes and targets of the queue. */
+export function hereOf(read: Reader, srsDomain: string): Here {
+  return {
+    async lane(name) {
+      const domain = domainToUnicode(name)
+      const ours = name === domainToAscii(srsDomain) || (await holdsDomain(read, domain))
+      return ours || (await findAlias(read, domain)) !== undefined
+    },
+    target: async ({ kind, value }) => kind === 'mail' && isHere(read, srsDomain, value),
+  }
+}
