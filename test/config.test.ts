@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { configProblems } from '#cli/config-check.ts'
 import { type ConfigPart, listKeys, loadConfig, parseFlags, readConfig, sampleConfig, showConfig } from '#config'
 import { Fault } from '#lib/fault.ts'
 
@@ -338,3 +339,20 @@ describe('printing', () => {
 function initial(value: unknown): unknown {
   return typeof value === 'function' ? value() : value
 }
+
+test('config check looks at the files, folders and addresses that are named', () => {
+  const root = mkdtempSync(join(tmpdir(), 'teal-config-check-'))
+  const files = { cert: join(root, 'cert.pem'), key: join(root, 'key.pem') }
+  const problems = (more: object) => configProblems(loadConfig({ flags: { dataDir: root, ...more } }))
+  expect(problems({})).toEqual([])
+  expect(problems({ tls: files })).toEqual([
+    expect.stringMatching(/^tls\.cert: .*ENOENT/),
+    expect.stringMatching(/^tls\.key: .*ENOENT/),
+  ])
+  for (const file of Object.values(files)) writeFileSync(file, 'nothing')
+  expect(problems({ tls: files })).toEqual([expect.stringMatching(/^tls: .* no certificate and key/)])
+  expect(problems({ mail: { welcomeDir: files.cert } })).toEqual([expect.stringMatching(/^mail\.welcomeDir/)])
+  expect(problems({ dataDir: join(files.cert, 'data') })).toEqual([expect.stringMatching(/^dataDir/)])
+  expect(problems({ imap: { host: '203.0.113.9' } })).toEqual([expect.stringMatching(/^imap\.host: 203/)])
+  rmSync(root, { recursive: true })
+})

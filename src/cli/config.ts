@@ -2,6 +2,8 @@
 
 import { Command } from 'commander'
 import { sampleConfig, showConfig } from '#config'
+import { Fault } from '#lib/fault.ts'
+import { configProblems } from './config-check.ts'
 import { type ConfigOptions, configFrom, loadedFrom, withConfig } from './options.ts'
 
 export function configCommand(): Command {
@@ -14,7 +16,8 @@ export function configCommand(): Command {
   withConfig(command.command('check'))
     .description('Say what is wrong with the configuration; exit code 2 when something is')
     .action((options: ConfigOptions) => {
-      configFrom(options)
+      const problems = configProblems(configFrom(options))
+      if (problems.length > 0) throw new Fault('ConfigInvalid', { text: problems.join('\n') })
       process.stderr.write('The configuration is valid.\n')
     })
   command
