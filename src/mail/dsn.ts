@@ -129,12 +129,17 @@ function typed(address: string): string {
   return /^[\x21-\x7e]+$/.test(local) && ascii !== '' ? `rfc822; ${local}@${ascii}` : `utf-8; ${oneLine(address)}`
 }
 
-/** The enhanced code of the answer, or a general one (RFC 3463). */
+/**
+ * The enhanced code of the answer, or a general one of its class (RFC 3463), so that one status stands in all of a report: what
+ * was given up after temporary answers has failed with the last of these (RFC 3464 2.3.4).
+ */
 function enhanced(action: ReportRecipient['action'], status: number | null, response: string): string {
-  const kind = action === 'failed' ? 5 : action === 'delayed' ? 4 : 2
+  const done = action === 'delivered' || action === 'relayed'
+  const answered = status === null ? null : Math.floor(status / 100)
+  const kind = done ? 2 : answered === 4 || answered === 5 ? answered : action === 'failed' ? 5 : 4
   const said = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/.exec(response)
   if (said !== null && Number(said[1]) === kind) return said[0]
-  return status === null && kind !== 2 ? `${kind}.4.1` : `${kind}.0.0`
+  return status === null && !done ? `${kind}.4.1` : `${kind}.0.0`
 }
 
 function oneLine(text: string): string {

@@ -70,6 +70,22 @@ describe('reports', () => {
     expect(message.toString()).not.toMatch(/[^\r]\n/)
   })
 
+  test.each([
+    ['failed', 550, '5.1.1 nobody', '5.1.1'],
+    ['failed', 450, '4.2.0 busy', '4.2.0'],
+    ['failed', 550, '4.2.0 busy', '5.0.0'],
+    ['failed', 451, 'later', '4.0.0'],
+    ['failed', null, 'nobody answered', '5.4.1'],
+    ['delayed', 450, '4.2.0 busy', '4.2.0'],
+    ['delayed', null, 'nobody answered', '4.4.1'],
+    ['relayed', 250, '2.0.0 taken', '2.0.0'],
+  ] as const)('%s after %j %s has the status %s', (action, status, response, wanted) => {
+    const text = composeReport({ ...report, recipients: [{ ...recipient, action, status, response }] }).toString()
+    expect(text).toContain(`\r\nAction: ${action}\r\nStatus: ${wanted}\r\n`)
+    expect(text).toContain(`    ${response}\r\n`)
+    if (status !== null) expect(text).toContain(`Diagnostic-Code: smtp; ${status} ${response}\r\n`)
+  })
+
   test('a server cannot write lines of its own into one', () => {
     const response = 'no\r\nBcc: victim@remote.test\r\n\r\nX'
     const text = composeReport({ ...report, recipients: [{ ...recipient, response }] }).toString()
