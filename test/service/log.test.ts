@@ -21,7 +21,7 @@ test.each([
 ])('a log %s', async (what, where) => {
   const dataDir = join(root, what)
   const env = childEnvironment(dataDir, { TEAL_LOG_LEVEL: 'trace' })
-  const service = `echo $$ >"$PIDFILE"; exec "${process.execPath}" src/main.js serve`
+  const service = `echo $$ >"$PIDFILE"; exec "${process.execPath}" dist/main.js serve`
   const pidFile = join(root, 'pid')
   const child = spawn('sh', ['-c', `{ sh -c '${service}'; echo "ended $?" >&2; } ${where}`], {
     env: { ...env, PIDFILE: pidFile },
