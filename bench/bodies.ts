@@ -1,4 +1,4 @@
-// Where message bodies live and how they are packed: the measurements behind store/blobs.ts.
+// Where message bodies live and how they are packed: the measurements behind store/bodies/bodies.ts.
 //
 // `node bench/bodies.ts [folder of .eml files]` prints tables: places (rows of the one database at several page sizes,
 // rows of a second database, plain files) by size of value; the same for a whole delivery by page size; what receiving,
@@ -25,14 +25,14 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { monotonic } from '#lib/clock.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
-import { Bodies } from '#store/blobs.ts'
-import { BodyFiles } from '#store/bodies-files.ts'
-import { readBody } from '#store/bodies-read.ts'
-import { bodyAdd } from '#store/body-writes.ts'
-import { Reader } from '#store/reader.ts'
-import { type Handle, openForWriting } from '#store/sqlite.ts'
-import { operation } from '#store/write.ts'
-import { Writer } from '#store/writer.ts'
+import { Bodies } from '#store/bodies/bodies.ts'
+import { BodyFiles } from '#store/bodies/files.ts'
+import { readBody } from '#store/bodies/read.ts'
+import { bodyAdd } from '#store/bodies/writes.ts'
+import { Reader } from '#store/engine/reader.ts'
+import { type Handle, openForWriting } from '#store/engine/sqlite.ts'
+import { operation } from '#store/engine/write.ts'
+import { Writer } from '#store/writer/writer.ts'
 
 const kib = 1024
 const words =

@@ -8,10 +8,10 @@ import { pbkdf2 } from 'node:crypto'
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { readBodies } from '#store/bodies-run.ts'
-import { databaseFile } from '#store/place.ts'
-import { Reader } from '#store/reader.ts'
-import { openForWriting } from '#store/sqlite.ts'
+import { readBodies } from '#store/bodies/format/run.ts'
+import { Reader } from '#store/engine/reader.ts'
+import { openForWriting } from '#store/engine/sqlite.ts'
+import { databaseFile } from '#store/folder/place.ts'
 
 /** Durable appends of `records` records of `size` bytes for each sync, in records a second. */
 export function syncedAppends(folder: string, size: number, records: number, ms: number): number {

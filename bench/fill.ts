@@ -2,11 +2,11 @@
 //
 // Texts are made of invented words by a fixed seed, frequent and rare ones as in real language, so that a run can be made again.
 
-import { prepare } from '#actors/prepare.ts'
-import { appendMessage } from '#actors/user/append.ts'
+import { prepare } from '#actors/delivery/prepare.ts'
+import { appendMessage } from '#actors/mailbox/append.ts'
 import type { Core } from '#core'
-import { listMailboxes } from '#store/mailboxes.ts'
-import { findUser } from '#store/users.ts'
+import { findUser } from '#store/accounts/users.ts'
+import { listMailboxes } from '#store/mailboxes/mailboxes.ts'
 
 /** Messages on their way at once. */
 const inFlight = 128

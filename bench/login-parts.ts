@@ -11,7 +11,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { makeLog } from '#lib/log.ts'
 import { makePools } from '#pool'
-import { Cache } from '#store/cache.ts'
+import { Cache } from '#store/folder/cache.ts'
 
 const inFlight = 64
 

@@ -3,11 +3,11 @@
 // Bounds: a copy of the bytes (memory speed) and one search through them. The figures in src/mail/mime.ts are from here.
 
 import { Bench } from 'tinybench'
-import { decodeBody } from '#mail/decode.ts'
-import { textFromHtml } from '#mail/html.ts'
-import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { readText } from '#mail/text.ts'
+import { decodeBody } from '#mail/mime/decode.ts'
+import { type MimePart, MimeScanner, scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
+import { textFromHtml } from '#mail/text/html.ts'
+import { readText } from '#mail/text/text.ts'
 
 const head = [
   'Return-Path: <anna@example.com>',

@@ -6,7 +6,7 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
-import { collectGarbage } from '#lib/heap.ts'
+import { collectGarbage } from '#lib/process/heap.ts'
 
 /** What the probe answers. */
 export interface LoopDelay {

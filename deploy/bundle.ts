@@ -2,7 +2,7 @@
 //
 // dist/ holds modules that import the packages beside it: main.js (the command line), index.js with index.d.ts (the library)
 // and a file for each thread. Parts they share lie at the depth of src/lib, so that what a source file finds beside itself
-// (lib/own.ts: the threads, package.json) is where it looks for it in both. It is written anew or not at all: a start that
+// (lib/build-info.ts: the threads, package.json) is where it looks for it in both. It is written anew or not at all: a start that
 // reads it meanwhile finds the old one.
 
 import {

@@ -46,9 +46,11 @@ const natives: Readonly<Record<string, string>> = {
   'argon2.node': 'argon2/prebuilds/linux-x64/argon2.glibc.node',
 }
 
-/** What lib/lazy.ts loads when first asked: package -> its modules. */
+/** What lib/process/lazy.ts loads when first asked: package -> its modules. */
 const later = new Map<string, string[]>()
-for (const [, module = ''] of readFileSync(join(root, 'src/lib/lazy.ts'), 'utf8').matchAll(/ load\('(.*?)'\)/g)) {
+for (const [, module = ''] of readFileSync(join(root, 'src/lib/process/lazy.ts'), 'utf8').matchAll(
+  / load\('(.*?)'\)/g,
+)) {
   const of = packageOf(module)
   later.set(of, [...new Set([...(later.get(of) ?? []), module])])
 }
@@ -78,7 +80,7 @@ const plugin: Plugin = {
       resolveDir: root,
     }))
     // All files lie in one folder.
-    building.onLoad({ filter: /src\/lib\/own\.ts$/ }, ({ path }) => ({
+    building.onLoad({ filter: /src\/lib\/build-info\.ts$/ }, ({ path }) => ({
       contents: readFileSync(path, 'utf8')
         .replace('../../workers/', './')
         .replace('../../package.json', './package.json'),

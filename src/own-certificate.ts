@@ -6,9 +6,9 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
 import type { Closers, Core } from '#core'
-import { watchPair } from '#net/pair-files.ts'
-import { selfSigned } from '#net/self-signed.ts'
-import { type KeyPair, secureContext } from '#net/tls.ts'
+import { watchPair } from '#net/tls/pair-files.ts'
+import { selfSigned } from '#net/tls/self-signed.ts'
+import { type KeyPair, secureContext } from '#net/tls/tls.ts'
 
 /** The certificate of the configuration, or the one made for the host name at first start. */
 export async function ownCertificate(config: Config): Promise<{ pair: KeyPair; chosen: boolean }> {

@@ -4,19 +4,19 @@
 // anything: rules are the actors', shapes the endpoints'.
 
 import type { Core } from '#core'
-import type { ProfileForm } from '#http/api/application-passwords.ts'
-import type { MessageDeps } from '#http/api/messages.ts'
-import type { DailyCounters, PasswordMaker } from '#http/api/users.ts'
+import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
+import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
+import type { MessageDeps } from '#http/api/messages/messages.ts'
+import { eventForms } from '#http/document/event-forms.ts'
 import type { ApiDeps } from '#http/endpoints.ts'
-import { eventForms } from '#http/event-forms.ts'
-import type { Tasks } from '#jobs/tasks.ts'
+import type { Tasks } from '#jobs/tasks/tasks.ts'
+import { version } from '#lib/build-info.ts'
 import { newId } from '#lib/id.ts'
-import { version } from '#lib/own.ts'
 import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { operation } from '#store/write.ts'
-import type { Writer } from '#store/writer.ts'
-import { metaDelete, metaPut } from '#store/writes.ts'
+import { operation } from '#store/engine/write.ts'
+import { metaDelete, metaPut } from '#store/engine/writes.ts'
+import type { Writer } from '#store/writer/writer.ts'
 import { ownCertificate } from './own-certificate.ts'
 
 /** @param imap who knows the IMAP sessions of an account, where there can be any */

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { sleep } from '#lib/clock.ts'
-import { rootTokenFile, runFile } from '#store/place.ts'
+import { rootTokenFile, runFile } from '#store/folder/place.ts'
 
 export interface Child {
   readonly process: ChildProcess

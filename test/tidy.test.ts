@@ -16,7 +16,7 @@ const opening = '// What it is for.\n//\n// What it promises.\n\n'
 const lines = (count: number) => 'a\n'.repeat(count)
 /** Text with substitutions as a template has them, which a quoted text here may not hold. */
 const filled = (text: string) => text.replaceAll('§', '$')
-const own = "import '#lib/own.ts'"
+const own = "import '#lib/build-info.ts'"
 const host = ['registry.npm', 'js.org'].join('')
 
 /** Rule -> files that break it, and the same files mended. */
@@ -31,12 +31,12 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     [{ 'src/new/a.ts': "import { b } from '#lib/b.ts'" }, { 'src/new/a.ts': "import { b } from './b.ts'" }],
     [{ 'src/pool.ts': "import '../workers/a.ts'" }, { 'src/pool.ts': "import '#lib/a.ts'" }],
     [
-      { 'workers/a.ts': "import { open } from '../src/store/writer.ts'" },
-      { 'workers/a.ts': "import { type Reply } from '../src/store/writer.ts'" },
+      { 'workers/a.ts': "import { open } from '#store/writer/writer.ts'" },
+      { 'workers/a.ts': "import { type Reply } from '#store/writer/writer.ts'" },
     ],
     [
-      { 'workers/a.ts': "import { open } from '../src/store/cache.ts'" },
-      { 'workers/a.ts': "import { find } from '../src/store/users.ts'" },
+      { 'workers/a.ts': "import { open } from '#store/folder/cache.ts'" },
+      { 'workers/a.ts': "import { find } from '#store/accounts/users.ts'" },
     ],
     [
       { 'actors/a.ts': "import { open } from '../src/core.ts'" },
@@ -53,7 +53,10 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
       { 'src/http/a.ts': "import uws from 'uWebSockets.js'" },
       { 'src/http/server.ts': "import uws from 'uWebSockets.js'" },
     ],
-    [{ 'workers/a.ts': "import D from 'better-sqlite3'" }, { 'src/store/sqlite.ts': "import D from 'better-sqlite3'" }],
+    [
+      { 'workers/a.ts': "import D from 'better-sqlite3'" },
+      { 'src/store/engine/sqlite.ts': "import D from 'better-sqlite3'" },
+    ],
     [
       { 'src/imap/a.ts': "import type { Socket } from 'node:net'" },
       { 'src/net/a.ts': "import { Socket } from 'node:net'" },
@@ -61,8 +64,8 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   ],
   writer: [
     [
-      { 'src/http/a.ts': "import { w } from '#store/writer.ts'" },
-      { 'actors/a.ts': "import { w } from '#store/writer.ts'" },
+      { 'src/http/a.ts': "import { w } from '#store/writer/writer.ts'" },
+      { 'actors/a.ts': "import { w } from '#store/writer/writer.ts'" },
     ],
   ],
   orphan: [
@@ -75,8 +78,16 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     [{ 'bench/a.ts': '// Run it.' }, { 'bench/a.ts': '// `node bench/a.ts` prints.' }],
     [{ 'workers/a.ts': '' }, { 'workers/a.ts': '', 'src/main.ts': "new URL('../workers/a.ts', import.meta.url)" }],
     [
-      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'b'\nfunction threadFile() {}", 'src/main.ts': own },
-      { 'workers/a.ts': '', 'src/lib/own.ts': "type ThreadName = 'a'\nfunction threadFile() {}", 'src/main.ts': own },
+      {
+        'workers/a.ts': '',
+        'src/lib/build-info.ts': "type ThreadName = 'b'\nfunction threadFile() {}",
+        'src/main.ts': own,
+      },
+      {
+        'workers/a.ts': '',
+        'src/lib/build-info.ts': "type ThreadName = 'a'\nfunction threadFile() {}",
+        'src/main.ts': own,
+      },
     ],
   ],
   name: [
@@ -161,14 +172,14 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   ],
   event: [
     [
-      { 'actors/events.ts': "  'user.created': {}", 'actors/a.ts': "emit('user.created')" },
+      { 'actors/kernel/events.ts': "  'user.created': {}", 'actors/a.ts': "emit('user.created')" },
       {
-        'actors/events.ts': "  'user.created': {}",
+        'actors/kernel/events.ts': "  'user.created': {}",
         'actors/a.ts': "emit('user.created')",
         'test/a.test.ts': "'user.created'",
       },
     ],
-    [{ 'actors/events.ts': "  'user.created': {}", 'test/a.test.ts': "'user.created'" }, {}],
+    [{ 'actors/kernel/events.ts': "  'user.created': {}", 'test/a.test.ts': "'user.created'" }, {}],
   ],
   command: [
     [

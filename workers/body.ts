@@ -1,11 +1,11 @@
-// The thread that reads bodies ahead of a long answer (store/bodies-thread.ts). It has a read-only handle of its own, and
+// The thread that reads bodies ahead of a long answer (store/bodies/thread.ts). It has a read-only handle of its own, and
 // gives away the memory of what it read.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { readBodies } from '../src/store/bodies-run.ts'
-import type { BodyAnswer, BodyQuestion } from '../src/store/bodies-thread.ts'
-import { databaseFile } from '../src/store/place.ts'
-import { Reader } from '../src/store/reader.ts'
+import { readBodies } from '../src/store/bodies/format/run.ts'
+import type { BodyAnswer, BodyQuestion } from '../src/store/bodies/thread.ts'
+import { Reader } from '../src/store/engine/reader.ts'
+import { databaseFile } from '../src/store/folder/place.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this file is a thread')

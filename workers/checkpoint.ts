@@ -1,8 +1,8 @@
-// The thread that copies the write-ahead log back into the database beside the writer (src/store/checkpoint.ts).
+// The thread that copies the write-ahead log back into the database beside the writer (src/store/writer/checkpoint.ts).
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { type CheckpointData, type CheckpointMessage, copying } from '../src/store/checkpoint.ts'
-import { openForWriting } from '../src/store/sqlite.ts'
+import { openForWriting } from '../src/store/engine/sqlite.ts'
+import { type CheckpointData, type CheckpointMessage, copying } from '../src/store/writer/checkpoint.ts'
 
 const { file, state } = workerData as CheckpointData
 const handle = openForWriting(file)

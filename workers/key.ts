@@ -1,10 +1,10 @@
 // A thread for what is rare and heavy to load: security keys, signed profiles, QR codes. The libraries are loaded with
 // the first task that needs them and go with the thread when nothing came for a while.
 
+import { answering } from '../src/lib/process/task.ts'
 import { checkAssertion, checkAttestation } from '../src/lib/secret/attestation.ts'
 import type { KeyTasks } from '../src/lib/secret/key-tasks.ts'
 import { signedProfile } from '../src/lib/secret/profile.ts'
-import { answering } from '../src/lib/task.ts'
 
 /** Answers once the thread is up. */
 export const ready = (): boolean => true

@@ -2,8 +2,8 @@
 // leaves the rest of the service its share of the processors.
 
 import { setPriority } from 'node:os'
+import { answering } from '../src/lib/process/task.ts'
 import { hashPassword, type PasswordTasks, verifyPassword } from '../src/lib/secret/hash.ts'
-import { answering } from '../src/lib/task.ts'
 
 // On Linux this is the thread's own priority; elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(5)

@@ -3,7 +3,7 @@
 
 import { setPriority } from 'node:os'
 import { matchEach, matchPatterns } from '../src/lib/pattern.ts'
-import { answering } from '../src/lib/task.ts'
+import { answering } from '../src/lib/process/task.ts'
 
 // On Linux this is the thread's own priority; elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(5)

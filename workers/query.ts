@@ -7,23 +7,28 @@
 import { workerData } from 'node:worker_threads'
 import { limits } from '../src/lib/limits.ts'
 import { Permits } from '../src/lib/pace.ts'
-import { sharing } from '../src/lib/task.ts'
-import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/arrange.ts'
-import { BodyFiles } from '../src/store/bodies-files.ts'
-import { readBody } from '../src/store/bodies-read.ts'
-import { type AddressListTask, type AddressPage, countAllAddresses, listAllAddresses } from '../src/store/directory.ts'
-import { countFolderThreads } from '../src/store/messages.ts'
-import { databaseFile } from '../src/store/place.ts'
-import { Reader } from '../src/store/reader.ts'
-import { type ScanTask, scanTexts } from '../src/store/scan.ts'
-import { SearchCache, type SearchTask, searchAll, searchMessages } from '../src/store/search.ts'
-import { indexTexts, type SearchScope } from '../src/store/search-index.ts'
+import { sharing } from '../src/lib/process/task.ts'
+import {
+  type AddressListTask,
+  type AddressPage,
+  countAllAddresses,
+  listAllAddresses,
+} from '../src/store/accounts/address.ts'
 import {
   countUsers as countUsersIn,
   listUsers as listUsersIn,
   type UserListTask,
   type UserPage,
-} from '../src/store/users.ts'
+} from '../src/store/accounts/users.ts'
+import { BodyFiles } from '../src/store/bodies/files.ts'
+import { readBody } from '../src/store/bodies/read.ts'
+import { Reader } from '../src/store/engine/reader.ts'
+import { databaseFile } from '../src/store/folder/place.ts'
+import { countFolderThreads } from '../src/store/mailboxes/messages.ts'
+import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
+import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
+import { SearchCache, type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
+import { indexTexts, type SearchScope } from '../src/store/search/trigrams.ts'
 
 type ScanScope = Parameters<typeof scanTexts>[1]
 

@@ -4,8 +4,8 @@
 import { Resolver } from 'node:dns/promises'
 import { workerData } from 'node:worker_threads'
 import { limits } from '../src/lib/limits.ts'
-import { answering } from '../src/lib/task.ts'
-import { type VerifyInput, verifyMessage } from '../src/mail/verification.ts'
+import { answering } from '../src/lib/process/task.ts'
+import { type VerifyInput, verifyMessage } from '../src/mail/crypt/verification.ts'
 
 const { servers } = workerData as { readonly servers: readonly string[] }
 const resolver = new Resolver({ timeout: limits.verify.questionMs, tries: 2 })

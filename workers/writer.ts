@@ -1,7 +1,7 @@
 // The writer thread: the only writable handle on the database.
 //
 // A batch is one transaction: what has come while the one before was synced, on a slow disk with who is soon back
-// (store/company.ts). The answer is sent after the commit is on disk.
+// (store/writer/commit-delay.ts). The answer is sent after the commit is on disk.
 // A unit that breaks a rule is undone alone: its batch is done again with a savepoint for each; a commit that fails undoes
 // the batch. Between batches the write-ahead log is looked at, which is copied back when it has grown long.
 
@@ -10,13 +10,9 @@ import { dirname } from 'node:path'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { after, monotonic, type Timer } from '../src/lib/clock.ts'
 import { Fault } from '../src/lib/fault.ts'
-import { collectWhenQuiet } from '../src/lib/heap.ts'
 import { limits } from '../src/lib/limits.ts'
-import { Checkpoints } from '../src/store/checkpoint.ts'
-import { Company } from '../src/store/company.ts'
-import { logBefore, logLoss } from '../src/store/log-loss.ts'
-import { databaseMissing } from '../src/store/presence.ts'
-import { migrate } from '../src/store/schema.ts'
+import { collectWhenQuiet } from '../src/lib/process/heap.ts'
+import { migrate } from '../src/store/engine/schema.ts'
 import {
   damaged,
   engineFault,
@@ -25,39 +21,43 @@ import {
   type Sql,
   sqliteFailure,
   statements,
-} from '../src/store/sqlite.ts'
-import { type Watched, watching } from '../src/store/watched.ts'
-import { type Effects, findWrite } from '../src/store/write.ts'
-import type { WriterReply } from '../src/store/writer.ts'
-import { type Batch, gather, Inbox, type Message } from '../src/store/writer-inbox.ts'
-import type { FirstWord, WriterThreadData } from '../src/store/writer-thread.ts'
+} from '../src/store/engine/sqlite.ts'
+import { type Watched, watching } from '../src/store/engine/watched.ts'
+import { type Effects, findWrite } from '../src/store/engine/write.ts'
+import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'
+import { databaseMissing } from '../src/store/folder/presence.ts'
+import { Checkpoints } from '../src/store/writer/checkpoint.ts'
+import { Company } from '../src/store/writer/commit-delay.ts'
+import { type Batch, gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
+import type { FirstWord, WriterThreadData } from '../src/store/writer/thread.ts'
+import type { WriterReply } from '../src/store/writer/writer.ts'
 import '../src/store/domains/acme.ts'
-import '../src/store/archive-writes.ts'
-import '../src/store/audits.ts'
-import '../src/store/body-writes.ts'
+import '../src/store/mailboxes/archive-writes.ts'
+import '../src/store/mailboxes/audits.ts'
+import '../src/store/bodies/writes.ts'
 import '../src/store/domains/certificate.ts'
-import '../src/store/credentials.ts'
+import '../src/store/accounts/credentials.ts'
 import '../src/store/domains/dkim.ts'
 import '../src/store/domains/alias.ts'
 import '../src/store/domains/access.ts'
 import '../src/store/accounts/file.ts'
-import '../src/store/outbound.ts'
+import '../src/store/sending/outbound.ts'
 import '../src/store/accounts/register.ts'
-import '../src/store/removal-writes.ts'
-import '../src/store/retention-writes.ts'
+import '../src/store/accounts/removal-writes.ts'
+import '../src/store/mailboxes/retention-writes.ts'
 import '../src/store/rules/autoreply.ts'
 import '../src/store/rules/filter.ts'
 import '../src/store/rules/trace.ts'
-import '../src/store/search-writes.ts'
-import '../src/store/stray-writes.ts'
+import '../src/store/search/writes.ts'
+import '../src/store/bodies/stray-writes.ts'
 import '../src/store/accounts/task.ts'
-import '../src/store/transfer-writes.ts'
-import '../src/store/webhook-writes.ts'
-import '../src/store/directory.ts'
-import '../src/store/mailboxes.ts'
-import '../src/store/tokens.ts'
-import '../src/store/users.ts'
-import '../src/store/writes.ts'
+import '../src/store/accounts/transfer-writes.ts'
+import '../src/store/events/webhook-writes.ts'
+import '../src/store/accounts/address.ts'
+import '../src/store/mailboxes/mailboxes.ts'
+import '../src/store/accounts/tokens.ts'
+import '../src/store/accounts/users.ts'
+import '../src/store/engine/writes.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this file is a thread')

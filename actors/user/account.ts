@@ -7,7 +7,7 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import { splitAddress } from '#mail/address.ts'
+import { splitAddress } from '#mail/address/address.ts'
 import {
   type Address,
   addressDelete,
@@ -15,10 +15,10 @@ import {
   addressUpdate,
   findAddress,
   listAddresses,
-} from '#store/directory.ts'
-import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes.ts'
-import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/users.ts'
-import { type Append, appendMessage } from './append.ts'
+} from '#store/accounts/address.ts'
+import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/accounts/users.ts'
+import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes/mailboxes.ts'
+import { type Append, appendMessage } from '../mailbox/append.ts'
 import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface NewUser {

@@ -21,8 +21,8 @@ import {
   listAsps,
   listCredentials,
   tokenKeep,
-} from '#store/credentials.ts'
-import { type TemporaryPassword, type User, userUpdate } from '#store/users.ts'
+} from '#store/accounts/credentials.ts'
+import { type TemporaryPassword, type User, userUpdate } from '#store/accounts/users.ts'
 import { requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export type Factor = 'totp' | 'webauthn' | 'custom'

@@ -5,16 +5,13 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address.ts'
-import type { FilterAction, FilterQuery } from '#mail/filter.ts'
+import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
+import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
+import { addressInsert, findAddressByKey } from '#store/accounts/address.ts'
+import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
 import { registerInsert } from '#store/accounts/register.ts'
-import { aspInsert, credentialInsert, listCredentials } from '#store/credentials.ts'
-import { addressInsert, findAddressByKey } from '#store/directory.ts'
-import { mailboxInsert } from '#store/mailboxes.ts'
-import { autoreplyPut } from '#store/rules/autoreply.ts'
-import { filterInsert } from '#store/rules/filter.ts'
-import { type AccountEntry, hasEntry } from '#store/transfer.ts'
+import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
 import {
   findUserByKey,
   type TemporaryPassword,
@@ -22,7 +19,10 @@ import {
   type UserOptions,
   userInsert,
   userUpdate,
-} from '#store/users.ts'
+} from '#store/accounts/users.ts'
+import { mailboxInsert } from '#store/mailboxes/mailboxes.ts'
+import { autoreplyPut } from '#store/rules/autoreply.ts'
+import { filterInsert } from '#store/rules/filter.ts'
 import { newMailbox } from './account.ts'
 import { mailboxAt, requireUser, type UserCommand, type UserTurn } from './user.ts'
 

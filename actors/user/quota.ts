@@ -4,7 +4,7 @@
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { fileBytes } from '#store/accounts/file.ts'
-import { sliceBytes, uidSlice } from '#store/retention.ts'
+import { sliceBytes, uidSlice } from '#store/mailboxes/retention.ts'
 import { nextModseq, requireUser, type UserCommand } from './user.ts'
 
 /** Kind of the task that counts what every account uses. */

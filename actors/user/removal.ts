@@ -7,12 +7,8 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { type Address, addressDelete, addressInsert, findAddressByKey, listAddresses } from '#store/accounts/address.ts'
 import { fileDelete, oldestFiles } from '#store/accounts/file.ts'
-import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts/task.ts'
-import { archiveDrop, archiveForget } from '#store/archive-writes.ts'
-import { type Address, addressDelete, addressInsert, findAddressByKey, listAddresses } from '#store/directory.ts'
-import type { Mailbox } from '#store/mailboxes.ts'
-import type { Reader } from '#store/reader.ts'
 import {
   type RemovalPart,
   removalExpunged,
@@ -21,8 +17,12 @@ import {
   removalParts,
   removalRows,
   removalUser,
-} from '#store/removal-writes.ts'
-import { findUserByKey, type User, usageAdd, userUpdate } from '#store/users.ts'
+} from '#store/accounts/removal-writes.ts'
+import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts/task.ts'
+import { findUserByKey, type User, usageAdd, userUpdate } from '#store/accounts/users.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { archiveDrop, archiveForget } from '#store/mailboxes/archive-writes.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { UserCommand, UserTurn } from './user.ts'
 
 /** Kind of the task that takes the data away. */

@@ -1,11 +1,11 @@
 // Bringing archived messages back, to the folder they came from or to another one.
 
 import { Fault } from '#lib/fault.ts'
-import { findArchived } from '#store/archive.ts'
-import { archiveTake } from '#store/archive-writes.ts'
-import type { Mailbox } from '#store/mailboxes.ts'
-import type { Message } from '#store/messages.ts'
-import { putBack } from './message.ts'
+import { findArchived } from '#store/mailboxes/archive.ts'
+import { archiveTake } from '#store/mailboxes/archive-writes.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import type { Message } from '#store/mailboxes/messages.ts'
+import { putBack } from '../mailbox/message.ts'
 import { inbox, mailboxAt, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface Restore {

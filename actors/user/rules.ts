@@ -5,7 +5,8 @@
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
-import type { FilterAction, FilterQuery } from '#mail/filter.ts'
+import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
+import { userUpdate } from '#store/accounts/users.ts'
 import { type Autoreply, autoreplyDelete, autoreplyPut, findAutoreply } from '#store/rules/autoreply.ts'
 import {
   countFilters,
@@ -17,7 +18,6 @@ import {
   listFilters,
   type Offences,
 } from '#store/rules/filter.ts'
-import { userUpdate } from '#store/users.ts'
 import { requireMailbox, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface NewFilter {

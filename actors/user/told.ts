@@ -3,7 +3,7 @@
 // Nothing of the account's state depends on it, and no watcher hears of it: it is no change of any message. The mark
 // never falls.
 
-import { toldMark } from '#store/mailboxes.ts'
+import { toldMark } from '#store/mailboxes/mailboxes.ts'
 import type { UserCommand } from './user.ts'
 
 export interface Told {

@@ -5,12 +5,12 @@
 
 import assert from 'node:assert'
 import { Fault } from '#lib/fault.ts'
-import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
-import type { Reader } from '#store/reader.ts'
-import type { Sequence } from '#store/sequence.ts'
-import { findUser, readUsage, type User, usageAdd } from '#store/users.ts'
-import type { Command, Turn } from '../actor.ts'
-import { References } from './references.ts'
+import { findUser, readUsage, type User, usageAdd } from '#store/accounts/users.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
+import type { Command, Turn } from '../kernel/actor.ts'
+import { References } from '../mailbox/references.ts'
 
 export interface UserState {
   /** Internal number: the account's, or the one it will have once created. */

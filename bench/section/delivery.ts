@@ -41,7 +41,7 @@ export async function deliverySection(plan: Plan): Promise<Row[]> {
   return [...(plan.peers ? await withDovecot(users, run) : await run()), ...(await slowDisk(plan))]
 }
 
-/** The same small messages, where a sync takes some milliseconds longer: all who send share it (store/company.ts). */
+/** The same small messages, where a sync takes some milliseconds longer: all who send share it (store/writer/commit-delay.ts). */
 function slowDisk(plan: Plan): Promise<Row[]> {
   return withService(['single', 'slow'], single =>
     withService(['slow'], async service => {

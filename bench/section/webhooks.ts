@@ -4,7 +4,7 @@
 // call and each result after it. Delays are measured from the event to the subscriber, with and without one endpoint of
 // a hundred that never answers. The cost of emitting is that of the same small units with and without an event row.
 
-import { createMailbox, updateMailbox } from '#actors/user/mailbox.ts'
+import { createMailbox, updateMailbox } from '#actors/mailbox/mailbox.ts'
 import { loadConfig } from '#config'
 import { type Core, openCore } from '#core'
 import { monotonic, sleep } from '#lib/clock.ts'

@@ -6,7 +6,7 @@
 import { Command } from 'commander'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
-import { isDomain } from '#mail/address.ts'
+import { isDomain } from '#mail/address/address.ts'
 import { isServer, lookUp, type RecordKind } from '#net/records.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'

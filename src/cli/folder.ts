@@ -6,7 +6,7 @@
 
 import { closeSync, constants, existsSync, lstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onDisk } from './disk-name.ts'
+import { onDisk } from './import/disk-name.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants
 

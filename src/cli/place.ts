@@ -3,8 +3,8 @@
 
 import { existsSync } from 'node:fs'
 import { Fault } from '#lib/fault.ts'
-import { databaseFile } from '#store/place.ts'
-import { mayBeNew } from '#store/presence.ts'
+import { databaseFile } from '#store/folder/place.ts'
+import { mayBeNew } from '#store/folder/presence.ts'
 
 /** @throws Fault DataDirectoryUnusable where there is no data, DataMissing where only the database is gone */
 export function requireData(dataDir: string): void {

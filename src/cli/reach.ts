@@ -8,10 +8,10 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { Config } from '#config'
 import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
-import { undici } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
-import { controlFile } from '#store/place.ts'
+import { undici } from '#lib/process/lazy.ts'
+import { controlFile } from '#store/folder/place.ts'
 import { requireData } from './place.ts'
 
 export interface Reach {

@@ -4,10 +4,10 @@
 
 import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
-import { collectWhenQuiet, keepWarm } from '#lib/heap.ts'
 import { type Log, makeLog } from '#lib/log.ts'
-import { lookAtPairs } from '#net/pair-files.ts'
-import { takeHold } from '#store/hold.ts'
+import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
+import { lookAtPairs } from '#net/tls/pair-files.ts'
+import { takeHold } from '#store/folder/directory-lock.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
 export function serveCommand(): Command {

@@ -6,10 +6,10 @@
 import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { Caller } from './access.ts'
 import { Body, type Held } from './body.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
-import type { RouteTally } from './tally.ts'
+import type { Caller } from './guard/access.ts'
+import type { RouteTally } from './request-counters.ts'
 import type { Wire } from './wire.ts'
 
 /** Stands where the caller is not known yet, or not asked for: a role that grants nothing without a user. */

@@ -6,12 +6,12 @@
 // token was thrown away.
 
 import type { Log } from '#lib/log.ts'
-import { isRole } from './access.ts'
-import { type ControlDeps, controlEndpoints } from './api/control.ts'
+import { type ControlDeps, controlEndpoints } from './api/service/control.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
+import { isRole } from './guard/access.ts'
+import type { Tally } from './request-counters.ts'
 import { listenLocal } from './server.ts'
-import type { Tally } from './tally.ts'
 
 export interface ControlOptions {
   /** Path of the socket. */

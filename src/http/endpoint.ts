@@ -6,8 +6,8 @@
 
 import type { Static, TSchema } from 'typebox'
 import type { FaultCode } from '#lib/fault.ts'
-import type { Allow, Caller } from './access.ts'
 import type { Binary, EventStream, Json } from './answer.ts'
+import type { Allow, Caller } from './guard/access.ts'
 import { pageNumber } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -8,7 +8,7 @@
 import ipaddr from 'ipaddr.js'
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox'
 import { limits } from '#lib/limits.ts'
-import { isAddress, usernamePattern } from '#mail/address.ts'
+import { isAddress, usernamePattern } from '#mail/address/address.ts'
 import { type Cursor, decodeCursor } from './cursor.ts'
 import {
   arrayReader,

@@ -14,9 +14,9 @@ import { after, every, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Body } from './body.ts'
-import { type HttpBounds, HttpConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
-import { type HttpTls, withPemFiles } from './pem-files.ts'
+import { type HttpBounds, HttpConnections } from './guard/connections.ts'
+import { type HttpTls, withPemFiles } from './guard/pem-files.ts'
 import type { Wire } from './wire.ts'
 
 export interface HttpOptions {

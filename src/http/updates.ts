@@ -1,18 +1,18 @@
 // One stream of an account's changes: what happened while the client was away from rows, then what happens as it does.
 //
 // Nothing is dropped: a client that is slower than the changes has its short buffer thrown away and is told the same from
-// rows instead (store/journal.ts). An event's id is the change number up to which a client that saw it knows everything,
+// rows instead (store/mailboxes/journal.ts). An event's id is the change number up to which a client that saw it knows everything,
 // so events of one number carry the number before it until the last of them; who comes back gets all of a number again.
 
-import type { Change } from '#actors/change.ts'
-import type { Held } from '#actors/grant.ts'
-import type { UserDoor } from '#actors/system.ts'
+import type { Held } from '#actors/auth/grant.ts'
+import type { Change } from '#actors/kernel/change.ts'
+import type { UserDoor } from '#actors/kernel/system.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flagList } from '#mail/flags.ts'
-import { type JournalEntry, journalAfter, journalLength } from '#store/journal.ts'
-import { folderCounters } from '#store/listing.ts'
-import type { Reader } from '#store/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { type JournalEntry, journalAfter, journalLength } from '#store/mailboxes/journal.ts'
+import { folderCounters } from '#store/mailboxes/listing.ts'
 import type { StreamEvent } from './answer.ts'
 
 export interface StreamStart {

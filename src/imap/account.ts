@@ -1,6 +1,6 @@
 // Whose mail a session serves.
 
-import type { UserDoor } from '#actors/system.ts'
+import type { UserDoor } from '#actors/kernel/system.ts'
 
 /** The account a session has logged in to. */
 export interface Account {

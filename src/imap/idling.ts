@@ -1,7 +1,7 @@
 // IDLE: a client that waits (RFC 2177). It is told changes as they happen until it says DONE.
 
+import { Telling } from './selected/untagged-order.ts'
 import type { Session } from './session.ts'
-import { Telling } from './telling.ts'
 import { malformed } from './wire/decoder.ts'
 
 /** Waits for DONE. @throws Fault BadCommand when the client says something else */

@@ -4,30 +4,30 @@
 // expunges only where RFC 9051 7.5.1 allows; nothing is written from inside a turn of an actor. A mistake of ours is
 // logged and answered `NO [SERVERBUG]`, and tells nothing. Clients that make no sense for long are let go.
 
-import type { Change } from '#actors/change.ts'
-import type { Grant, Held } from '#actors/grant.ts'
+import type { Grant, Held } from '#actors/auth/grant.ts'
+import type { Change } from '#actors/kernel/change.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { Pace } from '#lib/pace.ts'
 import { flagText } from '#mail/flags.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
-import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import { findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { Abilities, type Enableable } from './abilities.ts'
 import type { Account } from './account.ts'
 import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
-import type { Notices } from './notices.ts'
-import { lastWords, refusalOf } from './refusal.ts'
+import type { Notices } from './selected/notices.ts'
+import { Teller } from './selected/untagged.ts'
+import { Telling } from './selected/untagged-order.ts'
+import type { Places, View } from './selected/view.ts'
 import type { ImapServices } from './server.ts'
-import { Teller } from './teller.ts'
-import { Telling } from './telling.ts'
-import type { Places, View } from './view.ts'
 import { Decoder, malformed, type NumberSet } from './wire/decoder.ts'
 import { Encoder, quoted } from './wire/encoder.ts'
 import { afterLogin, beforeLogin, Flooded, type Gathered, gather } from './wire/gather.ts'
 import { encodeMailboxName } from './wire/name.ts'
+import { lastWords, refusalOf } from './wire/refusal.ts'
 
 export class Session extends Abilities {
   readonly id: string

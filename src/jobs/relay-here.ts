@@ -2,12 +2,12 @@
 //
 // Such mail never leaves the service, and arrives where nothing else is sent. Must not decide whether it can be delivered.
 
-import { domainToAscii, domainToUnicode } from '#mail/address.ts'
-import { isRewritten } from '#mail/srs.ts'
-import { holdsDomain, resolveAddress } from '#store/directory.ts'
+import { domainToAscii, domainToUnicode } from '#mail/address/address.ts'
+import { isRewritten } from '#mail/address/srs.ts'
+import { holdsDomain, resolveAddress } from '#store/accounts/address.ts'
 import { findAlias } from '#store/domains/alias.ts'
-import type { Reader } from '#store/reader.ts'
-import type { Here } from './relay-lanes.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Here } from './relay/lanes.ts'
 
 /** Whether an address is one of this service. */
 export async function isHere(read: Reader, srsDomain: string, address: string): Promise<boolean> {

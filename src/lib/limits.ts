@@ -74,7 +74,7 @@ export const limits = {
     sharedPartBytesMin: 4 * kib,
     /** The same for text that is not an attachment: below, it packs better together with the rest of its message. */
     sharedTextBytesMin: 32 * kib,
-    /** A stored part larger than this is a file of its own instead of a row (figures in store/blobs.ts). */
+    /** A stored part larger than this is a file of its own instead of a row (figures in store/bodies/bodies.ts). */
     inlineBytesMax: 256 * kib,
     /** A body up to this size is put together at once when it is opened; larger ones are streamed. */
     wholeBytesMax: 1 * mib,
@@ -526,7 +526,7 @@ export const limits = {
     sweepMs: 10 * minute,
     sweepRowsMax: 1000,
   },
-  /** Rows read a moment ago (store/recent.ts). */
+  /** Rows read a moment ago (store/mailboxes/recent.ts). */
   recent: {
     /** How long a change made by another process may go unnoticed. */
     maxAgeMs: 250,
@@ -626,7 +626,7 @@ export const limits = {
     /** How long a stopping service waits for what is in flight before it cuts it off. */
     drainMs: 10 * second,
   },
-  /** Update streams (http/api/updates.ts). */
+  /** Update streams (http/api/messages/updates.ts). */
   updates: {
     /** Streams of one account at once. */
     streamsMax: 500,
@@ -712,7 +712,7 @@ export const limits = {
     /** Of one attachment as text: 25 MiB in base64 and some white space. */
     attachmentLengthMax: 36 * mib,
   },
-  /** Search (store/search.ts). */
+  /** Search (store/search/search.ts). */
   search: {
     /** Characters of a query. */
     queryLengthMax: 1024,
@@ -744,7 +744,7 @@ export const limits = {
     /** Pause between two units, so that deliveries come first. */
     indexPauseMs: 5,
   },
-  /** Tasks that outlive the call that asked for them (jobs/tasks.ts). */
+  /** Tasks that outlive the call that asked for them (jobs/tasks/tasks.ts). */
   task: {
     /** Accounts whose tasks run at once. */
     inFlightMax: 4,
@@ -815,7 +815,7 @@ export const limits = {
     /** How often audits that are over are looked for. */
     roundMs: 5 * minute,
   },
-  /** Events and webhooks (jobs/webhooks.ts). */
+  /** Events and webhooks (jobs/webhooks/webhooks.ts). */
   webhook: {
     /** Subscriptions of one service; all are held in memory. */
     subscriptionsMax: 1000,
@@ -882,7 +882,7 @@ export const limits = {
     namesMax: 1000,
     descriptionLengthMax: 255,
   },
-  /** Fetching certificates by ACME (jobs/acme.ts). */
+  /** Fetching certificates by ACME (jobs/acme/acme.ts). */
   acme: {
     /** Wait after the first, second, ... failure in a row, up to a fifth of it more at random; the last one repeats. Of the
      *  five failures a name may have in an hour with the largest public server this uses three. */
@@ -967,7 +967,7 @@ export const limits = {
     /** Autoreplies of one account in a day. */
     dayMax: 2000,
   },
-  /** Mail on its way out (jobs/relay.ts). */
+  /** Mail on its way out (jobs/relay/relay.ts). */
   outbound: {
     /** Transactions at once, to everybody and to one lane (a domain, or the relay). */
     inFlightMax: 100,

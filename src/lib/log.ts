@@ -5,8 +5,8 @@
 // were kept come when there is room again.
 
 import pino from 'pino'
-import { prettyLog } from './lazy.ts'
 import { limits } from './limits.ts'
+import { prettyLog } from './process/lazy.ts'
 
 export type Log = pino.Logger
 

@@ -18,7 +18,7 @@ import { Disconnected } from './disconnected.ts'
 import { Gone } from './gone.ts'
 import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
-import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls.ts'
+import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls/tls.ts'
 import type { Waiter } from './waiter.ts'
 
 export { Disconnected, LongLine }

@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { plainAddress } from './address.ts'
 import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
-import type { TlsStore } from './tls.ts'
+import type { TlsStore } from './tls/tls.ts'
 
 export interface ListenOptions {
   readonly host: string

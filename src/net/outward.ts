@@ -11,8 +11,8 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Agent, buildConnector as BuildConnector } from 'undici'
 import { after } from '#lib/clock.ts'
-import { undici } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
+import { undici } from '#lib/process/lazy.ts'
 
 export type { Socket } from 'node:net'
 

@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto'
 import type { Agent } from 'undici'
 import { Fault } from '#lib/fault.ts'
-import { undici } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
+import { undici } from '#lib/process/lazy.ts'
 
 export type PwnedMode = 'softfail' | 'fail' | 'hardfail' | 'none'
 

@@ -6,19 +6,19 @@
 
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
+import { threadOptions } from '#lib/build-info.ts'
 import { after, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { threadOptions } from '#lib/own.ts'
-import type { Shared } from '#lib/task.ts'
+import type { Shared } from '#lib/process/task.ts'
 
 export interface ThreadForm {
   readonly name: string
   readonly file: URL
   /** Tasks at once on one thread; all of them go with a thread that is killed. */
   readonly concurrency?: number
-  /** Tasks work in slices (lib/task.ts `sharing`) and end when they are told to. */
+  /** Tasks work in slices (lib/process/task.ts `sharing`) and end when they are told to. */
   readonly sharing?: boolean
   readonly workerData?: unknown
   /** Heap of one thread. */

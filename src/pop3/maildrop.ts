@@ -3,16 +3,16 @@
 // Nothing is taken away before QUIT; then marked messages go to the trash or for good, and what was read is marked seen.
 // Numbers and ids stay what they were whatever others do to the folder meanwhile.
 
-import type { UserDoor } from '#actors/system.ts'
-import { expungeMessages, moveMessages, storeFlags } from '#actors/user/message.ts'
+import type { UserDoor } from '#actors/kernel/system.ts'
+import { expungeMessages, moveMessages, storeFlags } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
-import { LineEnds } from '#mail/line-end.ts'
+import { LineEnds } from '#mail/mime/line-end.ts'
 import { toRanges } from '#mail/numbers.ts'
-import type { Bodies } from '#store/blobs.ts'
-import { contentId, newestRows } from '#store/listing.ts'
-import { listMailboxes, type Mailbox } from '#store/mailboxes.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import { contentId, newestRows } from '#store/mailboxes/listing.ts'
+import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Pop3Services } from './server.ts'
 
 export interface Drop {

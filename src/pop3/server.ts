@@ -3,9 +3,9 @@
 // A session gets functions and plain values, so that it can be tested without the rest. Nothing here knows the
 // protocol.
 
-import type { Grant, Grants } from '#actors/grant.ts'
-import type { ActorSystem, UserDoor } from '#actors/system.ts'
-import type { moveMessages, Transfer, Transferred } from '#actors/user/message.ts'
+import type { Grant, Grants } from '#actors/auth/grant.ts'
+import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import type { moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -14,9 +14,9 @@ import type { Admission } from '#net/admission.ts'
 import type { Connection } from '#net/connection.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import { type CleartextPolicy, takesPasswords } from '#net/sasl.ts'
-import type { TlsStore } from '#net/tls.ts'
-import type { Bodies } from '#store/blobs.ts'
-import type { Settings } from '#store/settings.ts'
+import type { TlsStore } from '#net/tls/tls.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Settings } from '#store/folder/settings.ts'
 import type { DeleteTo } from './maildrop.ts'
 import { Session } from './session.ts'
 

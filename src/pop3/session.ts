@@ -3,14 +3,14 @@
 // Promises: one answer for each command, in order, so that clients may pipeline; what is deleted goes at QUIT and only
 // then; a client that reads slowly holds a chunk and nothing more.
 
-import type { Held } from '#actors/grant.ts'
+import type { Held } from '#actors/auth/grant.ts'
+import { version } from '#lib/build-info.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { version } from '#lib/own.ts'
 import type { Connection } from '#net/connection.ts'
 import { beginSasl, mechanisms } from '#net/sasl.ts'
-import { findUser } from '#store/users.ts'
+import { findUser } from '#store/accounts/users.ts'
 import { bytesOf, Maildrop, Stuffer, uniqueId } from './maildrop.ts'
 import type { Pop3Services } from './server.ts'
 

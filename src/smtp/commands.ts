@@ -5,7 +5,7 @@
 
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { MessageNotice } from '#mail/notice.ts'
+import type { MessageNotice } from '#mail/made/notice.ts'
 import { takesPasswords } from '#net/sasl.ts'
 import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'

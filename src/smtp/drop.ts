@@ -5,8 +5,8 @@
 // resolves only after every outcome is on disk or refused, and a message that comes again (same Message-ID and Date) to
 // somebody who has it is not stored twice, since a peer that lost our answer will send it again.
 
-import type { MessageNotice, RecipientNotice } from '#mail/notice.ts'
-import type { TlsInfo } from '#net/tls.ts'
+import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
+import type { TlsInfo } from '#net/tls/tls.ts'
 
 export type SmtpService = 'smtp' | 'lmtp' | 'submission' | 'submissions'
 

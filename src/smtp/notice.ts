@@ -9,7 +9,7 @@ import {
   readNotify,
   readOriginal,
   readReturns,
-} from '#mail/notice.ts'
+} from '#mail/made/notice.ts'
 import type { Setting } from './server.ts'
 
 /** Whether a listener takes such wishes. */

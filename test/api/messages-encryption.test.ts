@@ -1,7 +1,7 @@
 // Encryption at rest with an account's own OpenPGP key.
 
 import { beforeAll, expect, test } from 'vitest'
-import { openpgp } from '#lib/lazy.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 import { type Account, account, mail } from './mail-world.ts'

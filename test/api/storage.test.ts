@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { type FileRow, fileInsert } from '#store/accounts/file.ts'
-import { bodyRetain } from '#store/body-writes.ts'
-import { usageAdd } from '#store/users.ts'
-import { operation } from '#store/write.ts'
+import { usageAdd } from '#store/accounts/users.ts'
+import { bodyRetain } from '#store/bodies/writes.ts'
+import { operation } from '#store/engine/write.ts'
 import { useTeal } from '../running.ts'
 
 const running = useTeal()

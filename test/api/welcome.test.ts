@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { readTemplates } from '#store/templates.ts'
+import { readTemplates } from '#store/accounts/templates.ts'
 import { useTeal } from '../running.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'teal-welcome-'))

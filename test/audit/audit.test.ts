@@ -1,12 +1,12 @@
 // Audits: copies of what was there and of what comes, as a file that mail programs read.
 
 import { describe, expect, test } from 'vitest'
-import { endAudits } from '#actors/audit.ts'
-import { prepare } from '#actors/prepare.ts'
-import { appendMessage } from '#actors/user/append.ts'
-import { expungeMessages } from '#actors/user/message.ts'
+import { endAudits } from '#actors/admin/audit.ts'
+import { prepare } from '#actors/delivery/prepare.ts'
+import { appendMessage } from '#actors/mailbox/append.ts'
+import { expungeMessages } from '#actors/mailbox/message.ts'
 import { now, sleep } from '#lib/clock.ts'
-import { readMbox } from '#mail/mbox.ts'
+import { readMbox } from '#mail/exchange/mbox.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { type Body, useTeal } from '../running.ts'
 

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { makeLog } from '#lib/log.ts'
-import { Cache } from '#store/cache.ts'
+import { Cache } from '#store/folder/cache.ts'
 
 let base: string
 let dir: string

@@ -2,7 +2,7 @@
 
 import { sleep } from '#lib/clock.ts'
 import { makeLog } from '#lib/log.ts'
-import { Cache } from '#store/cache.ts'
+import { Cache } from '#store/folder/cache.ts'
 
 const cache = Cache.open({ dir: process.argv[2] ?? '', log: makeLog('info') })
 const hour = 3_600_000

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { makeLog } from '#lib/log.ts'
 import { startTeal } from '#service'
-import { Cache } from '#store/cache.ts'
+import { Cache } from '#store/folder/cache.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-cache-full-'))
 const victim = fileURLToPath(new URL('./full-victim.ts', import.meta.url))

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { controlFile } from '#store/place.ts'
+import { controlFile } from '#store/folder/place.ts'
 import { type Child, childEnvironment, runTeal, startChild } from '../child.ts'
 import type { Body } from '../running.ts'
 

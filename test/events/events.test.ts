@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { eventForms } from '#http/event-forms.ts'
+import { eventForms } from '#http/document/event-forms.ts'
 import { now } from '#lib/clock.ts'
 import { openSubscriber, type Subscriber, until } from '../jobs/outbox.ts'
 import { accountScenarios } from './account.ts'

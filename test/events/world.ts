@@ -1,6 +1,6 @@
 // What scenarios of events run in: a service, a subscriber to everything, and the shape of a scenario.
 
-import type { EventName } from '#actors/events.ts'
+import type { EventName } from '#actors/kernel/events.ts'
 import { Dialogue } from '../dialogue.ts'
 import { type Subscriber, until } from '../jobs/outbox.ts'
 import { type Body, type Running, useTeal } from '../running.ts'

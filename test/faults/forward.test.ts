@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { type FaultCode, faultForms } from '#lib/fault.ts'
-import { loopHeader } from '#mail/loop.ts'
+import { loopHeader } from '#mail/made/loop.ts'
 import { send } from '../api/mail.ts'
 import { useTeal } from '../running.ts'
 

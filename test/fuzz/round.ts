@@ -1,7 +1,7 @@
 // One round of everything: the line protocols under assault, MIME with rubbish, and a model of mailboxes beside them.
 
-import { MimeScanner, scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
+import { MimeScanner, scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
 import type { Teal } from '#service'
 import { Client } from '../imap/client.ts'
 import { Model } from '../imap/model.ts'

@@ -10,7 +10,7 @@ import {
   isRole,
   type Role,
   roles,
-} from '../../src/http/access.ts'
+} from '#http/guard/access.ts'
 import { alice, bob } from './front.ts'
 
 const user: Caller = { role: 'user', user: alice, tokenKind: 'user' }

@@ -1,16 +1,16 @@
 // A front end with endpoints of the test's own, on a free port.
 
 import pino from 'pino'
+import type { Caller } from '#http/guard/access.ts'
+import type { HttpBounds } from '#http/guard/connections.ts'
+import type { HttpTls } from '#http/guard/pem-files.ts'
+import { Tally } from '#http/request-counters.ts'
 import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
-import type { Caller } from '../../src/http/access.ts'
-import type { HttpBounds } from '../../src/http/connections.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { Exchange, type Identify } from '../../src/http/exchange.ts'
-import type { HttpTls } from '../../src/http/pem-files.ts'
 import { listenHttp } from '../../src/http/server.ts'
-import { Tally } from '../../src/http/tally.ts'
 import type { Target } from './scenario.ts'
 
 export const alice = '507f1f77bcf86cd799439011'

@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { openpgp } from '#lib/lazy.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { useTeal } from '../running.ts'
 import { append, Client, mail } from './client.ts'
 

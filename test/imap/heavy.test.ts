@@ -1,8 +1,8 @@
 // Commands that ask for much: they are answered whole, and while they run others have their turn.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openpgp } from '#lib/lazy.ts'
 import { limits } from '#lib/limits.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { useTeal } from '../running.ts'
 import { append, Client, mail } from './client.ts'
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { updateUser } from '#actors/user/account.ts'
-import { openpgp } from '#lib/lazy.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 import { type Sink, type SinkMessage, startSink } from './mail-sink.ts'

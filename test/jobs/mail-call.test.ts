@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterEach, expect, test } from 'vitest'
-import { MailCaller, recipientOf } from '#jobs/mail-call.ts'
+import { MailCaller, recipientOf } from '#jobs/webhooks/mail-call.ts'
 import { Outward } from '#net/outward.ts'
 
 const closers: (() => unknown)[] = []

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '#config'
 import { type Core, openCore } from '#core'
-import { type TaskHandler, Tasks } from '#jobs/tasks.ts'
+import { type TaskHandler, Tasks } from '#jobs/tasks/tasks.ts'
 import { shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
-import { checkStore } from '#store/check.ts'
+import { checkStore } from '#store/upkeep/check.ts'
 
 let core: Core
 let dataDir: string

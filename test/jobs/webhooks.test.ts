@@ -3,8 +3,8 @@ import { cpSync, rmSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { now, shiftClock, sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { deliverySettle } from '#store/webhook-writes.ts'
-import { listDeliveries, parseDeliveryId } from '#store/webhooks.ts'
+import { deliverySettle } from '#store/events/webhook-writes.ts'
+import { listDeliveries, parseDeliveryId } from '#store/events/webhooks.ts'
 import { type Outbox, openOutbox, openSubscriber, type Subscriber, someUser, until } from './outbox.ts'
 
 let outbox: Outbox
@@ -200,8 +200,8 @@ describe('matching', () => {
 })
 
 async function insertUser(id: string): Promise<void> {
-  const { userInsert } = await import('#store/users.ts')
-  const { mailboxInsert } = await import('#store/mailboxes.ts')
+  const { userInsert } = await import('#store/accounts/users.ts')
+  const { mailboxInsert } = await import('#store/mailboxes/mailboxes.ts')
   const row = { num: 1, id, username: 'a', key: 'a', name: '', address: '', password: '', temporary: null }
   const flags = { authVersion: 0, disabled: false, suspended: false, activated: true, quota: 0, tags: [], options: {} }
   await outbox.writer.write(userInsert, { ...row, ...flags, created: 1, deleted: null })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import * as address from '#mail/address.ts'
-import { parseAddresses } from '#mail/address-list.ts'
-import { Header } from '#mail/header.ts'
+import * as address from '#mail/address/address.ts'
+import { parseAddresses } from '#mail/address/address-list.ts'
+import { Header } from '#mail/header/header.ts'
 import { Chance, corpus } from './corpus.ts'
 
 describe('lists of addresses', () => {

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { namesAuthorsClearly, plainHeader, strictMailboxes } from '#mail/authored.ts'
-import { Header } from '#mail/header.ts'
-import { WireLines, wireHeader } from '#mail/wire-form.ts'
+import { namesAuthorsClearly, plainHeader, strictMailboxes } from '#mail/header/authored.ts'
+import { Header } from '#mail/header/header.ts'
+import { WireLines, wireHeader } from '#mail/header/wire-form.ts'
 import { Random } from '../fuzz/random.ts'
 
 describe('a list of mailboxes', () => {

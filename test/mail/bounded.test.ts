@@ -2,15 +2,15 @@
 
 import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { isGroup } from '#mail/address.ts'
-import { addressesOf, decodeAddresses, parseAddresses } from '#mail/address-list.ts'
-import { cutUnwanted } from '#mail/cut.ts'
-import { decoder } from '#mail/decode.ts'
-import { Header } from '#mail/header.ts'
-import { LineEnds } from '#mail/line-end.ts'
-import { scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { structure } from '#mail/structure.ts'
+import { isGroup } from '#mail/address/address.ts'
+import { addressesOf, decodeAddresses, parseAddresses } from '#mail/address/address-list.ts'
+import { cutUnwanted } from '#mail/header/cut.ts'
+import { Header } from '#mail/header/header.ts'
+import { decoder } from '#mail/mime/decode.ts'
+import { LineEnds } from '#mail/mime/line-end.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
+import { structure } from '#mail/mime/structure.ts'
 
 const length = 240 * 1024
 

@@ -1,7 +1,7 @@
 // Text sorts as i;unicode-casemap says (RFC 5051).
 
 import { expect, test } from 'vitest'
-import { casemapKey } from '#mail/collate.ts'
+import { casemapKey } from '#mail/text/collate.ts'
 
 const sorted = (texts: readonly string[]) => {
   return [...texts].sort((one, other) => (casemapKey(one) < casemapKey(other) ? -1 : 1))

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { type ComposeInput, type ComposeOptions, compose, recipientsOf, referenceFields } from '#mail/compose.ts'
-import { liftDataImages } from '#mail/data-url.ts'
-import { decodeBody } from '#mail/decode.ts'
-import { scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { readText, replaceCidLinks } from '#mail/text.ts'
+import { type ComposeInput, type ComposeOptions, compose, recipientsOf, referenceFields } from '#mail/made/compose.ts'
+import { liftDataImages } from '#mail/mime/data-url.ts'
+import { decodeBody } from '#mail/mime/decode.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
+import { readText, replaceCidLinks } from '#mail/text/text.ts'
 
 const options: ComposeOptions = { hostname: 'mail.example.org', date: Date.UTC(2026, 0, 2) }
 const pixel = 'iVBORw0KGgo='

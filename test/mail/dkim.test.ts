@@ -5,7 +5,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
-import { dnsTxt, makeSigningKey, publicPem, readSigningKey, type SigningKey, signatures } from '#mail/dkim.ts'
+import { dnsTxt, makeSigningKey, publicPem, readSigningKey, type SigningKey, signatures } from '#mail/crypt/dkim.ts'
 
 const message = Buffer.from(
   [

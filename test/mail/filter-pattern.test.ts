@@ -1,7 +1,7 @@
 // Expressions of filters: told from text, analysed without being run, and never taken for cheaper than they are.
 
 import { expect, test } from 'vitest'
-import { analyse, faultPosition, readPattern, steps } from '#mail/filter-pattern.ts'
+import { analyse, faultPosition, readPattern, steps } from '#mail/filter/filter-pattern.ts'
 
 test.each([
   ['/a/', { source: 'a', flags: '' }],

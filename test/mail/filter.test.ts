@@ -1,9 +1,9 @@
 // What filters match: substrings as people mean them, texts with their small language, and how many do together.
 
 import { describe, expect, test } from 'vitest'
-import { combine, FilterMail, type FilterQuery, type FilterRule, Matcher, matched } from '#mail/filter.ts'
-import { matchesText, readTextQuery } from '#mail/filter-text.ts'
-import { Header } from '#mail/header.ts'
+import { combine, FilterMail, type FilterQuery, type FilterRule, Matcher, matched } from '#mail/filter/filter.ts'
+import { matchesText, readTextQuery } from '#mail/filter/filter-text.ts'
+import { Header } from '#mail/header/header.ts'
 
 function mail(
   lines: readonly string[],

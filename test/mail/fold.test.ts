@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fold, grams, indexText, squeeze } from '#mail/fold.ts'
+import { fold, grams, indexText, squeeze } from '#mail/text/fold.ts'
 
 test('case, composition and white space do not matter', () => {
   expect(fold('ÄÖÜ A\u0308')).toBe('äöü ä')

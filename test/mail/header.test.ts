@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { decodeCharset } from '#mail/charset.ts'
-import { formatAsctime, formatDate, formatInternalDate, parseDate, parseInternalDate } from '#mail/date.ts'
-import { Header } from '#mail/header.ts'
-import { parseValued } from '#mail/parameter.ts'
-import { baseSubject, forwardSubject, replySubject } from '#mail/subject.ts'
-import { decodeWords, encodeWords } from '#mail/words.ts'
+import { formatAsctime, formatDate, formatInternalDate, parseDate, parseInternalDate } from '#mail/header/date.ts'
+import { Header } from '#mail/header/header.ts'
+import { decodeWords, encodeWords } from '#mail/header/words.ts'
+import { decodeCharset } from '#mail/mime/charset.ts'
+import { parseValued } from '#mail/mime/parameter.ts'
+import { baseSubject, forwardSubject, replySubject } from '#mail/text/subject.ts'
 import { Chance, corpus } from './corpus.ts'
 
 function header(text: string, encoding: BufferEncoding = 'utf8'): Header {

@@ -1,7 +1,7 @@
 // Messages in one file and back.
 
 import { describe, expect, test } from 'vitest'
-import { mboxMessage, readMbox } from '#mail/mbox.ts'
+import { mboxMessage, readMbox } from '#mail/exchange/mbox.ts'
 
 async function* pieces(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { type MimePart, MimeScanner, scanMime } from '#mail/mime.ts'
+import { type MimePart, MimeScanner, scanMime } from '#mail/mime/mime.ts'
 import { Chance, corpus } from './corpus.ts'
 
 /** The tree without what may be shared memory. */

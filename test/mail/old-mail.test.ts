@@ -1,10 +1,10 @@
 // Mail of old and careless programs: what it says can be read, whatever is missing from it or wrong.
 
 import { expect, test } from 'vitest'
-import { mailboxes } from '#mail/address.ts'
-import { scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { readText } from '#mail/text.ts'
+import { mailboxes } from '#mail/address/address.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
+import { readText } from '#mail/text/text.ts'
 
 async function read(lines: readonly (string | Buffer)[]) {
   const bytes = Buffer.concat(lines.flatMap(line => [Buffer.from(line as string), Buffer.from('\r\n')]))

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { Header } from '#mail/header.ts'
-import { scanMime } from '#mail/mime.ts'
-import { hasAttachments, type Outline, outline } from '#mail/outline.ts'
-import { partAt, sectionRange } from '#mail/section.ts'
-import { envelope } from '#mail/structure.ts'
+import { Header } from '#mail/header/header.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { hasAttachments, type Outline, outline } from '#mail/mime/outline.ts'
+import { partAt, sectionRange } from '#mail/mime/section.ts'
+import { envelope } from '#mail/mime/structure.ts'
 import { corpus, sample } from './corpus.ts'
 
 type Item = string | number | null | Item[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { both, criterion, eachCriterion, either, parseQuery, parseWords, type Query } from '#mail/query.ts'
+import { both, criterion, eachCriterion, either, parseQuery, parseWords, type Query } from '#mail/filter/query.ts'
 
 const word = (needle: string): Query => ({ op: 'word', needle })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Header } from '#mail/header.ts'
-import { cutFields, fromField, rewriteHeader } from '#mail/rewrite.ts'
+import { Header } from '#mail/header/header.ts'
+import { cutFields, fromField, rewriteHeader } from '#mail/header/rewrite.ts'
 
 const block = Buffer.from(
   'From: a@x.example\r\nBcc: one@x.example,\r\n two@x.example\r\nX-Own: \xff\r\nbcc: three\r\n\r\n',

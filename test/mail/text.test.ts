@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { decodeBody, decoder, decodeStream, hashBody } from '#mail/decode.ts'
-import { textFromHtml } from '#mail/html.ts'
-import { scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { htmlFromText, intro, type MessageText, readText, replaceCidLinks } from '#mail/text.ts'
+import { decodeBody, decoder, decodeStream, hashBody } from '#mail/mime/decode.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
+import { textFromHtml } from '#mail/text/html.ts'
+import { htmlFromText, intro, type MessageText, readText, replaceCidLinks } from '#mail/text/text.ts'
 import { Chance, corpus, sample } from './corpus.ts'
 
 function textOf(bytes: Buffer, bytesMax?: number): Promise<MessageText> {

@@ -10,7 +10,7 @@ import {
   sortPlaces,
   threadByReferences,
   threadBySubject,
-} from '#mail/threading.ts'
+} from '#mail/thread/threading.ts'
 import { Chance } from './corpus.ts'
 
 const slices: Slices = { spent: false, turn: async () => {} }

@@ -1,12 +1,12 @@
 // Rewritten senders, the header that finds circles, and reports.
 
 import { describe, expect, test } from 'vitest'
-import { composeReport } from '#mail/dsn.ts'
-import { Header } from '#mail/header.ts'
-import { isLooping, loopHeader } from '#mail/loop.ts'
-import { scanMime } from '#mail/mime.ts'
-import { outline } from '#mail/outline.ts'
-import { isRewritten, originalSender, rewriteSender } from '#mail/srs.ts'
+import { isRewritten, originalSender, rewriteSender } from '#mail/address/srs.ts'
+import { Header } from '#mail/header/header.ts'
+import { composeReport } from '#mail/made/dsn.ts'
+import { isLooping, loopHeader } from '#mail/made/loop.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import { outline } from '#mail/mime/outline.ts'
 
 const key = { domain: 'our.test', secret: 'a secret of some length' }
 const day = 24 * 60 * 60 * 1000

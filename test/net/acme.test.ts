@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { acmeName } from '#lib/acme-name.ts'
 import { limits } from '#lib/limits.ts'
-import { type AcmeRefusal, AcmeSession, acmeFailure } from '#net/acme.ts'
-import { Challenges } from '#net/challenges.ts'
 import { Outward } from '#net/outward.ts'
+import { type AcmeRefusal, AcmeSession, acmeFailure } from '#net/tls/acme.ts'
+import { Challenges } from '#net/tls/challenges.ts'
 import { keyOf, newKey } from './authority.ts'
 
 type Route = (request: IncomingMessage, response: ServerResponse) => void

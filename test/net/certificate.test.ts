@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { keyFingerprint, parsePrivateKey, privatePem } from '#lib/secret/private-key.ts'
-import { readCertificate } from '#net/certificate.ts'
+import { readCertificate } from '#net/tls/certificate.ts'
 import { type Authority, keyOf, openAuthority } from './authority.ts'
 
 let root: Authority

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { watchPair } from '#net/pair-files.ts'
+import { watchPair } from '#net/tls/pair-files.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-pair-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -2,7 +2,7 @@
 
 import { threadId, workerData } from 'node:worker_threads'
 import { Fault } from '#lib/fault.ts'
-import { answering, sharing } from '#lib/task.ts'
+import { answering, sharing } from '#lib/process/task.ts'
 
 export const ready = (): boolean => true
 export const echo = answering((value: unknown) => value)

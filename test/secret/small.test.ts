@@ -8,7 +8,7 @@ import { shiftClock } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { aspOpens, aspSelector, isAsp, newAsp, normalAsp, shownScopes, storedScopes } from '#lib/secret/asp.ts'
 import { Recall } from '#lib/secret/recall.ts'
-import { Seal } from '#lib/secret/seal.ts'
+import { Seal } from '#lib/secret/secret-box.ts'
 import { isToken, newChallenge, newTemporaryPassword, newToken, sameToken, tokenDigest } from '#lib/secret/token.ts'
 import {
   checkTotp,
@@ -21,8 +21,8 @@ import {
   totpCode,
   unusedTotp,
 } from '#lib/secret/totp.ts'
-import { loadKey } from '#store/keys.ts'
-import { keyFile } from '#store/place.ts'
+import { loadKey } from '#store/folder/keys.ts'
+import { keyFile } from '#store/folder/place.ts'
 
 afterEach(() => shiftClock(0))
 

@@ -1,8 +1,8 @@
 // Line ends over the wire: CR LF for every line feed, whichever door a mail came through, and nothing else changed.
 
 import { expect, test } from 'vitest'
-import { prepare } from '#actors/prepare.ts'
-import { appendMessage } from '#actors/user/append.ts'
+import { prepare } from '#actors/delivery/prepare.ts'
+import { appendMessage } from '#actors/mailbox/append.ts'
 import { limits } from '#lib/limits.ts'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { append, Client } from '../imap/client.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
-import { rootTokenFile, runFile } from '#store/place.ts'
+import { rootTokenFile, runFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 

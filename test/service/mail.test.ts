@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Header } from '#mail/header.ts'
-import { withoutTrace } from '#mail/trace.ts'
+import { Header } from '#mail/header/header.ts'
+import { withoutTrace } from '#mail/header/trace.ts'
 import { Dialogue, deliver, openLmtp, stuffed } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 

@@ -2,11 +2,11 @@
 // messages are known however many there are.
 
 import { expect, test } from 'vitest'
-import { referenceHash } from '#actors/prepare.ts'
+import { referenceHash } from '#actors/delivery/prepare.ts'
 import { limits } from '#lib/limits.ts'
-import { findUser } from '#store/users.ts'
-import { operation } from '#store/write.ts'
-import { referenceInsert } from '#store/writes.ts'
+import { findUser } from '#store/accounts/users.ts'
+import { operation } from '#store/engine/write.ts'
+import { referenceInsert } from '#store/engine/writes.ts'
 import { send } from '../api/mail.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { type Body, useTeal } from '../running.ts'

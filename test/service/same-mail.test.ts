@@ -1,7 +1,7 @@
 // Which of two mails are the same one, over the wire: what is dropped as a repetition, and what never is.
 
 import { expect, test } from 'vitest'
-import { openpgp } from '#lib/lazy.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { Dialogue, deliver, openLmtp, stuffed } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 

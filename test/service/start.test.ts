@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startTeal } from '#service'
-import { databaseFile, rootTokenFile, runFile } from '#store/place.ts'
-import { migrations } from '#store/schema.ts'
-import { openForWriting } from '#store/sqlite.ts'
+import { migrations } from '#store/engine/schema.ts'
+import { openForWriting } from '#store/engine/sqlite.ts'
+import { databaseFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal, startChild } from '../child.ts'
 
 let dir: string

@@ -1,7 +1,7 @@
 // What stands on top of mail that came in (RFC 5321 4.4, RFC 8601), and what is shown of how it came.
 
 import { expect, test } from 'vitest'
-import { shownMessageId } from '#store/outlines.ts'
+import { shownMessageId } from '#store/mailboxes/outlines.ts'
 import { Dialogue, deliver, openLmtp, stuffed } from '../dialogue.ts'
 import { Client } from '../imap/client.ts'
 import { Wire } from '../net/wire.ts'

@@ -2,7 +2,7 @@
 
 import { randomBytes, randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { decodeLines, detectLines, encodedLength, encodeLines, lineEndsAtEnd } from '#store/bodies-base64.ts'
+import { decodeLines, detectLines, encodedLength, encodeLines, lineEndsAtEnd } from '#store/bodies/format/base64.ts'
 import {
   ChunkTable,
   codecRaw,
@@ -17,7 +17,7 @@ import {
   type Span,
   unpack,
   unpackPiece,
-} from '#store/bodies-codec.ts'
+} from '#store/bodies/format/codec.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 let state = seed

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
-import { Bodies } from '#store/blobs.ts'
-import { bodyAdd, bodyRelease } from '#store/body-writes.ts'
-import { Reader } from '#store/reader.ts'
-import { type Operation, operation } from '#store/write.ts'
-import { Writer } from '#store/writer.ts'
+import { Bodies } from '#store/bodies/bodies.ts'
+import { bodyAdd, bodyRelease } from '#store/bodies/writes.ts'
+import { Reader } from '#store/engine/reader.ts'
+import { type Operation, operation } from '#store/engine/write.ts'
+import { Writer } from '#store/writer/writer.ts'
 
 /** The bytes of message `num`: every third carries a large attachment, of which there are five. */
 export function messageOf(num: number): Buffer {

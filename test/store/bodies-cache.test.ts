@@ -1,8 +1,8 @@
 // What is kept of opened bodies: groups that share memory come and go together, and their bytes are bounded.
 
 import { expect, test } from 'vitest'
-import { BodyCache, type Run } from '#store/bodies-cache.ts'
-import { Body } from '#store/bodies-read.ts'
+import { BodyCache, type Run } from '#store/bodies/cache.ts'
+import { Body } from '#store/bodies/read.ts'
 
 /** Bodies of `size` bytes that were read together. */
 function run(size: number, ...nums: number[]): Run {

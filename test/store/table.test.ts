@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { migrate } from '#store/schema.ts'
-import { openForWriting } from '#store/sqlite.ts'
-import { definedTables, type Table } from '#store/table.ts'
-import '#store/verify.ts'
+import { migrate } from '#store/engine/schema.ts'
+import { openForWriting } from '#store/engine/sqlite.ts'
+import { definedTables, type Table } from '#store/engine/table.ts'
+import '#store/upkeep/verify.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-table-'))
 const handle = openForWriting(join(root, 'teal.db'))

@@ -44,9 +44,9 @@ export const coverageRules: readonly Rule[] = [
     name: 'event',
     promise: 'every event is emitted somewhere and expected by a test',
     find: project => {
-      const names = declared(project, 'actors/events.ts', /^ {2}'([a-z0-9.]+)':/gm)
+      const names = declared(project, 'actors/kernel/events.ts', /^ {2}'([a-z0-9.]+)':/gm)
       return [
-        ...unused(names, literalsOf(project, isProgram, 'actors/events.ts'), 'is emitted nowhere'),
+        ...unused(names, literalsOf(project, isProgram, 'actors/kernel/events.ts'), 'is emitted nowhere'),
         ...unused(names, literalsOf(project, isTest), 'is expected by no test'),
       ]
     },

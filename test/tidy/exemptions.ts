@@ -10,7 +10,11 @@ export interface Exemption {
 
 export const exemptions: readonly Exemption[] = [
   { rule: 'file length', path: 'src/lib/limits.ts', reason: 'the one table of limits, each with its unit and reason' },
-  { rule: 'file length', path: 'src/store/schema.ts', reason: 'the one table of migrations, which never change' },
+  {
+    rule: 'file length',
+    path: 'src/store/engine/schema.ts',
+    reason: 'the one table of migrations, which never change',
+  },
   {
     rule: 'environment',
     path: 'src/http/environment.ts',

@@ -33,13 +33,13 @@ const table: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What a worker may not take from the store: the main thread's ends of what it shares with workers. */
-const mainStore = ['writer', 'cache', 'blobs']
+const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
 
 /** Package -> the only files (or folder) that may import it. */
 const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/server.ts',
-  'better-sqlite3': 'src/store/sqlite.ts',
-  lmdb: 'src/store/cache.ts',
+  'better-sqlite3': 'src/store/engine/sqlite.ts',
+  lmdb: 'src/store/folder/cache.ts',
   piscina: 'src/pool/thread.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
@@ -90,7 +90,7 @@ export const layerRules: readonly Rule[] = [
     promise: 'only actors, the core and the service hold the writer',
     find: project =>
       imports(project)
-        .filter(([, , target, typeOnly]) => target === 'src/store/writer.ts' && !typeOnly)
+        .filter(([, , target, typeOnly]) => target === 'src/store/writer/writer.ts' && !typeOnly)
         .filter(([source]) => !roots.has(source.path) && !source.path.startsWith('actors/'))
         .map(([source, line]) => found(source, line, 'the writer is for actors and the service')),
   },
@@ -113,8 +113,8 @@ export const layerRules: readonly Rule[] = [
 
 /** Whether a text in `source` is a path that ends at the file: 'workers/x.ts', or './x.ts' beside it. */
 function names(source: Source, text: string, path: string): boolean {
-  // lib/own.ts starts threads by name, wherever the program lies.
-  if (source.path === 'src/lib/own.ts' && source.code.includes('threadFile')) {
+  // lib/build-info.ts starts threads by name, wherever the program lies.
+  if (source.path === 'src/lib/build-info.ts' && source.code.includes('threadFile')) {
     if (path === `workers/${text}.ts`) return true
   }
   if (!text.endsWith('.ts')) return false

@@ -10,16 +10,16 @@ import {
   storeFlags,
   type Transferred,
   type UidRanges,
-} from '#actors/user/message.ts'
+} from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { changeKeywords, type Flags, parseFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { findMailbox } from '#store/mailboxes.ts'
+import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { command, inMailbox, nothing } from '../command.ts'
+import { markedUnits, unitsOf } from '../selected/units.ts'
+import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import { markedUnits, unitsOf } from '../units.ts'
-import type { Places, View } from '../view.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 
 interface StoreInput {

@@ -5,19 +5,19 @@
 // turn whenever some milliseconds were worked, so neither a slow client nor a large folder, nor one message made to be
 // costly, takes memory or time from anybody. Asking for a body without PEEK marks messages seen, a slice in one change.
 
-import { storeFlags } from '#actors/user/message.ts'
+import { storeFlags } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/listing.ts'
-import { answerMessage, answerWhole, isWhole } from '../answer.ts'
+import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
 import { command, type Done, inMailbox } from '../command.ts'
-import { type FetchItem, fetchItem } from '../item.ts'
+import { MessageSource } from '../selected/source.ts'
+import { type Places, placeCount, type View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import { MessageSource } from '../source.ts'
-import { type Places, placeCount, type View } from '../view.ts'
+import { answerMessage, answerWhole, isWhole } from '../wire/answer.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+import { type FetchItem, fetchItem } from '../wire/item.ts'
 
 export interface FetchInput {
   readonly set: NumberSet

@@ -3,16 +3,16 @@
 // Names are checked before the account's turn; what a change does to folders below is the actor's. Answers are written
 // when the change is on disk, never before.
 
-import { wantsEncryption } from '#actors/encryption.ts'
-import { createMailbox, deleteMailbox, isDeletable, unsubscribeName, updateMailbox } from '#actors/user/mailbox.ts'
-import { moveMessages, type UidRanges } from '#actors/user/message.ts'
+import { wantsEncryption } from '#actors/delivery/encryption.ts'
+import { createMailbox, deleteMailbox, isDeletable, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
+import { moveMessages, type UidRanges } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { toRanges } from '#mail/numbers.ts'
 import { pathProblem } from '#mail/path.ts'
-import { arrivals } from '#store/listing.ts'
-import { findMailbox, type Mailbox } from '#store/mailboxes.ts'
-import { findUser } from '#store/users.ts'
+import { findUser } from '#store/accounts/users.ts'
+import { arrivals } from '#store/mailboxes/listing.ts'
+import { findMailbox, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { command, loggedIn, nothing } from '../command.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'

@@ -3,13 +3,13 @@
 // A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
 
 import { limits } from '#lib/limits.ts'
-import { countBetween, deletedIn } from '#store/listing.ts'
-import type { Mailbox } from '#store/mailboxes.ts'
-import { findUser } from '#store/users.ts'
+import { findUser } from '#store/accounts/users.ts'
+import { countBetween, deletedIn } from '#store/mailboxes/listing.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { command, loggedIn } from '../command.ts'
-import { matcher } from '../pattern.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
+import { matcher } from '../wire/pattern.ts'
 
 interface ListInput {
   readonly selection: ReadonlySet<string>

@@ -5,7 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { beginClientToken, beginSasl, type Credentials, clientTokenMechanism, mechanisms } from '#net/sasl.ts'
-import { findUser } from '#store/users.ts'
+import { findUser } from '#store/accounts/users.ts'
 import { command, type Done } from '../command.ts'
 import type { Session } from '../session.ts'
 

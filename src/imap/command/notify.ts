@@ -5,9 +5,9 @@
 
 import { limits } from '#lib/limits.ts'
 import { command, type Done, loggedIn } from '../command.ts'
-import { type FetchItem, fetchItem } from '../item.ts'
-import { type EventGroup, Notices, type Registration, type SelectedEvents, silence } from '../notices.ts'
+import { type EventGroup, Notices, type Registration, type SelectedEvents, silence } from '../selected/notices.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
+import { type FetchItem, fetchItem } from '../wire/item.ts'
 
 interface NotifyInput {
   readonly status: boolean

@@ -1,7 +1,7 @@
 // GETQUOTA and GETQUOTAROOT (RFC 9208): one root for the account, one resource, storage in KiB.
 
 import { Fault } from '#lib/fault.ts'
-import { findUserByNumber, readUsage } from '#store/users.ts'
+import { findUserByNumber, readUsage } from '#store/accounts/users.ts'
 import { command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
 

@@ -5,14 +5,14 @@
 
 import { limits } from '#lib/limits.ts'
 import { formatRanges } from '#mail/numbers.ts'
-import type { SortKey, ThreadTask } from '#store/arrange.ts'
+import type { SortKey, ThreadTask } from '#store/search/arrange.ts'
 import { command, inMailbox } from '../command.ts'
 import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
 import { type Found, find } from '../search/find.ts'
 import { eachKey, isTextKey } from '../search/match.ts'
 import { parseSort, sortFound, threadFound, writePieces } from '../search/order.ts'
+import type { View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import type { View } from '../view.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 
 interface SearchInput {

@@ -3,8 +3,8 @@
 //
 // None of them touches the store. IDLE only says that changes may be told at any moment; telling them is the session's.
 
+import { version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
-import { version } from '#lib/own.ts'
 import type { Enableable } from '../abilities.ts'
 import { anyState, command, inMailbox, loggedIn, nothing } from '../command.ts'
 import { idle as waitForDone } from '../idling.ts'

@@ -7,9 +7,9 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { idNumber } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import { decodeCharset } from '#mail/charset.ts'
 import { flag } from '#mail/flags.ts'
-import { fold } from '#mail/fold.ts'
+import { decodeCharset } from '#mail/mime/charset.ts'
+import { fold } from '#mail/text/fold.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 
 export type Key =

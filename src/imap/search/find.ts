@@ -5,10 +5,10 @@
 
 import { limits } from '#lib/limits.ts'
 import { joinRanges } from '#mail/numbers.ts'
-import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/listing.ts'
+import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
 import { slicesOf } from '../command/fetch.ts'
+import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import type { Places, View } from '../view.ts'
 import type { Key } from './criteria.ts'
 import { Candidate, eachKey, isTextKey, judge, judgementOf, summaryWords, type TextKey } from './match.ts'
 

@@ -3,14 +3,14 @@
 // A judgement has three values: yes, no, and not yet, when a criterion needs text that was not looked at. So a folder is
 // gone through by its rows and stored summaries first, and only what is still open has its bytes read.
 
-import type { Address } from '#mail/address.ts'
-import { parseDate } from '#mail/date.ts'
-import { fold } from '#mail/fold.ts'
+import type { Address } from '#mail/address/address.ts'
+import { parseDate } from '#mail/header/date.ts'
 import { inRanges, type Ranges, resolveNumbers } from '#mail/numbers.ts'
-import type { ListedRow } from '#store/listing.ts'
-import type { StoredSummary } from '#store/outlines.ts'
-import { emailIdOf } from '../item.ts'
-import type { View } from '../view.ts'
+import { fold } from '#mail/text/fold.ts'
+import type { ListedRow } from '#store/mailboxes/listing.ts'
+import type { StoredSummary } from '#store/mailboxes/outlines.ts'
+import type { View } from '../selected/view.ts'
+import { emailIdOf } from '../wire/item.ts'
 import type { Key } from './criteria.ts'
 
 /** Criteria that need the text of a message. */

@@ -1,10 +1,10 @@
 // SORT and THREAD: what a client may ask for, and how long answers are written (RFC 5256, 5957).
 //
-// The work is done on the thread for long reads (store/arrange.ts); it ends when the session does. Answers of hundreds of
+// The work is done on the thread for long reads (store/search/arrange.ts); it ends when the session does. Answers of hundreds of
 // thousands of numbers go out in pieces, while others have their turn.
 
 import { limits } from '#lib/limits.ts'
-import { closing, opening, type SortKey, sortNames, type ThreadTask } from '#store/arrange.ts'
+import { closing, opening, type SortKey, sortNames, type ThreadTask } from '#store/search/arrange.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 import type { Found } from './find.ts'

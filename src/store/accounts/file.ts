@@ -1,13 +1,13 @@
 // Files that accounts store for composing: the table, its reads and writes.
 //
-// Every read names the account, so a file of another one is not there. Content is opened through its body (blobs.ts); the
+// Every read names the account, so a file of another one is not there. Content is opened through its body (bodies/bodies.ts); the
 // rules at the end prove that both agree.
 
-import { bodyRelease } from '../body-writes.ts'
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../table.ts'
-import { defineWrite } from '../write.ts'
+import { bodyRelease } from '../bodies/writes.ts'
+import type { Reader } from '../engine/reader.ts'
+import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const files = table(
   'file',

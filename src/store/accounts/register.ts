@@ -2,11 +2,11 @@
 //
 // Nobody waits for what is noted here: it is a help, and learned again when it is lost.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { boolean, integer, moment, type RowOf, table, text } from '../table.ts'
-import { containing } from '../users.ts'
-import { defineWrite } from '../write.ts'
+import type { Reader } from '../engine/reader.ts'
+import { boolean, integer, moment, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
+import { containing } from './users.ts'
 
 const register = table(
   'register',

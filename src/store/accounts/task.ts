@@ -4,10 +4,10 @@
 // that asks for it, so that neither is there without the other. One that was taken is due again at a later moment, so that
 // it goes on should its worker have died.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../table.ts'
-import { defineWrite, type Write } from '../write.ts'
+import type { Reader } from '../engine/reader.ts'
+import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite, type Write } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 export type TaskState = 'queued' | 'running' | 'done' | 'failed'
 
@@ -15,7 +15,7 @@ const tasks = table(
   'task',
   {
     id: text,
-    /** What is to be done; jobs/tasks.ts finds who does it by this. */
+    /** What is to be done; jobs/tasks/tasks.ts finds who does it by this. */
     kind: text,
     /** Id of the account it is about. */
     user: nullable(text),

@@ -2,10 +2,10 @@
 //
 // Domains are in lower case and in unicode, tags in lower case. Entries of one tag are bounded, so lists are read whole.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { moment, oneOf, type RowOf, table, text } from '../table.ts'
-import { defineWrite } from '../write.ts'
+import type { Reader } from '../engine/reader.ts'
+import { moment, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const entries = table(
   'domainaccess',

@@ -2,10 +2,10 @@
 //
 // Private keys stand in the rows sealed; nothing here opens them.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../table.ts'
-import { defineWrite } from '../write.ts'
+import type { Reader } from '../engine/reader.ts'
+import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const accounts = table(
   'acme_account',

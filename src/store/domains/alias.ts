@@ -2,11 +2,11 @@
 //
 // An alias stands for one domain. Both are in lower case and in unicode. Reads are by index, but for lists with a query.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { moment, type RowOf, table, text } from '../table.ts'
-import { likePattern } from '../users.ts'
-import { defineWrite } from '../write.ts'
+import { likePattern } from '../accounts/users.ts'
+import type { Reader } from '../engine/reader.ts'
+import { moment, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const aliases = table(
   'domainalias',

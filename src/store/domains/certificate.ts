@@ -1,14 +1,14 @@
-// Certificates: the table, its reads and writes. One for each server name, their private keys sealed (actors/certificate.ts
+// Certificates: the table, its reads and writes. One for each server name, their private keys sealed (actors/admin/certificate.ts
 // opens them).
 //
 // They are few (limits.certificate.certificatesMax), so a part of a name may be looked for in all of them. The directory is
 // the only one to use the writes, so what it read of a server name still holds.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { boolean, json, moment, nullable, type RowOf, table, text } from '../table.ts'
-import { likePattern } from '../users.ts'
-import { defineWrite } from '../write.ts'
+import { likePattern } from '../accounts/users.ts'
+import type { Reader } from '../engine/reader.ts'
+import { boolean, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const certificates = table(
   'certificate',

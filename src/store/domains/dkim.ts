@@ -1,13 +1,13 @@
-// DKIM keys: the table, its reads and writes. One for each domain, its private half sealed (actors/dkim.ts opens it).
+// DKIM keys: the table, its reads and writes. One for each domain, its private half sealed (actors/admin/dkim.ts opens it).
 //
 // Domains are in lower case and in unicode; look for one as `domainToUnicode` writes it. The directory is the only one to
 // use the writes, so what it read of a domain still holds.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { moment, nullable, type RowOf, table, text } from '../table.ts'
-import { likePattern } from '../users.ts'
-import { defineWrite } from '../write.ts'
+import { likePattern } from '../accounts/users.ts'
+import type { Reader } from '../engine/reader.ts'
+import { moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const keys = table(
   'dkim',

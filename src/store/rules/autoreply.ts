@@ -1,9 +1,9 @@
 // Autoreplies: the table, its read and writes. Whether an account answers is in its options, too, so that a delivery to one
 // that does not need not look here.
 
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { boolean, called, integer, moment, nullable, type RowOf, table, text } from '../table.ts'
+import type { Reader } from '../engine/reader.ts'
+import { boolean, called, integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 const autoreplies = table(
   'autoreply',

@@ -1,13 +1,13 @@
 // Filters: the table, its reads and writes.
 //
-// Filters are read in the order in which they are evaluated. Evaluating is mail/filter.ts's, deciding actors/rules.ts's:
+// Filters are read in the order in which they are evaluated. Evaluating is mail/filter.ts's, deciding actors/delivery/rules.ts's:
 // nothing here knows what a filter means. `offences` tells of expressions of it that took too long.
 
-import type { FilterAction, FilterQuery } from '#mail/filter.ts'
-import { checkParts } from '../check.ts'
-import type { Reader } from '../reader.ts'
-import { boolean, called, integer, json, moment, nullable, optional, type RowOf, table, text } from '../table.ts'
-import { likePattern } from '../users.ts'
+import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
+import { likePattern } from '../accounts/users.ts'
+import type { Reader } from '../engine/reader.ts'
+import { boolean, called, integer, json, moment, nullable, optional, type RowOf, table, text } from '../engine/table.ts'
+import { checkParts } from '../upkeep/check.ts'
 
 /** Expressions of a filter that took too long. */
 export interface Offences {

@@ -2,10 +2,10 @@
 //
 // Decisions are kept for a while and swept a bounded piece at a time.
 
-import type { FilterAction } from '#mail/filter.ts'
-import type { Reader } from '../reader.ts'
-import { called, integer, json, moment, nullable, table } from '../table.ts'
-import { defineWrite } from '../write.ts'
+import type { FilterAction } from '#mail/filter/filter.ts'
+import type { Reader } from '../engine/reader.ts'
+import { called, integer, json, moment, nullable, table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
 
 /** What was decided about one message for one account. */
 export interface Trace {

@@ -5,7 +5,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { keyFingerprint, privatePem } from '#lib/secret/private-key.ts'
-import { publicPem, signatures } from '#mail/dkim.ts'
+import { publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { type Body, useTeal } from '../../running.ts'
 
 const running = useTeal()

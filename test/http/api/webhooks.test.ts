@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { signature } from '#jobs/call.ts'
+import { signature } from '#jobs/webhooks/call.ts'
 import { limits } from '#lib/limits.ts'
 import { openSubscriber, type Subscriber, someUser, until } from '../../jobs/outbox.ts'
 import { useTeal } from '../../running.ts'

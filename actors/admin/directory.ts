@@ -1,0 +1,42 @@
+// The directory: what belongs to no account. One actor for settings, tokens and the like, so that their order is a queue.
+
+import { type TokenRow, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { settingPut } from '#store/engine/writes.ts'
+import type { SettingKey } from '#store/folder/settings.ts'
+import type { Command } from '../kernel/actor.ts'
+
+/** The directory keeps nothing in memory: its rows are few and its commands rare. */
+export interface DirectoryState {
+  readonly loaded: true
+}
+
+export async function loadDirectory(_read: Reader): Promise<DirectoryState> {
+  return { loaded: true }
+}
+
+export type DirectoryCommand<Input, Reply> = Command<DirectoryState, Input, Reply>
+
+/** Stores a new access token. */
+export const createToken: DirectoryCommand<TokenRow, void> = {
+  name: 'token.create',
+  run(turn, row) {
+    turn.write(tokenInsert, row)
+  },
+}
+
+/** Ends an access token, by the hash of its text. */
+export const revokeToken: DirectoryCommand<{ hash: string }, void> = {
+  name: 'token.revoke',
+  run(turn, row) {
+    turn.write(tokenDelete, row)
+  },
+}
+
+/** Changes a setting, or with null puts its default back. The caller applies it to the settings in memory afterwards. */
+export const changeSetting: DirectoryCommand<{ key: SettingKey; value: number | boolean | string | null }, void> = {
+  name: 'setting.change',
+  run(turn, { key, value }) {
+    turn.write(settingPut, { key, value: value === null ? null : JSON.stringify(value) })
+  },
+}

@@ -1,0 +1,143 @@
+// Moving mail in from elsewhere: folders are found or made, messages stored as they were received there.
+//
+// Nothing is told as new mail and no quota stands in the way: whoever moves an account decided that. A message is
+// remembered under the name it has at its source, in the unit that stores it, so that moving it again, after whatever
+// broke off, brings only what is missing. The same message sent by two imports at once is stored once.
+
+import { Fault } from '#lib/fault.ts'
+import { parseDate } from '#mail/header/date.ts'
+import { resolveLogin } from '#store/accounts/address.ts'
+import { isImported, missingKeys } from '#store/accounts/transfer.ts'
+import { importedInsert } from '#store/accounts/transfer-writes.ts'
+import { findUser } from '#store/accounts/users.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import { prepare } from '../delivery/prepare.ts'
+import type { ActorSystem } from '../kernel/system.ts'
+import { appendMessage } from '../mailbox/append.ts'
+import { createMailbox } from '../mailbox/mailbox.ts'
+import { mailboxAt, requireUser, type UserCommand } from '../user/user.ts'
+
+export interface ImportFolder {
+  /** Normalised (mail/path.ts). */
+  readonly path: string
+  /** What it is for; where there is no folder of this path, the one for it is taken. */
+  readonly specialUse: string | null
+  readonly subscribed: boolean
+}
+
+export interface ImportItem {
+  /** Id of the folder. */
+  readonly mailbox: string
+  /** What kind of source, and the name the message has there. */
+  readonly source: string
+  readonly key: string
+  readonly flags: number
+  readonly keywords: readonly string[]
+  /** When it was received; null: as its header says, else now. */
+  readonly idate: number | null
+}
+
+export type Imported = 'imported' | 'known'
+
+export interface ImportOptions {
+  readonly system: ActorSystem
+  readonly bodies: Bodies
+  readonly sequence: Sequence
+}
+
+export class Importer {
+  readonly #options: ImportOptions
+  /** Messages being stored: account, folder, source and key. */
+  readonly #storing = new Map<string, Promise<Imported>>()
+
+  constructor(options: ImportOptions) {
+    this.#options = options
+  }
+
+  /** The account that an id, a username or an address means; null where it means none. */
+  async account(identifier: string): Promise<{ id: string; username: string } | null> {
+    const { read } = this.#options.system
+    const byId = /^[0-9a-f]{24}$/i.test(identifier) ? await findUser(read, identifier.toLowerCase()) : undefined
+    const id = byId?.id ?? (await resolveLogin(read, identifier))
+    const user = byId ?? (id === undefined ? undefined : await findUser(read, id))
+    return user === undefined || user.deleted !== null ? null : { id: user.id, username: user.username }
+  }
+
+  /** Finds or makes the folder. @throws Fault UserNotFound, DisallowedMailboxMethod */
+  async folder(user: string, folder: ImportFolder, signal: AbortSignal): Promise<{ id: string; path: string }> {
+    const { id, path } = await this.#options.system.door(user).run(importFolder, folder, signal)
+    return { id, path }
+  }
+
+  /** Those of `keys` that are not there yet. */
+  async missing(user: string, mailbox: string, source: string, keys: readonly string[]): Promise<string[]> {
+    const { read } = this.#options.system
+    const found = read.one<{ num: number }>(
+      'SELECT m.num FROM mailbox m JOIN user u ON u.num = m.user WHERE m.id = ? AND u.id = ?',
+      mailbox,
+      user,
+    )
+    if (found === undefined) throw new Fault('NoSuchMailbox')
+    return missingKeys(read, found.num, source, keys)
+  }
+
+  /** Takes in a message of `size` bytes; the caller gives it back with `discard`. */
+  intake(bytesMax: number) {
+    return this.#options.bodies.intake(bytesMax)
+  }
+
+  /** Stores a message unless it is there. Discards `received` when it is done. */
+  async store(user: string, item: ImportItem, received: Received): Promise<Imported> {
+    const name = JSON.stringify([user, item.mailbox, item.source, item.key])
+    const other = this.#storing.get(name)
+    if (other !== undefined) {
+      await received.discard()
+      await other
+      return 'known'
+    }
+    const storing = this.#store(user, item, received).finally(() => this.#storing.delete(name))
+    this.#storing.set(name, storing)
+    return storing
+  }
+
+  async #store(user: string, item: ImportItem, received: Received): Promise<Imported> {
+    try {
+      const { mailbox, source, key, flags, keywords } = item
+      if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
+      const prepared = await prepare(received, this.#options.sequence)
+      await this.#options.system.door(user).run(appendMessage, {
+        ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },
+        idate: item.idate ?? receivedAt(received) ?? undefined,
+        meta: { source: 'import' },
+        ...{ once: false, limited: false, silent: true },
+        also: (turn, { mailboxNumber }) => turn.write(importedInsert, { mailbox: mailboxNumber, source, key }),
+      })
+      return 'imported'
+    } finally {
+      await received.discard()
+    }
+  }
+}
+
+/** When a message was received as its topmost Received field says, else its Date field. */
+function receivedAt(received: Received): number | null {
+  const { header } = received.root
+  const stamp = header.raw('received')
+  const at = stamp === undefined ? null : parseDate(stamp.slice(stamp.lastIndexOf(';') + 1))
+  return at ?? parseDate(header.raw('date') ?? '')
+}
+
+const importFolder: UserCommand<ImportFolder, Mailbox> = {
+  name: 'mailbox.import',
+  async run(turn, input) {
+    requireUser(turn)
+    const { path, specialUse, subscribed } = input
+    const there = mailboxAt(turn.state, { path }) ?? (specialUse && mailboxAt(turn.state, { specialUse }))
+    if (there) return there
+    const retention = turn.state.user?.options.retention ?? 0
+    const folder = { path, specialUse, subscribed, hidden: false, retention, encrypt: false }
+    return (await createMailbox.run(turn, folder)).mailbox
+  },
+}

@@ -1,0 +1,225 @@
+// Accounts on their way out and in: everything of them but their mail (api-semantics 10.3).
+//
+// An export is streamed, account by account, each as it is at one moment. An import is read twice from a scratch file:
+// first to the end, where a foreign, shortened or changed file is refused before anything is written; then each account
+// is one unit. What is there already stays as it is, so that an import may be run again. One-time code seeds leave
+// unsealed, as the hashes beside them do, and are sealed anew with the key of the service they come to.
+
+import { Fault } from '#lib/fault.ts'
+import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/process/container.ts'
+import type { Seal } from '#lib/secret/secret-box.ts'
+import {
+  type AccountEntry,
+  type AccountFilter,
+  type AccountPart,
+  accountEntries,
+  accountNumbers,
+  accountParts,
+} from '#store/accounts/transfer.ts'
+import type { UserOptions } from '#store/accounts/users.ts'
+import { Spool } from '#store/bodies/spool.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { ActorSystem } from '../kernel/system.ts'
+import { importAccount } from '../user/import.ts'
+import { legacyEntry } from './original-export.ts'
+
+const ownType = 'teal_data_export'
+const otherType = 'wildduck_data_export'
+/** Rises when what is exported cannot be read by older services any more. */
+const ownVersion = 1
+const pageAccounts = 50
+
+export interface TransferCounts {
+  entries: number
+  imported: number
+  failed: number
+  existing: number
+}
+
+export interface TransferOptions {
+  readonly dataDir: string
+  readonly system: ActorSystem
+  /** Of one-time code seeds. */
+  readonly seal: Seal
+}
+
+export class Transfer {
+  readonly #options: TransferOptions
+
+  constructor(options: TransferOptions) {
+    this.#options = options
+  }
+
+  /** An export of the accounts that fit. */
+  async *export(filter: AccountFilter, created: number): AsyncGenerator<Buffer> {
+    const { read } = this.#options.system
+    const writer = new ContainerWriter()
+    const { users, tags } = filter
+    yield writer.record(kinds.header, {
+      ...{ type: ownType, version: ownVersion, created: new Date(created) },
+      ...(users !== null && { users }),
+      ...(tags !== null && { tags }),
+    })
+    for (let after = 0; ; ) {
+      const page = accountNumbers(read, filter, after, pageAccounts)
+      for (const num of page) yield await this.#account(read, num, writer)
+      after = page.at(-1) ?? 0
+      if (page.length < pageAccounts) break
+    }
+    yield writer.end()
+  }
+
+  async #account(read: Reader, num: number, writer: ContainerWriter): Promise<Buffer> {
+    const records: Buffer[] = []
+    for (const { part, entry } of accountEntries(read, num)) {
+      const shown = part === 'user' ? { ...entry, options: await this.#seeds(entry.options, 'open') } : entry
+      records.push(writer.record(kinds.entry, { client: 'teal', collection: part, entry: shown }))
+    }
+    return Buffer.concat(records)
+  }
+
+  /**
+   * Takes an export in, ours or that of a service whose exports have the same container.
+   *
+   * @throws Fault ExportInvalid before anything is written
+   */
+  async import(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<TransferCounts> {
+    const spool = await Spool.fill(this.#options.dataDir, chunks)
+    try {
+      const type = await checked(spool.read())
+      return await this.#take(spool.read(), type, signal)
+    } finally {
+      await spool.close()
+    }
+  }
+
+  async #take(chunks: AsyncIterable<Uint8Array>, type: string, signal: AbortSignal): Promise<TransferCounts> {
+    const counts = { entries: 0, imported: 0, failed: 0, existing: 0 }
+    let account: { id: string; entries: AccountEntry[] } | undefined
+    const settle = async () => {
+      if (account !== undefined) await this.#settle(account, counts, signal)
+      account = undefined
+    }
+    for await (const { kind, data } of readContainer(chunks)) {
+      if (kind !== kinds.entry) continue
+      counts.entries += 1
+      const entry = type === ownType ? ownEntry(data) : legacyEntry(data)
+      if (entry === null) {
+        counts.failed += 1
+        continue
+      }
+      const id = String(entry.part === 'user' ? entry.entry.id : entry.entry.user)
+      if (account?.id !== id) {
+        await settle()
+        account = { id, entries: [] }
+      }
+      account.entries.push(entry)
+    }
+    await settle()
+    return counts
+  }
+
+  async #settle(
+    account: { id: string; entries: readonly AccountEntry[] },
+    counts: TransferCounts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.throwIfAborted()
+    try {
+      const entries = await Promise.all(account.entries.map(one => this.#sealed(one)))
+      const { imported, existing, failed } = await this.#options.system
+        .door(account.id)
+        .run(importAccount, { entries }, signal)
+      counts.imported += imported
+      counts.existing += existing
+      counts.failed += failed
+    } catch (error) {
+      // A name that is taken meanwhile, or a form that is none, is this account's alone.
+      if (!(error instanceof Fault) || error.status >= 500) throw error
+      counts.failed += account.entries.length
+    }
+  }
+
+  async #sealed(one: AccountEntry): Promise<AccountEntry> {
+    if (one.part !== 'user') return one
+    return { ...one, entry: { ...one.entry, options: await this.#seeds(one.entry.options, 'seal') } }
+  }
+
+  /** The options of an account (JSON) with its seed opened or sealed; what cannot be opened or read stays as it is. */
+  async #seeds(text: unknown, how: 'open' | 'seal'): Promise<string> {
+    const options = optionsOf(text)
+    const seed = options?.totp?.seed
+    if (options === null || typeof seed !== 'string') return String(text)
+    const { seal } = this.#options
+    const sealed = how === 'open' ? await seal.open(seed).catch(() => seed) : await this.#sealAnew(seed)
+    return JSON.stringify({ ...options, totp: { ...options.totp, seed: sealed } })
+  }
+
+  /** A seed that is sealed still must be one that this service can open. */
+  async #sealAnew(seed: string): Promise<string> {
+    const { seal } = this.#options
+    return seal.seal(await seal.open(seed))
+  }
+}
+
+/** What is no JSON is nothing: whoever takes the account in says so. */
+function optionsOf(text: unknown): UserOptions | null {
+  try {
+    return JSON.parse(String(text)) as UserOptions | null
+  } catch {
+    return null
+  }
+}
+
+/** Looks through a whole container. @returns the type its header names */
+async function checked(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  let type = ''
+  let ended = false
+  const counts: Record<string, number> = {}
+  for await (const frame of readContainer(chunks)) {
+    if (ended) throw new Fault('ExportInvalid', { text: 'The export goes on behind its end' })
+    if (type === '') type = headerType(frame)
+    else if (frame.kind === kinds.entry) {
+      const name = String(frame.data.collection)
+      counts[name] = (counts[name] ?? 0) + 1
+    } else if (frame.kind === kinds.end && type === ownType) {
+      checkEnd(frame, frame.before, counts)
+      ended = true
+    } else throw new Fault('ExportInvalid')
+  }
+  if (type === ownType && !ended) throw new Fault('ExportInvalid', { text: 'The export is cut short' })
+  return type
+}
+
+function headerType({ kind, data }: Frame): string {
+  if (kind !== kinds.header) throw new Fault('ExportInvalid')
+  if (data.type === otherType) return otherType
+  if (data.type !== ownType) throw new Fault('ExportInvalid')
+  if (typeof data.version !== 'number' || data.version > ownVersion) {
+    throw new Fault('ExportInvalid', { text: 'The export was made by a later version' })
+  }
+  return ownType
+}
+
+function checkEnd({ data }: Frame, before: Buffer, counts: Readonly<Record<string, number>>): void {
+  const { sha256 } = data
+  const said = data.counts as Readonly<Record<string, number>> | undefined
+  const names = new Set([...Object.keys(counts), ...Object.keys(said ?? {})])
+  const same = sha256 instanceof Uint8Array && before.equals(sha256)
+  if (!same || [...names].some(name => counts[name] !== said?.[name])) {
+    throw new Fault('ExportInvalid', { text: 'The export was changed or damaged: its checksum is wrong' })
+  }
+}
+
+function ownEntry({ client, collection, entry }: Readonly<Record<string, unknown>>): AccountEntry | null {
+  const part = accountParts.find(one => one === collection)
+  if (client !== 'teal' || part === undefined || typeof entry !== 'object' || entry === null) return null
+  const row = entry as Record<string, unknown>
+  const owner = part === 'user' ? row.id : row.user
+  if (!isId(row.id) || !isId(owner)) return null
+  return { part: part satisfies AccountPart, entry: row }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{24}$/.test(value)
+}

@@ -1,0 +1,163 @@
+// Who may try: failures counted for each account and each network, in windows that begin with the first failure and live
+// in the cache, so that they outlast a restart (specification, Limits; api-semantics 2.6).
+//
+// A network from which an account was entered lately, by a whole login with every factor, has counts of wrong passwords of
+// its own for that account, so a stranger who guesses cannot lock the owner out; an application password makes its network
+// known for application passwords alone. Wrong factors count for the account, wherever they come from (who gets that far has
+// the password), but a security key alone anybody may try. Failures count for the networks they come from, too, for whatever
+// accounts and for names nobody has; networks that are trusted by configuration are left out of that.
+
+import { limits } from '#lib/limits.ts'
+import { networkOf, networksOf, rangesOf } from '#lib/network.ts'
+import type { Cache } from '#store/folder/cache.ts'
+import { type Gate, Gates } from './gates.ts'
+
+/** What is counted: failures of one kind at one account; `key` is a security key without a password before it. */
+export type AttemptKind = 'password' | 'asp' | 'factor' | 'key'
+
+/** By what an account was entered. */
+export type Entry = 'password' | 'asp'
+
+export interface Subject {
+  /** Id of the account, or for a name nobody has the name in its compared form. */
+  readonly account: string
+  /** Address the attempt comes from; empty where it is not known. */
+  readonly ip: string
+}
+
+/** An attempt that may go on. One of these is called, once. */
+export interface Attempt {
+  /** It was right: failures counted so far are forgotten. */
+  succeeded(): void
+  failed(): void
+  /** Neither: nothing is counted. */
+  withdrawn(): void
+}
+
+const { passwordFailuresMax, passwordMs, factorFailuresMax, factorMs, waitingMax } = limits.attempts
+
+const windows = {
+  password: { max: passwordFailuresMax, ms: passwordMs },
+  asp: { max: passwordFailuresMax, ms: passwordMs },
+  factor: { max: factorFailuresMax, ms: factorMs },
+  key: { max: factorFailuresMax, ms: factorMs },
+} as const
+
+export class Attempts {
+  readonly #cache: Cache
+  readonly #gates: Gates
+  readonly #trusts: (address: string) => boolean
+
+  /** @param trusted ranges in CIDR form whose failures are counted for accounts only */
+  constructor(cache: Cache, trusted: readonly string[] = []) {
+    this.#cache = cache
+    this.#gates = new Gates(cache)
+    this.#trusts = rangesOf(trusted)
+  }
+
+  /**
+   * Begins an attempt, once it may go on.
+   *
+   * @throws Fault RateLimitedError with the time that is left, after a moment
+   */
+  async begin(kind: AttemptKind, subject: Subject): Promise<Attempt> {
+    const own: Gate = { kind, id: this.#counter(kind, subject), ...windows[kind], waitingMax }
+    const known = this.#knows(subject, kind === 'asp' ? 'asp' : 'password')
+    const spread = this.#networks(subject.ip)
+    const passage = await this.#gates.enter(known ? [own] : [own, ...spread], subject.account)
+    return {
+      succeeded: () => {
+        this.#cache.remove(kind, own.id)
+        passage.end([])
+      },
+      failed: () => passage.end([own, ...spread]),
+      withdrawn: () => passage.end([]),
+    }
+  }
+
+  /**
+   * For an answer that needs no check: `isRight` is asked where attempts are not refused now, and where it says yes,
+   * failures counted so far are forgotten.
+   */
+  recalled(kind: Entry, subject: Subject, isRight: () => boolean): boolean {
+    const id = this.#counter(kind, subject)
+    const { used } = this.#cache.counted(kind, id)
+    if (used >= windows[kind].max || !isRight()) return false
+    if (used > 0) this.#cache.remove(kind, id)
+    return true
+  }
+
+  /** Remembers that the account was entered from there, every factor shown. */
+  entered(by: Entry, { account, ip }: Subject): void {
+    const network = networkOf(ip)
+    if (network === '') return
+    const { knownMs, knownRefreshMs, knownMax } = limits.attempts
+    const kind = knownKind[by]
+    const id = `${account} ${network}`
+    const kept = this.#cache.look(kind, id)
+    if (kept !== undefined && kept.ttlMs > knownMs - knownRefreshMs) return
+    this.#cache.keep(kind, id, 1, knownMs)
+    const before = this.#cache.look<readonly string[]>(`${kind} all`, account)?.value ?? []
+    const all = [...before.filter(one => one !== network), network]
+    for (const old of all.splice(0, Math.max(0, all.length - knownMax))) this.#cache.remove(kind, `${account} ${old}`)
+    this.#cache.keep(`${kind} all`, account, all, knownMs)
+  }
+
+  /**
+   * Whose turn a check takes: those from known networks, strangers, and those whose address is not told take turns; within
+   * them networks do, wide ones first, and within a network accounts.
+   */
+  lane(by: Entry, subject: Subject): readonly string[] {
+    const networks = networksOf(subject.ip)
+    const group = networks.length === 0 ? 'unplaced' : this.#knows(subject, by) ? 'known' : 'strange'
+    return [group, ...networks.toReversed(), subject.account]
+  }
+
+  /**
+   * Counts a question about a name without a password.
+   *
+   * @param asker tells callers apart that give no address
+   * @throws Fault RateLimitedError
+   */
+  async asked(ip: string, asker: string): Promise<{ answered(): void; missed(): void }> {
+    const { namesMax, namesUnplacedMax, namesMs: ms, networkSteps, networkWaitingMax } = limits.attempts
+    const gates: Gate[] = networksOf(ip).map((id, at) => {
+      return { kind: 'names', id, max: namesMax * (networkSteps[at] ?? 1), ms, waitingMax: networkWaitingMax }
+    })
+    if (gates.length === 0) {
+      gates.push({ kind: 'names', id: `by ${asker}`, max: namesUnplacedMax, ms, waitingMax: networkWaitingMax })
+    }
+    const passage = await this.#gates.enter(gates, gates[0]?.id ?? '')
+    return { answered: () => passage.end([]), missed: () => passage.end(gates) }
+  }
+
+  /** Under which id failures of this kind are counted. */
+  #counter(kind: AttemptKind, subject: Subject): string {
+    if (kind === 'factor' || !this.#knows(subject, kind === 'asp' ? 'asp' : 'password')) return subject.account
+    return `${subject.account} ${networkOf(subject.ip)}`
+  }
+
+  /** A login with everything makes a network known for application passwords as well. */
+  #knows({ account, ip }: Subject, by: Entry): boolean {
+    const network = networkOf(ip)
+    if (network === '') return false
+    const is = (entry: Entry) => this.#cache.look(knownKind[entry], `${account} ${network}`) !== undefined
+    return is('password') || (by === 'asp' && is('asp'))
+  }
+
+  #networks(ip: string): Gate[] {
+    if (this.#trusts(ip)) return []
+    const { networkFailuresMax, networkMs: ms, networkSteps, networkWaitingMax } = limits.attempts
+    return networksOf(ip).map((id, at) => {
+      return {
+        kind: 'network',
+        id,
+        max: networkFailuresMax * (networkSteps[at] ?? 1),
+        ms,
+        waitingMax: networkWaitingMax,
+      }
+    })
+  }
+}
+
+const knownKind = { password: 'home', asp: 'asp home' } as const

@@ -1,0 +1,197 @@
+// The log of what happens around an account's logins, and when and how it was last entered (api-semantics 2.8).
+//
+// Events with the same key within some hours are one entry. Who adds one does not wait: entries gather for a moment, many
+// of a kind become one row, and they are written in units nobody waits for; an orderly stop writes the rest, a crash
+// loses the last moment. The key holds everything that two events must share to be told as one, so merging loses nothing.
+
+import { createHash } from 'node:crypto'
+import { after, every, now, type Timer } from '#lib/clock.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { remember } from '#lib/memoize.ts'
+import {
+  type AspUseRow,
+  type AuthLogRow,
+  aspUse,
+  authLogAdd,
+  authLogExpire,
+  findLogByKey,
+  loginPut,
+} from '#store/accounts/credentials.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { type Operation, operation } from '#store/engine/write.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import type { Writer } from '#store/writer/writer.ts'
+
+export interface AuthEvent {
+  /** `authentication`, `create asp`, ... (api-semantics 2.8). */
+  readonly action: string
+  readonly result?: 'success' | 'fail' | 'disabled' | 'suspended' | 'ratelimited' | undefined
+  readonly protocol?: string | undefined
+  readonly ip?: string | undefined
+  readonly sess?: string | undefined
+  readonly source?: 'master' | 'temporary' | 'asp' | undefined
+  readonly requiredScope?: string | undefined
+  readonly require2fa?: string | undefined
+  /** Id and description of an application password. */
+  readonly asp?: string | undefined
+  readonly aname?: string | undefined
+  readonly temporary?: boolean | undefined
+  readonly target?: string | undefined
+  readonly filter?: string | undefined
+  readonly credential?: string | undefined
+  readonly appId?: string | undefined
+}
+
+/** An entry that takes further events. */
+interface Open {
+  readonly id: string
+  readonly key: string
+  readonly created: number
+}
+
+export class AuthLog {
+  readonly #read: Reader
+  readonly #writer: Writer
+  readonly #settings: Settings
+  readonly #log: Log
+  /** User and key -> the entry that takes further events of the kind. */
+  readonly #known = new Map<string, Open>()
+  #entries = new Map<string, AuthLogRow>()
+  #uses = new Map<string, AspUseRow>()
+  #logins = new Map<number, number>()
+  /** Account -> when its last login was written down. */
+  readonly #entered = new Map<number, number>()
+  /** Events dropped because the disk does not keep up. */
+  #lost = 0
+  #timer: Timer | undefined
+  #writing: Promise<void> | undefined
+  readonly #sweeper: Timer
+
+  constructor(read: Reader, writer: Writer, settings: Settings, log: Log) {
+    this.#read = read
+    this.#writer = writer
+    this.#settings = settings
+    this.#log = log
+    this.#sweeper = every(limits.authLog.sweepMs, () => void this.sweep())
+  }
+
+  /** Adds an event of the account with this number; gives the id of its entry, or null where none are kept. */
+  async add(user: number, event: AuthEvent): Promise<string | null> {
+    const keepMs = this.#settings.get('const:authlog:time')
+    if (keepMs <= 0) return null
+    const at = now()
+    const parts = partsOf(event)
+    const name = `${user}:${parts}`
+    const since = at - limits.authLog.mergeMs
+    let entry = this.#known.get(name)
+    if (entry === undefined || entry.created <= since) {
+      const key = createHash('md5').update(parts).digest('base64')
+      const found = await findLogByKey(this.#read, user, key, since)
+      // Another event of the kind may have come meanwhile.
+      const other = this.#known.get(name)
+      const fresh = other !== undefined && other.created > since
+      entry = fresh ? other : { key, ...(found ?? { id: newId(), created: at }) }
+    }
+    this.#known.delete(name)
+    remember(this.#known, name, entry, limits.authLog.rememberedMax)
+    this.#gather(user, entry, event, at, keepMs)
+    return entry.id
+  }
+
+  /** The account was entered just now. */
+  entered(user: number): void {
+    const at = now()
+    if (at - (this.#entered.get(user) ?? 0) < limits.authLog.loginMs) return
+    this.#entered.delete(user)
+    remember(this.#entered, user, at, limits.authLog.rememberedMax)
+    this.#logins.set(user, at)
+    this.#later()
+  }
+
+  /** An application password was used just now. */
+  used(row: AspUseRow): void {
+    this.#uses.set(row.asp, row)
+    this.#later()
+  }
+
+  /** Resolves when everything added so far is on disk, or was refused by it. */
+  async flush(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+    if (this.#pending > 0) {
+      this.#begin()
+      await this.#writing
+    }
+  }
+
+  /** Removes a bounded number of entries whose time is over. Runs by itself. */
+  async sweep(): Promise<void> {
+    const row = { at: now(), count: limits.authLog.sweepRowsMax }
+    const operations: Operation[] = [operation(authLogExpire, row)]
+    const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
+    await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old log entries could not be removed'))
+  }
+
+  async close(): Promise<void> {
+    this.#sweeper.cancel()
+    this.#timer?.cancel()
+    await this.flush()
+  }
+
+  get #pending(): number {
+    return this.#entries.size + this.#uses.size + this.#logins.size
+  }
+
+  #gather(user: number, { id, key, created }: Open, event: AuthEvent, at: number, keepMs: number): void {
+    const waiting = this.#entries.get(id)
+    if (waiting !== undefined) {
+      waiting.events += 1
+      waiting.last = at
+      return
+    }
+    if (this.#entries.size >= 2 * limits.authLog.pendingMax) {
+      this.#lost += 1
+      return
+    }
+    const { action, ip = '', ...more } = event
+    const row = { id, user, key, action, ip, created, last: at, expires: created + keepMs, events: 1 }
+    this.#entries.set(id, { ...row, body: JSON.stringify(more) })
+    this.#later()
+  }
+
+  #later(): void {
+    if (this.#writing !== undefined) return
+    if (this.#pending >= limits.authLog.pendingMax) this.#begin()
+    else this.#timer ??= after(limits.authLog.gatherMs, () => this.#begin())
+  }
+
+  #begin(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (this.#writing !== undefined || this.#pending === 0) return
+    const operations: Operation[] = []
+    for (const row of this.#entries.values()) operations.push(operation(authLogAdd, row))
+    for (const row of this.#uses.values()) operations.push(operation(aspUse, row))
+    for (const [user, at] of this.#logins) operations.push(operation(loginPut, { user, at }))
+    if (this.#lost > 0) this.#log.warn({ lost: this.#lost }, 'events of the authentication log are lost')
+    this.#lost = 0
+    this.#entries = new Map()
+    this.#uses = new Map()
+    this.#logins = new Map()
+    const unit = { lane: 0, epoch: 0, operations, bytes: 300 * operations.length, background: true }
+    this.#writing = this.#writer
+      .submit(unit)
+      .catch(error => this.#log.warn({ error }, 'entries of the authentication log are lost'))
+      .finally(() => {
+        this.#writing = undefined
+        if (this.#pending > 0) this.#later()
+      })
+  }
+}
+
+/** What two events share that are one entry. */
+function partsOf(event: AuthEvent): string {
+  const { protocol, ip, action, result, target, source, requiredScope, asp, credential, filter } = event
+  return [protocol, ip, action, result, target, source, requiredScope, asp, credential, filter].join('\n')
+}

@@ -1,0 +1,190 @@
+// What a live session or stream may still do: the one place that decides it, whatever opened it and whatever protocol it is.
+//
+// A grant is kept from the login on. It ends with what gave it: the account (disabled, suspended, deleted), its version (a
+// changed or reset password, a first factor), a scope that is closed, an application password that is taken away or over,
+// a token that is revoked or over, an operator who ends all sessions. Whoever holds one is told at the commit that ends it,
+// by time within a second, and may ask before anything that must not happen afterwards.
+
+import { every, now, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { aspOpens } from '#lib/secret/asp.ts'
+import { aspStanding, standingOf, tokenStanding } from '#store/accounts/standing.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { ActorSystem } from '../kernel/system.ts'
+
+/** What somebody came in with. */
+export type Grant =
+  | {
+      readonly kind: 'login'
+      /** Id of the account. */
+      readonly user: string
+      readonly scope: string
+      /** The account's version at the login. */
+      readonly authVersion: number
+      /** Id of the application password; null for a password of the account. */
+      readonly asp: string | null
+    }
+  | {
+      readonly kind: 'token'
+      /** Id of the account that is looked at, which need not be the token's. */
+      readonly user: string
+      /** Hash of the token; null where it has no row, or none was needed. */
+      readonly token: string | null
+    }
+
+export interface Held {
+  /** Why it ended; undefined while it is good. Asks. */
+  readonly ended: string | undefined
+  /** @throws Fault SessionEnded */
+  check(): void
+  /** Nobody needs to be told any more. */
+  release(): void
+}
+
+/** Decides until when a grant is good without a commit, or why it is over. */
+type Verdict = { readonly until: number } | { readonly reason: string }
+
+export class Grants {
+  readonly #system: ActorSystem
+  readonly #live = new Set<Live>()
+  readonly #sweeper: Timer
+
+  constructor(system: ActorSystem) {
+    this.#system = system
+    this.#sweeper = every(limits.session.sweepMs, () => {
+      for (const live of this.#live) live.sweep()
+    })
+  }
+
+  /**
+   * Keeps a grant; `onEnd` is called once when it ends, with the reason as a sentence without its point.
+   *
+   * @throws Fault SessionEnded where it has ended since it was given
+   */
+  hold(grant: Grant, onEnd: (reason: string) => void): Held {
+    const { read } = this.#system
+    const live = new Live(
+      () => judge(read, grant),
+      grant.kind === 'token' && grant.token !== null,
+      onEnd,
+      () => {
+        unguard()
+        this.#live.delete(live)
+      },
+    )
+    const unguard = this.#system
+      .door(grant.user)
+      .guard(reason => (reason === undefined ? live.ask() : live.end(reason)))
+    this.#live.add(live)
+    try {
+      live.check()
+    } catch (error) {
+      live.release()
+      throw error
+    }
+    return live
+  }
+
+  /** Sessions and streams that go on. */
+  get size(): number {
+    return this.#live.size
+  }
+
+  close(): void {
+    this.#sweeper.cancel()
+  }
+}
+
+/** One that is held. */
+class Live implements Held {
+  readonly #judge: () => Verdict
+  /** Another process may end it, too: nobody is told of that, so it is looked at all the time. */
+  readonly #restless: boolean
+  readonly #onEnd: (reason: string) => void
+  readonly #drop: () => void
+  #reason: string | undefined
+  #until = 0
+  #told = false
+
+  constructor(judge: () => Verdict, restless: boolean, onEnd: (reason: string) => void, drop: () => void) {
+    this.#judge = judge
+    this.#restless = restless
+    this.#onEnd = onEnd
+    this.#drop = drop
+  }
+
+  get ended(): string | undefined {
+    if (this.#reason === undefined && (this.#restless || now() >= this.#until)) this.#look()
+    return this.#reason
+  }
+
+  check(): void {
+    const reason = this.ended
+    if (reason !== undefined) throw new Fault('SessionEnded', { text: reason })
+  }
+
+  /** Something it may stand on was changed. */
+  ask(): void {
+    if (this.#reason === undefined) this.#look()
+    this.#tell()
+  }
+
+  sweep(): void {
+    if (this.ended !== undefined) this.#tell()
+  }
+
+  end(reason: string): void {
+    this.#reason ??= reason
+    this.#tell()
+  }
+
+  release(): void {
+    this.#told = true
+    this.#drop()
+  }
+
+  #look(): void {
+    const verdict = this.#judge()
+    if ('reason' in verdict) this.#reason = verdict.reason
+    else this.#until = verdict.until
+  }
+
+  #tell(): void {
+    if (this.#reason === undefined || this.#told) return
+    this.release()
+    this.#onEnd(this.#reason)
+  }
+}
+
+function judge(read: Reader, grant: Grant): Verdict {
+  const account = standingOf(read, grant.user)
+  if (account === undefined || account.deleted) return { reason: 'The account was deleted' }
+  if (grant.kind === 'token') return judgeToken(read, grant.token, account.open)
+  if (account.disabled) return { reason: 'The account was disabled' }
+  if (account.suspended) return { reason: 'The account was suspended' }
+  const { scope, asp } = grant
+  if (account.disabledScopes.includes(scope)) return { reason: 'This way into the account was closed' }
+  if (account.authVersion !== grant.authVersion) return { reason: 'The password was changed' }
+  if (asp !== null) return judgeAsp(read, asp, scope)
+  return account.factors && scope !== 'master' ? { reason: 'A second factor was switched on' } : { until: Infinity }
+}
+
+function judgeAsp(read: Reader, id: string, scope: string): Verdict {
+  const asp = aspStanding(read, id)
+  if (asp === undefined || !aspOpens(asp.scopes, scope)) return { reason: 'The application password was taken away' }
+  const until = asp.expires ?? Infinity
+  return now() >= until ? { reason: 'The application password is over its time' } : { until }
+}
+
+/** A token of an operator looks at accounts that are closed, too. */
+function judgeToken(read: Reader, hash: string | null, open: boolean): Verdict {
+  if (hash === null) return { until: Infinity }
+  const token = tokenStanding(read, hash)
+  if (token === undefined) return { reason: 'The token was ended' }
+  if (now() > token.ends) return { reason: 'The token is over its time' }
+  if (token.user === null) return { until: token.ends }
+  const owner = standingOf(read, token.user)
+  const good = open && owner?.open === true && owner.authVersion <= token.authVersion
+  return good ? { until: token.ends } : { reason: 'The token was ended' }
+}

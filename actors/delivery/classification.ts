@@ -1,0 +1,77 @@
+// Headers that say how a message was judged: what ours say (wire-details 8, Delivery order), and keeping a stranger's out.
+//
+// A copy that came in with the message is cut out before anybody sees it, so that what stands there is ours: of our verdict
+// where the configuration asks for one, of Authentication-Results that speak in our name where strangers bring mail (RFC
+// 8601 5). Nothing else of the message changes. A header block beyond limits.mime.headerBytesMax is not looked at, here as
+// anywhere.
+
+import { limits } from '#lib/limits.ts'
+import { cutUnwanted } from '#mail/header/cut.ts'
+import { speaksAs } from '#mail/header/received.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Trace } from '#store/rules/trace.ts'
+
+const name = 'WD-Mail-Classification'
+const names = ['', '-Source', '-Info'].map(part => name + part)
+const keys = new Set(names.map(one => one.toLowerCase()))
+
+/** Who decided, and how that is said. */
+const sources = {
+  domain: ['user-domainaccess', 'The sender domain is on a list'],
+  level: ['user-spamlevel', 'The spam level decided'],
+  filter: ['user-filter', 'A filter decided'],
+} as const
+
+/** The header lines of a verdict. */
+export function classification({ spam, by }: NonNullable<Trace['verdict']>): string {
+  const [source, info] = sources[by as keyof typeof sources] ?? sources.filter
+  const values = [spam ? 'junk' : 'not-junk', source, info]
+  return names.map((one, at) => `${one}: ${values[at]}\r\n`).join('')
+}
+
+/** Whose verdicts a stranger must not give. */
+export interface Verdicts {
+  /** Ours of junk are written. */
+  readonly classifies: boolean
+  /** The name under which we say what was looked at; null where somebody before us may have said it. */
+  readonly hostname: string | null
+}
+
+/** A message whose bytes are here already. */
+export interface Here {
+  /** Bytes of its header block, the empty line included. */
+  readonly headerEnd: number
+  readonly size: number
+  stream(start: number, end?: number): AsyncIterable<Buffer>
+}
+
+/** The message without such headers, for the caller to discard; null where it has none, or nobody is told. */
+export async function withoutVerdicts(
+  bodies: Bodies,
+  { headerEnd, size, stream }: Here,
+  { classifies, hostname }: Verdicts,
+): Promise<Received | null> {
+  if (!classifies && hostname === null) return null
+  const end = Math.min(headerEnd, limits.mime.headerBytesMax)
+  const chunks: Buffer[] = []
+  for await (const chunk of stream(0, end)) chunks.push(chunk)
+  const block = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  // A quick look: there hardly ever are any.
+  if (!suspicious.test(block.toString('latin1'))) return null
+  const top = cutUnwanted(block, (key, value) => {
+    if (classifies && keys.has(key)) return true
+    return hostname !== null && key === 'authentication-results' && speaksAs(hostname, value())
+  })
+  if (top.length === block.length) return null
+  const intake = bodies.intake(size)
+  try {
+    await intake.write(top)
+    for await (const chunk of stream(end)) await intake.write(chunk)
+    return await intake.finish()
+  } catch (error) {
+    await intake.abort()
+    throw error
+  }
+}
+
+const suspicious = /authentication-results|wd-mail-classification/i

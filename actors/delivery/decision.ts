@@ -1,0 +1,47 @@
+// A decision about a message, carried out in the turn of its account: what it queues is one unit with the message, and the
+// decision is kept for those who ask why (api-semantics 6.4).
+//
+// Everything was worked out before the turn; nothing in here waits or can be refused.
+
+import { type Trace, traceInsert } from '#store/rules/trace.ts'
+import { queueId } from '#store/sending/outbound.ts'
+import type { Appended } from '../mailbox/append.ts'
+import { queue } from '../sending/outgoing.ts'
+import type { UserTurn } from '../user/user.ts'
+import type { SealedForward } from './encryption.ts'
+import type { Arriving, Decision } from './rules.ts'
+
+/** The decision with what may go out; what can go nowhere is kept. */
+export function forwarding(decision: Decision, { outgoing, unusable }: SealedForward): Decision {
+  if (!unusable) return { ...decision, outgoing }
+  const forward = { queueId: null, targets: [], reason: 'not-encrypted' }
+  return { ...decision, outgoing, drop: false, forward: undefined, trace: { ...decision.trace, forward } }
+}
+
+/** Queues what was decided and keeps the decision for those who ask. */
+export function carryOut(turn: UserTurn, decision: Decision, message: Arriving, appended: Appended | null): void {
+  const queued = decision.outgoing.map(outgoing => ({ origin: outgoing.origin, ...queue(turn, outgoing) }))
+  const idOf = (origin: string) => queued.find(one => one.origin === origin)?.num
+  const { forward, autoreply, ...rest } = decision.trace
+  const named = (part: { queueId: string | null } | undefined, num: number | undefined) =>
+    part === undefined ? undefined : { ...part, queueId: num === undefined ? null : queueId(num) }
+  const mailbox = appended === null ? undefined : turn.state.mailboxes.get(appended.mailboxNumber)
+  const trace: Trace = {
+    ...rest,
+    stored: mailbox?.path ?? null,
+    ...(forward !== undefined && { forward: named(forward, idOf('forward')) as NonNullable<Trace['forward']> }),
+    ...(autoreply !== undefined && {
+      autoreply: named(autoreply, idOf('autoreply')) as NonNullable<Trace['autoreply']>,
+    }),
+  }
+  turn.write(traceInsert, {
+    user: turn.state.num,
+    num: turn.sequence.next('trace'),
+    at: turn.now,
+    message: appended?.num ?? null,
+    mailbox: appended?.mailboxNumber ?? null,
+    uid: appended?.uid ?? null,
+    reference: message.prepared.hash,
+    trace,
+  })
+}

@@ -1,0 +1,389 @@
+// Where incoming mail is dropped: from a recipient's address to an account, from received bytes to a stored message.
+//
+// A recipient is looked up before the bytes arrive, so that a stranger hears of a wrong address at RCPT. What is stored is
+// what was received with `Delivered-To`, `Return-Path` and the trace of this service on top, and nothing else changed (but
+// see classification.ts). Rules of the account are decided before its turn; what they queue is one unit with the message. A
+// delivery resolves only when every recipient's fate is on disk or refused. Addresses that only forward, and senders we
+// rewrote, are recipients, too.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import { isRewritten, originalSender, rewriteSender } from '#mail/address/srs.ts'
+import { Header } from '#mail/header/header.ts'
+import type { Address, ForwardReply } from '#store/accounts/address.ts'
+import type { Lookup } from '#store/accounts/lookup.ts'
+import { readUsage, type User } from '#store/accounts/users.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Reads } from '#store/engine/reads.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import type { DirectoryCommand } from '../admin/directory.ts'
+import type { ActorSystem } from '../kernel/system.ts'
+import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
+import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
+import { requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
+import { learned, type Register } from './address-book.ts'
+import { withoutVerdicts } from './classification.ts'
+import { carryOut, forwarding } from './decision.ts'
+import { keysOf, sealDelivery, sealForward } from './encryption.ts'
+import { type ForwardKeys, planForward, type Throttle, type Trust } from './forward.ts'
+import { prepare } from './prepare.ts'
+import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
+import type { Arriving, Rules } from './rules.ts'
+import { arriveReceived, arriveStored } from './stored.ts'
+import type { VerificationResults } from './verification.ts'
+
+export interface DropRecipient {
+  /** As the envelope gave it. */
+  readonly address: string
+  /** Id of the account; empty where the address belongs to none. */
+  readonly user: string
+  /** The account as it was a moment ago; looked up where absent. */
+  readonly account?: User | undefined
+  /** The address only forwards. */
+  readonly forward?: Address | undefined
+  /** The address stands for a sender we rewrote: where the message goes on to. */
+  readonly bounceTo?: string | undefined
+}
+
+export interface DropEnvelope {
+  /** Envelope sender; empty for a null sender. */
+  readonly from: string
+  readonly recipients: readonly DropRecipient[]
+  readonly source: 'lmtp' | 'smtp' | 'submission'
+  /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
+  readonly score?: number
+  /** Whether it comes from whom it says, where that was looked at. */
+  readonly verification?: VerificationResults
+  /** What is known of From; worked out where absent. */
+  readonly trust?: Trust
+  /** Trace fields to be put on top, each with its CRLF (mail/received.ts). */
+  readonly trace?: string
+  /** How it came, as it is shown. */
+  readonly transport?: MessageMeta['transport']
+}
+
+/** `stored` is null where rules or a forwarding address took the message without storing it. */
+export type DropResult = { readonly stored: Appended | null } | { readonly refused: unknown }
+
+/** A queued message that is delivered here. */
+export interface StoredMessage {
+  readonly body: number
+  readonly prefix: string
+}
+
+/** Gives a message from its first byte. */
+type Bytes = () => AsyncIterable<Buffer>
+
+export interface DropOptions {
+  readonly system: ActorSystem
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly bodies: Bodies
+  readonly reads: Reads
+  readonly rules: Rules
+  readonly keys: ForwardKeys
+  readonly throttle: Throttle
+  readonly register: Register
+  readonly lookup: Lookup
+  readonly log: Log
+}
+
+const senders = new WeakMap<Arriving, readonly Mailbox[]>()
+
+/** Who wrote a message; nobody where a program did, or where it went to many. Worked out once for all recipients. */
+function sendersOf(message: Arriving): readonly Mailbox[] {
+  let found = senders.get(message)
+  if (found === undefined) {
+    found = learned(message.header, null)
+    senders.set(message, found)
+  }
+  return found
+}
+
+export class Drop {
+  readonly #options: DropOptions
+
+  constructor(options: DropOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
+   *
+   * @throws Fault UserNotFound, UserDisabled, OverQuotaError, DeliveryRateExceeded
+   */
+  async recipient(address: string): Promise<DropRecipient> {
+    const { system, settings, keys, lookup } = this.#options
+    if (isRewritten(address, keys.srs.domain)) {
+      const bounceTo = originalSender(address, keys.srs, now())
+      if (bounceTo === undefined) throw new Fault('UserNotFound')
+      return { address, user: '', bounceTo }
+    }
+    const found = await lookup.address(address)
+    if (found === undefined) throw new Fault('UserNotFound')
+    if (found.user === null) {
+      if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
+      return { address, user: '', forward: found }
+    }
+    const account = await lookup.user(found.user)
+    if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
+    if (account.disabled) throw new Fault('UserDisabled')
+    this.#refuseStorm(account)
+    const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
+    if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
+    return { address, user: account.id, account }
+  }
+
+  /** An account that has a number of its own takes no more messages in an hour. */
+  #refuseStorm({ id, options }: User): void {
+    const max = options.limits?.receivedMax ?? 0
+    if (max > 0 && this.#options.throttle.counted('received', id).used >= max) throw new Fault('DeliveryRateExceeded')
+  }
+
+  /** Counts what an account got, and notes whom it heard from. */
+  #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
+    if (account === undefined || stored === null || stored.duplicate) return
+    this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
+    if (!junk) this.#options.register.note(account.num, sendersOf(message), now())
+  }
+
+  /** Stores a message for each recipient; one result for each, in order. */
+  async deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+    const { root, size } = received
+    // Who hands over by LMTP is of our own house, and may have said in our name what he looked at.
+    const hostname = envelope.source === 'smtp' ? this.#options.keys.hostname : null
+    const stream = (start: number, end?: number) => received.stream(start, end)
+    const { rules, bodies } = this.#options
+    const verdicts = { classifies: rules.classifies, hostname }
+    const clean = await withoutVerdicts(bodies, { headerEnd: root.headerEnd, size, stream }, verdicts)
+    try {
+      return await this.#deliver(clean ?? received, envelope)
+    } finally {
+      await clean?.discard()
+    }
+  }
+
+  async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+    const prepared = await prepare(received, this.#options.sequence)
+    const { from, score = 0, verification, trace: prefix = '', transport } = envelope
+    const arrived = arriveReceived(prepared, received, { from, score })
+    const message = { ...arrived, verification, prefix, transport, trust: trustOf(envelope) }
+    return this.#toAll(message, envelope, () => received.stream())
+  }
+
+  /** The same for a message whose body is stored and held by a row of the queue. */
+  async deliverStored(stored: StoredMessage, envelope: DropEnvelope): Promise<DropResult[]> {
+    const { system, bodies } = this.#options
+    const { from, score = 0 } = envelope
+    const trust = trustOf(envelope)
+    const body = bodies.open(stored.body)
+    const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust }
+    const { length: prefix } = Buffer.from(stored.prefix)
+    const stream = (start: number, end?: number) => body.stream(start, end)
+    const headerEnd = message.header.block.length - prefix
+    const verdicts = { classifies: this.#options.rules.classifies, hostname: null }
+    const clean = await withoutVerdicts(bodies, { headerEnd, size: body.size, stream }, verdicts)
+    if (clean === null) return this.#toAll(message, envelope, () => stream(0))
+    try {
+      const prepared = await prepare(clean, this.#options.sequence)
+      const header = new Header(
+        Buffer.concat([Buffer.from(stored.prefix), clean.root.header.block]),
+        clean.root.header.assumed,
+      )
+      const arrived = arriveReceived(prepared, clean, { from, score })
+      const cleaned = { ...arrived, header, prefix: stored.prefix, trust }
+      return await this.#toAll(cleaned, envelope, () => clean.stream())
+    } finally {
+      await clean.discard()
+    }
+  }
+
+  async #toAll(message: Arriving, envelope: DropEnvelope, bytes: Bytes): Promise<DropResult[]> {
+    const { source } = envelope
+    const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
+    return settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
+  }
+
+  async #toOne(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+    if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
+    if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
+    const { account } = recipient
+    if (account !== undefined && !this.#options.rules.has(account, message.score)) {
+      const stored = await this.#store(account, plainAppend(message, recipient, source), bytes)
+      this.#note(message, account, stored, false)
+      return stored
+    }
+    return this.#byRules(message, recipient, source, bytes)
+  }
+
+  /** Stores a message for an account, encrypted where the account wants it. */
+  async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
+    const { system, bodies, reads, sequence, keys } = this.#options
+    const door = system.door(account.id)
+    if (keysOf(account) === null) return door.run(appendMessage, append)
+    const how = { secret: keys.loopSecret, bytes }
+    const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append, how)
+    if (sealed === null) return door.run(appendMessage, append)
+    try {
+      return await door.run(appendMessage, { ...append, prepared: { ...sealed.prepared, plain: append.prepared.body } })
+    } finally {
+      await sealed.discard()
+    }
+  }
+
+  async #byRules(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+    const { rules, system, lookup } = this.#options
+    const { user, address } = recipient
+    const door = system.door(user)
+    const append = plainAppend(message, recipient, source)
+    const account = recipient.account ?? (await lookup.user(user))
+    if (account === undefined) return door.run(appendMessage, append)
+    if (!rules.has(account, message.score)) {
+      const stored = await this.#store(account, append, bytes)
+      this.#note(message, account, stored, false)
+      return stored
+    }
+    const decided = await rules.decide(account, address, message)
+    let decision = decided
+    let discard = async () => {}
+    let taken = false
+    const also = (turn: UserTurn, appended: Appended | null) => {
+      taken = true
+      carryOut(turn, decision, message, appended)
+    }
+    try {
+      const sealed = await sealForward(this.#options, account, decided.outgoing, bytes)
+      discard = sealed.discard
+      decision = forwarding(decided, sealed)
+      if (decision.drop) {
+        await door.run(dropMessage, { also: turn => also(turn, null) })
+        return null
+      }
+      const { to, flags, forward } = decision
+      const forwardTargets = forward?.targets.map(({ kind: type, value }) => ({ type, value })) ?? []
+      const meta = { ...append.meta, ...(forwardTargets.length > 0 && { forwardTargets }) }
+      const prefix = append.prefix + decision.lines
+      const stored = await this.#store(account, { ...append, to, flags, meta, prefix, also }, bytes)
+      const isJunk = typeof to === 'object' && 'specialUse' in to && to.specialUse === '\\Junk'
+      this.#note(message, account, stored, isJunk)
+      return stored
+    } catch (error) {
+      taken = false
+      throw error
+    } finally {
+      if (!taken) decision.undo()
+      await decision.discard()
+      await discard()
+    }
+  }
+
+  /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
+  async #forward(message: Arriving, { address }: DropRecipient, found: Address): Promise<null> {
+    const { keys, throttle, settings, system } = this.#options
+    const { header, prepared, prefix, from, trust = 'theirs' } = message
+    const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
+    const allowed = forwards || settings.get('const:max:forwards')
+    const own = new Set([found.key, normalizeAddress(address).key])
+    const request = {
+      owner: found.id,
+      user: null,
+      address,
+      from,
+      header,
+      prepared,
+      prefix,
+      targets,
+      allowed,
+      own,
+      trust,
+    }
+    const plan = planForward(request, keys, throttle)
+    // Nothing is kept of it, so what cannot go on must not be taken.
+    if (plan.reason === 'daily-limit')
+      throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
+    const answers = autoreply?.status === true
+    if (plan.outgoing.length === 0 && (targets.length > 0 || !answers)) throw new Fault('ForwardLoop')
+    const reply = answers ? await this.#replyFor(found, autoreply, { address, own, header, from }) : unanswered('off')
+    let queued = false
+    try {
+      const all = [...plan.outgoing, ...(reply.outgoing === undefined ? [] : [reply.outgoing])]
+      if (all.length > 0) await system.directory.run(queueAll, all)
+      queued = true
+    } finally {
+      if (!queued) reply.undo()
+      await reply.discard()
+    }
+    return null
+  }
+
+  #replyFor(
+    found: Address,
+    { start, end, name = '', subject = '', text = '', html = '' }: ForwardReply,
+    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from'>,
+  ): Promise<Reply> {
+    const form = { name: name || found.name, subject, text, html }
+    const bounds = { start: start || null, end: end || null }
+    return planReply(this.#options, { ...message, owner: found.id, user: null, id: found.id, form, ...bounds })
+  }
+
+  /** What came back to a sender we rewrote goes on to the sender there was. */
+  async #bounce(message: Arriving, to: string): Promise<null> {
+    const { keys, system } = this.#options
+    const { prepared, prefix, from } = message
+    const targets = [{ kind: 'mail' as const, value: to }]
+    const sender = from === '' ? '' : rewriteSender(from, keys.srs, now())
+    const options = { messageId: prepared.messageId }
+    const outgoing: Outgoing = { user: null, from: sender, targets, prepared, prefix, origin: 'forward', options }
+    await system.directory.run(queueAll, [outgoing])
+    return null
+  }
+}
+
+/** What is known of From: where nobody has said, a stranger who proves nothing brought it, or somebody in front of us. */
+function trustOf({ trust, source, verification }: DropEnvelope): Trust {
+  if (trust !== undefined) return trust
+  return source !== 'smtp' || typeof verification?.dmarc?.domain === 'string' ? 'theirs' : 'nobody'
+}
+
+function plainAppend(
+  { prepared, prefix, from, verification, transport, trust }: Arriving,
+  { address }: DropRecipient,
+  source: string,
+): Append {
+  return {
+    prepared,
+    to: 'INBOX',
+    prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${prefix}`,
+    flags: 0,
+    keywords: [],
+    meta: {
+      ...{ from, rcpt: address, source },
+      ...(transport !== undefined && { transport }),
+      ...(verification !== undefined && { verificationResults: { ...verification } }),
+      ...(trust !== undefined && trust !== 'theirs' && { trust }),
+    },
+    once: true,
+    limited: true,
+  }
+}
+
+/** Takes a message that its owner's rules do not want to be stored. */
+const dropMessage: UserCommand<{ also: (turn: UserTurn) => void }, void> = {
+  name: 'message.drop',
+  pipelined: true,
+  run(turn, { also }) {
+    requireUser(turn)
+    also(turn)
+  },
+}
+
+/** Queues messages that belong to no account. */
+const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
+  name: 'outgoing.queue',
+  run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
+}

@@ -1,0 +1,112 @@
+// From received bytes to what an append needs: everything that is worked out about a message once, before any turn.
+//
+// Bytes are looked at in chunks, and a large message lets the loop go between two of them.
+
+import { createHash, hash } from 'node:crypto'
+import { limits } from '#lib/limits.ts'
+import { hashBody } from '#mail/mime/decode.ts'
+import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/mime/outline.ts'
+import { intro, readText } from '#mail/text/text.ts'
+import type { Received } from '#store/bodies/bodies.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { StoredDetail, StoredSummary } from '#store/mailboxes/outlines.ts'
+import type { Prepared } from '../mailbox/append.ts'
+
+/** Ids a message refers to that are looked up for its thread, nearest first. */
+const refersMax = 30
+
+/**
+ * Works out a received message. The body gets its number here; it is stored by the first append that carries it.
+ *
+ * @param known by what copies of the message are known, where that is not to be seen in these bytes
+ */
+export async function prepare(received: Received, sequence: Sequence, known?: string): Promise<Prepared> {
+  const outlined = outline(received.root)
+  const dateText = received.root.header.raw('date') ?? ''
+  // With neither, two of them may be two mails that say the same.
+  const single = outlined.summary.messageId !== '' || dateText !== ''
+  const identity = known ?? (single ? received.identity() : '')
+  const madeId = outlined.summary.messageId === ''
+  const messageId = madeId ? sequence.messageId(identity) : outlined.summary.messageId
+  for (const attachment of outlined.attachments) await hashAttachment(received, attachment)
+  const body = sequence.next('body')
+  const { row, weight } = received.bodyRow(body)
+  return {
+    body,
+    row,
+    weight,
+    size: received.size,
+    outline: {
+      envelope: outlined.envelope,
+      bodystructure: outlined.bodyStructure,
+      summary: JSON.stringify({
+        ...(await summaryOf(received, outlined, dateText)),
+        ...{ messageId, identity },
+        ...(madeId && { madeId }),
+      }),
+      detail: JSON.stringify(detailOf(outlined)),
+    },
+    attachments: hasAttachments(outlined),
+    messageId,
+    identity,
+    hash: referenceHash(messageId),
+    refers: refersOf(outlined.summary),
+  }
+}
+
+/** Hashes of the ids a message refers to, nearest first. */
+export function refersOf({ messageId, inReplyTo, references }: Summary): number[] {
+  const ids = [...new Set([inReplyTo, ...references.toReversed()])].filter(id => id !== '' && id !== messageId)
+  return ids.slice(0, refersMax).map(referenceHash)
+}
+
+/** A Message-ID as a number of 48 bits, for finding threads. Collisions join two threads, nothing worse. */
+export function referenceHash(messageId: string): number {
+  return hash('sha1', messageId, 'buffer').readUIntBE(0, 6) + 1
+}
+
+async function summaryOf(received: Received, outlined: Outline, dateText: string): Promise<StoredSummary> {
+  const attachments = outlined.attachments.map(({ info }) => info)
+  return { ...outlined.summary, dateText, intro: await introOf(received, outlined), attachments }
+}
+
+/** The preview; of a text that begins with much that is not shown, more is read. */
+async function introOf(received: Received, { texts }: Outline): Promise<string> {
+  const { introBytesMax, introPageBytesMax } = limits.mime
+  for (const bytes of [introBytesMax, introPageBytesMax]) {
+    const shown = intro((await readText(texts, readFrom(received), bytes)).text)
+    if (shown !== '') return shown
+  }
+  return ''
+}
+
+function detailOf({ size, headerSize, body, attachments, texts, index }: Outline): StoredDetail {
+  const places = attachments.map(({ info, part, headerStart, start, end }) => ({
+    id: info.id,
+    part,
+    headerStart,
+    start,
+    end,
+  }))
+  return { size, headerSize, body, attachments: places, texts, index }
+}
+
+/**
+ * Fills in the two hashes of an attachment: of the encoded bytes, and of the content (wire-details 7). The content's is
+ * known already where the store keeps it decoded.
+ */
+async function hashAttachment(received: Received, { start, end, info }: Attachment): Promise<void> {
+  const content = received.contentHash(start)
+  if (content === null) {
+    Object.assign(info, await hashBody(readFrom(received), start, end, info.transferEncoding))
+    return
+  }
+  const encoded = createHash('sha256')
+  for await (const chunk of received.stream(start, end)) encoded.update(chunk)
+  info.hash = encoded.digest('hex')
+  info.fileContentHash = Buffer.from(content).toString('base64')
+}
+
+function readFrom(received: Received): (start: number, end: number) => Buffer {
+  return (start, end) => received.read(start, end)
+}

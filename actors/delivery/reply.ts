@@ -1,0 +1,96 @@
+// Answering by itself, for an account or for an address that only forwards: whether this message is answered now, and the
+// answer ready to be queued (api-semantics 7; what may be answered is in mail/autoreply.ts).
+//
+// A sender is marked before anything is written, so that two messages at once get one answer; `undo` takes that back where
+// the answer was not queued after all. Nothing in here fails a delivery.
+
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { normalizeAddress } from '#mail/address/address.ts'
+import type { Header } from '#mail/header/header.ts'
+import { type NoReply, noReply, type ReplyForm, replyInput } from '#mail/made/autoreply.ts'
+import { compose } from '#mail/made/compose.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import type { Outgoing } from '../sending/outgoing.ts'
+import type { ForwardKeys, Throttle } from './forward.ts'
+import { prepare } from './prepare.ts'
+
+export interface ReplyDeps {
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly bodies: Bodies
+  readonly throttle: Throttle
+  readonly keys: ForwardKeys
+  readonly log: Log
+}
+
+export interface ReplyRequest {
+  /** Id of the account or of the forwarded address: answers of a day are counted for it. */
+  readonly owner: string
+  /** Id of the account; null for a forwarded address. */
+  readonly user: string | null
+  /** Of the autoreply: whom it has answered lately is kept for it. */
+  readonly id: string
+  readonly form: ReplyForm
+  readonly start: number | null
+  readonly end: number | null
+  /** The address that got the message. */
+  readonly address: string
+  /** Keys of addresses that belong to the owner. */
+  readonly own: ReadonlySet<string>
+  readonly header: Header
+  /** Envelope sender. */
+  readonly from: string
+}
+
+export interface Reply {
+  /** Why there is no answer. */
+  readonly reason?: NoReply
+  readonly outgoing?: Outgoing
+  /** Puts back what was counted, where the answer is not queued. */
+  undo(): void
+  /** When the unit that queues it has settled. */
+  discard(): Promise<void>
+}
+
+/** Why nobody is answered, as a reply. */
+export function unanswered(reason: NoReply): Reply {
+  return { reason, undo: () => {}, discard: async () => {} }
+}
+
+/** Works out the answer. Never throws. */
+export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise<Reply> {
+  const { throttle, settings, log } = deps
+  const { owner, id, from } = request
+  const reason = noReply({ ...request, sender: from, now: now() })
+  if (reason !== undefined) return unanswered(reason)
+  const interval = settings.get('const:autoreply:interval')
+  if (throttle.counted('autoreplies', owner).used >= limits.autoreply.dayMax) return unanswered('too-many')
+  const mark = `${id} ${normalizeAddress(from).key}`
+  if (interval > 0 && !throttle.mark('autoreply', mark, interval)) return unanswered('answered-lately')
+  const undo = () => throttle.remove('autoreply', mark)
+  try {
+    const { received, outgoing } = await write(deps, request)
+    throttle.count('autoreplies', owner, limits.time.day)
+    return { outgoing, undo, discard: () => received.discard() }
+  } catch (error) {
+    undo()
+    log.warn({ error, owner }, 'an autoreply could not be written')
+    return unanswered('off')
+  }
+}
+
+async function write(
+  { bodies, sequence, keys }: ReplyDeps,
+  { form, header, from, address, user }: ReplyRequest,
+): Promise<{ received: Received; outgoing: Outgoing }> {
+  const input = replyInput(form, header, from, address)
+  const { message, messageId } = await compose(input, { hostname: keys.hostname, date: now() })
+  const received = await bodies.receive(message)
+  const prepared = await prepare(received, sequence)
+  const targets = [{ kind: 'mail' as const, value: from }]
+  return { received, outgoing: { user, from: '', targets, prepared, origin: 'autoreply', options: { messageId } } }
+}

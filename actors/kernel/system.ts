@@ -1,0 +1,128 @@
+// All actors of a service: finds or makes the one of an account, lets idle ones go, drains them on stop.
+//
+// There is one actor for an account at any time, made when somebody asks for it and let go when it was idle for
+// limits.actor.idleMs with no watcher. Doors stay good when the actor behind them goes: front ends hold a door, never
+// an actor. After close() has begun every new command is refused.
+
+import { every, now, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { type DirectoryState, loadDirectory } from '../admin/directory.ts'
+import { loadUser, type UserState } from '../user/user.ts'
+import { Actor, type ActorSurroundings, type Command, type Guard } from './actor.ts'
+import type { Change } from './change.ts'
+
+/** What front ends hold for one account. */
+export interface UserDoor {
+  readonly id: string
+  /** Committed rows. */
+  readonly read: Reader
+  /** Runs a command in the account's order; resolves after the disk. */
+  run<Input, Reply>(
+    command: Command<UserState, Input, Reply>,
+    input: Input,
+    signal?: AbortSignal,
+  ): Promise<Awaited<Reply>>
+  /** Hears every change of the account after its commit, until the returned function is called. */
+  watch(listener: (change: Change) => void): () => void
+  /** As of the actor: hears of what may end the account's sessions, until the returned function is called. */
+  guard(guard: Guard): () => void
+}
+
+/** Commands that belong to no account: settings, tokens, domains, subscriptions. */
+export interface DirectoryDoor {
+  readonly read: Reader
+  run<Input, Reply>(
+    command: Command<DirectoryState, Input, Reply>,
+    input: Input,
+    signal?: AbortSignal,
+  ): Promise<Awaited<Reply>>
+}
+
+/** Lane of the directory at the writer; accounts have rising positive numbers. */
+const directoryLane = -1
+
+export class ActorSystem {
+  readonly #around: ActorSurroundings
+  readonly #users = new Map<string, Actor<UserState>>()
+  readonly #directory: Actor<DirectoryState>
+  readonly #metrics: Metrics
+  readonly #sweep: Timer
+  #stopping = false
+
+  constructor(around: ActorSurroundings, metrics: Metrics) {
+    this.#around = around
+    this.#metrics = metrics
+    this.#directory = new Actor<DirectoryState>(
+      () => directoryLane,
+      () => loadDirectory(around.read),
+      around,
+    )
+    this.#sweep = every(limits.actor.idleMs / 5, () => this.#letGo())
+  }
+
+  get read(): Reader {
+    return this.#around.read
+  }
+
+  /** The door of an account; whether the account exists is found out by the first command. */
+  door(id: string): UserDoor {
+    return {
+      id,
+      read: this.#around.read,
+      run: (command, input, signal) => {
+        if (this.#stopping) return Promise.reject(new Fault('Stopping'))
+        return this.#actor(id).run(command, input, signal)
+      },
+      watch: listener => this.#actor(id).watch(listener),
+      guard: guard => this.#actor(id).guard(guard),
+    }
+  }
+
+  get directory(): DirectoryDoor {
+    return {
+      read: this.#around.read,
+      run: (command, input, signal) => {
+        if (this.#stopping) return Promise.reject(new Fault('Stopping'))
+        return this.#directory.run(command, input, signal)
+      },
+    }
+  }
+
+  /** Bytes an account stores, what is on its way to the disk included; undefined where its actor has to look. */
+  storageOf(id: string): number | undefined {
+    return this.#users.get(id)?.state?.storage
+  }
+
+  /** Refuses new commands and waits for those that run. */
+  async close(): Promise<void> {
+    this.#stopping = true
+    this.#sweep.cancel()
+    await this.#directory.drain()
+    for (const actor of this.#users.values()) await actor.drain()
+  }
+
+  #actor(id: string): Actor<UserState> {
+    let actor = this.#users.get(id)
+    if (actor === undefined) {
+      let lane = 0
+      const load = async () => {
+        const state = await loadUser(this.#around.read, this.#around.sequence, id)
+        lane = state.num
+        return state
+      }
+      actor = new Actor<UserState>(() => lane, load, this.#around)
+      this.#users.set(id, actor)
+      this.#metrics.actors.set(this.#users.size)
+    }
+    return actor
+  }
+
+  #letGo(): void {
+    const at = now()
+    for (const [id, actor] of this.#users) if (actor.idle(at)) this.#users.delete(id)
+    this.#metrics.actors.set(this.#users.size)
+  }
+}

@@ -1,0 +1,203 @@
+// Putting a message on its way out: in the same unit as whatever sends it, so that neither is there without the other.
+//
+// Front ends run `queueMessage` on the sender's door, or call `queue` from a turn of their own that also stores the
+// message in Sent. The message was composed, received by the body store and prepared before the turn. Nothing is sent
+// here; jobs/relay/relay.ts does that, kicked after the commit. Limits are for the caller to check (`checkRecipients`).
+
+import { Fault, invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { domainToAscii, isAddress, splitAddress } from '#mail/address/address.ts'
+import { bodyAdd } from '#store/bodies/writes.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import { type Operation, operation, type Write } from '#store/engine/write.ts'
+import { outlineInsert } from '#store/engine/writes.ts'
+import {
+  countCancelled,
+  findOutbound,
+  listTargets,
+  type Origin,
+  type OutboundOptions,
+  outboundCancel,
+  outboundInsert,
+  outboundRetry,
+  queueId,
+  queueNumber,
+  type TargetRow,
+  targetState,
+} from '#store/sending/outbound.ts'
+import type { DirectoryCommand } from '../admin/directory.ts'
+import type { ActorSystem, UserDoor } from '../kernel/system.ts'
+import type { Prepared } from '../mailbox/append.ts'
+import type { UserCommand } from '../user/user.ts'
+
+/** Where a copy goes: an address, an smtp(s) relay, or an http(s) URL that takes it as a form. */
+export interface OutgoingTarget {
+  readonly kind: TargetRow['kind']
+  readonly value: string
+}
+
+export interface Outgoing {
+  /** Id of the account it is sent for, who may look at it and take it back; null for the service itself. */
+  readonly user: string | null
+  /** Envelope sender; empty for the null sender. */
+  readonly from: string
+  readonly targets: readonly OutgoingTarget[]
+  readonly prepared: Pick<Prepared, 'body' | 'row' | 'weight' | 'size' | 'outline'>
+  /** Header lines put on top of the message, each with its CRLF. */
+  readonly prefix?: string
+  readonly origin: Origin
+  /** Not before this moment, milliseconds since 1970; at once where absent. */
+  readonly sendTime?: number | null | undefined
+  readonly options?: OutboundOptions
+}
+
+export interface Queued {
+  /** 18 hexadecimal digits. */
+  readonly queueId: string
+  readonly num: number
+}
+
+/** What `queue` needs of a turn. */
+export interface QueueTurn {
+  readonly sequence: Sequence
+  readonly now: number
+  write<Row>(write: Write<Row>, row: Row, bytes?: number): void
+  /** Has the loops of src/jobs look for work after the commit. */
+  wake(): void
+}
+
+/** Adds a message to the queue in this turn's unit. */
+export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
+  const { prepared, prefix = '', from, user, origin, options = {}, sendTime } = outgoing
+  const num = turn.sequence.next('outbound')
+  turn.write(bodyAdd, prepared.row, prepared.weight)
+  turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+  turn.write(
+    outboundInsert,
+    {
+      ...{ num, user, sender: from, origin, body: prepared.body, prefix },
+      size: prepared.size + Buffer.byteLength(prefix),
+      created: turn.now,
+      options: sendTime ? { ...options, notBefore: sendTime } : options,
+      due: Math.max(turn.now, sendTime ?? 0),
+      targets: outgoing.targets.map(target => ({ ...target, lane: laneOf(target) })),
+    },
+    300 + 120 * outgoing.targets.length,
+  )
+  turn.wake()
+  return { queueId: queueId(num), num }
+}
+
+/** The same as operations of a unit that no actor makes. */
+export function queueOperations(sequence: Sequence, now: number, outgoing: Outgoing): Operation[] {
+  const operations: Operation[] = []
+  queue({ sequence, now, write: (write, row) => void operations.push(operation(write, row)), wake: () => {} }, outgoing)
+  return operations
+}
+
+/** Queues a message for the account and nothing else. */
+export const queueMessage: UserCommand<Outgoing, Queued> = {
+  name: 'outgoing.queue',
+  pipelined: true,
+  run: (turn, outgoing) => queue(turn, outgoing),
+}
+
+/** Takes back what of a queued message nobody is sending yet. */
+const cancelCommand: UserCommand<{ num: number }, void> = {
+  name: 'outgoing.cancel',
+  async run(turn, { num }) {
+    await requireOwn(turn, num)
+    turn.write(outboundCancel, { message: num, at: turn.now })
+  },
+}
+
+/** Has what waits of a queued message tried now. */
+export const retryOutgoing: UserCommand<{ num: number }, void> = {
+  name: 'outgoing.retry',
+  async run(turn, { num }) {
+    await requireOwn(turn, num)
+    turn.write(outboundRetry, { message: num, at: turn.now })
+    turn.wake()
+  },
+}
+
+async function requireOwn(turn: Parameters<typeof cancelCommand.run>[0], num: number): Promise<void> {
+  const message = await findOutbound(turn.read, num)
+  if (message === undefined || message.user !== turn.state.id) throw new Fault('NoSuchQueueEntry')
+}
+
+/** The same of a message of anybody's, or of nobody's. */
+const cancelAnyCommand: DirectoryCommand<{ num: number }, void> = {
+  name: 'outgoing.cancel',
+  run: (turn, { num }) => turn.write(outboundCancel, { message: num, at: turn.now }),
+}
+
+/** Has what waits of anybody's message tried now. @throws Fault NoSuchQueueEntry where nothing waits */
+export const retryAnyOutgoing: DirectoryCommand<{ num: number }, void> = {
+  name: 'outgoing.retry',
+  async run(turn, { num }) {
+    const targets = await listTargets(turn.read, num)
+    if (!targets.some(({ state }) => state === targetState.waiting)) throw new Fault('NoSuchQueueEntry')
+    turn.write(outboundRetry, { message: num, at: turn.now })
+    turn.wake()
+  },
+}
+
+/**
+ * Takes a queued message of the account back; targets that are being sent to at this moment stay.
+ *
+ * @returns how many targets were taken back
+ * @throws Fault NoSuchQueueEntry where the account has no such message in the queue, or nothing of it waits any more
+ */
+export async function cancelOutgoing(door: UserDoor, id: string, signal?: AbortSignal): Promise<number> {
+  const num = queueNumber(id)
+  return takenBack(door.read, num, () => door.run(cancelCommand, { num }, signal))
+}
+
+/** The same of a message of anybody's, or of nobody's. @throws as `cancelOutgoing` */
+export async function cancelAnyOutgoing(system: ActorSystem, id: string): Promise<number> {
+  const num = queueNumber(id)
+  return takenBack(system.read, num, () => system.directory.run(cancelAnyCommand, { num }))
+}
+
+/** Counted by what it did, since a target may be taken to be sent to at any moment. */
+async function takenBack(read: Reader, num: number, cancel: () => Promise<void>): Promise<number> {
+  const before = await countCancelled(read, num)
+  await cancel()
+  const count = (await countCancelled(read, num)) - before
+  if (count === 0) throw new Fault('NoSuchQueueEntry')
+  return count
+}
+
+/**
+ * A target as people write it: an address, or a URL of smtp:, smtps:, http: or https:.
+ *
+ * @throws Fault InputValidationError
+ */
+export function readTarget(text: string, field = 'targets'): OutgoingTarget {
+  const value = text.trim()
+  const scheme = /^([a-z]+):/i.exec(value)?.[1]?.toLowerCase()
+  if (scheme !== undefined && value.length <= limits.webhook.urlLengthMax && URL.canParse(value)) {
+    if (new URL(value).hostname === '') throw invalid(field, 'must name a host')
+    if (scheme === 'http' || scheme === 'https') return { kind: 'http', value }
+    if (scheme === 'smtp' || scheme === 'smtps') return { kind: 'relay', value }
+  }
+  if (isAddress(value)) return { kind: 'mail', value }
+  throw invalid(field, 'must be an address or a URL of smtp, smtps, http or https')
+}
+
+/** Addresses as targets, each once. */
+export function mailTargets(addresses: readonly string[]): OutgoingTarget[] {
+  return [...new Set(addresses)].map(value => ({ kind: 'mail', value }))
+}
+
+/** Where a target leads; targets of one lane share connections and wait for each other. */
+function laneOf({ kind, value }: OutgoingTarget): string {
+  if (kind !== 'mail') {
+    const url = new URL(value)
+    return `${url.protocol}//${url.host}`
+  }
+  const { domain } = splitAddress(value)
+  return domainToAscii(domain) || domain.toLowerCase()
+}

@@ -1,0 +1,73 @@
+// Who may send under which address, and to how many: an account under any of its own addresses, and under those its
+// whitelist allows; recipients are counted by message and by day.
+//
+// Whatever sends asks here, SMTP submission and the API alike, before a message is queued. The counters of a day may be
+// lost with the cache; what is queued never is.
+
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { normalizeAddress } from '#mail/address/address.ts'
+import { resolveAddress } from '#store/accounts/address.ts'
+import type { User } from '#store/accounts/users.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Settings } from '#store/folder/settings.ts'
+
+/** Whether `address` may stand in From and in the envelope of what this account sends. */
+export async function maySendAs(read: Reader, user: User, address: string): Promise<boolean> {
+  // A label that decodes into another address is shown as that by some.
+  if (address.includes('=?')) return false
+  const { address: shown, key } = normalizeAddress(address)
+  const patterns = user.options.fromWhitelist ?? []
+  if (patterns.some(pattern => matches(shown.toLowerCase(), pattern) || matches(key, pattern))) return true
+  const found = await resolveAddress(read, address, true)
+  return found?.user === user.id
+}
+
+/** The address to send under: the wanted one where it is allowed, else the account's own. */
+export async function senderFor(
+  read: Reader,
+  user: User,
+  wanted: { readonly name?: string | undefined; readonly address: string } | undefined,
+  hostname: string,
+): Promise<{ name: string; address: string }> {
+  if (wanted !== undefined && (await maySendAs(read, user, wanted.address))) {
+    return { name: wanted.name ?? user.name, address: wanted.address }
+  }
+  return { name: wanted?.name || user.name, address: user.address || `${user.username}@${hostname}` }
+}
+
+/** `*@example.com`: the star stands for any beginning, and the end is the end of the whole address. */
+function matches(address: string, pattern: string): boolean {
+  const wanted = pattern.trim().toLowerCase()
+  if (!wanted.startsWith('*')) return wanted !== '' && address === wanted
+  const end = wanted.slice(1)
+  return end !== '' && !end.includes('*') && address.endsWith(end) && address.length > end.length
+}
+
+export interface RecipientLimits {
+  readonly settings: Settings
+  /** Counters that may be lost (store/folder/cache.ts). */
+  readonly counters: {
+    spend(
+      kind: string,
+      id: string,
+      windowMs: number,
+      max: number,
+      amount?: number,
+    ): { readonly allowed: boolean; readonly ttlMs: number }
+  }
+}
+
+/**
+ * Counts the recipients of one message, all or none.
+ *
+ * @throws Fault TooMany for one message with too many, RateLimitedError for too many in a day
+ */
+export function spendRecipients({ settings, counters }: RecipientLimits, user: User, count: number): void {
+  if (count > settings.get('const:max:rcpt_to')) throw new Fault('TooMany')
+  const max = user.options.limits?.recipients || settings.get('const:max:recipients')
+  const { allowed, ttlMs } = counters.spend('recipients', user.id, limits.time.day, max, count)
+  if (allowed) return
+  const text = 'The account may not send to more recipients today'
+  throw new Fault('RateLimitedError', { text, ...(ttlMs > 0 && { retryAfter: ttlMs / 1000 }) })
+}

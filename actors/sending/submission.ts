@@ -1,0 +1,199 @@
+// Mail that an account sends through SMTP submission: under its own addresses only, to whoever is here at once, to others
+// through the outbound queue, and with a copy in Sent where the account wants one.
+//
+// A foreign sender is replaced by the account's own (actors/sending/sent-form.ts), as it is over HTTP. Who asked to hear of a
+// delivery goes through the queue, which reports (RFC 3461). The account is looked at anew for every message, so a session
+// that began before it was closed sends nothing more.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
+import { flag } from '#mail/flags.ts'
+import { type Passage, receivedField } from '#mail/header/received.ts'
+import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
+import { holdsDomain } from '#store/accounts/address.ts'
+import { findUser, type User } from '#store/accounts/users.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import { findAlias } from '#store/domains/alias.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { Cache } from '#store/folder/cache.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import type { Drop, DropRecipient, DropResult } from '../delivery/local-delivery.ts'
+import { prepare } from '../delivery/prepare.ts'
+import type { ActorSystem } from '../kernel/system.ts'
+import { appendMessage } from '../mailbox/append.ts'
+import { mailTargets, queueMessage } from './outgoing.ts'
+import { senderFor } from './sender.ts'
+import { sentForm, writtenIn } from './sent-form.ts'
+
+export interface SubmissionOptions {
+  readonly system: ActorSystem
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly drop: Drop
+  readonly cache: Cache
+  readonly bodies: Bodies
+  readonly hostname: string
+}
+
+/** `local` is null for an address elsewhere. */
+export interface SubmissionRecipient {
+  readonly address: string
+  readonly local: DropRecipient | null
+  /** What the sender wants to hear of it. */
+  readonly notice: RecipientNotice
+}
+
+export interface SubmissionEnvelope {
+  /** Id of the account that logged in. */
+  readonly user: string
+  readonly from: string
+  readonly recipients: readonly SubmissionRecipient[]
+  /** As in a Received field: ESMTPSA for example. */
+  readonly protocol: string
+  /** By which its sender knows it. */
+  readonly id: string
+  readonly tls: Passage['tls']
+  readonly utf8: boolean
+  readonly notice: MessageNotice
+}
+
+export class Submission {
+  readonly #options: SubmissionOptions
+
+  constructor(options: SubmissionOptions) {
+    this.#options = options
+  }
+
+  /** Whether the account may send at all. @throws Fault UserDisabled */
+  async sender(id: string): Promise<void> {
+    await this.#live(id)
+  }
+
+  /** Who an address is. @throws Fault as `Drop.recipient` for domains of ours, RateLimitedError past the daily limit */
+  async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
+    const { system, drop, cache } = this.#options
+    const user = await this.#live(id)
+    const counted = cache.counted('recipients', id)
+    if (counted.used >= this.#recipientsMax(user)) throw this.#tooMany(counted.ttlMs)
+    try {
+      return { address, notice, local: await drop.recipient(address) }
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'UserNotFound') throw error
+      const domain = domainToUnicode(splitAddress(address).domain)
+      const own = (await holdsDomain(system.read, domain)) || (await findAlias(system.read, domain)) !== undefined
+      if (own) throw error
+      return { address, notice, local: null }
+    }
+  }
+
+  /** Sends a message; one result for each recipient, in order. */
+  async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
+    const { cache, system, hostname, bodies } = this.#options
+    const { read } = system
+    const user = await this.#live(envelope.user)
+    const form = await sentForm({ read, bodies, hostname }, user, writtenIn(received))
+    try {
+      const max = this.#recipientsMax(user)
+      const spent = cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
+      if (!spent.allowed) throw this.#tooMany(spent.ttlMs)
+      // Receipts have the null sender and keep it (RFC 8098 3).
+      const wanted = { address: envelope.from }
+      const from = envelope.from === '' ? '' : (await senderFor(read, user, wanted, hostname)).address
+      const results = await this.#send(user, form.received ?? received, { ...envelope, from })
+      const sent = results.every(result => 'stored' in result)
+      if (sent && user.options.uploadSentMessages === true) await this.#keep(user, received, from)
+      return results
+    } finally {
+      await form.received?.discard()
+    }
+  }
+
+  /** To whoever is here at once, to all others and to those whose delivery is to be reported through the queue. */
+  async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
+    const { recipients, from } = envelope
+    const direct = ({ local, notice }: SubmissionRecipient) =>
+      local !== null && notice.notify?.includes('success') !== true ? [local] : []
+    const local = recipients.flatMap(direct)
+    const { drop } = this.#options
+    const trace = this.#trace(envelope)
+    const transport = { transtype: envelope.protocol, time: now() }
+    const here =
+      local.length === 0
+        ? []
+        : await drop.deliver(received, {
+            ...{ from, recipients: local, source: 'submission', trust: 'ours', trace, transport },
+          })
+    const others = recipients.filter(one => direct(one).length === 0)
+    const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)
+    let at = 0
+    return recipients.map(
+      one => (direct(one).length > 0 ? here[at++] : away) ?? { refused: new Fault('InternalError') },
+    )
+  }
+
+  async #queue(
+    user: User,
+    received: Received,
+    envelope: SubmissionEnvelope,
+    recipients: readonly SubmissionRecipient[],
+  ): Promise<DropResult> {
+    const { system, sequence } = this.#options
+    const { from, utf8, notice } = envelope
+    try {
+      const prepared = await prepare(received, sequence)
+      const prefix = this.#trace(envelope)
+      const relay = user.options.mtaRelay
+      const asked = recipients.filter(one => Object.keys(one.notice).length > 0)
+      const options = {
+        ...{ messageId: prepared.messageId, utf8, ...notice },
+        ...(relay !== undefined && { relay }),
+        ...(asked.length > 0 && { notices: Object.fromEntries(asked.map(one => [one.address, one.notice])) }),
+      }
+      const targets = mailTargets(recipients.map(({ address }) => address))
+      const outgoing = { user: user.id, from, targets, prepared, prefix, origin: 'submission', options } as const
+      await system.door(user.id).run(queueMessage, outgoing)
+      return { stored: null }
+    } catch (refused) {
+      return { refused }
+    }
+  }
+
+  /** Where its author is, and who else got it, is nobody's business: the field says neither. */
+  #trace({ protocol, id, utf8, tls }: SubmissionEnvelope): string {
+    return receivedField({ by: this.#options.hostname, protocol, id, utf8, tls, recipients: [], at: now() })
+  }
+
+  /** A copy for the sender. The message is on its way, so one that finds no room is left out. */
+  async #keep(user: User, received: Received, from: string): Promise<void> {
+    const { system, sequence } = this.#options
+    const prepared = await prepare(received, sequence)
+    const append = {
+      ...{ prepared, prefix: '', keywords: [], flags: flag.seen, once: true, limited: true },
+      to: { specialUse: '\\Sent' },
+      meta: { from, source: 'submission' },
+    }
+    try {
+      await system.door(user.id).run(appendMessage, append)
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'OverQuotaError') throw error
+    }
+  }
+
+  /** The account, if it may send. @throws Fault UserDisabled */
+  async #live(id: string): Promise<User> {
+    const user = await findUser(this.#options.system.read, id)
+    if (user === undefined || user.deleted !== null || user.disabled || user.suspended) throw new Fault('UserDisabled')
+    return user
+  }
+
+  #recipientsMax(user: User): number {
+    return user.options.limits?.recipients || this.#options.settings.get('const:max:recipients')
+  }
+
+  #tooMany(ttlMs: number): Fault {
+    const text = 'As many recipients as there may be in a day have been written to'
+    return new Fault('RateLimitedError', { text, retryAfter: Math.ceil(ttlMs / 1000) })
+  }
+}

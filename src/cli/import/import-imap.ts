@@ -1,0 +1,147 @@
+// `teal import-imap`: fetches the mail of an account from another server, with its password there. Flags, dates and
+// folders are kept. A message is known by the server, the folder's UIDVALIDITY and its UID, so that running it again
+// fetches only what is missing.
+
+import { Command } from 'commander'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { imapFlow } from '#lib/process/lazy.ts'
+import { usualUse } from '#mail/exchange/maildir.ts'
+import { isKeyword, parseFlags } from '#mail/flags.ts'
+import { mendPlain } from '#mail/mime/line-end.ts'
+import { Load, newTally, type Tally } from '../load.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { Progress, print } from '../print.ts'
+import { type Reach, reach, readSecret } from '../reach.ts'
+import { accountId } from '../user.ts'
+
+interface Options extends ConfigOptions {
+  readonly host: string
+  readonly port: string
+  readonly login: string
+  readonly passwordFile: string
+  readonly insecure?: boolean
+  readonly json?: boolean
+}
+
+export function importImapCommand(): Command {
+  return withConfig(new Command('import-imap'))
+    .description('Fetch the mail of an account from another IMAP server')
+    .argument('<user>', 'the account here: id, username or e-mail address')
+    .requiredOption('--host <host>', 'the other server')
+    .option('--port <port>', 'its port; TLS from the start on 993, else STARTTLS', '993')
+    .requiredOption('--login <name>', 'name of the account there')
+    .requiredOption('--password-file <file>', 'its password there; - is standard input')
+    .option('--insecure', 'talk to a server without TLS, or whose certificate cannot be checked')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  pass old-mail | teal import-imap alice@example.com --host imap.old.example --login alice --password-file -',
+    )
+    .action(importImap)
+}
+
+async function importImap(identifier: string, options: Options): Promise<void> {
+  const to = await reach(configFrom(options))
+  const tally = newTally()
+  const progress = new Progress('messages', options.json === true)
+  try {
+    const user = await accountId(to, identifier)
+    const secure = options.port === '993'
+    const client = new (imapFlow().ImapFlow)({
+      ...{ host: options.host, port: Number(options.port), secure, logger: false },
+      ...(!secure && options.insecure !== true && { doSTARTTLS: true }),
+      tls: { rejectUnauthorized: options.insecure !== true },
+      auth: { user: options.login, pass: readSecret(options.passwordFile) },
+    })
+    await client.connect().catch((error: Error & { responseText?: string }) => {
+      throw new Fault('AuthFailed', { text: `${options.host}: ${error.responseText ?? error.message}` })
+    })
+    try {
+      for (const folder of await client.list()) {
+        if (folder.flags.has('\\Noselect') || folder.flags.has('\\NonExistent')) continue
+        await importFolder({ to, user, client, tally, progress, host: options.host }, folder)
+      }
+    } finally {
+      await client.logout().catch(() => client.close())
+    }
+    progress.end()
+    const { imported, known, skipped, failed } = tally
+    const text = `${identifier}: ${imported} imported, ${known} there already, ${skipped} passed over, ${failed} failed`
+    print(options.json, { identifier, user, ...tally }, text)
+    if (failed > 0) process.exitCode = 3
+  } finally {
+    await to.close()
+  }
+}
+
+type Client = InstanceType<ReturnType<typeof imapFlow>['ImapFlow']>
+type Folder = Awaited<ReturnType<Client['list']>>[number]
+
+interface Run {
+  readonly to: Reach
+  readonly user: string
+  readonly client: Client
+  readonly tally: Tally
+  readonly progress: Progress
+  readonly host: string
+}
+
+const uses = ['\\Sent', '\\Trash', '\\Drafts', '\\Junk', '\\Archive']
+
+async function importFolder({ to, user, client, tally, progress, host }: Run, folder: Folder): Promise<void> {
+  const path = folder.path.toUpperCase() === 'INBOX' ? 'INBOX' : folder.path.split(folder.delimiter).join('/')
+  const stated = uses.find(use => use === folder.specialUse)
+  const specialUse = path === 'INBOX' ? undefined : (stated ?? usualUse(path) ?? undefined)
+  const form = { path, specialUse, subscribed: folder.subscribed }
+  const { id: mailbox } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
+  const lock = await client.getMailboxLock(folder.path, { readOnly: true })
+  try {
+    const opened = client.mailbox
+    if (opened === false || opened.exists === 0) return
+    const source = `imap ${host}`.slice(0, 500)
+    const prefix = `${opened.uidValidity}:`
+    const found = await client.search({ all: true }, { uid: true })
+    const uids = found === false || found === undefined ? [] : found
+    progress.expect(uids.length)
+    const load = new Load(to, { user, mailbox, source }, tally, progress)
+    for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
+      const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
+      const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, {
+        ...{ mailbox, source, keys },
+      })
+      tally.known += keys.length - missing.keys.length
+      progress.add(keys.length - missing.keys.length)
+      for (const key of missing.keys)
+        await fetchOne(client, key.slice(prefix.length), key, path, load, { tally, progress })
+    }
+    await load.end()
+  } finally {
+    lock.release()
+  }
+}
+
+async function fetchOne(
+  client: Client,
+  uid: string,
+  key: string,
+  path: string,
+  load: Load,
+  { tally, progress }: { tally: Tally; progress: Progress },
+): Promise<void> {
+  const wanted = { source: true, flags: true, internalDate: true, size: true }
+  const message = await client.fetchOne(uid, wanted, { uid: true })
+  if (message === false || message === undefined || message.source === undefined || message.source.length === 0) {
+    tally.skipped += 1
+    progress.note(`${path} ${uid}: is empty or has gone, passed over`)
+    progress.add(1)
+    return
+  }
+  const content = mendPlain(message.source)
+  const flags = parseFlags([...(message.flags ?? [])].filter(name => name.startsWith('\\') || isKeyword(name)))
+  const idate = message.internalDate === undefined ? null : new Date(message.internalDate).getTime()
+  await load.add({
+    ...{ key, name: `${path} ${uid}`, size: content.length, content },
+    ...{ flags: flags?.bits ?? 0, keywords: flags?.keywords ?? [], idate: Number.isFinite(idate) ? idate : null },
+  })
+}

@@ -1,0 +1,229 @@
+// `teal import-maildir`: moves Maildirs into accounts, whether the service runs or not.
+//
+// Every account is found before anything is written. Only regular files in `cur` and `new` are read, never through a link;
+// everything odd is named and passed over, and so is a directory without both. Names are held for one folder at a time and messages for some calls, so memory
+// does not grow with the number of messages. Running it again moves only what is missing.
+
+import { lstat, opendir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import {
+  internalDate,
+  maildirFolder,
+  parseKeywords,
+  parseMaildirName,
+  parseSubscriptions,
+  usualUse,
+} from '#mail/exchange/maildir.ts'
+import { Folder } from '../folder.ts'
+import { Load, type LoadItem, type Tally } from '../load.ts'
+import { withConfig } from '../options.ts'
+import type { Progress } from '../print.ts'
+import type { Reach } from '../reach.ts'
+import { keyOf, nameOf, readable } from './disk-name.ts'
+import { type ImportOptions, runImports, type Source } from './import.ts'
+import { MailFiles } from './maildir-file.ts'
+
+const { transfer } = limits
+
+export function importMaildirCommand(): Command {
+  return withConfig(new Command('import-maildir'))
+    .description('Move Maildirs into accounts')
+    .argument('<pair...>', '<user>:<maildir>; the user is an id, a username or an e-mail address')
+    .option('-u, --uploaders <number>', 'accounts whose mail is moved at once (import.uploaders)')
+    .option('--dates <source>', 'internal dates: auto, file (time of the file) or header (Received, Date)', 'auto')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal import-maildir alice@example.com:/var/mail/alice/Maildir\n  teal import-maildir --uploaders 4 alice:/srv/alice 507f1f77bcf86cd799439011:/srv/bob\n\nExit codes: 0 done, 1 refused (nothing was written) or broken off, 3 done, but some messages could not be moved.',
+    )
+    .action((pairs: string[], options: ImportOptions & { dates: string }) => {
+      if (!['auto', 'file', 'header'].includes(options.dates)) {
+        throw new Fault('InputValidationError', { text: '--dates must be auto, file or header' })
+      }
+      return runImports(pairs, options, path => maildirSource(path, options.dates))
+    })
+}
+
+function maildirSource(root: string, dates: string): Source {
+  return {
+    async check() {
+      const found = await lstat(root).catch(() => undefined)
+      if (found?.isDirectory() !== true) throw new Fault('InputValidationError', { text: `${root} is no directory` })
+      const names = await readdir(root)
+      if (!names.includes('cur') && !names.includes('new') && !names.some(name => name.startsWith('.'))) {
+        throw new Fault('InputValidationError', { text: `${root} is no Maildir: it has neither cur nor new` })
+      }
+    },
+    async run(to, user, tally, progress) {
+      const top = Folder.open(root)
+      try {
+        const texts = (folder: Folder, name: string) => folder.text(name, transfer.listBytesMax)
+        const listed = texts(top, 'subscriptions')
+        const subscriptions = listed === '' ? null : new Set(parseSubscriptions(listed))
+        const inboxKeywords = parseKeywords(texts(top, 'dovecot-keywords'))
+        for (const { name, path } of await foldersOf(top, tally, progress)) {
+          const folder = name === '' ? top : top.open(name)
+          try {
+            const keywords = name === '' ? inboxKeywords : parseKeywords(texts(folder, 'dovecot-keywords'))
+            const subscribed = path === 'INBOX' || subscriptions === null || subscriptions.has(path)
+            const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
+            const { id } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
+            await new FolderImport({ to, user, mailbox: id, folder, keywords, dates, tally, progress }).run()
+          } finally {
+            if (folder !== top) folder.close()
+          }
+        }
+      } finally {
+        top.close()
+      }
+    },
+  }
+}
+
+/** The folders of a Maildir, INBOX first. A directory that has neither cur nor new is none, whatever its name. */
+async function foldersOf(top: Folder, tally: Tally, progress: Progress): Promise<{ name: string; path: string }[]> {
+  const places = [{ name: '', path: 'INBOX' }]
+  const known = new Set(['cur', 'new', 'tmp'])
+  for (const entry of await readdir(top.at(), { withFileTypes: true, encoding: 'buffer' })) {
+    const name = nameOf(entry.name)
+    if (known.has(name) || entry.isFile()) continue
+    const path = maildirFolder(readable(name))
+    if (path !== null && isFolder(top, name)) places.push({ name, path })
+    else {
+      tally.skipped += 1
+      progress.note(`${join(top.path, readable(name))}: not a folder of this Maildir, passed over`)
+    }
+  }
+  return places
+}
+
+function isFolder(top: Folder, name: string): boolean {
+  if (top.kindOf(name) !== 'folder') return false
+  const folder = top.open(name)
+  try {
+    return folder.kindOf('cur') !== 'none' || folder.kindOf('new') !== 'none'
+  } finally {
+    folder.close()
+  }
+}
+
+interface FolderOptions {
+  readonly to: Reach
+  readonly user: string
+  readonly mailbox: string
+  readonly folder: Folder
+  readonly keywords: ReadonlyMap<string, string>
+  readonly dates: string
+  readonly tally: Tally
+  readonly progress: Progress
+}
+
+interface Named {
+  /** Where it is read. */
+  readonly file: string
+  /** How it is called in reports. */
+  readonly shown: string
+  readonly name: string
+}
+
+/** One folder of a Maildir on its way into one folder of an account. */
+class FolderImport {
+  readonly #options: FolderOptions
+  readonly #load: Load
+  readonly #files = new MailFiles()
+
+  constructor(options: FolderOptions) {
+    this.#options = options
+    const { to, user, mailbox, tally, progress } = options
+    this.#load = new Load(to, { user, mailbox, source: 'maildir' }, tally, progress)
+  }
+
+  async run(): Promise<void> {
+    const { folder } = this.#options
+    for (const part of ['cur', 'new']) {
+      const kind = folder.kindOf(part)
+      if (kind === 'folder') await this.#part(folder.open(part))
+      else if (kind === 'other')
+        this.#odd(join(folder.path, part), 'is no directory, and nothing is read through links')
+    }
+    await this.#load.end()
+  }
+
+  async #part(part: Folder): Promise<void> {
+    try {
+      const names = await namesOf(part)
+      this.#options.progress.expect(names.length)
+      for (let at = 0; at < names.length; at += transfer.keysMax) {
+        await this.#some(part, names.slice(at, at + transfer.keysMax))
+      }
+      // What is large is read when it is sent.
+      await this.#load.settle()
+    } finally {
+      part.close()
+    }
+  }
+
+  /** Asks which of these are missing, and moves them: some are read while others are stored. */
+  async #some(folder: Folder, names: readonly string[]): Promise<void> {
+    const { to, user, mailbox, tally, progress } = this.#options
+    const byKey = new Map<string, Named>()
+    for (const name of names) {
+      const unique = keyOf(parseMaildirName(name).unique)
+      if (unique.length > transfer.keyLengthMax || unique === '')
+        this.#odd(join(folder.path, name), 'has no proper name')
+      else if (byKey.has(unique)) this.#odd(join(folder.path, name), 'is there twice')
+      else byKey.set(unique, { file: folder.at(name), shown: join(folder.path, name), name })
+    }
+    if (byKey.size === 0) return
+    const form = { mailbox, source: 'maildir', keys: [...byKey.keys()] }
+    const { keys } = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)
+    tally.known += byKey.size - keys.length
+    progress.add(byKey.size - keys.length)
+    const wanted = keys.flatMap(key => byKey.get(key) ?? [])
+    for await (const [{ shown, name }, read] of this.#files.read(wanted)) {
+      if ('odd' in read) this.#odd(shown, read.odd)
+      else if ('lost' in read) this.#lost(shown, read.lost)
+      else
+        await this.#load.add({ ...this.#described(shown, name, read.changed), size: read.size, content: read.content })
+    }
+  }
+
+  #odd(file: string, what: string): void {
+    this.#options.tally.skipped += 1
+    this.#options.progress.note(`${readable(file)}: ${what}, passed over`)
+    this.#options.progress.add(1)
+  }
+
+  #lost(file: string, what: string): void {
+    this.#options.tally.failed += 1
+    this.#options.progress.note(`${readable(file)}: ${what}`)
+    this.#options.progress.add(1)
+  }
+
+  /** What the name and the time of a file say of its message. */
+  #described(file: string, name: string, changed: number): Omit<LoadItem, 'size' | 'content'> {
+    const { unique, flags, keywords, letters, delivered } = parseMaildirName(name)
+    const key = keyOf(unique)
+    const words = [...letters].flatMap(letter => this.#options.keywords.get(letter) ?? [])
+    const { dates } = this.#options
+    const at = dates === 'header' ? null : dates === 'file' ? changed : internalDate(changed, delivered)
+    const idate = at === null ? null : Math.round(at)
+    return { key, name: readable(file), flags, keywords: [...new Set([...keywords, ...words])], idate }
+  }
+}
+
+/** Names in a folder. */
+async function namesOf(folder: Folder): Promise<string[]> {
+  const names: string[] = []
+  // The types know names as text only.
+  const how = { bufferSize: 512, encoding: 'buffer' as BufferEncoding }
+  for await (const entry of await opendir(folder.at(), how)) {
+    const name = nameOf(entry.name as unknown as Buffer)
+    if (!name.startsWith('.')) names.push(name)
+  }
+  // In order of arrival, as far as names tell.
+  return names.sort()
+}

@@ -1,0 +1,109 @@
+// `teal import-mbox`: moves mbox files (mboxrd, as mail programs and audits write them) into accounts.
+//
+// A message has no name in such a file, so it is known by its bytes, and by how many of the same came before it: running
+// it again moves only what is missing.
+
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
+import { Command } from 'commander'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { usualUse } from '#mail/exchange/maildir.ts'
+import { type MboxRead, readMbox } from '#mail/exchange/mbox.ts'
+import { answered, deleted, draft, flagged, forwarded, seen } from '#mail/flags.ts'
+import { parseDate } from '#mail/header/date.ts'
+import { Header } from '#mail/header/header.ts'
+import { mendPlain } from '#mail/mime/line-end.ts'
+import { Load, type LoadItem, type Tally } from '../load.ts'
+import { withConfig } from '../options.ts'
+import type { Progress } from '../print.ts'
+import type { Reach } from '../reach.ts'
+import { type ImportOptions, runImports, type Source } from './import.ts'
+
+export function importMboxCommand(): Command {
+  return withConfig(new Command('import-mbox'))
+    .description('Move mbox files into accounts')
+    .argument('<pair...>', '<user>:<file>; the user is an id, a username or an e-mail address')
+    .option('-f, --folder <path>', 'folder the messages go to', 'INBOX')
+    .option('-u, --uploaders <number>', 'accounts whose mail is moved at once (import.uploaders)')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  teal import-mbox --folder Archive/2019 alice@example.com:/home/alice/mail/2019',
+    )
+    .action((pairs: string[], options: ImportOptions & { folder: string }) =>
+      runImports(pairs, options, file => mboxSource(file, options.folder)),
+    )
+}
+
+function mboxSource(file: string, path: string): Source {
+  return {
+    async check() {
+      const found = await lstat(file).catch(() => undefined)
+      if (found?.isFile() !== true) throw new Fault('InputValidationError', { text: `${file} is no file` })
+    },
+    async run(to, user, tally, progress) {
+      const specialUse = path === 'INBOX' ? undefined : (usualUse(path) ?? undefined)
+      const form = { path, specialUse }
+      const { id: mailbox } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
+      await moveAll({ to, user, mailbox, tally, progress }, file)
+    },
+  }
+}
+
+interface Place {
+  readonly to: Reach
+  readonly user: string
+  readonly mailbox: string
+  readonly tally: Tally
+  readonly progress: Progress
+}
+
+/** Never through a link, never waiting for a pipe, also where one takes its place after the look. */
+async function openMbox(file: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw new Fault('InputValidationError', { text: `${file} is no file` })
+}
+
+async function moveAll({ to, user, mailbox, tally, progress }: Place, file: string): Promise<void> {
+  const load = new Load(to, { user, mailbox, source: 'mbox' }, tally, progress)
+  const seenBefore = new Map<string, number>()
+  let number = 0
+  const chunks = (await openMbox(file)).createReadStream({ highWaterMark: limits.body.chunkBytes })
+  for await (const read of readMbox(chunks, limits.body.messageBytesMax)) {
+    number += 1
+    progress.expect(1)
+    const name = `${file} (message ${number})`
+    if (read.message === null || read.message.length === 0) {
+      const tooLarge = read.message === null
+      tally[tooLarge ? 'failed' : 'skipped'] += 1
+      progress.note(`${name}: ${tooLarge ? 'is larger than a message may be' : 'is empty, passed over'}`)
+      progress.add(1)
+      continue
+    }
+    const hash = createHash('sha256').update(read.message).digest('base64url')
+    const before = seenBefore.get(hash) ?? 0
+    seenBefore.set(hash, before + 1)
+    await load.add(itemOf(read, read.message, name, before === 0 ? hash : `${hash} ${before}`))
+  }
+  if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
+  await load.end()
+}
+
+const letters: Readonly<Record<string, number>> = { R: seen, A: answered, F: flagged, D: deleted, T: draft }
+
+/** Flags are in Status and X-Status, as mail programs wrote them. */
+function itemOf(read: MboxRead, message: Buffer, name: string, key: string): LoadItem {
+  const content = mendPlain(message)
+  const header = new Header(content.subarray(0, limits.mime.headerBytesMax))
+  let flags = 0
+  for (const letter of `${header.raw('status') ?? ''}${header.raw('x-status') ?? ''}`) flags |= letters[letter] ?? 0
+  const status = header.raw('x-keywords') ?? ''
+  const keywords = /\$?forwarded/i.test(status) ? [forwarded] : []
+  const idate = parseDate(read.envelope.replace(/^\S+\s+/, ''))
+  return { key, name, flags, keywords, idate, size: content.length, content }
+}

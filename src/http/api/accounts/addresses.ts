@@ -1,0 +1,178 @@
+// Addresses of an account over HTTP (wire-shapes, Addresses).
+//
+// The first address of an account is its main one and there is always one where there are any. Wildcards must be asked for
+// and are never main; uniqueness is the store's. With the token of a user only a bounded number of plain addresses can be
+// had, in domains the account is in already. Addresses across accounts are in directory.ts.
+
+import { Type } from 'typebox'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { createAddress, deleteAddress, updateAddress } from '#actors/user/account.ts'
+import { Fault, invalid } from '#lib/fault.ts'
+import { isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
+import { type Address, findAddress, listAddresses } from '#store/accounts/address.ts'
+import { endpoint } from '../../endpoint.ts'
+import { bool, field, id, metaData, moment, optional, text, userId } from '../../schema.ts'
+import { requireUser } from '../messages/mailboxes.ts'
+import { tags } from './user-fields.ts'
+
+export interface AddressDeps {
+  readonly system: ActorSystem
+}
+
+export const addressId = id({ description: 'Id of the address' })
+
+const shape = {
+  id: addressId,
+  name: Type.String(),
+  address: Type.String(),
+  main: Type.Boolean(),
+  created: moment,
+  tags: Type.Array(Type.String()),
+  metaData: Type.Optional(Type.Unknown()),
+  internalData: Type.Optional(Type.Unknown()),
+}
+
+export const addressFields = {
+  name: optional(text({ max: 128, empty: true, description: 'Name shown with the address' })),
+  tags,
+  metaData: optional(metaData({ description: 'Free data' })),
+  internalData: optional(metaData({ description: 'Free data the user does not see' })),
+}
+
+export const allowWildcard = bool({ default: false, description: 'Whether a `*` in the address is meant' })
+
+/** An address, or one of the wildcard forms of api-semantics 10.8. */
+export const anyAddress = field<string>({ type: 'string', format: 'idn-email' }, (value, path, problems) => {
+  if (typeof value !== 'string') return problems.add(path, 'must be a string')
+  const address = value.trim()
+  if (address.includes('*') ? parseWildcard(address) !== null : isAddress(address)) return address
+  return problems.add(path, 'must be a valid email')
+})
+
+/** A new address in its parts. @throws Fault WildcardNotPermitted, InputValidationError for one with a label */
+export function newAddress(text_: string, wildcards: boolean): Pick<Address, 'address' | 'key' | 'domain'> {
+  if (text_.includes('*') && !wildcards) throw new Fault('WildcardNotPermitted')
+  if (text_.includes('+')) throw invalid('address', 'must not contain a label')
+  const { address, key, domain } = normalizeAddress(text_)
+  return { address, key, domain }
+}
+
+export function addressEndpoints({ system }: AddressDeps) {
+  const { read } = system
+  const list_ = endpoint({
+    method: 'GET',
+    path: '/users/:user/addresses',
+    tag: 'Addresses',
+    summary: 'List the addresses of a user',
+    allow: 'addresses.read',
+    params: { user: userId },
+    query: { metaData: bool({ default: false }), internalData: bool({ default: false }) },
+    reply: { results: Type.Array(Type.Object(shape)) },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      const user = await requireUser(read, input.user)
+      const addresses = await listAddresses(read, user.id)
+      return { results: addresses.map(one => shown(one, user.address, input.metaData, input.internalData)) }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/addresses/:address',
+    tag: 'Addresses',
+    summary: 'Get one address of a user',
+    allow: 'addresses.read',
+    params: { user: userId, address: addressId },
+    reply: shape,
+    faults: ['UserNotFound', 'AddressNotFound'],
+    async run({ input }) {
+      const user = await requireUser(read, input.user)
+      const address = await findAddress(read, input.address)
+      if (address?.user !== user.id) throw new Fault('AddressNotFound')
+      return shown(address, user.address, true, true)
+    },
+  })
+
+  const create = endpoint({
+    method: 'POST',
+    path: '/users/:user/addresses',
+    tag: 'Addresses',
+    summary: 'Give a user another address',
+    allow: 'addresses.create',
+    filterInput: true,
+    params: { user: userId },
+    body: { ...addressFields, address: anyAddress, main: optional(bool()), allowWildcard },
+    reply: { id: addressId },
+    faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany'],
+    async run({ input, signal, caller }) {
+      const { address, key, domain } = newAddress(input.address, input.allowWildcard)
+      const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
+      const own = caller.user !== null
+      const created = { address, key, domain, tags: words, name, main, metaData: meta, internalData, own }
+      return system.door(input.user).run(createAddress, created, signal)
+    },
+  })
+
+  const update = endpoint({
+    method: 'PUT',
+    path: '/users/:user/addresses/:id',
+    tag: 'Addresses',
+    summary: 'Change an address of a user',
+    allow: 'addresses.update',
+    filterInput: true,
+    params: { user: userId, id: addressId },
+    body: { ...addressFields, address: optional(anyAddress), main: optional(bool()) },
+    faults: [
+      'UserNotFound',
+      'AddressNotFound',
+      'AddressExistsError',
+      'ChangeNotAllowed',
+      'WildcardNotPermitted',
+      'NotPermitted',
+    ],
+    async run({ input, signal, caller }) {
+      if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
+      const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
+      const change = (address: Address) => {
+        if (renamed !== undefined)
+          Object.assign(address, { address: renamed.address, key: renamed.key, domain: renamed.domain })
+        if (input.name !== undefined) address.name = input.name
+        if (input.tags !== undefined) address.tags = input.tags
+        if (input.metaData !== undefined) address.metaData = input.metaData
+        if (input.internalData !== undefined) address.internalData = input.internalData
+      }
+      const changed = { id: input.id, change, main: input.main === true, own: caller.user !== null }
+      await system.door(input.user).run(updateAddress, changed, signal)
+      return {}
+    },
+  })
+
+  const remove = endpoint({
+    method: 'DELETE',
+    path: '/users/:user/addresses/:address',
+    tag: 'Addresses',
+    summary: 'Take an address from a user',
+    allow: 'addresses.delete',
+    params: { user: userId, address: addressId },
+    faults: ['UserNotFound', 'AddressNotFound', 'NotPermitted'],
+    async run({ input, signal }) {
+      await system.door(input.user).run(deleteAddress, { id: input.address }, signal)
+      return {}
+    },
+  })
+
+  return [list_, get, create, update, remove]
+}
+
+function shown(address: Address, main: string, withMeta: boolean, withInternal: boolean) {
+  return {
+    id: address.id,
+    name: address.name,
+    address: address.address,
+    main: address.address === main,
+    created: new Date(address.created).toISOString(),
+    tags: address.tags,
+    ...(withMeta ? { metaData: address.metaData ?? {} } : {}),
+    ...(withInternal ? { internalData: address.internalData ?? {} } : {}),
+  }
+}

@@ -1,0 +1,201 @@
+// Forwarded addresses over HTTP: addresses of no account whose mail goes on (wire-shapes, Addresses).
+//
+// They share one space of keys with the addresses of accounts. An address of an account is none of these, whatever its id
+// is asked for. What is sent on, and how often, is decided where mail is dropped.
+
+import { Type } from 'typebox'
+import { createForwarded, deleteForwarded, requireForwarded, updateForwarded } from '#actors/delivery/forwarded.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { invalid } from '#lib/fault.ts'
+import { isAddress, normalizeAddress } from '#mail/address/address.ts'
+import type { Address, Forward, ForwardReply } from '#store/accounts/address.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import { endpoint } from '../../endpoint.ts'
+import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../../schema.ts'
+import { target } from '../messages/target.ts'
+import { addressFields, addressId, allowWildcard, anyAddress, newAddress } from './addresses.ts'
+import { type DailyCounters, daily, free, texts } from './user-view.ts'
+
+export interface ForwardedDeps {
+  readonly system: ActorSystem
+  readonly settings: Settings
+  readonly counters: DailyCounters
+}
+
+const when = (description: string) => optional(orFalse(date({ description })))
+const reply = object({
+  status: bool({ default: true, description: 'Whether senders get an answer' }),
+  start: when('Answers from then on'),
+  end: when('Answers until then'),
+  name: optional(text({ max: 128, empty: true })),
+  subject: optional(text({ max: 2048, empty: true })),
+  text: optional(text({ max: 131_072, empty: true, trim: false })),
+  html: optional(text({ max: 131_072, empty: true, trim: false })),
+})
+
+const fields = {
+  ...addressFields,
+  targets: optional(
+    list(target, { max: 1000, distinct: String, description: 'Addresses and URLs that get every message' }),
+  ),
+  forwards: optional(amount({ min: 0, description: 'Messages a day; 0: the default of the service' })),
+  autoreply: optional(reply),
+} as const
+
+const shownMoment = Type.Optional(Type.Union([moment, Type.Literal(false)]))
+
+/** Answer fields of a forwarded address. */
+export const forwardedShape = {
+  targets: texts,
+  limits: Type.Object({ forwards: daily }),
+  autoreply: Type.Object({
+    status: Type.Boolean(),
+    start: shownMoment,
+    end: shownMoment,
+    name: Type.Optional(Type.String()),
+    subject: Type.Optional(Type.String()),
+    text: Type.Optional(Type.String()),
+    html: Type.Optional(Type.String()),
+  }),
+  forwardedDisabled: Type.Boolean(),
+} as const
+
+export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps) {
+  const { read, directory } = system
+
+  const create = endpoint({
+    method: 'POST',
+    path: '/addresses/forwarded',
+    tag: 'Addresses',
+    summary: 'Make a forwarded address',
+    allow: 'addresses.create',
+    body: { ...fields, address: anyAddress, allowWildcard },
+    reply: { id: addressId },
+    faults: ['AddressExistsError', 'WildcardNotPermitted'],
+    async run({ input, signal }) {
+      const parts = newAddress(input.address, input.allowWildcard)
+      const { targets = [], forwards = 0, autoreply, name = '', tags = [], metaData, internalData } = input
+      refuseSelf(targets, parts.key)
+      const forward: Forward = { targets, forwards, disabled: false, ...(autoreply && { autoreply }) }
+      return directory.run(createForwarded, { ...parts, name, tags, metaData, internalData, forward }, signal)
+    },
+  })
+
+  const update = endpoint({
+    method: 'PUT',
+    path: '/addresses/forwarded/:id',
+    tag: 'Addresses',
+    summary: 'Change a forwarded address',
+    allow: 'addresses.update',
+    params: { id: addressId },
+    body: {
+      ...fields,
+      address: optional(anyAddress),
+      forwardedDisabled: optional(bool({ description: 'Whether mail to the address is refused' })),
+    },
+    faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted'],
+    async run({ input, signal }) {
+      const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
+      const change = (address: Address) => {
+        if (renamed !== undefined) Object.assign(address, renamed)
+        changeForwarded(address, input)
+      }
+      await directory.run(updateForwarded, { id: input.id, change }, signal)
+      if (input.forwards !== undefined) counters.reset('forwards', input.id)
+      return {}
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/addresses/forwarded/:address',
+    tag: 'Addresses',
+    summary: 'Get a forwarded address',
+    allow: 'addresses.read',
+    params: { address: addressId },
+    reply: {
+      id: addressId,
+      address: Type.String(),
+      name: Type.String(),
+      ...forwardedShape,
+      created: moment,
+      tags: texts,
+      metaData: free,
+      internalData: free,
+    },
+    faults: ['AddressNotFound'],
+    async run({ input }) {
+      const address = await requireForwarded(read, input.address)
+      const { id, name, tags } = address
+      const { metaData = {}, internalData = {} } = address as { metaData?: object; internalData?: object }
+      return {
+        ...{ id, address: address.address, name },
+        ...shownForward(id, address.forward, settings, counters),
+        ...{ created: new Date(address.created).toISOString(), tags, metaData, internalData },
+      }
+    },
+  })
+
+  const remove = endpoint({
+    method: 'DELETE',
+    path: '/addresses/forwarded/:address',
+    tag: 'Addresses',
+    summary: 'Delete a forwarded address',
+    allow: 'addresses.delete',
+    params: { address: addressId },
+    faults: ['AddressNotFound'],
+    async run({ input, signal }) {
+      await directory.run(deleteForwarded, { id: input.address }, signal)
+      return {}
+    },
+  })
+
+  return [create, update, get, remove]
+}
+
+/** What a forwarded address does, as shown. */
+export function shownForward(id: string, forward: Forward, settings: Settings, counters: DailyCounters) {
+  const allowed = forward.forwards || settings.get('const:max:forwards')
+  const { status, start, end, name, subject, text: plain, html } = forward.autoreply ?? { status: false }
+  return {
+    targets: forward.targets,
+    limits: { forwards: { allowed, ...counters.read('forwards', id) } },
+    autoreply: { status, start: shownDate(start), end: shownDate(end), name, subject, text: plain, html },
+    forwardedDisabled: forward.disabled,
+  }
+}
+
+interface ForwardChange {
+  readonly name?: string
+  readonly tags?: string[]
+  readonly metaData?: Record<string, unknown>
+  readonly internalData?: Record<string, unknown>
+  readonly targets?: string[]
+  readonly forwards?: number
+  readonly autoreply?: ForwardReply
+  readonly forwardedDisabled?: boolean
+}
+
+function changeForwarded(address: Address, input: ForwardChange): void {
+  const { forward } = address
+  if (forward === null) return
+  if (input.name !== undefined) address.name = input.name
+  if (input.tags !== undefined) address.tags = input.tags
+  if (input.metaData !== undefined) address.metaData = input.metaData
+  if (input.internalData !== undefined) address.internalData = input.internalData
+  if (input.targets !== undefined) forward.targets = input.targets
+  if (input.forwards !== undefined) forward.forwards = input.forwards
+  if (input.autoreply !== undefined) forward.autoreply = { ...forward.autoreply, ...input.autoreply }
+  if (input.forwardedDisabled !== undefined) forward.disabled = input.forwardedDisabled
+  refuseSelf(forward.targets, address.key)
+}
+
+/** Mail that goes on to where it came from would never end. */
+function refuseSelf(targets: readonly string[], key: string): void {
+  const self = targets.findIndex(one => isAddress(one) && normalizeAddress(one).key === key)
+  if (self >= 0) throw invalid(`targets,${self}`, 'must not be the forwarded address itself')
+}
+
+function shownDate(ms: number | false | undefined): string | false | undefined {
+  return typeof ms === 'number' ? new Date(ms).toISOString() : ms
+}

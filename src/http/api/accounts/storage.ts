@@ -1,0 +1,226 @@
+// Stored files over HTTP: upload once, attach often (api-semantics 5).
+//
+// Content comes as raw bytes of any type, as base64 or text in JSON, or as a part of a form; raw bytes stream to the store
+// without being held. What is given back is never shown as a page of this origin, whatever its type says.
+
+import mime from 'mime-types'
+import { Type } from 'typebox'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { createFile, deleteFiles, readFile } from '#actors/user/files.ts'
+import { now } from '#lib/clock.ts'
+import { Fault, invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { countFiles, listFiles } from '#store/accounts/file.ts'
+import type { Bodies, Intake, Received } from '#store/bodies/bodies.ts'
+import { ranged } from '../../answer.ts'
+import { paged } from '../../cursor.ts'
+import { endpoint, type Request } from '../../endpoint.ts'
+import { content, id, moment, oneOf, optional, pageReply, paging, text, userId } from '../../schema.ts'
+import { requireUser } from '../messages/mailboxes.ts'
+
+export interface StorageDeps {
+  readonly system: ActorSystem
+  readonly bodies: Bodies
+}
+
+const { fileBytesMax, filenameLengthMax } = limits.storage
+const fileId = id({ description: 'Id of the file' })
+
+export function storageEndpoints({ system, bodies }: StorageDeps) {
+  const { read } = system
+
+  const upload = endpoint({
+    method: 'POST',
+    path: '/users/:user/storage',
+    tag: 'Storage',
+    summary: 'Store a file',
+    description: 'The body is the file itself, or JSON or a form with a field `content`. Counted against the quota.',
+    allow: 'storage.create',
+    bodyKind: 'upload',
+    params: { user: userId },
+    body: {
+      filename: optional(text({ max: filenameLengthMax, trim: true, description: 'Name of the file' })),
+      contentType: optional(text({ max: 255, trim: true, pattern: mediaType, description: 'Media type of the file' })),
+      encoding: optional(oneOf(['base64'], { description: 'How `content` is written' })),
+      content: optional(content(fileBytesMax * 2, { description: 'The file, unless the body itself is it' })),
+      cid: optional(text({ max: 255, trim: true, description: 'Content-ID for pictures in HTML' })),
+    },
+    reply: { id: fileId },
+    faults: ['UserNotFound', 'OverQuotaError', 'TooManyFiles'],
+    async run({ input, request, signal }) {
+      await requireUser(read, input.user)
+      const received = await receive(bodies, request, input)
+      try {
+        const { filename, type } = described(input, request)
+        const cid = input.cid?.replace(/^<|>$/g, '') || null
+        return await system.door(input.user).run(createFile, { filename, type, cid, content: received }, signal)
+      } finally {
+        await received.discard()
+      }
+    },
+  })
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/storage',
+    tag: 'Storage',
+    summary: 'List stored files by name',
+    allow: 'storage.read',
+    open: true,
+    params: { user: userId },
+    query: { query: optional(text({ max: 255, description: 'Part of the name' })), ...paging },
+    reply: {
+      ...pageReply,
+      query: Type.Optional(Type.String()),
+      results: Type.Array(
+        Type.Object({
+          id: fileId,
+          filename: Type.String(),
+          contentType: Type.String(),
+          cid: Type.Optional(Type.String()),
+          size: Type.Integer(),
+          created: moment,
+        }),
+      ),
+    },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      const user = await requireUser(read, input.user)
+      const page = { user: user.num, query: input.query ?? '' }
+      const { found: total } = await countFiles(read, page)
+      const { rows, ...cursors } = await paged(input, {
+        key: ['string', 'string'],
+        fetch: (boundary, direction, count) =>
+          listFiles(
+            read,
+            page,
+            boundary === null ? null : [String(boundary[0]), String(boundary[1])],
+            direction,
+            count,
+          ),
+        boundary: file => [file.filename, file.id],
+      })
+      const results = rows.map(file => ({
+        id: file.id,
+        filename: file.filename,
+        contentType: file.type,
+        cid: file.cid ?? undefined,
+        size: file.size,
+        created: new Date(file.created).toISOString(),
+      }))
+      return { query: input.query, total, ...cursors, results }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/storage/:file',
+    tag: 'Storage',
+    summary: 'Get the content of a stored file, all or a range of it',
+    allow: 'storage.read',
+    params: { user: userId, file: fileId },
+    headers: ['range', 'if-range'],
+    replyType: 'application/octet-stream',
+    faults: ['UserNotFound', 'FileNotFound', 'RangeNotSatisfiable'],
+    async run({ input, request }) {
+      await requireUser(read, input.user)
+      const file = await readFile({ read, bodies }, input.user, input.file)
+      if (file === undefined) throw new Fault('FileNotFound')
+      const headers = {
+        'content-type': file.type,
+        'content-disposition': disposition(file.filename),
+        'content-id': file.cid === null ? undefined : `<${headerText(file.cid)}>`,
+        'content-security-policy': "default-src 'none'; sandbox",
+      }
+      return ranged(request.header('range'), request.header('if-range'), {
+        size: file.size,
+        etag: file.id,
+        headers,
+        open: (start, end) => file.stream(start, end),
+      })
+    },
+  })
+
+  const remove = endpoint({
+    method: 'DELETE',
+    path: '/users/:user/storage/:file',
+    tag: 'Storage',
+    summary: 'Delete a stored file',
+    allow: 'storage.delete',
+    params: { user: userId, file: fileId },
+    faults: ['UserNotFound', 'FileNotFound'],
+    async run({ input, signal }) {
+      await system.door(input.user).run(deleteFiles, { ids: [input.file], strict: true }, signal)
+      return {}
+    },
+  })
+
+  return [upload, list, get, remove]
+}
+
+/** `type/subtype`, with parameters or without (RFC 9110 8.3.1). */
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+([ \t]*;[\x20-\x7e]*)?$/
+
+interface Given {
+  readonly filename?: string
+  readonly contentType?: string
+  readonly encoding?: 'base64'
+  readonly content?: Buffer | string
+}
+
+async function receive(bodies: Bodies, request: Request, input: Given): Promise<Received> {
+  const intake = bodies.intakeExact(fileBytesMax)
+  try {
+    if (request.raw && input.encoding === undefined) {
+      for await (const chunk of request.stream()) await intake.write(chunk)
+    } else {
+      await intake.write(decoded(request.raw ? await request.body() : input.content, input.encoding))
+    }
+    return await whole(intake)
+  } catch (error) {
+    await intake.abort()
+    if (error instanceof Fault && error.code === 'MessageTooLarge') throw new Fault('BodyTooLarge')
+    throw error
+  }
+}
+
+async function whole(intake: Intake): Promise<Received> {
+  if (intake.size === 0) throw invalid('content', 'is required')
+  return intake.finish()
+}
+
+function decoded(given: Buffer | string | undefined, encoding: 'base64' | undefined): Buffer {
+  if (given === undefined) throw invalid('content', 'is required')
+  if (encoding === 'base64') {
+    const base64 = given.toString('latin1')
+    if (/[^A-Za-z0-9+/=_\s-]/.test(base64)) throw invalid('content', 'must be a valid base64 string')
+    return Buffer.from(base64, 'base64')
+  }
+  return typeof given === 'string' ? Buffer.from(given) : given
+}
+
+/** Name and type, each from the other where only one is known (api-semantics 5.1). */
+function described(input: Given, request: Request): { filename: string; type: string } {
+  const own = request.raw && mediaType.test(request.contentType) ? request.contentType : ''
+  const named = input.filename === undefined ? false : mime.lookup(input.filename)
+  const type = input.contentType ?? (own !== '' && own !== octets ? own : named || octets)
+  const extension = mime.extension(type) || 'bin'
+  const filename = input.filename ?? `upload-${new Date(now()).toISOString().slice(0, 10)}.${extension}`
+  return { filename: filename.toWellFormed(), type }
+}
+
+const octets = 'application/octet-stream'
+
+/** A download under that name, which is one name whatever was given (RFC 6266 4.3). */
+function disposition(given: string): string {
+  const filename = given.replace(/[\x00-\x1f\x7f/\\]/g, '_')
+  const plain = headerText(filename).replaceAll('"', '_')
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, one => `%${one.charCodeAt(0).toString(16)}`)
+  return plain === filename
+    ? `attachment; filename="${plain}"`
+    : `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
+}
+
+function headerText(text_: string): string {
+  return text_.replace(/[^\x20-\x7e]/g, '_')
+}

@@ -1,0 +1,114 @@
+// The log of an account's logins and of what was changed about them (api-semantics 2.8).
+//
+// Newest first, and only what is not over its time. It must not tell passwords, tokens or codes: the log has none.
+
+import { Type } from 'typebox'
+import type { AuthLog } from '#actors/auth/auth-log.ts'
+import { liveUser } from '#actors/auth/one-time-code.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { countLog, findLog, type LogEntry, listLog } from '#store/accounts/credentials.ts'
+import { paged } from '../../cursor.ts'
+import { endpoint } from '../../endpoint.ts'
+import { id, ipAddress, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
+
+export interface AuthLogDeps {
+  readonly system: ActorSystem
+  readonly authLog: AuthLog
+}
+
+const words = Type.Optional(Type.String())
+
+const shape = {
+  id: id({ description: 'Id of the entry' }),
+  action: Type.String(),
+  result: words,
+  key: Type.String({ description: 'Events with the same key within some hours are one entry' }),
+  sess: words,
+  ip: words,
+  created: moment,
+  protocol: words,
+  requiredScope: words,
+  target: words,
+  asp: words,
+  aname: words,
+  temporary: Type.Optional(Type.Boolean()),
+  filter: words,
+  credential: words,
+  appId: words,
+  require2fa: words,
+  source: words,
+  last: moment,
+  events: Type.Integer({ description: 'Events in this entry' }),
+  expires: moment,
+}
+
+export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
+  const { read } = system
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/authlog',
+    tag: 'Authentication',
+    summary: 'List what happened around the logins of a user, newest first',
+    allow: 'authentication.read',
+    params: { user: userId },
+    query: {
+      action: optional(text({ max: 100, lower: true, description: 'Only this action' })),
+      filterip: optional(ipAddress({ description: 'Only from this address' })),
+      ...paging,
+    },
+    reply: { action: words, ...pageReply, results: Type.Array(Type.Object(shape)) },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      const user = await liveUser(system, input.user)
+      await authLog.flush()
+      const page = { user: user.num, action: input.action ?? '', ip: input.filterip ?? '', at: now() }
+      const total = await countLog(read, page)
+      const { rows, ...cursors } = await paged(input, {
+        key: ['string'],
+        fetch: (boundary, direction, count) =>
+          listLog(read, page, boundary === null ? null : String(boundary[0]), direction, count),
+        boundary: entry => [entry.id],
+      })
+      const { action } = input
+      return { ...(action === undefined ? {} : { action }), total, ...cursors, results: rows.map(shown) }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/authlog/:event',
+    tag: 'Authentication',
+    summary: 'Get one entry of the log',
+    allow: 'authentication.read',
+    params: { user: userId, event: id({ description: 'Id of the entry' }) },
+    reply: shape,
+    faults: ['UserNotFound', 'EventNotFound'],
+    async run({ input }) {
+      const user = await liveUser(system, input.user)
+      await authLog.flush()
+      const entry = await findLog(read, user.num, input.event, now())
+      if (entry === undefined) throw new Fault('EventNotFound')
+      return shown(entry)
+    },
+  })
+
+  return [list, get]
+}
+
+function shown(entry: LogEntry) {
+  const { id: event, action, key, ip, events, more } = entry
+  const at = (ms: number) => new Date(ms).toISOString()
+  return {
+    id: event,
+    action,
+    ...more,
+    ...(ip === '' ? {} : { ip }),
+    key,
+    created: at(entry.created),
+    last: at(entry.last),
+    events,
+    expires: at(entry.expires),
+  }
+}

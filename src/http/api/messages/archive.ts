@@ -1,0 +1,98 @@
+// The archive of deleted messages over HTTP (wire-shapes, Archive). A message is known there by a number of its own, and
+// goes back to the folder it came from unless another one is named.
+//
+// What lasts longer than a request, restoring a whole span of time, is left to a task whose id is answered.
+
+import { Type } from 'typebox'
+import { restoreArchived } from '#actors/user/restore.ts'
+import { Fault, invalid } from '#lib/fault.ts'
+import { countArchive, findArchived, pageArchive } from '#store/mailboxes/archive.ts'
+import { paged } from '../../cursor.ts'
+import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { date, int, mailboxId, optional, pageReply, paging, userId } from '../../schema.ts'
+import { requireUser } from './mailboxes.ts'
+import { Listing, listingFields, orderField } from './message-listing.ts'
+import { listedShape } from './message-view.ts'
+import type { MessageDeps } from './messages.ts'
+
+const archivedId = int({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Number of the message in the archive' })
+
+export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoint[] {
+  const { read } = system
+  const listing = new Listing(read, bodies)
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/archived/messages',
+    tag: 'Archive',
+    summary: 'List deleted messages that are still kept',
+    allow: 'messages.read',
+    open: true,
+    params: { user: userId },
+    query: { ...listingFields, order: orderField, ...paging },
+    reply: { ...pageReply, results: Type.Array(listedShape) },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      const user = await requireUser(read, input.user)
+      const falling = input.order === 'desc'
+      const { rows, ...cursors } = await paged(input, {
+        key: ['number', 'number'],
+        fetch: (boundary, direction, count) => {
+          const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
+          return pageArchive(read, user.num, falling === (direction === 'forward'), edge, count)
+        },
+        boundary: ({ message }) => [message.idate, message.num],
+      })
+      const homes = new Map(rows.map(row => [row.message.num, row.mailboxId]))
+      const messages = rows.map(({ message }) => ({ ...message, uid: message.num }))
+      const results = await listing.rows(user.num, messages, row => homes.get(row.num) ?? '', input)
+      return { total: await countArchive(read, user.num), ...cursors, results }
+    },
+  })
+
+  const restoreOne = endpoint({
+    method: 'POST',
+    path: '/users/:user/archived/messages/:message/restore',
+    tag: 'Archive',
+    summary: 'Bring a deleted message back',
+    allow: 'messages.update',
+    params: { user: userId, message: archivedId },
+    body: { mailbox: optional(mailboxId) },
+    reply: { mailbox: Type.String(), id: Type.Integer() },
+    faults: ['UserNotFound', 'NoSuchMailbox', 'ArchivedMessageNotFound', 'OverQuotaError'],
+    async run({ input, signal }) {
+      const user = await requireUser(read, input.user)
+      if ((await findArchived(read, user.num, [input.message])).length === 0) {
+        throw new Fault('ArchivedMessageNotFound')
+      }
+      const wanted = { nums: [input.message], mailbox: input.mailbox }
+      const [restored] = await system.door(input.user).run(restoreArchived, wanted, signal)
+      if (restored === undefined) throw new Fault('ArchivedMessageNotFound')
+      return { mailbox: restored.mailbox, id: restored.uid }
+    },
+  })
+
+  const restoreRange = endpoint({
+    method: 'POST',
+    path: '/users/:user/archived/restore',
+    tag: 'Archive',
+    summary: 'Bring back what was deleted in a period of time, as a task',
+    allow: 'messages.update',
+    params: { user: userId },
+    body: {
+      start: date({ description: 'Deleted at this moment or later' }),
+      end: date({ description: 'Deleted at this moment or earlier' }),
+    },
+    reply: { task: Type.String({ description: 'Id of the task' }) },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      await requireUser(read, input.user)
+      const { start, end } = input
+      if (start > end) throw invalid('end', 'must not be before start')
+      const { id } = await tasks.add({ kind: 'archive.restore', user: input.user, input: { start, end } })
+      return { task: id }
+    },
+  })
+
+  return [list, restoreOne, restoreRange]
+}

@@ -1,0 +1,252 @@
+// How a stored message looks over HTTP: the row of a listing and the whole of one message (wire-shapes, Messages).
+//
+// Everything comes from the outline stored with the body; text is read by the caller and handed in. It must not invent:
+// what a message does not say is absent or empty as wire-shapes has it.
+
+import { type Static, Type } from 'typebox'
+import { numberId } from '#lib/id.ts'
+import { type Address, mailboxes } from '#mail/address/address.ts'
+import { flag } from '#mail/flags.ts'
+import type { Outlined } from '#store/mailboxes/messages.ts'
+import { type StoredSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
+import type { ValueOf } from '../../endpoint.ts'
+import { moment } from '../../schema.ts'
+
+const person = Type.Object({ name: Type.String(), address: Type.String() })
+const people = Type.Array(person)
+const free = Type.Object({}, { additionalProperties: true, description: 'Free data' })
+const verification = Type.Optional(Type.Object({}, { additionalProperties: true }))
+
+const attachmentShape = Type.Object({
+  id: Type.String({ description: '`ATT00001` and so on' }),
+  filename: Type.String(),
+  contentType: Type.String(),
+  disposition: Type.Union([Type.String(), Type.Literal(false)], { description: 'False where the part does not say' }),
+  transferEncoding: Type.String(),
+  related: Type.Boolean({ description: 'It belongs to the text, as a picture does' }),
+  size: Type.Integer({ description: 'Bytes as encoded' }),
+  sizeKb: Type.Integer(),
+  hash: Type.String({ description: 'SHA-256 of the encoded bytes, hexadecimal' }),
+  fileContentHash: Type.String({ description: 'SHA-256 of the content, base64' }),
+  cid: Type.Optional(Type.String()),
+})
+
+const sharedShape = {
+  id: Type.Integer({ description: 'Number of the message in its mailbox' }),
+  mailbox: Type.String(),
+  thread: Type.String(),
+  subject: Type.String(),
+  messageId: Type.String(),
+  date: moment,
+  idate: moment,
+  size: Type.Integer(),
+  seen: Type.Boolean(),
+  deleted: Type.Boolean(),
+  flagged: Type.Boolean(),
+  draft: Type.Boolean(),
+  answered: Type.Boolean(),
+  forwarded: Type.Boolean(),
+  references: Type.Array(Type.String()),
+  contentType: Type.Object({ value: Type.String(), params: Type.Record(Type.String(), Type.String()) }),
+  encrypted: Type.Optional(Type.Boolean()),
+  bimi: verification,
+}
+
+/** A row of a listing, for the documentation. */
+export const listedShape = Type.Object({
+  ...sharedShape,
+  threadMessageCount: Type.Optional(Type.Integer()),
+  hasDrafts: Type.Optional(Type.Boolean({ description: 'A draft answers it, or lies in its thread' })),
+  from: Type.Optional(person),
+  to: people,
+  cc: people,
+  bcc: people,
+  intro: Type.String(),
+  attachments: Type.Boolean(),
+  attachmentsList: Type.Array(attachmentShape),
+  metaData: Type.Optional(free),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'By lower-case name: the value, a list for a repeated field; addresses as lists, types as `{value, type, subtype, params, hasParams}`',
+    }),
+  ),
+})
+
+/** One whole message, for the documentation. */
+export const shownShape = {
+  ...sharedShape,
+  user: Type.String(),
+  envelope: Type.Object({
+    from: Type.String(),
+    rcpt: Type.Optional(Type.Array(Type.Object({ value: Type.String(), formatted: Type.String() }))),
+  }),
+  from: person,
+  replyTo: Type.Optional(people),
+  to: Type.Optional(people),
+  cc: Type.Optional(people),
+  bcc: Type.Optional(people),
+  list: Type.Optional(Type.Object({ id: Type.Optional(person), unsubscribe: Type.Optional(people) })),
+  expires: Type.Optional(moment),
+  html: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'A form of every text: HTML as its sender wrote it, scripts and all, so it must be made safe before it is shown; plain text escaped',
+    }),
+  ),
+  text: Type.String(),
+  attachments: Type.Array(attachmentShape),
+  verificationResults: verification,
+  transport: Type.Optional(
+    Type.Object(
+      {
+        origin: Type.Optional(Type.String({ description: 'Address of the host that brought it' })),
+        transhost: Type.Optional(Type.String({ description: 'What that host calls itself' })),
+        transtype: Type.String({ description: 'Protocol, as in a Received field' }),
+        time: moment,
+      },
+      { description: 'How it came, where another server brought it' },
+    ),
+  ),
+  metaData: free,
+  reference: Type.Optional(Type.Object({ mailbox: Type.String(), id: Type.Integer(), action: Type.String() })),
+  files: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        filename: Type.String(),
+        contentType: Type.String(),
+        size: Type.Integer(),
+        cid: Type.Optional(Type.String()),
+      }),
+      { description: 'Stored files it was made from, as far as they are still there' },
+    ),
+  ),
+  outbound: Type.Optional(
+    Type.Array(
+      Type.Object({
+        queueId: Type.String(),
+        entries: Type.Optional(
+          Type.Array(
+            Type.Object({ seq: Type.String(), recipient: Type.String(), sendingZone: Type.String(), queued: moment }),
+            { description: 'Recipients that still wait' },
+          ),
+        ),
+      }),
+    ),
+  ),
+  forwardTargets: Type.Optional(Type.Array(Type.Object({ type: Type.String(), value: Type.String() }))),
+}
+
+/** What one message's endpoint reads besides the row. */
+export interface ReadText {
+  readonly html: readonly string[]
+  readonly text: string
+}
+
+export interface ListingWishes {
+  readonly metaData: boolean
+  /** Messages of the thread; undefined where not asked for. */
+  readonly threadMessageCount?: number | undefined
+  /** Header fields by lower-case name; undefined where not asked for. */
+  readonly headers?: Record<string, unknown> | undefined
+}
+
+/** A message as a row of a listing. */
+export function listedMessage(message: Outlined, mailbox: string, wishes: ListingWishes): Static<typeof listedShape> {
+  const summary = JSON.parse(message.summary) as StoredSummary
+  const { threadMessageCount, headers } = wishes
+  return {
+    ...shared(message, mailbox, summary),
+    ...(threadMessageCount === undefined ? {} : { threadMessageCount }),
+    ...(summary.from.length > 0 ? { from: firstOf(summary.from) } : {}),
+    to: peopleOf(summary.to),
+    cc: peopleOf(summary.cc),
+    bcc: peopleOf(summary.bcc),
+    intro: summary.intro,
+    attachments: message.attachments,
+    attachmentsList: [...summary.attachments],
+    contentType: contentTypeOf(summary),
+    ...(summary.encrypted ? { encrypted: true } : {}),
+    ...(wishes.metaData ? { metaData: message.meta.metaData ?? {} } : {}),
+    ...(headers === undefined ? {} : { headers }),
+  }
+}
+
+/** One whole message. */
+export function shownMessage(
+  message: Outlined,
+  mailbox: string,
+  user: string,
+  text: ReadText,
+): ValueOf<typeof shownShape> {
+  const summary = JSON.parse(message.summary) as StoredSummary
+  const { meta } = message
+  const given = (key: 'to' | 'cc' | 'bcc' | 'replyTo') =>
+    summary[key].length > 0 ? { [key]: peopleOf(summary[key]) } : {}
+  return {
+    ...shared(message, mailbox, summary),
+    user,
+    envelope: {
+      from: meta.from ?? '',
+      ...(meta.rcpt === undefined ? {} : { rcpt: [{ value: meta.rcpt, formatted: meta.rcpt }] }),
+    },
+    from: firstOf(summary.from.length > 0 ? summary.from : summary.sender),
+    ...given('replyTo'),
+    ...given('to'),
+    ...given('cc'),
+    ...given('bcc'),
+    ...(summary.list === null ? {} : { list: listOf(summary.list) }),
+    ...(message.expires === null ? {} : { expires: new Date(message.expires).toISOString() }),
+    ...(summary.encrypted ? { text: '', encrypted: true } : { html: [...text.html], text: text.text }),
+    attachments: [...summary.attachments],
+    ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
+    ...(meta.transport && { transport: { ...meta.transport, time: new Date(meta.transport.time).toISOString() } }),
+    ...(meta.bimi === undefined ? {} : { bimi: meta.bimi }),
+    contentType: contentTypeOf(summary),
+    metaData: meta.metaData ?? {},
+    ...(meta.reference === undefined ? {} : { reference: meta.reference }),
+    ...(meta.forwardTargets === undefined ? {} : { forwardTargets: meta.forwardTargets }),
+  }
+}
+
+function shared(message: Outlined, mailbox: string, summary: StoredSummary) {
+  const has = (bit: number) => (message.flags & bit) !== 0
+  return {
+    id: message.uid,
+    mailbox,
+    thread: numberId(message.thread),
+    subject: summary.subject,
+    messageId: shownMessageId(summary, message.body),
+    date: new Date(summary.date ?? message.idate).toISOString(),
+    idate: new Date(message.idate).toISOString(),
+    size: message.size,
+    seen: has(flag.seen),
+    deleted: has(flag.deleted),
+    flagged: has(flag.flagged),
+    draft: has(flag.draft),
+    answered: has(flag.answered),
+    forwarded: message.keywords.includes('$Forwarded'),
+    references: [...summary.references],
+  }
+}
+
+function peopleOf(addresses: readonly Address[]): { name: string; address: string }[] {
+  return mailboxes(addresses).map(({ name, address }) => ({ name, address }))
+}
+
+function firstOf(addresses: readonly Address[]): { name: string; address: string } {
+  const [first] = mailboxes(addresses)
+  return { name: first?.name ?? '', address: first?.address ?? '' }
+}
+
+function contentTypeOf({ contentType }: StoredSummary) {
+  return { value: contentType.value, params: { ...contentType.params } }
+}
+
+function listOf(list: NonNullable<StoredSummary['list']>) {
+  return {
+    ...(list.id === null ? {} : { id: list.id }),
+    ...(list.unsubscribe.length > 0 ? { unsubscribe: [...list.unsubscribe] } : {}),
+  }
+}

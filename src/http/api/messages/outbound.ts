@@ -1,0 +1,218 @@
+// The outbound queue over HTTP (api-semantics 10.12): a user looks at and takes back what the own account sends. What an
+// operator sees of the whole is in outbound-queue.ts.
+//
+// Ids are 18 hexadecimal digits. Another account's message is not found, whether it exists or not.
+
+import { Type } from 'typebox'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { cancelOutgoing, retryOutgoing } from '#actors/sending/outgoing.ts'
+import { Fault } from '#lib/fault.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import {
+  countOutbound,
+  findOutbound,
+  queueId as idOf,
+  listOutbound,
+  listTargets,
+  type Outbound,
+  queueNumber,
+  stateName,
+  stateNames,
+  type Target,
+} from '#store/sending/outbound.ts'
+import { paged } from '../../cursor.ts'
+import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
+import { requireUser } from './mailboxes.ts'
+
+export interface OutboundDeps {
+  readonly system: ActorSystem
+}
+
+export const targetShape = Type.Object({
+  seq: Type.String({ description: 'Number of the target within the message' }),
+  type: oneOf(['mail', 'relay', 'http']),
+  value: Type.String(),
+  state: oneOf(stateNames),
+  attempts: Type.Integer(),
+  lastAttempt: Type.Union([moment, Type.Literal(false)]),
+  nextAttempt: Type.Union([moment, Type.Literal(false)]),
+  failure: Type.Optional(Type.String({ description: 'Why the last attempt failed: one of a few words' })),
+  status: Type.Optional(Type.Integer({ description: 'Status of the last answer' })),
+  response: Type.Optional(Type.String({ description: 'What the server said' })),
+})
+
+export const messageShape = {
+  queueId,
+  origin: oneOf(['submission', 'forward', 'autoreply', 'report']),
+  from: Type.String({ description: 'Envelope sender; empty for none' }),
+  size: Type.Integer(),
+  created: moment,
+  done: Type.Union([moment, Type.Literal(false)], { description: 'When nothing was left to do' }),
+  messageId: Type.Optional(Type.String()),
+}
+
+export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
+  const { read } = system
+  const pending = bool({ default: true, description: 'Only messages that still wait for a target' })
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/users/:user/outbound',
+    tag: 'Outbound',
+    summary: 'List what a user sends, newest first',
+    allow: 'messages.read',
+    params: { user: userId },
+    query: { pending, ...paging },
+    reply: { ...pageReply, results: Type.Array(Type.Object(messageShape)) },
+    faults: ['UserNotFound'],
+    async run({ input }) {
+      await requireUser(read, input.user)
+      const where = { user: input.user, pending: input.pending }
+      const total = await countOutbound(read, where)
+      const { rows, ...cursors } = await paged(input, {
+        key: ['number'],
+        fetch: (boundary, direction, count) =>
+          listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+        boundary: one => [one.num],
+      })
+      return { total, ...cursors, results: rows.map(shown) }
+    },
+  })
+
+  const get = endpoint({
+    method: 'GET',
+    path: '/users/:user/outbound/:queueId',
+    tag: 'Outbound',
+    summary: 'How a message that a user sends is doing',
+    allow: 'messages.read',
+    params: { user: userId, queueId },
+    reply: { ...messageShape, targets: Type.Array(targetShape) },
+    faults: ['NoSuchQueueEntry'],
+    async run({ input }) {
+      const message = await requireMessage(read, input.user, input.queueId)
+      return { ...shown(message), targets: (await listTargets(read, message.num)).map(shownTarget) }
+    },
+  })
+
+  const retry = endpoint({
+    method: 'POST',
+    path: '/users/:user/outbound/:queueId/retry',
+    tag: 'Outbound',
+    summary: 'Try what waits of a message now',
+    allow: 'messages.update',
+    params: { user: userId, queueId },
+    faults: ['UserNotFound', 'NoSuchQueueEntry'],
+    async run({ input, signal }) {
+      const { num } = await requireMessage(read, input.user, input.queueId)
+      await system.door(input.user).run(retryOutgoing, { num }, signal)
+      return {}
+    },
+  })
+
+  const cancel = endpoint({
+    method: 'DELETE',
+    path: '/users/:user/outbound/:queueId',
+    tag: 'Outbound',
+    summary: 'Take back a message that waits',
+    description:
+      'Targets that are being sent to at this moment stay; `deleted` counts those that were taken back. Where nothing waits any ' +
+      'more the answer says so with status 200.',
+    allow: 'messages.delete',
+    params: { user: userId, queueId },
+    reply: takenBack,
+    async run({ input, signal }) {
+      return takeBack(input.queueId, () => cancelOutgoing(system.door(input.user), input.queueId, signal))
+    },
+  })
+  return [list, get, retry, cancel]
+}
+
+/** What a stored message says of its way out: each queue id, with the recipients that still wait (wire-shapes, Messages). */
+export async function waysOut(read: Reader, user: string, ids: readonly string[]) {
+  const ways: {
+    queueId: string
+    entries?: { seq: string; recipient: string; sendingZone: string; queued: string }[]
+  }[] = []
+  for (const id of ids) {
+    const message = await findOutbound(read, queueNumber(id))
+    const targets = message === undefined || message.user !== user ? [] : await listTargets(read, message.num)
+    const queued = new Date(message?.created ?? 0).toISOString()
+    const entries = targets
+      .filter(({ state }) => state < 2)
+      .map(({ seq, value, kind }) => {
+        const recipient = kind === 'mail' ? value : withoutPassword(value)
+        return { seq: seqText(seq), recipient, sendingZone: 'default', queued }
+      })
+    ways.push({ queueId: id, ...(entries.length > 0 && { entries }) })
+  }
+  return ways
+}
+
+/** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */
+export async function takeBack(id: string, cancel: () => Promise<number>) {
+  try {
+    return { success: true, queueId: id, deleted: await cancel() }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'NoSuchQueueEntry') throw error
+    return { success: false, error: error.message, code: error.code }
+  }
+}
+
+export const takenBack = {
+  success: Type.Boolean({ description: 'Whether anything of it was waiting' }),
+  queueId: Type.Optional(queueId),
+  deleted: Type.Optional(Type.Integer({ description: 'Targets that were taken back' })),
+  error: Type.Optional(Type.String()),
+  code: Type.Optional(Type.Literal('NoSuchQueueEntry')),
+}
+
+/** A message of this account and of nobody else. */
+async function requireMessage(read: Reader, user: string, id: string): Promise<Outbound> {
+  const message = await findOutbound(read, queueNumber(id))
+  if (message === undefined || message.user !== user) throw new Fault('NoSuchQueueEntry')
+  return message
+}
+
+export function shown({ num, origin, sender, size, created, done, options }: Outbound) {
+  return {
+    queueId: idOf(num),
+    ...{ origin, from: sender, size },
+    created: new Date(created).toISOString(),
+    done: isoOr(done),
+    ...(options.messageId !== undefined && { messageId: options.messageId }),
+  }
+}
+
+const seqDigits = 3
+
+/** The number of a target as clients know it: `001`. */
+export function seqText(seq: number): string {
+  return seq.toString(16).padStart(seqDigits, '0')
+}
+
+export function shownTarget(target: Target) {
+  const { seq, kind, value, state, attempts, tried, due, failure, status, response } = target
+  return {
+    seq: seqText(seq),
+    type: kind,
+    value: kind === 'mail' ? value : withoutPassword(value),
+    state: stateName(target),
+    attempts,
+    lastAttempt: isoOr(tried),
+    nextAttempt: state < 2 ? isoOr(due) : (false as const),
+    ...(failure !== null && { failure }),
+    ...(status !== null && { status }),
+    ...(response !== null && { response }),
+  }
+}
+
+function withoutPassword(value: string): string {
+  const url = new URL(value)
+  if (url.password !== '') url.password = '***'
+  return url.href
+}
+
+export function isoOr(at: number | null): string | false {
+  return at === null ? false : new Date(at).toISOString()
+}

@@ -1,0 +1,61 @@
+// What mail programs ask for when an account is set up, without a token: where the servers are.
+//
+// Answers are the same for every address, known or not, so they tell nothing about who is here.
+
+import { limits } from '#lib/limits.ts'
+import { isAddress, splitAddress } from '#mail/address/address.ts'
+import {
+  autodiscoverAddress,
+  autodiscoverXml,
+  type Setup,
+  type SetupServer,
+  thunderbirdXml,
+} from '#mail/made/autoconfig.ts'
+import { binary } from '../../answer.ts'
+import { endpoint } from '../../endpoint.ts'
+import { optional, text } from '../../schema.ts'
+
+export interface AutoconfigDeps {
+  readonly hostname: string
+  readonly displayName: string
+  readonly servers: readonly SetupServer[]
+}
+
+export function autoconfigEndpoints({ hostname, displayName, servers }: AutoconfigDeps) {
+  const setupFor = (given: string): Setup => {
+    const address = isAddress(given) ? given : ''
+    return { domain: address === '' ? hostname : splitAddress(address).domain, address, displayName, servers }
+  }
+  const xml = (body: string) => binary({ headers: { 'content-type': 'text/xml; charset=utf-8' }, body })
+  const mozilla = {
+    tag: 'Autoconfiguration',
+    summary: 'Where the servers are, for Thunderbird and others',
+    allow: 'public',
+    open: true,
+    replyType: 'text/xml',
+    query: { emailaddress: optional(text({ max: 320 })) },
+    run: ({ input }: { input: { emailaddress?: string } }) => xml(thunderbirdXml(setupFor(input.emailaddress ?? ''))),
+  } as const
+
+  const byHost = endpoint({ method: 'GET', path: '/mail/config-v1.1.xml', ...mozilla })
+
+  const byPath = endpoint({ method: 'GET', path: '/.well-known/autoconfig/mail/config-v1.1.xml', ...mozilla })
+
+  const microsoft = {
+    tag: 'Autoconfiguration',
+    summary: 'Where the servers are, for Outlook and others',
+    allow: 'public',
+    bodyKind: 'raw',
+    bodyBytesMax: limits.transfer.headBytesMax,
+    replyType: 'text/xml',
+    async run({ request }: { request: { body(): Promise<Buffer> } }) {
+      return xml(autodiscoverXml(setupFor(autodiscoverAddress((await request.body()).toString('utf8')))))
+    },
+  } as const
+
+  const lower = endpoint({ method: 'POST', path: '/autodiscover/autodiscover.xml', ...microsoft })
+
+  const upper = endpoint({ method: 'POST', path: '/Autodiscover/Autodiscover.xml', ...microsoft })
+
+  return [byHost, byPath, lower, upper]
+}

@@ -1,0 +1,74 @@
+// GET /health: whether the store and the cache can be reached and written (specification, Health; api-semantics 10.1).
+//
+// Four checks in this order, each really made and each bounded in time; the first that fails is the answer. Calls that
+// arrive while a round is under way share it, so that a storm of them costs one write.
+
+import Type from 'typebox'
+import { within } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { json } from '../../answer.ts'
+import { type Endpoint, endpoint } from '../../endpoint.ts'
+
+export interface HealthDeps {
+  readonly version: string
+  readonly log: Log
+  /** Each rejects where the thing does not work; one that never settles counts as failed after `checkMs`. */
+  storePing(): Promise<unknown>
+  /** Inserts a row and deletes it again. */
+  storeWrite(): Promise<unknown>
+  cachePing(): Promise<unknown>
+  /** Sets a value, reads it back and removes it. */
+  cacheWrite(): Promise<unknown>
+  /** Instead of the limit, for tests. */
+  readonly checkMs?: number
+}
+
+interface Health {
+  readonly success: boolean
+  readonly version: string
+  readonly message?: string
+}
+
+export function healthEndpoints(deps: HealthDeps): Endpoint[] {
+  let round: Promise<Health> | null = null
+  const health = endpoint({
+    method: 'GET',
+    path: '/health',
+    tag: 'Service',
+    summary: 'Check the store and the cache',
+    description:
+      'Pings the store, inserts and deletes a row, pings the cache, sets, gets and deletes a value. Answers 500 with ' +
+      '`success: false` and a `message` when one of them fails.',
+    allow: null,
+    open: true,
+    reply: { success: Type.Boolean(), version: Type.String() },
+    async run() {
+      round ??= check(deps).finally(() => {
+        round = null
+      })
+      const { success, version, message } = await round
+      return success ? { success, version } : json(500, { success, version, message })
+    },
+  })
+  return [health]
+}
+
+async function check(deps: HealthDeps): Promise<Health> {
+  const { version, log, checkMs = limits.health.checkMs } = deps
+  const checks: readonly [string, () => Promise<unknown>][] = [
+    ['The data store cannot be reached', () => deps.storePing()],
+    ['The data store cannot be written', () => deps.storeWrite()],
+    ['The cache cannot be reached', () => deps.cachePing()],
+    ['The cache cannot be written', () => deps.cacheWrite()],
+  ]
+  for (const [message, attempt] of checks) {
+    try {
+      await within(checkMs, attempt(), () => new Error(`No answer within ${checkMs} ms`))
+    } catch (error) {
+      log.error({ error }, message)
+      return { success: false, version, message }
+    }
+  }
+  return { success: true, version }
+}

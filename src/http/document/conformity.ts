@@ -1,0 +1,49 @@
+// Keeps the documentation true: in strict mode every answer is compared with its endpoint's schema.
+//
+// Tests run the service in strict mode, where an answer with a missing, wrong or undocumented field, and a fault that
+// the endpoint does not declare, become a 500. In service nothing here runs.
+
+import Type from 'typebox'
+import type { FaultCode } from '#lib/fault.ts'
+import { schemaCompiler } from '#lib/process/lazy.ts'
+import type { Endpoint } from '../endpoint.ts'
+
+/** Faults that any endpoint may answer with. */
+export const commonFaults: readonly FaultCode[] = [
+  'InputValidationError',
+  'InvalidToken',
+  'ForeignPage',
+  'MissingPrivileges',
+  'Overloaded',
+  'TimedOut',
+  'Stopping',
+  'StorageUnavailable',
+  'InternalError',
+]
+
+/** Faults that any endpoint with a body may answer with. */
+export const bodyFaults: readonly FaultCode[] = [
+  'InvalidContent',
+  'UnsupportedMediaType',
+  'BodyTooLarge',
+  'BodyTimedOut',
+]
+
+export interface ReplyCheck {
+  /** Throws where `body` is not what the endpoint says. */
+  (body: Record<string, unknown>): void
+  /** What the endpoint may refuse with. */
+  readonly faults: ReadonlySet<FaultCode>
+}
+
+export function replyCheck(endpoint: Endpoint): ReplyCheck {
+  const schema = Type.Object({ ...endpoint.reply }, { additionalProperties: false })
+  const validator = schemaCompiler().Compile(schema)
+  const check = (body: Record<string, unknown>): void => {
+    const sent: unknown = JSON.parse(JSON.stringify(body))
+    if (validator.Check(sent)) return
+    const errors = validator.Errors(sent).map(error => `${error.instancePath} ${error.message}`)
+    throw new Error(`The answer of ${endpoint.method} ${endpoint.path} is not as documented: ${errors.join('; ')}`)
+  }
+  return Object.assign(check, { faults: new Set([...commonFaults, ...bodyFaults, ...endpoint.faults]) })
+}

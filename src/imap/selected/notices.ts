@@ -1,0 +1,182 @@
+// What a client wants to be told of without asking (NOTIFY, RFC 5465), and telling what it is not in the view to tell: other
+// folders' counters, names and subscriptions.
+//
+// Changes are not queued: for each folder a bit says what kind of thing happened, and names are compared with those the
+// client was last told, so a storm costs no memory. More than limits.imap.notifyFoldersMax at once is an overflow: the
+// client hears of that and of nothing more until it registers anew.
+
+import type { Change } from '#actors/kernel/change.ts'
+import { limits } from '#lib/limits.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import { noticeLines, statusLine } from '../command/list.ts'
+import type { Session } from '../session.ts'
+import type { FetchItem } from '../wire/item.ts'
+
+/** Events of the selected folder. */
+export interface SelectedEvents {
+  /** Messages are told gone only where a command allows it. */
+  readonly delayed: boolean
+  readonly flags: boolean
+  /** What is told of a new message. */
+  readonly items: readonly FetchItem[]
+}
+
+/** Events of other folders. */
+export interface EventGroup {
+  /** Every folder, those subscribed to, those at the paths, or those at or below them. */
+  readonly which: 'all' | 'subscribed' | 'mailboxes' | 'subtree'
+  readonly paths: readonly string[]
+  /** Nothing at all of these folders, whatever other groups say. */
+  readonly none: boolean
+  readonly messages: boolean
+  readonly flags: boolean
+  readonly names: boolean
+  readonly subscriptions: boolean
+}
+
+export interface Registration {
+  /** Undefined where the client wants to hear nothing of the selected folder. */
+  readonly selected: SelectedEvents | undefined
+  readonly groups: readonly EventGroup[]
+}
+
+/** NOTIFY NONE. */
+export const silence: Registration = { selected: undefined, groups: [] }
+
+type Wish = 'messages' | 'flags' | 'names' | 'subscriptions'
+type Known = Pick<Mailbox, 'path' | 'subscribed'>
+
+const messagesBit = 1
+const flagsBit = 2
+
+export class Notices {
+  readonly #session: Session
+  #registration: Registration
+  /** Folder -> bits of what happened in it. */
+  readonly #changed = new Map<number, number>()
+  /** Folders as the client was last told, by number; kept where it wants to hear of names or subscriptions. */
+  #known: Map<number, Known> | undefined
+  #named = false
+
+  /** @param folders those there are now */
+  constructor(session: Session, registration: Registration, folders: readonly Mailbox[]) {
+    this.#session = session
+    this.#registration = registration
+    const listed = registration.groups.some(group => group.names || group.subscriptions)
+    if (listed) this.#known = knownOf(folders)
+  }
+
+  get selected(): SelectedEvents | undefined {
+    return this.#registration.selected
+  }
+
+  /** Whether there is something to tell. */
+  get news(): boolean {
+    return this.#named || this.#changed.size > 0
+  }
+
+  /** Takes note of a change of the account; whether it may concern this client. */
+  hear(change: Change): boolean {
+    if (this.#registration.groups.length === 0) return false
+    if (change.kind === 'mailbox') {
+      if (this.#known === undefined) return false
+      this.#named = true
+      return true
+    }
+    if (change.kind !== 'exists' && change.kind !== 'expunge' && change.kind !== 'flags') return false
+    // The selected folder's are the view's to tell.
+    if (change.mailbox === this.#session.view?.num) return false
+    const bit = change.kind === 'flags' ? flagsBit : messagesBit
+    const wish = change.kind === 'flags' ? 'flags' : 'messages'
+    if (!this.#registration.groups.some(group => group[wish])) return false
+    this.#changed.set(change.mailbox, (this.#changed.get(change.mailbox) ?? 0) | bit)
+    return true
+  }
+
+  /** Tells the counters of all folders it is to tell about but the selected one (NOTIFY SET STATUS). */
+  async status(folders: readonly Mailbox[]): Promise<void> {
+    for (const folder of folders) {
+      if (folder.num === this.#session.view?.num) continue
+      if (this.#wanted(folder, 'messages') || this.#wanted(folder, 'flags')) await this.#tellStatus(folder)
+    }
+  }
+
+  /** Tells everything that happened since the last time. */
+  async tell(): Promise<void> {
+    if (!this.news) return
+    const changed = new Map(this.#changed)
+    const named = this.#named
+    this.#changed.clear()
+    this.#named = false
+    const folders = await this.#session.folders()
+    const lines = named ? this.#names(folders) : []
+    if (changed.size > limits.imap.notifyFoldersMax || lines.length > limits.imap.notifyFoldersMax) {
+      this.#overflow()
+      changed.clear()
+    } else for (const line of lines) this.#session.out.line(line)
+    for (const folder of folders) {
+      const bits = changed.get(folder.num) ?? 0
+      const told =
+        ((bits & messagesBit) !== 0 && this.#wanted(folder, 'messages')) ||
+        ((bits & flagsBit) !== 0 && this.#wanted(folder, 'flags'))
+      if (told && folder.num !== this.#session.view?.num) await this.#tellStatus(folder)
+    }
+    await this.#session.out.room()
+  }
+
+  /** RFC 5465 5.8. */
+  #overflow(): void {
+    this.#session.out.line('* OK [NOTIFICATIONOVERFLOW] Too much happens: register for less, or again')
+    this.#registration = silence
+    this.#known = undefined
+  }
+
+  /** RFC 5465 5.1 to 5.3: UIDNEXT and MESSAGES of what comes and goes, UIDVALIDITY and HIGHESTMODSEQ of flags. */
+  async #tellStatus(folder: Mailbox): Promise<void> {
+    const { out, condstore } = this.#session
+    const modseq = condstore || this.#wanted(folder, 'flags') ? ['HIGHESTMODSEQ'] : []
+    out.line(statusLine(this.#session, folder, ['MESSAGES', 'UIDNEXT', 'UIDVALIDITY', 'UNSEEN', ...modseq]))
+    await out.room()
+  }
+
+  /** RFC 5465 5.4, 5.5: a LIST response for each folder that came, went, was renamed, or (un)subscribed. */
+  #names(folders: readonly Mailbox[]): string[] {
+    const before = this.#known ?? new Map<number, Known>()
+    this.#known = knownOf(folders)
+    const changes: { folder: Mailbox; from: string | undefined }[] = []
+    for (const folder of folders) {
+      const old = before.get(folder.num)
+      const renamed = old !== undefined && old.path !== folder.path
+      const wanted = this.#wanted(folder, 'names') || (renamed && this.#wanted(old, 'names'))
+      if ((old === undefined || renamed) && wanted) changes.push({ folder, from: renamed ? old.path : undefined })
+      else if (old !== undefined && old.subscribed !== folder.subscribed) {
+        // Who wants to hear of subscribed folders hears of one that no longer is.
+        const either = this.#wanted(folder, 'subscriptions') || this.#wanted(old, 'subscriptions')
+        if (either) changes.push({ folder, from: undefined })
+      }
+    }
+    const gone = [...before].filter(([num, old]) => !this.#known?.has(num) && this.#wanted(old, 'names'))
+    const paths = gone.map(([, old]) => old.path)
+    return noticeLines(this.#session, folders, changes, paths)
+  }
+
+  #wanted(folder: Known, wish: Wish): boolean {
+    let wanted = false
+    for (const group of this.#registration.groups) {
+      if (!covers(group, folder)) continue
+      if (group.none) return false
+      wanted ||= group[wish]
+    }
+    return wanted
+  }
+}
+
+function covers({ which, paths }: EventGroup, { path, subscribed }: Known): boolean {
+  if (which === 'all') return true
+  if (which === 'subscribed') return subscribed
+  return paths.some(one => path === one || (which === 'subtree' && path.startsWith(`${one}/`)))
+}
+
+function knownOf(folders: readonly Mailbox[]): Map<number, Known> {
+  return new Map(folders.map(({ num, path, subscribed }) => [num, { path, subscribed }]))
+}

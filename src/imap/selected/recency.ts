@@ -1,0 +1,38 @@
+// Which messages no session has been told of yet: those a client sees as \Recent (RFC 3501 2.3.2).
+//
+// A folder has one mark, the uid from which nobody has been told; the session that moves it is the first, and what lies
+// between is recent to it alone. Moving costs nothing: the mark is kept here and written when a folder is opened or left,
+// never for a message. A mark that was lost in a crash shows messages as recent once more, which RFC 3501 prefers to never.
+
+import type { UserDoor } from '#actors/kernel/system.ts'
+import { noteTold } from '#actors/user/told.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { toldBefore } from '#store/mailboxes/listing.ts'
+
+export class Recency {
+  /** Folder -> mark, where it is not on disk yet. */
+  readonly #marks = new Map<number, number>()
+
+  /** The uid from which nobody has been told of messages. */
+  from(read: Reader, mailbox: number): number {
+    return this.#marks.get(mailbox) ?? toldBefore(read, mailbox)
+  }
+
+  /** Somebody is told of everything below `uidNext`: the mark as it was before. */
+  claim(read: Reader, mailbox: number, uidNext: number): number {
+    const from = this.from(read, mailbox)
+    if (uidNext > from) this.#marks.set(mailbox, uidNext)
+    return from
+  }
+
+  /** Writes the mark of a folder, if it moved. Nobody waits for it. */
+  keep(door: UserDoor, mailbox: number): void {
+    const uid = this.#marks.get(mailbox)
+    if (uid === undefined) return
+    const landed = () => {
+      if (this.#marks.get(mailbox) === uid) this.#marks.delete(mailbox)
+    }
+    // A write that fails is made up for by the next; until then the mark counts from here.
+    door.run(noteTold, { mailbox, uid }).then(landed, () => undefined)
+  }
+}

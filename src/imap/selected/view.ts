@@ -1,0 +1,375 @@
+// What one client has been told of its selected folder: which uids exist, in which order, up to which change.
+//
+// A sequence number is a place in this list and nothing else, so it stays true whatever others do meanwhile. Nothing is
+// kept of a message but its uid, and not even that before somebody asks: the list of a moment can be worked out later
+// (uidsAsOf). Changes are not queued: a notice only says that there is something, and `tell` compares with the database
+// by change number, so a storm of changes costs no memory. Expunges wait where RFC 9051 7.5.1 says so.
+
+import type { Change } from '#actors/kernel/change.ts'
+import { limits } from '#lib/limits.ts'
+import { joinRanges, type Ranges } from '#mail/numbers.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import {
+  arrivals,
+  changesAfter,
+  countBetween,
+  folderCounters,
+  goneAfter,
+  uidsAsOf,
+  wentAfter,
+} from '#store/mailboxes/listing.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import type { NumberSet } from '../wire/decoder.ts'
+
+/** Places in the view, inclusive ranges counted from 0, rising. */
+export type Places = Ranges
+
+/** What a client is to be told; `tell` calls these in the order in which they must be sent. */
+export interface Listener {
+  /** Messages went: sequence numbers as they stand one after the other, and uids. */
+  gone(seqs: readonly number[], uids: readonly number[]): void
+  /** The number of messages is now this. */
+  exists(total: number): void
+  /** The number of recent messages is now this. */
+  recent(total: number): void
+  /** Those at the end are new, and known to the view now. */
+  arrived(uids: readonly number[]): Promise<void>
+  /** Keywords appeared that the client has not heard of. */
+  keywords(): Promise<void>
+  /** A message has these flags now. */
+  flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void
+  /** Much was said: waits for the socket. */
+  room(): Promise<void>
+}
+
+/** Told that this session knows all messages below `uidNext` now: the uid from which they are recent to it. */
+export type Claim = (uidNext: number) => number
+
+export class View {
+  readonly num: number
+  readonly id: string
+  readonly uidValidity: number
+  readonly readOnly: boolean
+  readonly #read: Reader
+  #uids: Uint32Array<ArrayBuffer> | undefined
+  #count: number
+  /** The uid after the last one the client knows of. */
+  #uidNext: number
+  /** Flags and new messages are told up to this change; expunges up to the second. */
+  #modseq: number
+  #goneModseq: number
+  /** Something happened that was not told; at first it may have, between reading the folder and listening. */
+  #news = true
+  #expunges = true
+  #removed = false
+  /** Changes this client made itself and has been told of in the answer. */
+  readonly #own = new Set<number>()
+  /** The saved search result `$` (RFC 5182), as uids. */
+  saved: readonly number[] = []
+  /** Uids this session was the first to be told of, as rising ranges, and how many of those are there. */
+  readonly #recent: [from: number, to: number][] = []
+  #recentCount = 0
+  #recentTold = 0
+  #claim: Claim | undefined
+
+  /** @param claim where messages may be recent (RFC 3501 2.3.2) */
+  constructor(read: Reader, mailbox: Mailbox, readOnly: boolean, claim?: Claim) {
+    this.#read = read
+    this.num = mailbox.num
+    this.id = mailbox.id
+    this.uidValidity = mailbox.uidValidity
+    this.readOnly = readOnly
+    this.#count = mailbox.total
+    this.#uidNext = mailbox.uidNext
+    this.#modseq = mailbox.modseq
+    this.#goneModseq = mailbox.modseq
+    this.#claim = claim
+    const from = this.#claimed(1)
+    this.#recentCount = Math.min(this.#count, countBetween(read, mailbox.num, from, mailbox.uidNext))
+    this.#recentTold = this.#recentCount
+  }
+
+  /** How many messages are recent to this session. */
+  get recentCount(): number {
+    return this.#recentCount
+  }
+
+  /** Whether this session was the first to be told of that message. */
+  isRecent(uid: number): boolean {
+    let low = 0
+    let high = this.#recent.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#recent[middle]?.[1] ?? 0) < uid) low = middle + 1
+      else high = middle
+    }
+    const range = this.#recent[low]
+    return range !== undefined && range[0] <= uid
+  }
+
+  /** No message is recent from now on: IMAP4rev2 knows no such thing. */
+  forgetRecent(): void {
+    this.#claim = undefined
+    this.#recent.length = 0
+    this.#recentCount = 0
+  }
+
+  /** Takes what is recent of the messages from `first` on that are known now; the uid from which they are. */
+  #claimed(first: number): number {
+    const next = this.#uidNext
+    const from = Math.max(first, this.#claim?.(next) ?? next)
+    if (from >= next) return next
+    const last = this.#recent.at(-1)
+    if (last !== undefined && last[1] + 1 >= from) last[1] = next - 1
+    else this.#recent.push([from, next - 1])
+    return from
+  }
+
+  /** How many messages the client knows of. */
+  get total(): number {
+    return this.#count
+  }
+
+  /** The uid after the last one the client knows of. */
+  get uidNext(): number {
+    return this.#uidNext
+  }
+
+  /** Whether there is something to tell; without `expunge` those are left out. */
+  news(expunge: boolean): boolean {
+    return this.#news || (expunge && this.#expunges)
+  }
+
+  /** Up to which change the client knows everything. */
+  get modseq(): number {
+    return Math.min(this.#modseq, this.#goneModseq)
+  }
+
+  /** Whether messages went that the client still counts. */
+  get holding(): boolean {
+    return this.#expunges && wentAfter(this.#read, this.num, this.#goneModseq, uid => this.seqOf(uid) > 0)
+  }
+
+  /** Takes note of a change of the account; whether it concerns this folder. */
+  notice(change: Change): boolean {
+    if (change.kind === 'mailbox') {
+      if (change.mailbox !== this.num || change.what === 'renamed') return false
+      if (change.what === 'deleted') {
+        this.#removed = true
+        this.#expunges = true
+      }
+      this.#news = true
+      return true
+    }
+    if (change.kind === 'counters' || change.mailbox !== this.num) return false
+    if (change.kind === 'expunge') this.#expunges = true
+    else this.#news = true
+    return true
+  }
+
+  /** The answer to a command has told this change already. */
+  toldOwn(modseq: number): void {
+    if (modseq > this.#modseq) this.#own.add(modseq)
+  }
+
+  /** Sequence number of a uid; 0 where the client does not know it. */
+  seqOf(uid: number): number {
+    const at = this.#place(uid)
+    return at < this.#count && this.uids[at] === uid ? at + 1 : 0
+  }
+
+  /** Uids in `set` that went after `modseq`, rising. */
+  goneSince(modseq: number, set: NumberSet | undefined): number[] {
+    const gone = goneAfter(this.#read, this.num, modseq).filter(uid => this.seqOf(uid) === 0)
+    if (set === undefined) return gone
+    if (set === 'saved') return []
+    const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
+    let at = 0
+    return gone.filter(uid => {
+      while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
+      return at < ranges.length && (ranges[at]?.[0] ?? 0) <= uid
+    })
+  }
+
+  /** Uid at a place. */
+  uidAt(place: number): number {
+    return this.uids[place] ?? 0
+  }
+
+  /** Uids the client knows, rising; `total` of them are valid. */
+  get uids(): Uint32Array<ArrayBuffer> {
+    if (this.#uids === undefined) {
+      this.#uids = uidsAsOf(this.#read, this.num, this.#goneModseq, this.#uidNext)
+      this.#count = this.#uids.length
+    }
+    return this.#uids
+  }
+
+  /**
+   * The places a set of a command means. Numbers beyond the last message mean nothing in a uid set and are refused in a
+   * set of sequence numbers (RFC 9051 6.4.9, 9 seq-number).
+   *
+   * @returns undefined when a sequence number does not exist
+   */
+  resolve(set: NumberSet, byUid: boolean): Places | undefined {
+    if (set === 'saved') return this.#placesOf(this.saved)
+    const ranges: [number, number][] = []
+    for (const [from, to] of set) {
+      const range = byUid ? this.#uidRange(from, to) : this.#seqRange(from, to)
+      if (range === undefined) return undefined
+      if (range[0] <= range[1]) ranges.push(range)
+    }
+    return joinRanges(ranges)
+  }
+
+  /** Those of rising `uids` the client knows, as places. */
+  #placesOf(uids: readonly number[]): Places {
+    const ranges: [number, number][] = []
+    for (const uid of uids) {
+      const seq = this.seqOf(uid)
+      if (seq > 0) ranges.push([seq - 1, seq - 1])
+    }
+    return joinRanges(ranges)
+  }
+
+  #seqRange(from: number, to: number): [number, number] | undefined {
+    // `5:*` of three messages is the last one; of none it is nothing: clients ask so, and the answer cannot hurt.
+    if (to === Infinity && this.#count === 0) return [0, -1]
+    if (to === Infinity) return [Math.min(from, this.#count) - 1, this.#count - 1]
+    return to > this.#count ? undefined : [from - 1, to - 1]
+  }
+
+  #uidRange(from: number, to: number): [number, number] {
+    if (this.#count === 0) return [0, -1]
+    const last = this.uids[this.#count - 1] as number
+    if (to === Infinity) return [this.#place(Math.min(from, last)), this.#count - 1]
+    return [this.#place(from), this.#place(to + 1) - 1]
+  }
+
+  /** First place whose uid is not below `uid`. */
+  #place(uid: number): number {
+    const { uids } = this
+    let low = 0
+    let high = this.#count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((uids[middle] as number) < uid) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /**
+   * Tells everything that happened since the last time.
+   *
+   * @param expunge whether messages may be told gone now
+   */
+  async tell(listener: Listener, expunge: boolean): Promise<void> {
+    if (!this.news(expunge)) return
+    const { modseqMax, gone, fresh } = this.#compare(expunge)
+    const known = this.#uidNext
+    const flags = this.#news
+    if (expunge) this.#expunges = false
+    this.#news = false
+    if (gone.length > 0) this.#tellGone(listener, gone)
+    if (expunge) this.#goneModseq = Math.max(this.#goneModseq, modseqMax)
+    if (!flags) this.#tellRecent(listener)
+    else {
+      await listener.keywords()
+      if (fresh.length > 0) {
+        this.#add(fresh)
+        listener.exists(this.#count)
+      }
+      this.#tellRecent(listener)
+      if (fresh.length > 0) await listener.arrived(fresh)
+      await this.#tellFlags(listener, known, modseqMax)
+    }
+    await listener.room()
+  }
+
+  /** What happened, in one picture of the database. */
+  #compare(expunge: boolean): { modseqMax: number; gone: number[]; fresh: number[] } {
+    const lazy = this.#uids === undefined
+    const compared = this.#read.snapshot(() => ({
+      modseqMax: folderCounters(this.#read, this.num)?.modseq ?? this.#modseq,
+      // Asked for even without a notice: a commit may be seen here before its notice comes, and the mark moves past it.
+      gone: lazy || expunge ? goneAfter(this.#read, this.num, this.#goneModseq) : [],
+      fresh: this.#news ? arrivals(this.#read, this.num, this.#uidNext) : [],
+    }))
+    // Without expunges the list as of the new marks is as good as the one of the old.
+    if (lazy && (compared.gone.length > 0 || this.#removed)) void this.uids
+    if (!expunge) return { ...compared, gone: [] }
+    return this.#removed ? { ...compared, gone: [...this.uids.subarray(0, this.#count)] } : compared
+  }
+
+  #tellGone(listener: Listener, gone: readonly number[]): void {
+    const known = this.uids
+    const seqs: number[] = []
+    const told: number[] = []
+    for (const uid of gone) {
+      const seq = this.seqOf(uid)
+      if (seq === 0) continue
+      seqs.push(seq - told.length)
+      told.push(uid)
+    }
+    if (told.length === 0) return
+    if (this.#recentCount > 0) this.#recentCount -= told.filter(uid => this.isRecent(uid)).length
+    let kept = 0
+    let next = 0
+    for (let at = 0; at < this.#count; at++) {
+      if (known[at] === told[next]) next += 1
+      else known[kept++] = known[at] as number
+    }
+    this.#count = kept
+    listener.gone(seqs, told)
+  }
+
+  #add(fresh: readonly number[]): void {
+    const count = this.#count + fresh.length
+    if (this.#uids !== undefined) {
+      if (count > this.#uids.length) {
+        const larger = new Uint32Array(Math.ceil(count * 1.25))
+        larger.set(this.#uids.subarray(0, this.#count))
+        this.#uids = larger
+      }
+      this.#uids.set(fresh, this.#count)
+    }
+    this.#count = count
+    const known = this.#uidNext
+    this.#uidNext = (fresh.at(-1) as number) + 1
+    const from = this.#claimed(known)
+    this.#recentCount += fresh.filter(uid => uid >= from).length
+  }
+
+  /** RFC 3501 7.3.2, where the number is another one than the client knows. */
+  #tellRecent(listener: Listener): void {
+    if (this.#claim === undefined || this.#recentCount === this.#recentTold) return
+    this.#recentTold = this.#recentCount
+    listener.recent(this.#recentCount)
+  }
+
+  async #tellFlags(listener: Listener, known: number, modseqMax: number): Promise<void> {
+    let modseq = this.#modseq
+    let uid = Infinity
+    for (;;) {
+      const rows = changesAfter(this.#read, this.num, modseq, uid, modseqMax, limits.imap.sliceRows)
+      for (const row of rows) {
+        if (row[0] >= known || this.#own.has(row[1])) continue
+        const seq = this.seqOf(row[0])
+        if (seq > 0) listener.flags(seq, row[0], row[2], row[3], row[1])
+      }
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < limits.imap.sliceRows) break
+      uid = last[0]
+      modseq = last[1]
+      await listener.room()
+    }
+    this.#modseq = Math.max(this.#modseq, modseqMax)
+    for (const own of this.#own) if (own <= this.#modseq) this.#own.delete(own)
+  }
+}
+
+/** How many places those are. */
+export function placeCount(places: Places): number {
+  return places.reduce((sum, [from, to]) => sum + to - from + 1, 0)
+}

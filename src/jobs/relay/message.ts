@@ -1,0 +1,124 @@
+// The bytes of a queued message as they leave: a trace line, the signature of its domain, the lines on top, the body.
+//
+// A small message is put together in memory, a large one is streamed; line ends are final before anything is signed. A
+// forwarded message loses its Bcc field, which its sender did not want to be seen. The signature is the domain's of From,
+// where From is known to be true: of what is written here, and of a forward of that.
+
+import { Readable } from 'node:stream'
+import { limits } from '#lib/limits.ts'
+import { mailboxes, splitAddress } from '#mail/address/address.ts'
+import { parseAddresses } from '#mail/address/address-list.ts'
+import { type SigningKey, signatures } from '#mail/crypt/dkim.ts'
+import { writtenAnew } from '#mail/header/authored.ts'
+import { Header } from '#mail/header/header.ts'
+import { cutFields, fromField, mailboxField, rewriteHeader } from '#mail/header/rewrite.ts'
+import { wireHeader, wireLines } from '#mail/header/wire-form.ts'
+import { mailDate } from '#mail/made/dsn.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { readDetail, type StoredDetail } from '#store/mailboxes/outlines.ts'
+import { type Outbound, queueId } from '#store/sending/outbound.ts'
+
+const hidden = new Set(['bcc', 'resent-bcc', 'return-path'])
+/** Who else speaks for a message whose author is another one. */
+const speakers = ['sender', 'resent-from', 'resent-sender']
+
+export type FindSigningKey = (domain: string) => Promise<SigningKey | undefined>
+
+export interface OutgoingMessage {
+  readonly size: number
+  readonly header: Header
+  /** All of it, with CRLF line ends. */
+  bytes(): Buffer | NodeJS.ReadableStream
+  stream(): AsyncIterable<Buffer>
+  /** Its first bytes. */
+  start(length: number): Promise<Buffer>
+}
+
+/** The trace line that says it went through here (RFC 5321 4.4). */
+export function traceLine(message: Outbound, hostname: string, now: number): string {
+  return `Received: by ${hostname} (Teal) id ${queueId(message.num)};\r\n ${mailDate(now)}\r\n`
+}
+
+/** @throws Fault MessageNotFound where the body is gone */
+export async function openOutgoing(
+  read: Reader,
+  bodies: Bodies,
+  message: Outbound,
+  body: number,
+  how: { readonly hostname: string; readonly now: number; readonly findKey: FindSigningKey },
+): Promise<OutgoingMessage> {
+  const opened = bodies.open(body, false)
+  const detail = (await readDetail(read, body)) as StoredDetail | undefined
+  const headerSize = detail?.headerSize ?? 0
+  const top = headerOf(message, await opened.read(0, headerSize))
+  const header = new Header(top)
+  const whole = () => wireLines(joined(top, opened.stream(headerSize)))
+  let unsigned = 0
+  const counted = async function* () {
+    for await (const piece of whole()) {
+      unsigned += piece.length
+      yield piece
+    }
+  }
+  const domain = signingDomain(message, header)
+  const key = domain === '' ? undefined : await how.findKey(domain)
+  const small = opened.size + top.length <= limits.body.wholeBytesMax
+  const inMemory = small ? await collected(counted()) : null
+  const signature = key === undefined ? '' : await signatures(inMemory ?? counted(), [key])
+  // The size is said before the message, so it is read once more where nobody signed it.
+  if (!small && key === undefined) for await (const _ of counted());
+  const trace = Buffer.from(traceLine(message, how.hostname, how.now) + signature)
+  const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
+  const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
+  return {
+    size: trace.length + unsigned,
+    header,
+    bytes: () => complete ?? Readable.from(stream(), { objectMode: false }),
+    stream,
+    start: length => firstBytes(stream(), length),
+  }
+}
+
+/** The header as it leaves, with the lines on top: of a forward without Bcc, and under another author where it must be. */
+function headerOf({ origin, prefix, options: { author } }: Outbound, block: Buffer): Buffer {
+  const wire = Buffer.concat([Buffer.from(prefix), wireHeader(block)])
+  if (origin !== 'forward') return wire
+  if (author === undefined) return cutFields(wire, hidden)
+  const anew = writtenAnew(wire)
+  const header = new Header(anew)
+  const replace = new Map([['from', fromField(author)]])
+  const [answers] = mailboxes(parseAddresses(header.rawAll('from').join(', ')))
+  if (!header.has('reply-to') && answers !== undefined) replace.set('reply-to', mailboxField('Reply-To', answers))
+  return rewriteHeader(anew, new Set([...hidden, ...speakers]), replace)
+}
+
+async function* joined(first: Buffer, rest: AsyncIterable<Buffer> | Buffer[] = []): AsyncGenerator<Buffer> {
+  yield first
+  yield* rest
+}
+
+async function collected(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}
+
+async function firstBytes(pieces: AsyncIterable<Buffer>, length: number): Promise<Buffer> {
+  const all: Buffer[] = []
+  let left = length
+  for await (const piece of pieces) {
+    all.push(piece.subarray(0, left))
+    left -= piece.length
+    if (left <= 0) break
+  }
+  return Buffer.concat(all)
+}
+
+function signingDomain(message: Outbound, header: Header): string {
+  const { trust, author } = message.options
+  if (message.origin === 'forward' && trust !== 'ours' && author === undefined) return ''
+  const values = header.rawAll('from')
+  const [from] = mailboxes(parseAddresses(values[0] ?? ''))
+  return values.length === 1 ? splitAddress(from?.address ?? '').domain : ''
+}

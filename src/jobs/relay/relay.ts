@@ -1,0 +1,390 @@
+// The way out: queued mail is delivered here, handed to a relay, to the hosts of its domain, or to a URL; failures are
+// tried again by the schedule of const:sender:defer_times, and senders hear of what failed or takes long.
+//
+// The attempt is on disk before anything is sent, so a crash repeats one delivery at most and loses none. Targets of one
+// domain form a lane with few transactions at once; a lane whose hosts cannot be reached rests and is then tried with one
+// message, while the others go on. A recipient of this service never leaves it.
+
+import type { Agent } from 'undici'
+import type { Drop, DropResult } from '#actors/delivery/local-delivery.ts'
+import { every, now, type Timer } from '#lib/clock.ts'
+import { Fault, smtpReply } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { domainToAscii, splitAddress } from '#mail/address/address.ts'
+import { MailHosts, NoMailHost, type ResolveMx } from '#net/mail-hosts.ts'
+import type { Outward } from '#net/outward.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import { type Operation, operation } from '#store/engine/write.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import { traceSweep } from '#store/rules/trace.ts'
+import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
+import type { Writer } from '#store/writer/writer.ts'
+import { Loop } from '../loop.ts'
+import { hereOf, isHere } from '../relay-here.ts'
+import { postForm } from './form.ts'
+import { type RelayItem, RelayLanes } from './lanes.ts'
+import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
+import { byNotice, type WireNotice } from './notice.ts'
+import { type Attempt, RelayResults } from './results.ts'
+import { NotConnected, RelaySessions } from './sessions.ts'
+import { MailFailed, type MailRoute, type MailSent } from './smtp-client.ts'
+
+export interface RelayOptions {
+  readonly read: Reader
+  readonly writer: Writer
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly bodies: Bodies
+  readonly drop: Drop
+  readonly outward: Outward
+  readonly log: Log
+  readonly hostname: string
+  readonly version: string
+  /** Whether anything leaves the service; mail for its own users arrives all the same. */
+  readonly away: boolean
+  /** An smtp: or smtps: URL that takes everything; empty: the hosts of each domain. */
+  readonly relay: string
+  /** Port of those hosts. */
+  readonly port: number
+  /** Domain of rewritten senders. */
+  readonly srsDomain: string
+  /** What signs mail of a domain. */
+  readonly findKey: FindSigningKey
+  /** Whether somebody subscribes to `message.sent`; after a unit with events `kick` is called. */
+  readonly wanted?: (name: 'message.sent') => boolean
+  readonly kick?: () => void
+  /** Instead of DNS, for tests. */
+  readonly resolveMx?: ResolveMx
+  /** Certificates to trust besides the built-in ones, for tests. */
+  readonly ca?: string
+}
+
+export interface Relay {
+  /** Something may be due. */
+  kick(): void
+  /** Takes nothing new, waits for what is being sent. */
+  close(): Promise<void>
+}
+
+/** Starts sending, with what an earlier process left behind. */
+export async function startRelay(options: RelayOptions): Promise<Relay> {
+  await options.writer.write(outboundRecover, { due: now() })
+  const relay = new Sender(options)
+  relay.kick()
+  return relay
+}
+
+class Sender implements Relay {
+  readonly #options: RelayOptions
+  readonly #loop: Loop<RelayItem>
+  readonly #lanes: RelayLanes
+  readonly #results: RelayResults
+  readonly #sessions: RelaySessions
+  readonly #hosts: MailHosts
+  #agent: Agent | undefined
+  readonly #sweep: Timer
+
+  constructor(options: RelayOptions) {
+    const { read, writer, outward, log, relay, resolveMx } = options
+    this.#options = options
+    this.#hosts = new MailHosts(resolveMx)
+    this.#sessions = new RelaySessions(outward)
+    const here = options.away ? undefined : hereOf(read, options.srsDomain)
+    this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
+    this.#results = new RelayResults(options)
+    this.#loop = new Loop<RelayItem>(
+      {
+        name: 'relay',
+        claim: (room, at) => this.#lanes.claim(room, at),
+        run: (item, signal) => this.#run(item, signal),
+        next: () => this.#lanes.next(),
+      },
+      { inFlightMax: limits.outbound.inFlightMax, log },
+    )
+    this.#sweep = every(limits.outbound.sweepMs, () => void this.#forget())
+  }
+
+  kick(): void {
+    this.#loop.kick()
+  }
+
+  async close(): Promise<void> {
+    this.#sweep.cancel()
+    await this.#loop.close()
+    this.#sessions.close()
+    await this.#agent?.destroy()
+  }
+
+  async #run(item: RelayItem, signal: AbortSignal): Promise<void> {
+    const { message, targets, lane } = item
+    let attempts: readonly Attempt[]
+    try {
+      attempts = await this.#attempt(message, targets, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      const { log } = this.#options
+      if (!(error instanceof Fault)) log.error({ error, queueId: queueId(message.num) }, 'a message could not be sent')
+      attempts = targets.map(target => ({ target, ...byFault(error), reached: true }))
+    } finally {
+      this.#lanes.release(lane)
+    }
+    // Cut off by the end of the service: the next one goes on.
+    if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return
+    this.#lanes.report(
+      lane,
+      attempts.some(({ reached }) => reached),
+    )
+    await this.#results.record(message, attempts, signal)
+  }
+
+  async #attempt(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
+    const attempts: Attempt[] = []
+    const far: Target[] = []
+    for (const target of targets) {
+      if (target.kind === 'mail' && (await isHere(this.#options.read, this.#options.srsDomain, target.value))) {
+        attempts.push(await this.#deliverHere(message, target))
+      } else far.push(target)
+    }
+    if (far.length > 0) attempts.push(...(await this.#sendAway(message, far, signal)))
+    return attempts
+  }
+
+  async #deliverHere(message: Outbound, target: Target): Promise<Attempt> {
+    const { drop, hostname } = this.#options
+    const { body, prefix, sender: from } = message
+    try {
+      const recipient = await drop.recipient(target.value)
+      const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
+      const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
+      const envelope = { from, recipients: [recipient], source: 'submission' as const, trust }
+      const [result] = (await drop.deliverStored(stored, envelope)) as [DropResult]
+      if ('refused' in result) throw result.refused
+      const way = recipient.user === '' ? 'relayed' : 'here'
+      return {
+        target,
+        outcome: 'delivered',
+        way,
+        status: 250,
+        failure: null,
+        response: 'delivered here',
+        reached: true,
+      }
+    } catch (error) {
+      if (!(error instanceof Fault)) this.#options.log.error({ error }, 'a message could not be delivered here')
+      return { target, ...byFault(error), reached: true }
+    }
+  }
+
+  async #sendAway(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
+    const { read, bodies, hostname, findKey } = this.#options
+    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, { hostname, now: now(), findKey })
+    const attempts: Attempt[] = []
+    for (const target of targets.filter(({ kind }) => kind === 'http')) {
+      attempts.push(await this.#post(message, target, opened, signal))
+    }
+    for (const target of targets.filter(({ kind }) => kind === 'relay')) {
+      const to = message.options.forwardedFor ?? ''
+      attempts.push(...(await this.#submit(message, [{ target, to }], [target.value], opened, signal)))
+    }
+    const mail = targets.filter(({ kind }) => kind === 'mail').map(target => ({ target, to: wire(target.value) }))
+    if (mail.length > 0) attempts.push(...(await this.#submitMail(message, mail, opened, signal)))
+    return attempts
+  }
+
+  /** Made when a URL is first called: most services never do, and its package is large. */
+  #client(): Agent {
+    const { outward, ca } = this.#options
+    this.#agent ??= outward.agent({
+      connectionsMax: limits.outbound.laneInFlightMax,
+      answerBytesMax: limits.outbound.answerBytesMax,
+      ...(ca !== undefined && { ca }),
+    })
+    return this.#agent
+  }
+
+  async #post(message: Outbound, target: Target, opened: OutgoingMessage, signal: AbortSignal): Promise<Attempt> {
+    const id = queueId(message.num)
+    const { size, header } = opened
+    const form = {
+      ...{ id: `${id}.${target.seq.toString(16).padStart(seqDigits, '0')}`, queueId: id, size, header },
+      from: message.options.originalSender ?? message.sender,
+      to: message.options.forwardedFor ?? '',
+      stream: () => opened.stream(),
+      start: await opened.start(limits.outbound.httpBodyBytesMax),
+    }
+    const posted = await postForm(this.#client(), target.value, form, `Teal/${this.#options.version}`, signal)
+    const { delivered, final, failure, status, response } = posted
+    return {
+      target,
+      outcome: delivered ? 'delivered' : final ? 'failed' : 'retry',
+      ...{ failure, status, response, reached: status !== null || final },
+    }
+  }
+
+  /** To the relay, or host after host of the domain; all targets are in one domain unless there is a relay. */
+  async #submitMail(
+    message: Outbound,
+    recipients: readonly Recipient[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const relay = message.options.relay ?? this.#options.relay
+    if (relay !== '') return this.#submit(message, recipients, [relay], opened, signal)
+    const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
+    try {
+      if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
+      const hosts = await this.#hosts.find(domain)
+      // RFC 5321 5.1: mail for us that we do not know would come back for ever.
+      if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
+      return await this.#submit(message, recipients, hosts, opened, signal)
+    } catch (error) {
+      if (error instanceof NoMailHost) {
+        const { status, message: response } = error
+        return recipients.map(({ target }) => failed(target, 'unresolved', status, response))
+      }
+      if (error instanceof MailFailed || error instanceof Fault) throw error
+      return recipients.map(({ target }) => unreached(target, 'unresolved', 'the domain could not be looked up'))
+    }
+  }
+
+  async #submit(
+    message: Outbound,
+    recipients: readonly Recipient[],
+    ways: readonly string[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const attempts: Attempt[] = []
+    for (const { recipients: same, dsn } of byNotice(message, recipients)) {
+      attempts.push(...(await this.#transact(message, { recipients: same, dsn }, ways, opened, signal)))
+    }
+    return attempts
+  }
+
+  async #transact(
+    message: Outbound,
+    { recipients, dsn }: { readonly recipients: readonly Recipient[]; readonly dsn: WireNotice | undefined },
+    ways: readonly string[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const to = recipients.map(recipient => recipient.to)
+    const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }) }
+    let last: MailFailed | undefined
+    for (const way of ways) {
+      const route = way.includes('://') ? relayRoute(way, this.#options) : this.#hostRoute(way)
+      try {
+        const sent = await this.#sessions.send(route, envelope, () => opened.bytes(), signal)
+        return recipients.map(recipient => bySent(recipient, sent, route.host))
+      } catch (error) {
+        if (error instanceof NotConnected) last = error.failed
+        else if (error instanceof MailFailed && error.status === null) last = error
+        else if (error instanceof MailFailed)
+          return recipients.map(recipient => byRefusal(recipient, error, route.host))
+        else throw error
+        if (signal.aborted) break
+      }
+    }
+    const failure = last?.failure ?? 'unreachable'
+    const response = last?.response || `no host could be reached: ${failure}`
+    if (failure === 'blocked')
+      return recipients.map(({ target }) => failed(target, failure, 550, '5.4.4 The host is not public'))
+    return recipients.map(({ target }) => unreached(target, failure, response, last?.status ?? null))
+  }
+
+  #hostRoute(host: string): MailRoute {
+    const { hostname: helo, port } = this.#options
+    const { connectMs, replyMs: idleMs } = limits.outbound
+    return { host, port, tls: 'opportunistic', helo, connectMs, idleMs }
+  }
+
+  async #forget(): Promise<void> {
+    const { writer, log } = this.#options
+    const { keepMs, sweepRowsMax } = limits.outbound
+    const operations: Operation[] = [
+      operation(outboundSweep, { before: now() - keepMs, count: sweepRowsMax }),
+      operation(traceSweep, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }),
+    ]
+    await writer
+      .submit({ lane: 0, epoch: 0, operations, bytes: 200, background: true })
+      .catch(error => log.warn({ error }, 'what was sent long ago could not be forgotten'))
+  }
+}
+
+interface Recipient {
+  readonly target: Target
+  /** As it goes over the wire. */
+  readonly to: string
+}
+
+const seqDigits = 3
+const permanent = 500
+
+/** An address with its domain in ASCII, which every server understands. */
+function wire(address: string): string {
+  const { local, domain } = splitAddress(address)
+  const ascii = domainToAscii(domain)
+  return ascii === '' ? address : `${local}@${ascii}`
+}
+
+/** What a relay's URL says (api-semantics 8): port 25 or 465, credentials percent-encoded. */
+function relayRoute(text: string, { hostname, ca }: RelayOptions): MailRoute {
+  const url = new URL(text)
+  const implicit = url.protocol === 'smtps:'
+  const auth = { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+  const { connectMs, replyMs: idleMs } = limits.outbound
+  return {
+    host: url.hostname,
+    port: url.port === '' ? (implicit ? 465 : 25) : Number(url.port),
+    tls: implicit ? 'implicit' : 'opportunistic',
+    ...(auth.user !== '' && { auth }),
+    ...(ca !== undefined && { ca }),
+    ...{ helo: hostname, connectMs, idleMs },
+  }
+}
+
+function bySent({ target, to }: Recipient, sent: MailSent, host: string): Attempt {
+  const refused = sent.refused.find(({ recipient }) => recipient === to)
+  if (refused === undefined) {
+    const way = sent.reports ? 'reporting' : 'relayed'
+    return {
+      target,
+      outcome: 'delivered',
+      way,
+      failure: null,
+      status: 250,
+      response: sent.response,
+      host,
+      reached: true,
+    }
+  }
+  return byAnswer(target, refused.code, refused.response, host)
+}
+
+function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
+  const own = error.refused.find(({ recipient }) => recipient === to)
+  return byAnswer(target, own?.code ?? error.status ?? permanent, own?.response ?? error.response, host)
+}
+
+function byAnswer(target: Target, status: number, response: string, host: string): Attempt {
+  const outcome = status >= permanent ? 'failed' : 'retry'
+  return { target, outcome, failure: 'rejected', status, response, host, reached: true }
+}
+
+function failed(target: Target, failure: string, status: number, response: string): Attempt {
+  return { target, outcome: 'failed', failure, status, response, reached: true }
+}
+
+function unreached(target: Target, failure: string, response: string, status: number | null = null): Attempt {
+  return { target, outcome: 'retry', failure, status, response, reached: false }
+}
+
+/** What our own refusals mean to a sender. */
+function byFault(error: unknown): Pick<Attempt, 'outcome' | 'failure' | 'status' | 'response'> {
+  const { code, enhanced, text } = smtpReply(error)
+  const outcome = code >= permanent ? 'failed' : 'retry'
+  return { outcome, failure: 'rejected', status: code, response: `${enhanced} ${text}` }
+}

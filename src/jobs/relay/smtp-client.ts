@@ -1,0 +1,235 @@
+// A session with somebody else's mail server, for everything that sends: the outbound queue, forwards, webhooks by mail.
+//
+// The connection is made by net/outward.ts, so it goes to a checked address only; nodemailer speaks SMTP over it. Each
+// step has its time, a reply its size. Credentials are sent over TLS only, except to this machine itself. What went wrong
+// is a word of the closed set, with the server's code and text where it answered.
+
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { smtpConnection } from '#lib/process/lazy.ts'
+import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward.ts'
+
+export interface MailRoute {
+  /** Name or literal address; also the name a certificate must have. */
+  readonly host: string
+  readonly port: number
+  /**
+   * `implicit`: TLS from the first byte, certificate checked. `required`: STARTTLS, certificate checked.
+   * `opportunistic`: STARTTLS where offered, whatever the certificate says (RFC 7435). `none`: never.
+   */
+  readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none'
+  readonly auth?: { readonly user: string; readonly pass: string }
+  /** What is said in EHLO. */
+  readonly helo: string
+  readonly localAddress?: string
+  /** Certificates to trust besides the built-in ones. */
+  readonly ca?: string
+  /** Time to connect, and longest silence after that. */
+  readonly connectMs: number
+  readonly idleMs: number
+}
+
+export interface MailEnvelope {
+  /** '' for the null sender. */
+  readonly from: string
+  readonly to: readonly string[]
+  readonly size?: number
+  /** What its sender wants to hear; left out where the server does not know of such (RFC 3461). */
+  readonly dsn?: SMTPConnection.DSNOptions
+}
+
+export interface RefusedRecipient {
+  readonly recipient: string
+  readonly code: number
+  readonly response: string
+}
+
+export interface MailSent {
+  readonly accepted: readonly string[]
+  readonly refused: readonly RefusedRecipient[]
+  /** The reply after the message. */
+  readonly response: string
+  /** Whether the server knows what senders want to hear, and reports in our place (RFC 3461). */
+  readonly reports: boolean
+}
+
+/** Why a message did not go: `rejected` when the server said no (then `status` and `response` say how). */
+export class MailFailed extends Error {
+  readonly failure: OutwardFailure | 'rejected'
+  /** SMTP code; null where no server answered. */
+  readonly status: number | null
+  readonly response: string
+  readonly refused: readonly RefusedRecipient[]
+
+  constructor(error: unknown) {
+    const { responseCode, response, rejectedErrors, message } = error as Partial<SmtpError> & { message?: string }
+    super(message ?? 'the message was not sent', { cause: error })
+    this.status = typeof responseCode === 'number' ? responseCode : null
+    this.failure = this.status === null ? failureOf(error) : 'rejected'
+    this.response = (response ?? '').slice(0, responseLengthMax)
+    this.refused = (rejectedErrors ?? []).map(refusedRecipient)
+  }
+}
+
+interface SmtpError {
+  readonly responseCode: number
+  readonly response: string
+  readonly recipient: string
+  readonly rejectedErrors: readonly Partial<SmtpError>[]
+}
+
+/** Bytes of one reply, and characters of it that are kept. */
+const replyBytesMax = 64 * 1024
+const responseLengthMax = 1000
+
+export class MailSession {
+  readonly #connection: SMTPConnection
+  readonly #onAbort: () => void
+  readonly #signal: AbortSignal
+  #reports = false
+  /** What broke the session while nobody waited for an answer, or will when somebody does. */
+  #broken: Error | undefined
+  #fail: ((error: Error) => void) | undefined
+
+  private constructor(connection: SMTPConnection, signal: AbortSignal) {
+    this.#connection = connection
+    this.#signal = signal
+    this.#onAbort = () => this.#break(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }))
+    signal.addEventListener('abort', this.#onAbort, { once: true })
+    connection.on('error', error => this.#break(error))
+    connection.on('end', () => this.#break(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+  }
+
+  /**
+   * Connects, greets, turns TLS on and logs in.
+   *
+   * @throws MailFailed
+   */
+  static async open(outward: Outward, route: MailRoute, signal: AbortSignal): Promise<MailSession> {
+    let socket: Socket
+    try {
+      const { host, port, localAddress, connectMs: timeoutMs } = route
+      socket = await outward.dial({
+        host,
+        port,
+        signal,
+        timeoutMs,
+        ...(localAddress !== undefined && { localAddress }),
+      })
+    } catch (error) {
+      throw new MailFailed(error)
+    }
+    const session = new MailSession(new (smtpConnection())(options(route, socket)), signal)
+    try {
+      await session.#step(done => session.#connection.connect(error => done(error ?? null)))
+      session.#reports = /^250[- ]DSN\b/im.test(String(session.#connection.lastServerResponse))
+      const { auth } = route
+      if (auth !== undefined) {
+        if (!session.#connection.secure && !isLoopback(socket)) throw plainAuth()
+        await session.#step(done => session.#connection.login({ user: auth.user, pass: auth.pass }, done))
+      }
+      return session
+    } catch (error) {
+      session.close()
+      throw new MailFailed(error)
+    }
+  }
+
+  /** Whether another message may be sent over it, as far as is known. */
+  get open(): boolean {
+    return this.#broken === undefined
+  }
+
+  /**
+   * Sends one message, which is complete with CRLF line ends and without dot stuffing.
+   *
+   * @throws MailFailed; a failure without status after the message was sent means nobody knows whether it arrived
+   */
+  async send(envelope: MailEnvelope, message: Buffer | NodeJS.ReadableStream): Promise<MailSent> {
+    try {
+      const { from, to, size, dsn } = envelope
+      const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
+        const sender = from === '' ? (false as const) : from
+        const form = { from: sender, to: [...to], ...(size !== undefined && { size }), ...(dsn && { dsn }) }
+        this.#connection.send(form, message as Buffer, (error, result) => done(error, result))
+      })
+      const refused = ((info.rejectedErrors ?? []) as Partial<SmtpError>[]).map(refusedRecipient)
+      const response = String(info.response).slice(0, responseLengthMax)
+      return { accepted: info.accepted, refused, response, reports: this.#reports }
+    } catch (error) {
+      throw new MailFailed(error)
+    }
+  }
+
+  /** Says goodbye without waiting for the answer. */
+  close(): void {
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#broken ??= new Error('the session is over')
+    try {
+      this.#connection.quit()
+    } catch {
+      // It is closed right below, whatever state it is in.
+    }
+    this.#connection.close()
+  }
+
+  /** One exchange: ends with its answer or with the session. */
+  async #step<T = unknown>(start: (done: (error: Error | null, result?: T) => void) => void): Promise<T> {
+    if (this.#broken !== undefined) throw this.#broken
+    try {
+      return await new Promise<T>((resolve, reject) => {
+        this.#fail = reject
+        start((error, result) => (error === null ? resolve(result as T) : reject(error)))
+      })
+    } finally {
+      this.#fail = undefined
+    }
+  }
+
+  #break(error: Error): void {
+    this.#broken ??= error
+    this.#fail?.(error)
+    this.#connection.close()
+  }
+}
+
+function options(route: MailRoute, socket: Socket): SMTPConnection.Options {
+  const { host, port, tls, helo, ca, connectMs, idleMs } = route
+  return {
+    connection: socket,
+    host,
+    port,
+    name: helo,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'required',
+    opportunisticTLS: tls === 'opportunistic',
+    ignoreTLS: tls === 'none',
+    tls: { rejectUnauthorized: tls !== 'opportunistic', ...(ca !== undefined && { ca }) },
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    socketTimeout: idleMs,
+    socketCloseTimeout: 0,
+    maxResponseSize: replyBytesMax,
+    logger: false,
+  }
+}
+
+function isLoopback(socket: Socket): boolean {
+  const address = socket.remoteAddress ?? ''
+  return address === '::1' || /^(::ffff:)?127\./.test(address)
+}
+
+function plainAuth(): Error {
+  return Object.assign(new Error('no TLS: credentials are not sent'), { code: 'ETLS' })
+}
+
+/** nodemailer gives errors of the socket codes of its own and keeps theirs beside. */
+function failureOf(error: unknown): OutwardFailure {
+  const { code, originalCode } = error as { code?: unknown; originalCode?: unknown }
+  if (originalCode !== undefined) return outwardFailure({ code: originalCode })
+  return code === 'ECONNECTION' || code === 'ESOCKET' ? 'reset' : outwardFailure(error)
+}
+
+function refusedRecipient(error: Partial<SmtpError>): RefusedRecipient {
+  const response = (error.response ?? '').slice(0, responseLengthMax)
+  return { recipient: error.recipient ?? '', code: error.responseCode ?? 550, response }
+}

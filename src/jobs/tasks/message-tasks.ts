@@ -1,0 +1,122 @@
+// Tasks on many messages of one account: what a search finds is changed, a folder is emptied, archived messages come back.
+//
+// Each goes in pieces of limits.task.batchMessages, so that the account can be used meanwhile, and notes how far it is.
+// All of them may be begun again: what was done already is not found any more, or is changed to what it is.
+
+import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import { expungeMessages, moveMessages, storeFlags, type UidRanges } from '#actors/mailbox/message.ts'
+import { restoreArchived } from '#actors/user/restore.ts'
+import { transferMessages } from '#actors/user/transfer.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Query } from '#mail/filter/query.ts'
+import { flag } from '#mail/flags.ts'
+import { joinRanges } from '#mail/numbers.ts'
+import type { Task } from '#store/accounts/task.ts'
+import { findUser } from '#store/accounts/users.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Reads } from '#store/engine/reads.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import { archivedBetween } from '#store/mailboxes/archive.ts'
+import { findMailbox } from '#store/mailboxes/mailboxes.ts'
+import { placesOf, uidBatches } from '#store/writer/batches.ts'
+import type { TaskRun, Tasks } from './tasks.ts'
+
+export interface MessageTaskDeps {
+  readonly system: ActorSystem
+  readonly bodies: Bodies
+  readonly sequence: Sequence
+  readonly reads: Reads
+}
+
+/** What a search changes about everything that it finds. */
+export interface SearchAction {
+  readonly moveTo?: string
+  readonly seen?: boolean
+  readonly flagged?: boolean
+  readonly delete?: boolean
+}
+
+export function handleMessageTasks(tasks: Tasks, deps: MessageTaskDeps): void {
+  tasks.handle('search.apply', (task, run) => applySearch(deps, task, run))
+  tasks.handle('messages.delete', (task, run) => deleteMessages(deps, task, run))
+  tasks.handle('archive.restore', (task, run) => restoreRange(deps, task, run))
+}
+
+/** Input: `query` (a tree), `action`. */
+async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
+  const { system, reads } = deps
+  const { door, num } = await accountOf(system, task)
+  const { query, action } = task.input as { query: Query; action: SearchAction }
+  const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, lane: door.id })
+  let changed = 0
+  for (let at = 0; at < nums.length; at += limits.task.batchMessages) {
+    run.signal.throwIfAborted()
+    const batch = nums.slice(at, at + limits.task.batchMessages)
+    const byMailbox = Map.groupBy(await placesOf(system.read, num, batch), place => place.mailbox)
+    for (const [mailbox, places] of byMailbox) {
+      const uids = joinRanges(places.map(({ uid }) => [uid, uid]))
+      await change(deps, door, mailbox, uids, action)
+      changed += places.length
+    }
+    await run.progress({ found: nums.length, changed })
+  }
+  return { found: nums.length, changed }
+}
+
+async function change(
+  deps: MessageTaskDeps,
+  door: UserDoor,
+  mailbox: string,
+  uids: UidRanges,
+  action: SearchAction,
+): Promise<void> {
+  const names = (['seen', 'flagged'] as const).filter(name => action[name] !== undefined)
+  if (names.length > 0) {
+    const mask = names.reduce((bits, name) => bits | flag[name], 0)
+    const flags = names.reduce((bits, name) => (action[name] === true ? bits | flag[name] : bits), 0)
+    const ham = action.flagged === true
+    await door.run(storeFlags, { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null })
+  }
+  if (action.delete === true) await door.run(expungeMessages, { mailbox, uids, marked: false, origin: null })
+  else if (action.moveTo !== undefined && action.moveTo !== mailbox) {
+    await transferMessages(deps, door, moveMessages, { from: mailbox, to: action.moveTo, uids, origin: null })
+  }
+}
+
+/** Input: `mailbox`, `last` (the highest uid that goes), `skipArchive`. */
+async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: TaskRun) {
+  const { door, num } = await accountOf(system, task)
+  const { mailbox: id, last, skipArchive } = task.input as { mailbox: string; last: number; skipArchive: boolean }
+  const mailbox = await findMailbox(system.read, num, id)
+  if (mailbox === undefined) throw new Fault('NoSuchMailbox')
+  let deleted = 0
+  for (const uids of uidBatches(system.read, mailbox.num, [[1, last]], limits.task.batchMessages)) {
+    run.signal.throwIfAborted()
+    const expunge = { mailbox: id, uids, marked: false, archive: !skipArchive, origin: null }
+    deleted += (await door.run(expungeMessages, expunge)).uids.length
+    await run.progress({ deleted, errors: 0 })
+  }
+  return { deleted, errors: 0 }
+}
+
+/** Input: `start`, `end`: when the messages were deleted, milliseconds. */
+async function restoreRange({ system }: MessageTaskDeps, task: Task, run: TaskRun) {
+  const { door, num } = await accountOf(system, task)
+  const { start, end } = task.input as { start: number; end: number }
+  let restored = 0
+  for (let last = 0; ; ) {
+    run.signal.throwIfAborted()
+    const nums = await archivedBetween(system.read, num, start, end, last, limits.task.batchMessages)
+    last = nums.at(-1) ?? 0
+    if (nums.length === 0) return { restored }
+    restored += (await door.run(restoreArchived, { nums })).length
+    await run.progress({ restored })
+  }
+}
+
+async function accountOf(system: ActorSystem, task: Task): Promise<{ door: UserDoor; num: number }> {
+  const user = task.user === null ? undefined : await findUser(system.read, task.user)
+  if (user === undefined || user.deleted !== null) throw new Fault('UserNotFound')
+  return { door: system.door(user.id), num: user.num }
+}

@@ -1,0 +1,205 @@
+// Tasks: work that outlives the call that asked for it, with a result that can be looked up afterwards.
+//
+// A task is a row; whoever knows its kind does it. What is done must bear being done twice: a task whose worker died is
+// taken again by the next one, a task that fails for a reason that may pass is tried again a few times, and its last
+// word is a result or an error in its row, kept for limits.task.keepMs. Tasks of one account run one after the other.
+
+import { every, now, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import {
+  dueTasks,
+  findQueued,
+  findTask,
+  nextTaskDue,
+  type Task,
+  taskClaim,
+  taskDelay,
+  taskDelete,
+  taskInsert,
+  taskProgress,
+  taskRelease,
+  taskSettle,
+  taskSweep,
+} from '#store/accounts/task.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { type Operation, operation } from '#store/engine/write.ts'
+import type { Writer } from '#store/writer/writer.ts'
+import { Loop, persist } from '../loop.ts'
+
+export type TaskResult = Readonly<Record<string, unknown>>
+
+export interface TaskRun {
+  /** Ends when the service cannot wait longer; the task is taken again at the next start. */
+  readonly signal: AbortSignal
+  /** Notes how far the work is, for whoever looks, and keeps the task from being taken for dead. */
+  progress(result: TaskResult): Promise<void>
+}
+
+/** Does the work and returns its result. A Fault that cannot pass by itself (status below 500) ends the task at once. */
+export type TaskHandler = (task: Task, run: TaskRun) => Promise<TaskResult>
+
+export interface TasksOptions {
+  readonly read: Reader
+  readonly writer: Writer
+  readonly log: Log
+}
+
+export interface NewTask {
+  readonly kind: string
+  /** Id of the account it is about. */
+  readonly user: string | null
+  readonly input: Readonly<Record<string, unknown>>
+  /** Not before this moment; at once where absent. */
+  readonly due?: number
+}
+
+export class Tasks {
+  readonly #read: Reader
+  readonly #writer: Writer
+  readonly #log: Log
+  readonly #handlers = new Map<string, TaskHandler>()
+  readonly #loop: Loop<Task>
+  readonly #sweep: Timer
+  /** Accounts (or tasks of none) that are being worked on. */
+  readonly #busy = new Set<string>()
+
+  /** Nothing runs before `start`. */
+  constructor({ read, writer, log }: TasksOptions) {
+    this.#read = read
+    this.#writer = writer
+    this.#log = log
+    this.#loop = new Loop<Task>(
+      {
+        name: 'tasks',
+        claim: (room, at) => this.#claim(room, at),
+        run: (task, signal) => this.#run(task, signal),
+        next: () => nextTaskDue(read),
+      },
+      { inFlightMax: limits.task.inFlightMax, log },
+    )
+    this.#sweep = every(limits.task.sweepMs, () => void this.#forget())
+  }
+
+  /** Says who does tasks of a kind. */
+  handle(kind: string, handler: TaskHandler): void {
+    if (this.#handlers.has(kind)) throw new Error(`two handlers for tasks of kind ${kind}`)
+    this.#handlers.set(kind, handler)
+  }
+
+  /** Starts work, with what an earlier run left behind. */
+  start(): void {
+    this.#writer
+      .write(taskRelease, { at: now() })
+      .catch(error => this.#log.warn({ error }, 'tasks that broke off wait for their lease'))
+      .finally(() => this.#loop.kick())
+  }
+
+  /** A task may be due: after a unit with `taskInsert` was committed. */
+  kick(): void {
+    this.#loop.kick()
+  }
+
+  /** Adds a task, unless the same one still waits; answers its id. */
+  async add(task: NewTask): Promise<{ id: string; existing: boolean }> {
+    const { input } = task
+    const queued = await findQueued(this.#read, task.kind, task.user, JSON.stringify(input))
+    if (queued !== undefined) return { id: queued.id, existing: true }
+    const at = now()
+    const row = { id: newId(), kind: task.kind, user: task.user, due: task.due ?? at, input, created: at }
+    await this.#writer.write(taskInsert, row)
+    this.#loop.kick()
+    return { id: row.id, existing: false }
+  }
+
+  /** The task with this id. */
+  find(id: string): Promise<Task | undefined> {
+    return findTask(this.#read, id)
+  }
+
+  /** Moves a task that nobody has taken yet to another moment; false where it is too late for that. */
+  async delay(id: string, due: number): Promise<boolean> {
+    await this.#writer.write(taskDelay, { id, due, at: now() })
+    this.#loop.kick()
+    return (await findTask(this.#read, id))?.state === 'queued'
+  }
+
+  /** Takes a task away that nobody has taken yet; false where it is too late for that. */
+  async cancel(id: string): Promise<boolean> {
+    const task = await findTask(this.#read, id)
+    if (task?.state !== 'queued' || this.#busy.has(laneOf(task))) return false
+    await this.#writer.write(taskDelete, { id })
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#sweep.cancel()
+    await this.#loop.close()
+  }
+
+  async #claim(room: number, at: number): Promise<Task[]> {
+    const tasks: Task[] = []
+    for (const task of await dueTasks(this.#read, at, limits.task.aheadMax)) {
+      if (tasks.length === room) break
+      if (this.#busy.has(laneOf(task))) continue
+      this.#busy.add(laneOf(task))
+      tasks.push(task)
+    }
+    if (tasks.length === 0) return []
+    try {
+      const ids = tasks.map(task => task.id)
+      await this.#writer.write(taskClaim, { ids, due: at + limits.task.leaseMs, at })
+    } catch (error) {
+      for (const task of tasks) this.#busy.delete(laneOf(task))
+      throw error
+    }
+    return tasks.map(task => ({ ...task, state: 'running', attempts: task.attempts + 1 }))
+  }
+
+  async #run(task: Task, signal: AbortSignal): Promise<void> {
+    try {
+      const settled = await this.#outcome(task, signal)
+      if (settled !== undefined) await persist(() => this.#writer.write(taskSettle, settled), signal)
+    } finally {
+      this.#busy.delete(laneOf(task))
+    }
+  }
+
+  /** What to put into the row; undefined where the service stops and the next one goes on. */
+  async #outcome(task: Task, signal: AbortSignal) {
+    const { id } = task
+    const progress = async (result: TaskResult) => {
+      const at = now()
+      await this.#writer.write(taskProgress, { id, due: at + limits.task.leaseMs, result: JSON.stringify(result), at })
+    }
+    try {
+      const handler = this.#handlers.get(task.kind)
+      if (handler === undefined) throw new Fault('TaskUnknown')
+      const result = await handler(task, { signal, progress })
+      return { id, state: 'done' as const, due: task.due, result: JSON.stringify(result), at: now() }
+    } catch (error) {
+      if (signal.aborted) return undefined
+      const final = (error instanceof Fault && error.status < 500) || task.attempts >= limits.task.attemptsMax
+      if (!(error instanceof Fault) || final) this.#log.warn({ error, task: id, kind: task.kind }, 'a task failed')
+      const fault = error instanceof Fault ? error : new Fault('InternalError')
+      const last = (await findTask(this.#read, id))?.result ?? {}
+      const result = JSON.stringify({ ...last, error: fault.message, code: fault.code })
+      const due = now() + limits.task.retryMs * task.attempts
+      return { id, state: final ? ('failed' as const) : ('queued' as const), due, result, at: now() }
+    }
+  }
+
+  async #forget(): Promise<void> {
+    const before = now() - limits.task.keepMs
+    const operations: Operation[] = [operation(taskSweep, { before, count: limits.task.sweepRowsMax })]
+    const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
+    await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old tasks could not be taken away'))
+  }
+}
+
+/** Tasks of one account run one after the other, others beside each other. */
+function laneOf(task: Task): string {
+  return task.user ?? task.id
+}

@@ -1,0 +1,340 @@
+// Deliveries on their way: which endpoint may be called, the calls, and what became of them.
+//
+// Before a call its attempt and its next time are on disk; a result follows in the next unit that leaves. Both go by
+// groups: one claim covers what all endpoints may start, results gather while the unit before them is being written. What
+// a crash leaves behind are attempts without a result; each is due again a retry later, and is the only way in which a
+// delivery can come twice. Lanes (lane.ts) keep the order and hold each endpoint's window.
+
+import type { Subscriptions, WebhookDoor } from '#actors/admin/webhook.ts'
+import { now } from '#lib/clock.ts'
+import { jitter } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { type Operation, operation } from '#store/engine/write.ts'
+import { deliveryClaim, deliverySettle, type SettleRow } from '#store/events/webhook-writes.ts'
+import {
+  deliveryId,
+  findPayload,
+  freshDeliveries,
+  type Payload,
+  type Subscription,
+  triedDeliveries,
+} from '#store/events/webhooks.ts'
+import type { Writer } from '#store/writer/writer.ts'
+import { Loop, persist } from '../loop.ts'
+import type { Caller, Outcome, Post } from './call.ts'
+import { Lane, type Pending, type Run } from './lane.ts'
+
+export interface DeliveriesOptions {
+  readonly read: Reader
+  readonly writer: Writer
+  readonly door: WebhookDoor
+  readonly log: Log
+  readonly metrics: Metrics
+  /** By scheme, without the colon. */
+  readonly callers: Readonly<Record<string, Caller>>
+}
+
+export class Deliveries {
+  readonly #options: DeliveriesOptions
+  readonly #subscriptions: Subscriptions
+  readonly #loop: Loop<Run>
+  readonly #lanes = new Map<number, Lane>()
+  /** Origin -> runs in flight. */
+  readonly #origins = new Map<string, number>()
+  readonly #stop = new AbortController()
+  /** Subscriptions whose endpoint wants no more, until they are gone from the rows. */
+  readonly #ended = new Set<string>()
+  #running = 0
+  #turn = 0
+  #closing = false
+  #results: SettleRow = emptyResults()
+  #recording: Promise<void> | undefined
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options
+    this.#subscriptions = options.door.subscriptions
+    const { subscriptionsMax, inFlightMax } = limits.webhook
+    this.#loop = new Loop<Run>(
+      {
+        name: 'deliveries',
+        claim: (_room, at) => this.#claim(at),
+        run: (run, signal) => this.#run(run, signal),
+        next: () => this.#next(),
+      },
+      { inFlightMax: inFlightMax + subscriptionsMax, log: options.log },
+    )
+  }
+
+  get lanes(): Iterable<Lane> {
+    return this.#lanes.values()
+  }
+
+  /** Takes up what is in the rows; call once before anything else. */
+  async start(): Promise<void> {
+    this.refresh()
+    for (const lane of this.#lanes.values()) {
+      lane.add(await triedDeliveries(this.#options.read, lane.num, limits.webhook.aheadMax), false)
+    }
+    this.#loop.kick()
+  }
+
+  /** Something may have become due. */
+  kick(): void {
+    this.#loop.kick()
+  }
+
+  /** New deliveries: endpoint -> the lowest event among them. */
+  arrived(endpoints: ReadonlyMap<number, number>): void {
+    for (const [num, event] of endpoints) this.#lanes.get(num)?.arrived(event)
+    this.#loop.kick()
+  }
+
+  /** Follows a change of the subscriptions: endpoints that came, went, were paused or let run again. */
+  refresh(): void {
+    const present = new Map(this.#subscriptions.all.map(subscription => [subscription.endpoint, subscription]))
+    for (const num of this.#lanes.keys()) if (!present.has(num)) this.#lanes.delete(num)
+    for (const [num, subscription] of present) {
+      const lane = this.#lanes.get(num)
+      const paused = subscription.paused !== null
+      if (lane === undefined) this.#lanes.set(num, newLane(subscription))
+      else if (paused && !lane.paused) lane.pause()
+      else if (!paused && lane.paused) lane.reopen()
+    }
+    for (const lane of this.#lanes.values()) lane.rescan()
+    this.#loop.kick()
+  }
+
+  /** Ends: nothing new starts, what is in flight ends or is cut off, every result is on disk. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await this.#loop.close()
+    this.#stop.abort()
+    await this.#recording
+  }
+
+  async #claim(at: number): Promise<readonly Run[]> {
+    const runs: Run[] = []
+    const lanes = [...this.#lanes.values()]
+    this.#turn = lanes.length === 0 ? 0 : (this.#turn + 1) % lanes.length
+    for (const lane of [...lanes.slice(this.#turn), ...lanes.slice(0, this.#turn)]) {
+      if (lane.empty) continue
+      await this.#fill(lane)
+      const taken = lane.take(at, this.#roomFor(lane))
+      for (const run of taken) this.#count(run, 1)
+      runs.push(...taken)
+    }
+    if (runs.length === 0) return []
+    const rows = runs.flatMap(run => run.deliveries).map(claimRow(at))
+    try {
+      await this.#submit([operation(deliveryClaim, { at, rows })], rows.length)
+    } catch (error) {
+      for (const run of runs) this.#putBack(run, run.deliveries)
+      throw error
+    }
+    return runs
+  }
+
+  async #fill(lane: Lane): Promise<void> {
+    const room = lane.room
+    if (room === 0) return
+    const rows = await freshDeliveries(this.#options.read, lane.num, lane.place, room)
+    lane.add(rows, true)
+    if (rows.length < room) lane.more = false
+  }
+
+  /** Every endpoint may have one run; more only while there is room in all and at its origin. */
+  #roomFor(lane: Lane): number {
+    const first = lane.running === 0 ? 1 : 0
+    const all = limits.webhook.inFlightMax - this.#running
+    const origin = limits.webhook.connectionsMax - (this.#origins.get(lane.origin) ?? 0)
+    return Math.max(first, Math.min(all, origin))
+  }
+
+  #count(run: Run, change: 1 | -1): void {
+    this.#running += change
+    const count = (this.#origins.get(run.lane.origin) ?? 0) + change
+    if (count === 0) this.#origins.delete(run.lane.origin)
+    else this.#origins.set(run.lane.origin, count)
+  }
+
+  async #run(run: Run, signal: AbortSignal): Promise<void> {
+    const failed: Pending[] = []
+    let index = 0
+    try {
+      for (; index < run.deliveries.length && failed.length === 0; index++) {
+        const pending = run.deliveries[index]
+        const leave = run.lane.paused || this.#closing
+        if (pending === undefined || (leave && index > 0)) break
+        if (!(await this.#deliver(run, pending, signal))) failed.push(pending)
+      }
+    } finally {
+      // Dead ones and those whose fate only the disk knows are not put back.
+      const waiting = failed.filter(pending => pending.due > 0)
+      this.#count(run, -1)
+      const released = run.deliveries.slice(index)
+      for (const { event, n } of released) this.#results.released.push([event, n])
+      run.lane.finish(run, waiting, released.map(untried))
+      this.#record()
+    }
+  }
+
+  /** One call; whether the next of the run may follow. */
+  async #deliver(run: Run, pending: Pending, signal: AbortSignal): Promise<boolean> {
+    const { event, n, webhook } = pending
+    const subscription = this.#ended.has(webhook) ? undefined : this.#subscriptions.find(webhook)
+    const payload = subscription && (await findPayload(this.#options.read, event))
+    if (subscription === undefined || payload === undefined) {
+      this.#results.done.push([event, n])
+      return true
+    }
+    const outcome = await this.#call(subscription, payload, pending, signal)
+    // Cut off by a stop: the row says that it was tried and when it is due again.
+    if (outcome.failure !== null && signal.aborted) return false
+    this.#options.metrics.webhookPosts.labels(outcome.failure ?? 'delivered').inc()
+    if (outcome.failure === null) this.#succeed(run.lane, pending)
+    else if (outcome.gone === true) this.#end(subscription, pending)
+    else this.#fail(run, pending, subscription, outcome)
+    return outcome.failure === null || outcome.gone === true
+  }
+
+  async #call(subscription: Subscription, payload: Payload, pending: Pending, signal: AbortSignal): Promise<Outcome> {
+    const { url, secret } = subscription
+    const target = URL.canParse(url) ? new URL(url) : undefined
+    const caller = target && this.#options.callers[target.protocol.slice(0, -1)]
+    if (target === undefined || caller === undefined) return { failure: 'target', status: null }
+    try {
+      return await caller.call(target, secret, postOf(payload, pending), signal)
+    } catch (error) {
+      // Our own mistake must not become a delivery that is tried without end.
+      this.#options.log.error({ error, webhook: subscription.id }, 'a webhook call broke off')
+      return { failure: 'protocol', status: null }
+    }
+  }
+
+  #succeed(lane: Lane, pending: Pending): void {
+    this.#results.done.push([pending.event, pending.n])
+    if (lane.failures > 0) this.#results.health.push({ num: lane.num, failures: 0, since: null })
+    lane.succeeded()
+    if (this.#results.done.length >= recordRows) this.#record()
+  }
+
+  #fail(run: Run, pending: Pending, subscription: Subscription, outcome: Outcome): void {
+    const { lane } = run
+    const { event, n } = pending
+    const at = now()
+    lane.failed(run, at)
+    const dead = pending.attempts >= limits.webhook.attemptsMax
+    pending.due = dead ? 0 : at + Math.max(waitMs(pending.attempts, jitter()), outcome.waitMs ?? 0)
+    const failure = outcome.failure ?? 'protocol'
+    this.#results.failed.push({ event, n, dead, due: pending.due, failure, status: outcome.status })
+    this.#results.health.push({ num: lane.num, failures: lane.failures, since: lane.failingSince })
+    if (dead) this.#options.log.warn({ webhook: pending.webhook, event, failure }, 'a webhook delivery is dead')
+    const { pauseFailures, pauseMs } = limits.webhook
+    if (lane.failures >= pauseFailures && at - (lane.failingSince ?? at) >= pauseMs && !lane.paused) {
+      lane.pause()
+      this.#change(subscription, failure, this.#options.door.pause(lane.num, failure))
+    }
+  }
+
+  /** The endpoint answered 410: what waits for this subscription is forgotten with it. */
+  #end(subscription: Subscription, { event, n }: Pending): void {
+    const { id } = subscription
+    this.#results.done.push([event, n])
+    this.#ended.add(id)
+    this.#change(
+      subscription,
+      'gone',
+      this.#options.door.end(id, 'gone').finally(() => this.#ended.delete(id)),
+    )
+  }
+
+  /** A change of a subscription that the endpoint caused; where it fails, the next answer causes it again. */
+  #change(subscription: Subscription, reason: string, change: Promise<void>): void {
+    const webhook = subscription.id
+    change.then(
+      () => this.#options.log.warn({ webhook, reason }, 'a webhook was taken out of service'),
+      () => this.refresh(),
+    )
+  }
+
+  /** Writes what has gathered, in one unit after the other. */
+  #record(): void {
+    if (this.#recording === undefined && hasResults(this.#results)) this.#recording = this.#drain()
+  }
+
+  async #drain(): Promise<void> {
+    while (hasResults(this.#results)) {
+      const results = this.#results
+      this.#results = emptyResults()
+      const rows = results.done.length + results.failed.length + results.released.length
+      const write = () => this.#submit([operation(deliverySettle, results)], rows)
+      await persist(write, this.#stop.signal)
+      if (results.released.length > 0) for (const lane of this.#lanes.values()) this.#reread(lane, results.released)
+    }
+    this.#recording = undefined
+  }
+
+  /** Rows that are untried again may lie before the place where their lane reads. */
+  #reread(lane: Lane, released: SettleRow['released']): void {
+    if (released.some(([event]) => event <= lane.place[0])) lane.rescan()
+  }
+
+  #submit(operations: Operation[], rows: number): Promise<void> {
+    return this.#options.writer.submit({ lane: 0, epoch: 0, operations, bytes: rows * rowBytes, background: true })
+  }
+
+  #putBack(run: Run, deliveries: readonly Pending[]): void {
+    this.#count(run, -1)
+    run.lane.finish(run, [], deliveries.map(untried))
+  }
+
+  #next(): number | null {
+    let soonest: number | null = null
+    for (const lane of this.#lanes.values()) {
+      const next = lane.next()
+      if (next !== null && (soonest === null || next < soonest)) soonest = next
+    }
+    return soonest
+  }
+}
+
+/** Wait after the attempt with this number (from 1): doubled each time, a fifth more or less by `chance` in [0, 1). */
+export function waitMs(attempt: number, chance: number): number {
+  const { retryMs, retryMsMax } = limits.webhook
+  return Math.round(Math.min(retryMs * 2 ** (attempt - 1), retryMsMax) * (0.8 + 0.4 * chance))
+}
+
+/** Bytes that a row weighs in a unit, about; results that are written before their run has ended. */
+const rowBytes = 48
+const recordRows = 16
+
+function claimRow(at: number): (pending: Pending) => [event: number, n: number, due: number] {
+  return ({ event, n, attempts }) => [event, n, at + waitMs(attempts, jitter())]
+}
+
+/** A delivery as it was before it was claimed. */
+function untried(pending: Pending): Pending {
+  const attempts = pending.attempts - 1
+  return { ...pending, attempts, due: 0, since: attempts === 0 ? null : pending.since }
+}
+
+function postOf({ at, name, body }: Payload, { event, n }: Pending): Post {
+  const id = deliveryId(at, event, n)
+  const head = `{"id":"${id}","time":${at},"ev":${JSON.stringify(name)}`
+  return { id, name, at, json: body === '{}' ? `${head}}` : `${head},${body.slice(1)}` }
+}
+
+function newLane({ endpoint, url, paused, failures, failingSince }: Subscription): Lane {
+  return new Lane({ num: endpoint, url, paused: paused !== null, failures, failingSince })
+}
+
+function emptyResults(): SettleRow {
+  return { done: [], failed: [], released: [], health: [] }
+}
+
+function hasResults({ done, failed, released, health }: SettleRow): boolean {
+  return done.length + failed.length + released.length + health.length > 0
+}

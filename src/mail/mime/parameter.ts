@@ -1,0 +1,207 @@
+// Structured values with parameters: Content-Type and Content-Disposition (RFC 2045 5.1, 2183, 2231).
+//
+// Promises: never throws, linear, bounded. Understands quotes, comments, continuations (`name*0`), character sets
+// (`name*=utf-8''...`) and what real senders do instead: encoded words in quotes, missing quotes, missing semicolons.
+
+import { decodeWords, hexDigit } from '../header/words.ts'
+import { decodeCharset } from './charset.ts'
+
+const parametersMax = 200
+const segmentsMax = 1000
+
+export interface Valued {
+  /** Lower case, without comments: `text/plain`, `attachment`. */
+  readonly value: string
+  /** Decoded, names in lower case; a plain object with own keys only. */
+  readonly params: Readonly<Record<string, string>>
+  /** As written, in order, without quotes: what IMAP shows (RFC 9051 7.5.2 body-fld-param). */
+  readonly written: readonly (readonly [name: string, value: string])[]
+}
+
+/** `value; name=value; ...` taken apart. */
+export function parseValued(text: string): Valued {
+  const reader: Reader = { text, at: 0, literal: false }
+  const head = readUntilSemicolon(reader, false)
+  const [value = '', ...rest] = head.split(/\s+/)
+  const written: [string, string][] = []
+  // `multipart/mixed boundary=x`: the semicolon was forgotten.
+  for (const word of rest.slice(0, parametersMax)) {
+    const equals = word.indexOf('=')
+    if (equals > 0) written.push([word.slice(0, equals), word.slice(equals + 1).replace(/^"|"$/g, '')])
+  }
+  while (reader.at < text.length && written.length < parametersMax) {
+    reader.at++ // the semicolon
+    const parameter = readParameter(reader)
+    if (parameter) written.push(parameter)
+  }
+  return { value: value.toLowerCase(), params: decodeParameters(written), written }
+}
+
+interface Reader {
+  readonly text: string
+  at: number
+  /** A bracket was opened that never closes: from now on brackets are ordinary characters. */
+  literal: boolean
+}
+
+/**
+ * Text up to the next semicolon, comments taken out, trimmed; the reader stops at the semicolon. `name=a(1).txt` is no
+ * comment to anyone who writes it: in a parameter a comment starts after white space only.
+ */
+function readUntilSemicolon(reader: Reader, parameter: boolean): string {
+  const { text } = reader
+  let out = ''
+  let from = reader.at
+  let quoted = false
+  for (; reader.at < text.length; reader.at++) {
+    const code = text.charCodeAt(reader.at)
+    if (code === 0x22) quoted = !quoted
+    else if (code === 0x3b && !quoted) break
+    else if (code === 0x28 && !quoted && (!parameter || isSpace(text.charCodeAt(reader.at - 1)))) {
+      const end = reader.literal ? -1 : commentEnd(text, reader.at)
+      if (end < 0) reader.literal = true
+      else {
+        out += text.slice(from, reader.at)
+        reader.at = end
+        from = end + 1
+      }
+    }
+  }
+  return (out + text.slice(from, reader.at)).trim()
+}
+
+/** Offset of the bracket that closes the comment at `start`, or -1. */
+function commentEnd(text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x5c) at++
+    else if (code === 0x28) depth++
+    else if (code === 0x29 && --depth === 0) return at
+  }
+  return -1
+}
+
+function readParameter(reader: Reader): [string, string] | null {
+  const { text } = reader
+  const nameStart = reader.at
+  let code = 0
+  for (; reader.at < text.length; reader.at++) {
+    code = text.charCodeAt(reader.at)
+    if (code === 0x3d || code === 0x3b) break
+  }
+  const name = text.slice(nameStart, reader.at).trim()
+  if (code !== 0x3d || reader.at >= text.length) return null
+  reader.at++
+  while (isSpace(text.charCodeAt(reader.at))) reader.at++
+  const value = text.charCodeAt(reader.at) === 0x22 ? readQuoted(reader) : readUntilSemicolon(reader, true)
+  return name === '' ? null : [name, value]
+}
+
+/** A quoted string; what stands between it and the next semicolon is dropped. */
+function readQuoted(reader: Reader): string {
+  const { text } = reader
+  let out = ''
+  let from = ++reader.at
+  for (; reader.at < text.length; reader.at++) {
+    const code = text.charCodeAt(reader.at)
+    if (code === 0x22) break
+    if (code === 0x5c && reader.at + 1 < text.length) {
+      out += text.slice(from, reader.at)
+      from = ++reader.at
+    }
+  }
+  out += text.slice(from, reader.at)
+  reader.at++
+  readUntilSemicolon(reader, true)
+  return out
+}
+
+interface Segment {
+  readonly text: string
+  readonly encoded: boolean
+}
+
+/** The forms in which one parameter is there. */
+interface Forms {
+  plain?: string
+  /** `name*=`. */
+  extended?: string
+  /** `name*0=`, `name*1*=` and so on, by number. */
+  segments?: Map<number, Segment>
+}
+
+/** Continuations win over `name*=`, that over the plain form: each says more, and who writes the first adds the others for old readers. */
+function decodeParameters(written: readonly (readonly [string, string])[]): Record<string, string> {
+  const all = new Map<string, Forms>()
+  for (const [name, value] of written) {
+    const star = name.indexOf('*')
+    const key = (star < 0 ? name : name.slice(0, star)).trim().toLowerCase()
+    if (key === '') continue
+    let forms = all.get(key)
+    if (!forms) {
+      forms = {}
+      all.set(key, forms)
+    }
+    if (star < 0) forms.plain ??= value
+    else addForm(forms, name.slice(star + 1), value)
+  }
+  const params: [string, string][] = []
+  for (const [key, { plain, extended, segments }] of all) {
+    if (segments) params.push([key, joinSegments(segments)])
+    else if (extended !== undefined) params.push([key, joinSegments(new Map([[0, { text: extended, encoded: true }]]))])
+    else if (plain !== undefined) params.push([key, decodeWords(plain).trim()])
+  }
+  return Object.fromEntries(params)
+}
+
+/** RFC 2231 3 and 4: `suffix` is what follows the first star: `` (whole, encoded), `0`, `0*`. */
+function addForm(forms: Forms, suffix: string, value: string): void {
+  const match = /^(\d{0,4})(\*?)\s*$/.exec(suffix)
+  if (!match) return
+  if (match[1] === '') {
+    forms.extended ??= value
+    return
+  }
+  const index = Number(match[1])
+  if (index >= segmentsMax) return
+  forms.segments ??= new Map()
+  if (!forms.segments.has(index)) forms.segments.set(index, { text: value, encoded: match[2] === '*' })
+}
+
+/** The segments that are there, in order of their numbers; the first says the character set of all. */
+function joinSegments(segments: ReadonlyMap<number, Segment>): string {
+  let charset = ''
+  const bytes: Buffer[] = []
+  for (const [, { text, encoded }] of [...segments].sort(([one], [other]) => one - other)) {
+    const named = bytes.length === 0 && encoded ? /^([^']*)'[^']*'/.exec(text) : null
+    if (named) charset = named[1] ?? ''
+    const value = text.slice(named?.[0].length ?? 0)
+    bytes.push(encoded ? percentDecode(value) : Buffer.from(value))
+  }
+  // Some senders cut encoded words into continuations.
+  const text = decodeCharset(Buffer.concat(bytes), charset === '' ? 'utf-8' : charset)
+  return decodeWords(text)
+    .replace(/[\x00-\x1f\x7f]/g, ' ')
+    .trim()
+}
+
+function percentDecode(text: string): Buffer {
+  const source = Buffer.from(text)
+  let length = 0
+  for (let at = 0; at < source.length; at++) {
+    const byte = source[at] as number
+    const high = byte === 0x25 ? hexDigit(source[at + 1]) : -1
+    const low = high < 0 ? -1 : hexDigit(source[at + 2])
+    if (low < 0) source[length++] = byte
+    else {
+      source[length++] = high * 16 + low
+      at += 2
+    }
+  }
+  return source.subarray(0, length)
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d
+}

@@ -1,0 +1,144 @@
+// ENVELOPE, BODY and BODYSTRUCTURE as IMAP sends them (RFC 9051 7.5.2, the same in RFC 3501 7.4.2).
+//
+// Promises: each text is complete and may be written to an IMAP client as it stands, in any session, with or without
+// UTF8=ACCEPT: it is printable ASCII, strings are quoted strings or NIL, and there is never a literal, CR or LF in it.
+// What is not ASCII is encoded on the way: header text and names as encoded words (RFC 2047), parameters in the form of
+// RFC 2231, domains as xn--. What was encoded by the sender stays as it was written, since clients decode it themselves.
+
+import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from '../address/address.ts'
+import { addressesOf } from '../address/address-list.ts'
+import type { Header } from '../header/header.ts'
+import { encodeWords } from '../header/words.ts'
+import type { MimePart } from './mime.ts'
+import type { Valued } from './parameter.ts'
+
+const noEnvelope = '(NIL NIL NIL NIL NIL NIL NIL NIL NIL NIL)'
+const noBody = '"TEXT" "PLAIN" NIL NIL NIL "7BIT" 0 0'
+const noExtension = ' NIL NIL NIL NIL'
+
+/** The ENVELOPE of a message by its header, brackets included. */
+export function envelope(header: Header): string {
+  const from = addressList(header, 'from')
+  const sender = addressList(header, 'sender')
+  const replyTo = addressList(header, 'reply-to')
+  return `(${[
+    text(header.raw('date')),
+    text(header.raw('subject')),
+    from,
+    // RFC 9051 7.5.2: absent or empty means the same as From.
+    sender === 'NIL' ? from : sender,
+    replyTo === 'NIL' ? from : replyTo,
+    addressList(header, 'to'),
+    addressList(header, 'cc'),
+    addressList(header, 'bcc'),
+    text(header.raw('in-reply-to')),
+    text(header.raw('message-id')),
+  ].join(' ')})`
+}
+
+/** The BODYSTRUCTURE of a part (`extended`) or its BODY, brackets included. */
+export function structure(part: MimePart, extended: boolean): string {
+  const [type, subtype] = part.type.value.toUpperCase().split('/', 2) as [string, string]
+  if (type === 'MULTIPART' && part.children.length > 0) {
+    const children = part.children.map(child => structure(child, extended)).join('')
+    return `(${children} ${quoted(subtype)}${extended ? multipartExtension(part) : ''})`
+  }
+  let out = `(${quoted(type)} ${quoted(subtype)} ${parameters(part.type)} ${text(part.header.raw('content-id'))} `
+  out += `${text(part.header.raw('content-description'))} ${quoted(part.encoding.toUpperCase())} `
+  out += String(part.bodyEnd - part.headerEnd)
+  if (type === 'TEXT') out += ` ${part.lines}`
+  else if (type === 'MESSAGE' && (subtype === 'RFC822' || subtype === 'GLOBAL')) {
+    // One that is encoded or too deep is not looked into, but the syntax wants these fields.
+    const [message] = part.children
+    if (message) out += ` ${envelope(message.header)} ${structure(message, extended)}`
+    else out += ` ${noEnvelope} (${noBody}${extended ? noExtension : ''})`
+    out += ` ${part.lines}`
+  }
+  return `${out}${extended ? singleExtension(part) : ''})`
+}
+
+/** body-ext-mpart: parameters, disposition, language, location. */
+function multipartExtension(part: MimePart): string {
+  return ` ${parameters(part.type)} ${disposition(part)} ${language(part.header)} ${text(part.header.raw('content-location'))}`
+}
+
+/** body-ext-1part: MD5, disposition, language, location. */
+function singleExtension(part: MimePart): string {
+  const { header } = part
+  if (header.fields.length === 0) return noExtension
+  const md5 = text(header.raw('content-md5'))
+  return ` ${md5} ${disposition(part)} ${language(header)} ${text(header.raw('content-location'))}`
+}
+
+function disposition(part: MimePart): string {
+  const valued = part.disposition
+  return valued === null || valued.value === ''
+    ? 'NIL'
+    : `(${quoted(valued.value.toUpperCase())} ${parameters(valued)})`
+}
+
+function language(header: Header): string {
+  const value = header.raw('content-language')
+  if (value === undefined) return 'NIL'
+  const tags = value
+    .split(',', 20)
+    .map(tag => tag.trim())
+    .filter(tag => tag !== '')
+  if (tags.length <= 1) return text(tags[0])
+  return `(${tags.map(text).join(' ')})`
+}
+
+/** Parameters as written by the sender; those with 8-bit text as RFC 2231 would have them. */
+function parameters(valued: Valued): string {
+  if (valued.written.length === 0) return 'NIL'
+  const items = valued.written.map(([name, value]) => {
+    const key = ascii(name)
+    if (/^[\x20-\x7e]*$/.test(value)) return `${quoted(key)} ${quoted(value)}`
+    const encoded = encodeURIComponent(value.toWellFormed()).replace(/['()*]/g, percent)
+    return `${quoted(key.endsWith('*') ? key : `${key}*`)} ${quoted(`utf-8''${encoded}`)}`
+  })
+  return `(${items.join(' ')})`
+}
+
+function percent(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
+function addressList(header: Header, key: string): string {
+  const items = addressesOf(header, key).map(addressItems).join('')
+  return items === '' ? 'NIL' : `(${items})`
+}
+
+/** A group is opened by its name where the mailbox stands and closed by an item of NILs. */
+function addressItems(address: Address): string {
+  if (!isGroup(address)) return addressItem(address)
+  const name = address.name === '' ? '""' : text(address.name)
+  return `(NIL NIL ${name} NIL)${address.group.map(addressItem).join('')}(NIL NIL NIL NIL)`
+}
+
+function addressItem({ name, address }: Mailbox): string {
+  const { local, domain } = splitAddress(address)
+  // A NIL host would open a group, so what is missing is an empty string.
+  const host = /^[\x21-\x7e]*$/.test(domain) ? domain : domainToAscii(domain) || encodeWords(domain)
+  return `(${name === '' ? 'NIL' : text(name)} NIL ${text(unquoted(local))} ${text(host)})`
+}
+
+/** RFC 9051 9, addr-mailbox: the quotes of RFC 5322 are taken off. */
+function unquoted(local: string): string {
+  if (local.length < 2 || !local.startsWith('"') || !local.endsWith('"')) return local
+  return local.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+function text(value: string | undefined): string {
+  return value === undefined ? 'NIL' : quoted(ascii(value))
+}
+
+function ascii(value: string): string {
+  return /^[\x20-\x7e]*$/.test(value) ? value : encodeWords(value.replace(/[\x00-\x1f\x7f]/g, ' '))
+}
+
+/** `value` must be printable ASCII; what is not is dropped, so that no path leads to a broken line. */
+function quoted(value: string): string {
+  if (/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) return `"${value}"`
+  return `"${value.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
+}

@@ -1,0 +1,30 @@
+// Whom addresses mean, and accounts, for who asks for the same ones all the time: a delivery looks at both for every
+// recipient. What is given out is shared: it must not be changed.
+
+import type { Reader } from '../engine/reader.ts'
+import { Recent } from '../mailboxes/recent.ts'
+import type { Writer } from '../writer/writer.ts'
+import { type Address, resolveAddress } from './address.ts'
+import { findUser, type User } from './users.ts'
+
+export class Lookup {
+  readonly #read: Reader
+  readonly #addresses: Recent<Address | undefined>
+  readonly #users: Recent<User | undefined>
+
+  constructor(read: Reader, writer: Writer) {
+    this.#read = read
+    this.#addresses = new Recent(() => writer.changes('address', 'domainalias'))
+    this.#users = new Recent(() => writer.changes('user'))
+  }
+
+  /** Whose an address is, wildcards and aliases included; see `resolveAddress`. */
+  address(text: string): Promise<Address | undefined> {
+    return this.#addresses.get(text, () => resolveAddress(this.#read, text, true))
+  }
+
+  /** The account with this id, deleted ones too. */
+  user(id: string): Promise<User | undefined> {
+    return this.#users.get(id, () => findUser(this.#read, id))
+  }
+}

@@ -1,0 +1,60 @@
+// Access tokens: the table, its reads and writes.
+//
+// A token is found by the hash of its text; the text itself is never stored.
+
+import type { Reader } from '../engine/reader.ts'
+import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+
+const tokens = table(
+  'token',
+  {
+    hash: text,
+    id: text,
+    label: text,
+    role: text,
+    /** Id of the account; null for a provisioned one. */
+    user: nullable(text),
+    authVersion: integer,
+    created: moment,
+    /** Milliseconds by which each use pushes `expires` out; null: never expires. */
+    ttl: nullable(integer),
+    expires: nullable(moment),
+    /** The moment after which no use helps. */
+    dies: nullable(moment),
+  },
+  {
+    key: ['hash'],
+    clustered: true,
+    indexes: {
+      token_id: { on: ['id'], unique: true },
+      token_user: { on: ['user'], where: '"user" IS NOT NULL' },
+      token_expires: { on: ['expires'], where: 'expires IS NOT NULL' },
+    },
+  },
+)
+
+export type TokenRow = RowOf<typeof tokens>
+
+export const tokenInsert = tokens.defineInsert()
+
+export const tokenExtend = defineWrite<{ hash: string; expires: number }>('token.extend', (sql, row) => {
+  sql('UPDATE token SET expires = max(expires, @expires) WHERE hash = @hash').run(row)
+})
+
+export const tokenDelete = tokens.defineDelete(['hash'])
+
+/** A token by its hash, whether or not it is still good. */
+export async function findToken(read: Reader, hash: string): Promise<TokenRow | undefined> {
+  return tokens.one(read, 'WHERE hash = ?', hash)
+}
+
+/** Every provisioned token (those without an account), newest last. */
+export async function listTokens(read: Reader): Promise<TokenRow[]> {
+  return tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
+}
+
+/** Tokens whose time is over, for the sweep. */
+export async function expiredTokens(read: Reader, at: number, count: number): Promise<string[]> {
+  return read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count).map(row => row.hash)
+}

@@ -1,0 +1,120 @@
+// What was moved in from elsewhere: reading it.
+//
+// Sources are told apart by their kind, messages by the names they have there. An account is read as it is at one
+// moment, without internal numbers, so that it fits another store; which tables belong to an account stands here for
+// that and nowhere else.
+
+import { fold } from '#mail/text/fold.ts'
+import type { Reader } from '../engine/reader.ts'
+import { checkParts } from '../upkeep/check.ts'
+
+/** Those of `keys` that were not moved into the folder from this source. */
+export function missingKeys(read: Reader, mailbox: number, source: string, keys: readonly string[]): string[] {
+  return read
+    .arrays<[string]>(
+      `SELECT value FROM json_each(?) WHERE value NOT IN (SELECT key FROM imported WHERE mailbox = ? AND source = ?
+        AND key IN (SELECT value FROM json_each(?))) ORDER BY json_each.key`,
+      JSON.stringify(keys),
+      mailbox,
+      source,
+      JSON.stringify(keys),
+    )
+    .map(([key]) => key)
+}
+
+/** Whether a message was moved into the folder with this id. */
+export function isImported(read: Reader, mailbox: string, source: string, key: string): boolean {
+  const text = `SELECT 1 FROM imported WHERE mailbox = (SELECT num FROM mailbox WHERE id = ?) AND source = ? AND key = ?`
+  return read.one(text, mailbox, source, key) !== undefined
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'what was moved in lies in a folder that is there',
+      query: 'SELECT mailbox FROM imported WHERE mailbox NOT IN (SELECT num FROM mailbox)',
+    },
+  ],
+})
+
+/** What an account consists of beside its mail, in the order in which it is moved. */
+export const accountParts = [
+  'user',
+  'address',
+  'asp',
+  'credential',
+  'register',
+  'autoreply',
+  'filter',
+  'mailbox',
+] as const
+
+export type AccountPart = (typeof accountParts)[number]
+
+/** One row of an account as it is exported: without internal numbers, JSON texts as they are stored. */
+export interface AccountEntry {
+  readonly part: AccountPart
+  readonly entry: Readonly<Record<string, unknown>>
+}
+
+const queries: Readonly<Record<AccountPart, string>> = {
+  user: `SELECT id, username, name, address, password, temporary, auth_version AS authVersion, disabled, suspended,
+    activated, quota, tags, options, created FROM user WHERE num = ?`,
+  address: `SELECT a.id, a.user, a.address, a.name, a.tags, a.meta, a.internal, a.created FROM address a
+    JOIN user u ON u.id = a.user WHERE u.num = ? ORDER BY a.created, a.id`,
+  asp: `SELECT t.id, u.id AS user, t.selector, t.hash, t.description, t.scopes, t.ttl, t.expires, t.created
+    FROM asp t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+  credential: `SELECT t.id, u.id AS user, t.raw_id AS rawId, t.public_key AS publicKey, t.counter, t.description,
+    t.attachment, t.created FROM credential t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+  register: `SELECT t.id, u.id AS user, t.key, t.address, t.name, t.used, t.disabled
+    FROM register t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+  autoreply: `SELECT t.id, u.id AS user, t.status, t.name, t.subject, t.text, t.html, t.starts, t.ends, t.created
+    FROM autoreply t JOIN user u ON u.num = t.user WHERE t.user = ?`,
+  filter: `SELECT t.id, u.id AS user, t.name, t.disabled, t.query, t.action, t.meta, t.created
+    FROM filter t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.num`,
+  mailbox: `SELECT t.id, u.id AS user, t.path, t.special_use AS specialUse, t.uid_validity AS uidValidity, t.subscribed,
+    t.hidden, t.encrypt, t.retention, t.created FROM mailbox t JOIN user u ON u.num = t.user WHERE t.user = ?
+    ORDER BY t.num`,
+}
+
+/** Everything of an account but its mail, as it is at one moment. */
+export function accountEntries(read: Reader, user: number): AccountEntry[] {
+  return read.snapshot(() =>
+    accountParts.flatMap(part =>
+      read.all<Record<string, unknown>>(queries[part], user).map(entry => ({ part, entry })),
+    ),
+  )
+}
+
+export interface AccountFilter {
+  /** Ids; null: all. */
+  readonly users: readonly string[] | null
+  /** Any of these; null: all. */
+  readonly tags: readonly string[] | null
+}
+
+/** Numbers of accounts above `after` that fit, rising. */
+export function accountNumbers(read: Reader, filter: AccountFilter, after: number, count: number): number[] {
+  const users = filter.users === null ? '' : 'AND id IN (SELECT value FROM json_each(@users))'
+  const tags =
+    filter.tags === null
+      ? ''
+      : `AND EXISTS (SELECT 1 FROM json_each(tags) t WHERE folded(t.value) IN (SELECT value FROM json_each(@tags)))`
+  const values = {
+    after,
+    count,
+    users: JSON.stringify(filter.users),
+    tags: JSON.stringify(filter.tags?.map(fold)),
+  }
+  return read
+    .arrays<[number]>(
+      `SELECT num FROM user WHERE deleted IS NULL AND num > @after ${users} ${tags} ORDER BY num LIMIT @count`,
+      values,
+    )
+    .map(([num]) => num)
+}
+
+/** Whether a row of a part with this id is there, whoever has it. */
+export function hasEntry(read: Reader, part: AccountPart, id: string): boolean {
+  return read.one(`SELECT 1 FROM ${part} WHERE id = ?`, id) !== undefined
+}

@@ -1,0 +1,148 @@
+// Checking bodies: every reference resolves, every count is true, every byte is the one that was stored.
+//
+// The counting rules join the store's own check (check.ts); what needs unpacking and the file system is `checkBodies`,
+// which `teal verify` runs in full. It repairs nothing. While the service runs, rows may change between two looks: run
+// it on a quiet store, or expect it to name what was just deleted.
+
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Reader } from '../engine/reader.ts'
+import { checkParts } from '../upkeep/check.ts'
+import { BodyFiles, fileName } from './files.ts'
+import { encodedLength } from './format/base64.ts'
+import { ChunkTable, codecChunks, decodeRecipe, unpack } from './format/codec.ts'
+import { isNamed, type PartColumns, streamPart } from './read.ts'
+
+checkParts.push({
+  rules: [
+    {
+      says: 'a part is kept by as many places in bodies as it counts',
+      query: `SELECT p.num || ' has ' || p.refs || ', found ' || coalesce(r.n, 0) FROM part p
+        LEFT JOIN (SELECT part, count(*) AS n FROM body_part GROUP BY part) r ON r.part = p.num
+        WHERE p.refs <> coalesce(r.n, 0)`,
+    },
+    {
+      says: 'every place in a body has its part',
+      query: `SELECT body || ':' || seq FROM body_part WHERE part NOT IN (SELECT num FROM part)`,
+    },
+    {
+      says: 'every place belongs to a body',
+      query: `SELECT body || ':' || seq FROM body_part WHERE body NOT IN (SELECT num FROM body)`,
+    },
+  ],
+})
+
+export interface BodyCheck {
+  /** Also unpack everything and compare hashes: reads every byte there is. */
+  readonly hashes?: boolean
+  /** Also name files without a row: only where nothing was deleted lately and nothing is being written. */
+  readonly strays?: boolean
+}
+
+/** Rows looked at in one go. */
+const pageRows = 200
+
+interface CheckedBody {
+  num: number
+  size: number
+  codec: number
+  recipe: Buffer | null
+  skeleton: Buffer
+}
+
+interface CheckedPart extends PartColumns {
+  stored: number
+  /** The chunk table, for parts in files. */
+  table: Buffer | null
+}
+
+/** Everything that is wrong with the bodies of the store under `dataDir`, as sentences. */
+export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck): AsyncGenerator<string> {
+  const files = new BodyFiles(dataDir)
+  for (let num = 0; ; ) {
+    const bodies = read.all<CheckedBody>(
+      `SELECT num, size, codec, recipe, ${how.hashes === true ? 'skeleton' : "x'' AS skeleton"} FROM body
+       WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
+      num,
+    )
+    for (const body of bodies) yield* named(`body ${body.num}`, () => bodyFault(read, body, how))
+    num = bodies.at(-1)?.num ?? 0
+    if (bodies.length < pageRows) break
+  }
+  for (let num = 0; ; ) {
+    const parts = read.all<CheckedPart>(
+      `SELECT num, hash, size, codec, file, stored, CASE WHEN file = 1 THEN data END AS "table" FROM part
+       WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
+      num,
+    )
+    for (const part of parts) yield* named(`part ${part.num}`, () => partFault(read, files, part, how))
+    num = parts.at(-1)?.num ?? 0
+    if (parts.length < pageRows) break
+  }
+  if (how.strays === true) yield* strays(read, files)
+}
+
+/** What is wrong with the files that the database names, every byte of them, as sentences. */
+export async function* checkFiles(read: Reader, dataDir: string): AsyncGenerator<string> {
+  const files = new BodyFiles(dataDir)
+  for (let num = 0; ; ) {
+    const parts = read.all<CheckedPart>(
+      `SELECT num, hash, size, codec, file, stored, data AS "table" FROM part WHERE file = 1 AND num > ?
+       ORDER BY num LIMIT ${pageRows}`,
+      num,
+    )
+    for (const part of parts) yield* named(`part ${part.num}`, () => partFault(read, files, part, { hashes: true }))
+    num = parts.at(-1)?.num ?? 0
+    if (parts.length < pageRows) return
+  }
+}
+
+/** A fault with the name of its row before it; what is thrown is a fault too. */
+async function* named(name: string, find: () => Promise<string | null>): AsyncGenerator<string> {
+  try {
+    const fault = await find()
+    if (fault !== null) yield `${name}: ${fault}`
+  } catch (error) {
+    yield `${name}: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
+
+async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promise<string | null> {
+  const spans = body.recipe === null ? [] : decodeRecipe(body.recipe)
+  const parts = read.all<{ size: number }>(
+    'SELECT p.size FROM body_part b JOIN part p ON p.num = b.part WHERE b.body = ? ORDER BY b.seq',
+    body.num,
+  )
+  if (parts.length !== spans.length) return `its recipe has ${spans.length} places, its rows are ${parts.length}`
+  let literal = body.size
+  for (const [index, { length, lines }] of spans.entries()) {
+    const size = parts[index]?.size ?? 0
+    if (length !== (lines === null ? size : encodedLength(size, lines))) return `part ${index} does not fill its place`
+    literal -= length
+  }
+  if (literal < 0) return 'its parts are longer than it is'
+  if (how.hashes === true) unpack(body.codec, body.skeleton, literal)
+  return null
+}
+
+async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how: BodyCheck): Promise<string | null> {
+  if (part.table !== null) {
+    if (part.codec !== codecChunks) return `codec ${part.codec} is not one of a file`
+    const path = files.pathOf(fileName(part.hash, part.table))
+    if (!existsSync(path)) return `its file ${path} is missing`
+    const { size } = await stat(path)
+    if (size !== part.stored) return `its file has ${size} bytes where ${part.stored} were stored`
+    if (new ChunkTable(part.table, part.size).stored !== size) return 'its chunk table is not that of its file'
+  }
+  if (how.hashes !== true) return null
+  const hash = createHash('sha256')
+  for await (const bytes of streamPart(read, files, part)) hash.update(bytes)
+  return hash.digest().equals(part.hash) ? null : 'its bytes have another hash'
+}
+
+async function* strays(read: Reader, files: BodyFiles): AsyncGenerator<string> {
+  for await (const names of files.names()) {
+    for (const name of names) if (!isNamed(read, name)) yield `file ${name}: no row names it`
+  }
+}

@@ -1,0 +1,392 @@
+// Reading a body: whole, a range, a stream, or one attachment without its base64.
+//
+// A small body is put together once when it is opened and then read without waiting. A larger one is a map of stretches;
+// a stream holds one piece of one part at a time, so memory does not grow with the message. What was found when it was
+// opened stays readable for limits.body.fileGraceMs even if the last message that carries it is expunged meanwhile, as
+// far as it lies in files; a row that went is `MessageNotFound`, bytes that are not what was stored are `DamagedBody`.
+
+import assert from 'node:assert'
+import { type FileHandle, open } from 'node:fs/promises'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Reader } from '../engine/reader.ts'
+import { type BodyFiles, fileName, hashInName } from './files.ts'
+import { encodeLines, lineEndsAtEnd } from './format/base64.ts'
+import {
+  ChunkTable,
+  codecChunks,
+  DamagedBody,
+  decodeRecipe,
+  type Lines,
+  type Piece,
+  unpack,
+  unpackPiece,
+} from './format/codec.ts'
+
+/** An attachment without its transfer encoding. */
+export interface Attachment {
+  /** Bytes of the decoded content. */
+  readonly size: number
+  stream(start?: number, end?: number): AsyncIterable<Buffer>
+}
+
+interface Stretch {
+  /** In the message. */
+  readonly start: number
+  readonly end: number
+  /** Where its bytes start in the skeleton, or the part that holds them. */
+  readonly at: number | Part
+  readonly lines: Lines | null
+}
+
+interface BodyColumns {
+  size: number
+  codec: number
+  recipe: Buffer | null
+  skeleton: Buffer
+}
+
+export interface PartColumns {
+  num: number
+  hash: Buffer
+  size: number
+  codec: number
+  file: number
+}
+
+/**
+ * Opens the body with this number.
+ *
+ * @throws Fault MessageNotFound where there is none
+ */
+export function readBody(read: Reader, files: BodyFiles, num: number): Body {
+  const row = read.one<BodyColumns>('SELECT size, codec, recipe, skeleton FROM body WHERE num = ?', num)
+  if (row === undefined) throw new Fault('MessageNotFound')
+  if (row.recipe === null) return new Body(row.size, unpack(row.codec, row.skeleton, row.size), null)
+  const spans = decodeRecipe(row.recipe)
+  const rows = read.all<PartColumns>(
+    `SELECT p.num, p.hash, p.size, p.codec, p.file FROM body_part b JOIN part p ON p.num = b.part
+     WHERE b.body = ? ORDER BY b.seq`,
+    num,
+  )
+  if (rows.length !== spans.length) throw new Fault('MessageNotFound')
+  const stretches: Stretch[] = []
+  let at = 0
+  let literal = 0
+  const addLiteral = (length: number) => {
+    if (length > 0) stretches.push({ start: at, end: at + length, at: literal, lines: null })
+    at += length
+    literal += length
+  }
+  for (const [index, span] of spans.entries()) {
+    addLiteral(span.before)
+    const part = new Part(read, files, rows[index] as PartColumns)
+    stretches.push({ start: at, end: at + span.length, at: part, lines: span.lines })
+    at += span.length
+  }
+  addLiteral(row.size - at)
+  const body = new Body(row.size, unpack(row.codec, row.skeleton, literal), stretches)
+  const small = row.size <= limits.body.wholeBytesMax && rows.every(part => part.file === 0)
+  return small ? body.whole() : body
+}
+
+/** The value of one part. */
+export function streamPart(read: Reader, files: BodyFiles, row: PartColumns): AsyncGenerator<Buffer> {
+  return new Part(read, files, row).stream(0, row.size)
+}
+
+/** Whether a row names this file. */
+export function isNamed(read: Reader, name: string): boolean {
+  const hash = hashInName(name)
+  const row = read.one<{ data: Buffer }>('SELECT data FROM part WHERE hash = ? AND file = 1', hash)
+  return row !== undefined && fileName(hash, row.data) === name
+}
+
+export class Body {
+  readonly size: number
+  readonly #skeleton: Buffer
+  /** Null where the skeleton is the message. */
+  readonly #stretches: readonly Stretch[] | null
+
+  constructor(size: number, skeleton: Buffer, stretches: readonly Stretch[] | null) {
+    this.size = size
+    this.#skeleton = skeleton
+    this.#stretches = stretches
+  }
+
+  /** Whether `read` answers at once. */
+  get inMemory(): boolean {
+    return this.#stretches === null
+  }
+
+  /** Bytes from `start` to `end`, clipped to the body; a promise where the body is large. Do not change them. */
+  read(start = 0, end = this.size): Buffer | Promise<Buffer> {
+    if (this.#stretches === null) {
+      if (start <= 0 && end >= this.size) return this.#skeleton
+      return this.#skeleton.subarray(Math.max(0, start), Math.max(0, end))
+    }
+    return this.#collect(start, end)
+  }
+
+  /** The same as a stream of buffers of at most limits.body.chunkBytes. */
+  async *stream(start = 0, end = this.size): AsyncGenerator<Buffer> {
+    const { chunkBytes } = limits.body
+    const from = Math.max(0, start)
+    const to = Math.min(this.size, end)
+    if (this.#stretches === null) {
+      for (let at = from; at < to; at += chunkBytes) yield this.#skeleton.subarray(at, Math.min(to, at + chunkBytes))
+      return
+    }
+    for (const stretch of this.#stretches) {
+      const first = Math.max(from, stretch.start) - stretch.start
+      const last = Math.min(to, stretch.end) - stretch.start
+      if (first >= last) continue
+      const { at, lines } = stretch
+      if (typeof at === 'number') yield this.#skeleton.subarray(at + first, at + last)
+      else if (lines === null) yield* at.stream(first, last)
+      else yield* encoded(at, lines, first, last)
+    }
+  }
+
+  /**
+   * The content of the leaf whose body runs from `start` to `end` in the message, where it is stored decoded; otherwise
+   * null, and the caller decodes what `stream` gives.
+   */
+  attachment(start: number, end: number): Attachment | null {
+    const stretch = this.#stretches?.find(one => one.start === start)
+    if (stretch?.lines == null || typeof stretch.at === 'number') return null
+    if (stretch.end !== end && !this.#onlyLineEnds(stretch.end, end)) return null
+    const part = stretch.at
+    return {
+      size: part.size,
+      stream: (from = 0, to = part.size) => part.stream(Math.max(0, from), Math.min(part.size, to)),
+    }
+  }
+
+  /** This body with its bytes in memory. */
+  whole(): Body {
+    assert(this.#stretches !== null)
+    const pieces = this.#stretches.map(({ start, end, at, lines }) => {
+      if (typeof at === 'number') return this.#skeleton.subarray(at, at + end - start)
+      const value = at.value()
+      const piece = lines === null ? value : encodeLines(value, lines, true)
+      if (piece.length !== end - start) throw new DamagedBody('a part does not fill its place')
+      return piece
+    })
+    return new WholeBody(Buffer.concat(pieces, this.size), this)
+  }
+
+  /**
+   * Makes sure that all parts in a stretch can be read.
+   *
+   * @param proven keys of parts that were unpacked before; it takes those that are now
+   * @throws DamagedBody, Fault MessageNotFound, or an error of the file system
+   */
+  async prove(start: number, end: number, proven: Set<string>): Promise<void> {
+    for (const { start: from, end: to, at } of this.#stretches ?? []) {
+      if (typeof at !== 'number' && from < end && to > start) await at.prove(proven)
+    }
+  }
+
+  async #collect(start: number, end: number): Promise<Buffer> {
+    const pieces: Buffer[] = []
+    for await (const piece of this.stream(start, end)) pieces.push(piece)
+    return Buffer.concat(pieces)
+  }
+
+  #onlyLineEnds(start: number, end: number): boolean {
+    const stretch = this.#stretches?.find(one => one.start === start)
+    if (stretch === undefined || typeof stretch.at !== 'number' || end > stretch.end) return false
+    const bytes = this.#skeleton.subarray(stretch.at, stretch.at + end - start)
+    return lineEndsAtEnd(bytes) === bytes.length
+  }
+}
+
+/** A body with parts that was put together; it still knows which attachments are stored decoded. */
+class WholeBody extends Body {
+  readonly #parts: Body
+
+  constructor(bytes: Buffer, parts: Body) {
+    super(bytes.length, bytes, null)
+    this.#parts = parts
+  }
+
+  override attachment(start: number, end: number): Attachment | null {
+    return this.#parts.attachment(start, end)
+  }
+}
+
+/** Base64 from byte `from` to byte `to` of the encoded part, in blocks of whole lines. */
+async function* encoded(part: Part, lines: Lines, from: number, to: number): AsyncGenerator<Buffer> {
+  const step = lines.width + lines.ending
+  const lineBytes = (lines.width / 4) * 3
+  const blockLines = Math.floor(limits.body.chunkBytes / step)
+  const cursor = part.open()
+  try {
+    for (let line = Math.floor(from / step); line * step < to; line += blockLines) {
+      const end = Math.min(part.size, (line + Math.min(blockLines, Math.ceil(to / step) - line)) * lineBytes)
+      const block = encodeLines(await cursor.read(line * lineBytes, end), lines, end === part.size)
+      yield block.subarray(Math.max(0, from - line * step), to - line * step)
+    }
+  } finally {
+    await cursor.close()
+  }
+}
+
+/** A part as it was found when the body was opened. */
+class Part {
+  readonly size: number
+  readonly #read: Reader
+  readonly #files: BodyFiles
+  readonly #row: PartColumns
+
+  constructor(read: Reader, files: BodyFiles, row: PartColumns) {
+    this.size = row.size
+    this.#read = read
+    this.#files = files
+    this.#row = row
+  }
+
+  /** The whole value; only for parts that are no file. */
+  value(): Buffer {
+    const { codec, size, file } = this.#row
+    assert.equal(file, 0)
+    const data = this.data()
+    if (codec !== codecChunks) return unpack(codec, data, size)
+    const table = new ChunkTable(data, size)
+    const pieces: Buffer[] = []
+    for (let at = 0; at < size; at += table.chunkBytes) {
+      const { piece } = table.pieceOf(at)
+      pieces.push(unpackPiece(piece, slice(data, table.bytes + piece.offset, piece.length)))
+    }
+    return Buffer.concat(pieces, size)
+  }
+
+  async *stream(from: number, to: number): AsyncGenerator<Buffer> {
+    const { chunkBytes } = limits.body
+    const cursor = this.open()
+    try {
+      for (let at = from; at < to; at += chunkBytes) yield await cursor.read(at, Math.min(to, at + chunkBytes))
+    } finally {
+      await cursor.close()
+    }
+  }
+
+  /** See Body.prove. */
+  async prove(proven: Set<string>): Promise<void> {
+    const data = this.data()
+    const { codec, hash, size } = this.#row
+    const file = await this.file(data)
+    let key = Buffer.from(hash).toString('base64')
+    try {
+      const table = codec === codecChunks ? new ChunkTable(data, size) : undefined
+      const found = await file?.stat()
+      const stored = found?.size ?? data.length - (table?.bytes ?? 0)
+      if (table !== undefined && stored < table.stored) throw new DamagedBody('a part is cut short')
+      // A file that was written since is another one.
+      if (found !== undefined) key += ` ${found.mtimeMs}`
+    } finally {
+      await file?.close()
+    }
+    if (proven.has(key)) return
+    for await (const _ of this.stream(0, size)) void _
+    proven.add(key)
+  }
+
+  open(): Cursor {
+    return new Cursor(this, this.#row.codec)
+  }
+
+  /** What the row holds. Numbers of parts are used again, so the hash is asked for too. */
+  data(): Buffer {
+    const { num, hash } = this.#row
+    const row = this.#read.one<{ data: Buffer }>('SELECT data FROM part WHERE num = ? AND hash = ?', num, hash)
+    if (row === undefined) throw new Fault('MessageNotFound')
+    return row.data
+  }
+
+  /** The file with the pieces, or null where they are behind the table. */
+  async file(table: Buffer): Promise<FileHandle | null> {
+    if (this.#row.file === 0) return null
+    try {
+      return await open(this.#files.pathOf(fileName(this.#row.hash, table)), 'r')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new Fault('MessageNotFound', { cause: error })
+      throw error
+    }
+  }
+
+  unpack(data: Buffer): Buffer {
+    return unpack(this.#row.codec, data, this.size)
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+/** Reads ranges of a part's value, best in rising order: it keeps the piece it read last. */
+class Cursor {
+  readonly #part: Part
+  readonly #chunked: boolean
+  #table: ChunkTable | null = null
+  #data: Buffer | null = null
+  #file: FileHandle | null = null
+  #last: { start: number; value: Buffer } | null = null
+  #into: Buffer = nothing
+
+  constructor(part: Part, codec: number) {
+    this.#part = part
+    this.#chunked = codec === codecChunks
+  }
+
+  async read(start: number, end: number): Promise<Buffer> {
+    if (end <= start) return Buffer.alloc(0)
+    const pieces: Buffer[] = []
+    for (let at = start; at < end; ) {
+      const piece = await this.#pieceAt(at)
+      const taken = piece.value.subarray(at - piece.start, end - piece.start)
+      pieces.push(taken)
+      at += taken.length
+    }
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close()
+    this.#file = null
+  }
+
+  async #pieceAt(at: number): Promise<{ start: number; value: Buffer }> {
+    const last = this.#last
+    if (last !== null && at >= last.start && at < last.start + last.value.length) return last
+    if (this.#data === null) {
+      this.#data = this.#part.data()
+      if (this.#chunked) this.#table = new ChunkTable(this.#data, this.#part.size)
+      this.#file = await this.#part.file(this.#data)
+    }
+    if (this.#table === null) this.#last = { start: 0, value: this.#part.unpack(this.#data) }
+    else {
+      const { piece, start } = this.#table.pieceOf(at)
+      this.#last = { start, value: unpackPiece(piece, await this.#stored(this.#table, this.#data, piece)) }
+    }
+    return this.#last
+  }
+
+  async #stored(table: ChunkTable, data: Buffer, piece: Piece): Promise<Buffer> {
+    if (this.#file === null) return slice(data, table.bytes + piece.offset, piece.length)
+    // A raw piece goes out as it is; what a packed one was read into can be used again.
+    if (piece.raw || this.#into.length < piece.length) this.#into = Buffer.allocUnsafeSlow(piece.length)
+    const stored = this.#into.subarray(0, piece.length)
+    if (piece.raw) this.#into = nothing
+    for (let filled = 0; filled < stored.length; ) {
+      const { bytesRead } = await this.#file.read(stored, filled, stored.length - filled, piece.offset + filled)
+      if (bytesRead === 0) throw new DamagedBody('a file of a part is cut short')
+      filled += bytesRead
+    }
+    return stored
+  }
+}
+
+function slice(data: Buffer, start: number, length: number): Buffer {
+  if (start + length > data.length) throw new DamagedBody('a row of a part is cut short')
+  return data.subarray(start, start + length)
+}

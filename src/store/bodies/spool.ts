@@ -1,0 +1,49 @@
+// Bytes that are looked through before they are acted upon, in a scratch file: a restart removes what was left.
+
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { BodyFiles } from './files.ts'
+
+export class Spool {
+  readonly #path: string
+  readonly #file: FileHandle
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path
+    this.#file = file
+  }
+
+  /** Writes all of `chunks`. @throws Fault StorageUnavailable */
+  static async fill(dataDir: string, chunks: AsyncIterable<Uint8Array>): Promise<Spool> {
+    const path = new BodyFiles(dataDir).scratch()
+    const file = await open(path, 'wx+', 0o600)
+    const spool = new Spool(path, file)
+    try {
+      for await (const chunk of chunks) await written(file, chunk)
+      return spool
+    } catch (error) {
+      await spool.close()
+      throw error
+    }
+  }
+
+  /** All of it, from the beginning. */
+  read(): AsyncIterable<Buffer> {
+    return createReadStream(this.#path, { highWaterMark: limits.body.chunkBytes })
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+    await rm(this.#path, { force: true })
+  }
+}
+
+async function written(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  try {
+    await file.writeFile(chunk)
+  } catch (cause) {
+    throw new Fault('StorageUnavailable', { cause })
+  }
+}

@@ -1,0 +1,113 @@
+// Files of bodies that no row names, and rows whose file is not there: looked for at the start and once a day.
+//
+// A crash leaves a few files behind. An older copy of the database beside newer files looks the same, and there they are
+// somebody's mail: so a file goes only after it was seen without a row on many different days, and until then the right
+// database finds it where it was. Nothing is removed on the word of the clock: a clock that jumps by a year is one day more.
+
+import { existsSync } from 'node:fs'
+import { breathe, every, now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Reader } from '../engine/reader.ts'
+import type { Write } from '../engine/write.ts'
+import type { Bodies } from './bodies.ts'
+import { BodyFiles, fileName } from './files.ts'
+import { strayForget, strayNote } from './stray-writes.ts'
+import { partSuspect } from './writes.ts'
+
+export interface StraysOptions {
+  readonly dataDir: string
+  readonly bodies: Bodies
+  readonly read: Reader
+  readonly log: Log
+  write<Row>(write: Write<Row>, row: Row): Promise<void>
+}
+
+/** Rows looked at in one go. */
+const pageRows = 200
+
+/** Looks now and once a day. */
+export class Strays {
+  readonly #options: StraysOptions
+  #round: Promise<void>
+  #closed = false
+  readonly #timer = every(limits.body.strayRoundMs, () => {
+    this.#round = this.#round.then(() => this.#look())
+  })
+
+  constructor(options: StraysOptions) {
+    this.#options = options
+    this.#round = this.#look()
+  }
+
+  /** Resolves when nothing is being looked at. */
+  get idle(): Promise<void> {
+    return this.#round
+  }
+
+  close(): Promise<void> {
+    this.#closed = true
+    this.#timer.cancel()
+    return this.#round
+  }
+
+  /** A disk that is full, or cannot be read, must not end the process. */
+  async #look(): Promise<void> {
+    try {
+      await this.#lookForFiles()
+      await this.#lookForMissing()
+    } catch (error) {
+      if (!this.#closed) this.#options.log.warn({ error }, 'looking for files nobody names failed')
+    }
+  }
+
+  async #lookForFiles(): Promise<void> {
+    const { bodies, read, write, log } = this.#options
+    const day = Math.floor(now() / dayMs)
+    const files = await bodies.sweep(({ names }) => write(strayNote, { names, day }))
+    // Nothing to write where nothing was noted, now or before.
+    if (files === 0 && read.one('SELECT 1 FROM stray LIMIT 1') === undefined) return
+    await write(strayForget, { day })
+    if (files >= limits.body.straysTold) {
+      const days = limits.body.strayDays
+      const told = `stored files that the database does not know, as after an older copy of it was put in place: kept ${days} days`
+      log.warn({ files }, told)
+    }
+    const due = read.all<{ name: string }>('SELECT name FROM stray WHERE days >= ?', limits.body.strayDays)
+    if (due.length > 0) await write(partSuspect, { names: due.map(({ name }) => name) })
+  }
+
+  /** Rows whose file is not there: mail that cannot be read, which the operator has to hear of before its reader does. */
+  async #lookForMissing(): Promise<void> {
+    const { dataDir, read, log } = this.#options
+    let missing = 0
+    for (let num = 0; !this.#closed; ) {
+      const found = missingFiles(read, dataDir, num, pageRows)
+      missing += found.missing.length
+      if (found.last === undefined) break
+      num = found.last
+      await breathe()
+    }
+    if (missing > 0) log.error({ files: missing }, 'files of stored mail are missing: run `teal verify`')
+  }
+}
+
+/** Of the next rows above `after` that name a file: those whose file is not there, and the last row looked at. */
+function missingFiles(
+  read: Reader,
+  dataDir: string,
+  after: number,
+  count: number,
+): { missing: string[]; last: number | undefined } {
+  const files = new BodyFiles(dataDir)
+  const rows = read.all<{ num: number; hash: Buffer; table: Buffer }>(
+    'SELECT num, hash, data AS "table" FROM part WHERE file = 1 AND num > ? ORDER BY num LIMIT ?',
+    after,
+    count,
+  )
+  const names = rows.map(row => fileName(row.hash, row.table))
+  const missing = names.filter(name => !existsSync(files.pathOf(name)))
+  return { missing, last: rows.length < count ? undefined : rows.at(-1)?.num }
+}
+
+const dayMs = 24 * 60 * 60 * 1000

@@ -1,0 +1,73 @@
+// Long reads by name: what the thread of workers/query.ts does, as functions. Nothing here runs on the main loop.
+//
+// A call may be refused (Overloaded, TooManyReads) or given up (TimedOut). It goes in slices, and accounts take turns with
+// theirs; one that nobody waits for any more ends. Encrypting is here as well and has a thread of its own (workers/seal.ts).
+
+import type { KeyFacts } from '#mail/crypt/encrypt.ts'
+import type { EncryptTask } from '#mail/crypt/sealing.ts'
+import type { Address, AddressListTask, AddressPage } from '../accounts/address.ts'
+import type { ListedUser, UserListTask, UserPage } from '../accounts/users.ts'
+import type { SortTask, ThreadTask } from '../search/arrange.ts'
+import type { ScanTask } from '../search/scan.ts'
+import type { SearchAnswer, SearchTask } from '../search/search.ts'
+import type { IndexedText } from '../search/trigrams.ts'
+
+export interface ReadOptions {
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined
+  /** Id of the account: accounts take turns. */
+  readonly lane?: string
+  /** Time it may take where that is not limits.pool.readMs. */
+  readonly deadlineMs?: number
+}
+
+export interface Reads {
+  /** One page of what fits. */
+  search(task: SearchTask, options?: ReadOptions): Promise<SearchAnswer>
+  /** Numbers of all messages that fit, rising. */
+  searchEvery(task: Pick<SearchTask, 'user' | 'query'>, options?: ReadOptions): Promise<number[]>
+  /** How many threads have messages in a folder. */
+  countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
+  /** What is to be indexed of bodies, in their order. */
+  texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
+  /** For each of the first messages, as many as were looked at in some time, a bit for each needle that was found. */
+  scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
+  /** Places in `uids`, in order; messages that went are left out. */
+  sort(task: SortTask, options?: ReadOptions): Promise<Uint32Array>
+  /** Threads of them, as mail/threading.ts has it. */
+  thread(task: ThreadTask, options?: ReadOptions): Promise<Int32Array>
+  /** Accounts of a filtered list. */
+  listUsers(task: UserListTask, options?: ReadOptions): Promise<ListedUser[]>
+  countUsers(page: UserPage, options?: ReadOptions): Promise<number>
+  /** Addresses of a filtered list. */
+  listAddresses(task: AddressListTask, options?: ReadOptions): Promise<Address[]>
+  countAddresses(page: AddressPage, options?: ReadOptions): Promise<number>
+  /** Whom an OpenPGP key belongs to; null where it is no public key that can encrypt. */
+  inspectKey(task: { key: string }, options?: ReadOptions): Promise<KeyFacts | null>
+  /** A message encrypted; null where no key can be used. */
+  encrypt(task: EncryptTask, options?: ReadOptions): Promise<Uint8Array | null>
+}
+
+type Run = (name: string, input: unknown, options?: ReadOptions) => Promise<unknown>
+
+/**
+ * @param run hands a task to the thread for reads, by name; it may refuse with Overloaded or TimedOut
+ * @param seal the same for the thread that encrypts
+ */
+export function makeReads(run: Run, seal: Run): Reads {
+  return {
+    search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
+    searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
+    countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
+    texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
+    scan: (task, options) => run('scan', task, options) as Promise<number[]>,
+    sort: (task, options) => run('sort', task, options) as Promise<Uint32Array>,
+    thread: (task, options) => run('thread', task, options) as Promise<Int32Array>,
+    listUsers: (task, options) => run('listUsers', task, options) as Promise<ListedUser[]>,
+    countUsers: (page, options) => run('countUsers', page, options) as Promise<number>,
+    listAddresses: (task, options) => run('listAddresses', task, options) as Promise<Address[]>,
+    countAddresses: (page, options) => run('countAddresses', page, options) as Promise<number>,
+    inspectKey: (task, options) => seal('inspectKey', task, options) as Promise<KeyFacts | null>,
+    encrypt: (task, options) => seal('encrypt', task, options) as Promise<Uint8Array | null>,
+  }
+}

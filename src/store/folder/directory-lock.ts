@@ -1,0 +1,82 @@
+// Taking hold of a data directory, the first thing a process does with one: it is ours and nobody else has it, it can be
+// written to, nothing of it is missing, and the thread that writes is on its way. Needs little of the program, so that it
+// can be done before the rest is read.
+
+import { accessSync, constants, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '#lib/fault.ts'
+import { makeFolder } from '#lib/lasting.ts'
+import { lock } from '../engine/sqlite.ts'
+import { startWriterThread, type WriterThread } from '../writer/thread.ts'
+import { closeToOthers, requireOwner } from './owner.ts'
+import { blobsDir, databaseFile, keysDir, lockFile, scratchDir } from './place.ts'
+import { mayBeNew } from './presence.ts'
+
+export interface Hold {
+  readonly thread: WriterThread
+  /** What the operator should know of, as sentences. */
+  readonly notes: readonly string[]
+  /** Lets others have the directory; the thread must have ended. */
+  release(): void
+}
+
+/** @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DataMissing */
+export function takeHold(dataDir: string): Hold {
+  openDataDir(dataDir)
+  const release = lock(lockFile(dataDir))
+  try {
+    const notes = closeToOthers(dataDir)
+    const isNew = mayBeNew(dataDir)
+    requireAccess(dataDir)
+    return { thread: startWriterThread(databaseFile(dataDir), isNew), notes, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function openDataDir(dataDir: string): void {
+  usable(dataDir, () => makeFolder(dataDir))
+  requireOwner(dataDir)
+  usable(dataDir, () => {
+    const probe = join(dataDir, `.probe-${process.pid}`)
+    writeFileSync(probe, '')
+    rmSync(probe)
+  })
+}
+
+/** What an earlier run as another user left would be met much later, in the middle of a delivery. */
+function requireAccess(dataDir: string): void {
+  const { R_OK, W_OK, X_OK } = constants
+  const keys = existsSync(keysDir(dataDir))
+    ? readdirSync(keysDir(dataDir)).map(name => join(keysDir(dataDir), name))
+    : []
+  const wanted = [
+    ...[blobsDir(dataDir), scratchDir(dataDir)].map(path => ({ path, mode: R_OK | W_OK | X_OK })),
+    ...['', '-wal', '-shm'].map(end => ({ path: `${databaseFile(dataDir)}${end}`, mode: R_OK | W_OK })),
+    ...keys.map(path => ({ path, mode: R_OK })),
+  ]
+  for (const { path, mode } of wanted) if (existsSync(path)) usable(path, () => accessSync(path, mode))
+}
+
+/** @throws Fault DataDirectoryUnusable where the operating system refuses `task`, which uses `path` */
+function usable(path: string, task: () => void): void {
+  try {
+    task()
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    const how = reasons[code] ?? code
+    const text = `The data directory cannot be used: ${path}: ${how} (${code})`
+    throw new Fault('DataDirectoryUnusable', { text, cause: error })
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not use it; give it to the user the service runs as (chown -R)',
+  EPERM: 'this user may not use it',
+  EROFS: 'its file system is mounted read-only',
+  ENOSPC: 'there is no room on its disk',
+  EDQUOT: 'the disk quota is used up',
+  ENOTDIR: 'a file stands where a folder should',
+  ENAMETOOLONG: 'its path is too long',
+}

@@ -1,0 +1,219 @@
+// Audits: the tables, their reads and writes. A copy holds its body, whatever becomes of the message and the account; a
+// message that is copied or moved within the account is one.
+//
+// Arriving mail is copied in the unit that stores it, so that no audit misses any. Copies are listed oldest first and a
+// bounded number at a time. An audit whose time is over holds nothing, whether it was swept yet or not; what is over goes in
+// bounded pieces.
+
+import { bodyRelease } from '../bodies/writes.ts'
+import type { Reader } from '../engine/reader.ts'
+import type { Sql } from '../engine/sqlite.ts'
+import { integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite, type Write } from '../engine/write.ts'
+import { type MessageRow, messageInsert } from '../engine/writes.ts'
+import { checkParts } from '../upkeep/check.ts'
+
+const audits = table(
+  'audit',
+  {
+    id: text,
+    /** Id of the account, which need not be there. */
+    user: text,
+    starts: nullable(moment),
+    ends: nullable(moment),
+    expires: moment,
+    notes: text,
+    meta: json<Record<string, unknown>>(),
+    created: moment,
+    /** Of the copy in the background: queued, importing, imported, failed. */
+    state: text,
+    copied: integer,
+    failed: integer,
+    /** Messages in all, and when the last was added. */
+    audited: integer,
+    last: nullable(moment),
+    /** When its time was over. */
+    deleted: nullable(moment),
+  },
+  {
+    key: ['id'],
+    clustered: true,
+    indexes: { audit_user: { on: ['user'], where: 'deleted IS NULL' }, audit_expires: { on: ['expires'] } },
+  },
+)
+
+/** What an audit holds. */
+const copies = table(
+  'audit_message',
+  {
+    audit: text,
+    idate: moment,
+    body: integer,
+    size: integer,
+    flags: integer,
+    path: text,
+    prefix: text,
+    sender: text,
+  },
+  { key: ['audit', 'idate', 'body'], clustered: true },
+)
+
+export type Audit = RowOf<typeof audits>
+type NewAudit = Pick<Audit, 'id' | 'user' | 'starts' | 'ends' | 'expires' | 'notes' | 'meta' | 'created'>
+const copyColumns = ['body', 'idate', 'flags', 'path', 'prefix', 'sender'] as const
+export type AuditMessage = Pick<RowOf<typeof copies>, (typeof copyColumns)[number]>
+
+const insert = audits.defineInsert()
+
+export const auditInsert: Write<NewAudit> = {
+  ...insert,
+  encode: audit =>
+    insert.encode?.({ ...audit, state: 'queued', copied: 0, failed: 0, audited: 0, last: null, deleted: null }),
+}
+
+export const auditState = audits.defineUpdate('state', { set: ['state', 'failed'], by: ['id'] })
+
+interface Copied {
+  readonly body: number
+  readonly idate: number
+  readonly size: number
+  readonly flags: number
+  readonly path: string
+  readonly prefix: string
+  readonly meta: string
+}
+
+/** Copies messages, in folders or in the archive, by their numbers; those that are gone are passed over. */
+export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; at: number }>(
+  'audit.copy',
+  (sql, row) => {
+    let copied = 0
+    for (const num of row.nums) {
+      const found = (sql(`SELECT m.body, m.idate, m.size, m.flags, b.path, m.prefix, m.meta FROM message m
+      JOIN mailbox b ON b.num = m.mailbox WHERE m.num = ?`).get(num) ??
+        sql('SELECT body, idate, size, flags, path, prefix, meta FROM archive WHERE num = ?').get(num)) as
+        | Copied
+        | undefined
+      if (found !== undefined && keep(sql, row.audit, found, row.at)) copied += 1
+    }
+    sql('UPDATE audit SET copied = copied + ? WHERE id = ?').run(copied, row.audit)
+  },
+)
+
+/** A message that came in: stored, and copied for every audit of its account that is on. */
+export const messageAppend = defineWrite<MessageRow>('message.append', (sql, row, effects) => {
+  messageInsert.run(sql, row, effects)
+  if (sql('SELECT 1 FROM audit WHERE deleted IS NULL LIMIT 1').get() === undefined) return
+  const audits =
+    sql(`SELECT a.id FROM audit a JOIN "user" u ON u.id = a."user" WHERE u.num = @user AND a.deleted IS NULL
+    AND coalesce(a.starts, 0) <= @at AND coalesce(a.ends, @at) >= @at AND a.expires > @at`).all({
+      user: row.user,
+      at: row.saved,
+    }) as { id: string }[]
+  if (audits.length === 0) return
+  const { path } = sql('SELECT path FROM mailbox WHERE num = ?').get(row.mailbox) as { path: string }
+  for (const { id } of audits) keep(sql, id, { ...row, path }, row.saved)
+})
+
+function keep(sql: Sql, audit: string, { body, idate, size, flags, path, prefix, meta }: Copied, at: number): boolean {
+  const sender = (JSON.parse(meta) as { from?: string }).from ?? ''
+  const row = { audit, body, idate, size, flags, path, prefix, sender }
+  const { changes } = sql(`INSERT INTO audit_message (audit, idate, body, size, flags, path, prefix, sender)
+    VALUES (@audit, @idate, @body, @size, @flags, @path, @prefix, @sender) ON CONFLICT DO NOTHING`).run(row)
+  if (changes === 0) return false
+  sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(body)
+  sql('UPDATE audit SET audited = audited + 1, last = max(coalesce(last, 0), ?) WHERE id = ?').run(at, audit)
+  return true
+}
+
+/** The time of an audit is over: nothing is added any more. */
+export const auditEnd = defineWrite<{ id: string; at: number }>('audit.end', (sql, row) => {
+  sql('UPDATE audit SET deleted = coalesce(deleted, @at) WHERE id = @id').run(row)
+})
+
+/** Ends up to `count` copies of an audit, with their bodies. */
+export const auditDrop = defineWrite<{ id: string; count: number }>('audit.drop', (sql, { id, count }, effects) => {
+  const rows = sql('SELECT idate, body FROM audit_message WHERE audit = ? LIMIT ?').all(id, count) as {
+    idate: number
+    body: number
+  }[]
+  for (const { idate, body } of rows) {
+    sql('DELETE FROM audit_message WHERE audit = ? AND idate = ? AND body = ?').run(id, idate, body)
+    bodyRelease.run(sql, { num: body }, effects)
+  }
+})
+
+export async function findAudit(read: Reader, id: string): Promise<Audit | undefined> {
+  return audits.one(read, 'WHERE id = ?', id)
+}
+
+/** Messages of an audit behind a place, oldest first. */
+export function auditMessages(
+  read: Reader,
+  audit: string,
+  after: { idate: number; body: number },
+  count: number,
+): AuditMessage[] {
+  return read.all<AuditMessage>(
+    `SELECT ${copies.listOf(undefined, copyColumns)} FROM audit_message
+     WHERE audit = ? AND (idate, body) > (?, ?) ORDER BY idate, body LIMIT ?`,
+    audit,
+    after.idate,
+    after.body,
+    count,
+  )
+}
+
+/** Numbers above `after` of messages of an account, in folders or archived, that were received in a span; rising. */
+export function messagesBetween(
+  read: Reader,
+  user: string,
+  span: { starts: number | null; ends: number | null },
+  table: 'message' | 'archive',
+  after: number,
+  count: number,
+): number[] {
+  return read
+    .arrays<[number]>(
+      `SELECT t.num FROM ${table} t JOIN "user" u ON u.num = t."user" WHERE u.id = ? AND t.num > ?
+       AND t.idate >= ? AND t.idate <= ? ORDER BY t.num LIMIT ?`,
+      user,
+      after,
+      span.starts ?? -9e15,
+      span.ends ?? 9e15,
+      count,
+    )
+    .map(([num]) => num)
+}
+
+/** Audits whose time is over at `at` and that still hold something, or were not marked. */
+export function expiredAudits(read: Reader, at: number): string[] {
+  return read
+    .all<{ id: string }>(
+      `SELECT id FROM audit a WHERE expires <= ? AND (deleted IS NULL
+        OR EXISTS (SELECT 1 FROM audit_message m WHERE m.audit = a.id)) LIMIT 100`,
+      at,
+    )
+    .map(({ id }) => id)
+}
+
+/** Whether an audit holds messages. */
+export function holdsMessages(read: Reader, audit: string): boolean {
+  return read.one('SELECT 1 FROM audit_message WHERE audit = ? LIMIT 1', audit) !== undefined
+}
+
+checkParts.push({
+  bodies: 'SELECT body FROM audit_message',
+  rules: [
+    {
+      says: 'every audited message has its audit, a body and an outline',
+      query: `SELECT audit || ':' || body FROM audit_message m WHERE audit NOT IN (SELECT id FROM audit)
+        OR NOT EXISTS (SELECT 1 FROM outline o WHERE o.body = m.body)`,
+    },
+    {
+      says: 'an audit counts what it holds',
+      query: `SELECT id FROM audit a WHERE deleted IS NULL
+        AND audited <> (SELECT count(*) FROM audit_message m WHERE m.audit = a.id)`,
+    },
+  ],
+})

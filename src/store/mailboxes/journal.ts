@@ -1,0 +1,181 @@
+// What happened in an account after a change number, read from rows: for clients that were away or too slow.
+//
+// There is no journal to keep: messages carry the number of their creation and of their last change, those that went and
+// folders that went left a row, folders know when they were made and named. What came and went meanwhile is told only as
+// gone; two changes of one message are one. Rows come in the order of their numbers, a bounded piece at a time.
+
+import { limits } from '#lib/limits.ts'
+import type { Reader } from '../engine/reader.ts'
+import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+
+interface Told<Kind extends string> {
+  readonly kind: Kind
+  readonly modseq: number
+  /** Id of the folder. */
+  readonly mailbox: string
+}
+
+interface ToldMessage<Kind extends string> extends Told<Kind> {
+  readonly uid: number
+  readonly num: number
+  readonly thread: number
+}
+
+interface ToldState<Kind extends string> extends ToldMessage<Kind> {
+  readonly idate: number
+  readonly flags: number
+  readonly keywords: readonly string[]
+}
+
+interface ToldFolder<Kind extends string> extends Told<Kind> {
+  readonly path: string
+}
+
+export type JournalEntry =
+  | ToldState<'exists'>
+  | ToldState<'flags'>
+  | ToldMessage<'expunge'>
+  | ToldFolder<'created'>
+  | ToldFolder<'renamed'>
+  | Told<'deleted'>
+
+export interface JournalPiece {
+  /** Rising by modseq; all entries of one number are in one piece. */
+  readonly entries: readonly JournalEntry[]
+  /** Everything up to this number has been told. */
+  readonly upTo: number
+  /** Whether there is nothing after it. */
+  readonly whole: boolean
+}
+
+interface Folder {
+  num: number
+  id: string
+  path: string
+  created: number
+  named: number
+  modseq: number
+}
+
+/**
+ * Changes of an account after `after`. Short: about limits.updates.replayRows rows, more in very many folders.
+ *
+ * @param since where the reader of the journal began: a message made after that is new to it, whenever its row is met
+ */
+export function journalAfter(read: Reader, user: number, since: number, after: number): JournalPiece {
+  return read.snapshot(() => {
+    const folders = read.all<Folder>(
+      `SELECT b.num, b.id, b.path, b.created_modseq AS created, b.path_modseq AS named, t.modseq
+       FROM mailbox b JOIN tally t ON t.mailbox = b.num
+       WHERE b.user = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after)`,
+      { user, after },
+    )
+    const { replayRows, replayRowsMin } = limits.updates
+    const room = Math.max(replayRowsMin, Math.floor(replayRows / Math.max(1, folders.length)))
+    const last = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? after
+    const entries: JournalEntry[] = []
+    let upTo = last
+    for (const folder of folders) {
+      entries.push(...folderEntries(folder, after))
+      const gone = goneEntries(read, folder, after, room, entries)
+      upTo = Math.min(upTo, gone, messageEntries(read, folder, { since, after, room }, entries))
+    }
+    for (const gone of read.all<{ modseq: number; id: string }>(
+      'SELECT modseq, id FROM removed_mailbox WHERE user = ? AND modseq > ? ORDER BY modseq LIMIT ?',
+      user,
+      after,
+      limits.updates.replayMax,
+    )) {
+      entries.push({ kind: 'deleted', modseq: gone.modseq, mailbox: gone.id })
+    }
+    const told = entries.filter(entry => entry.modseq > after && entry.modseq <= upTo)
+    return { entries: told.sort((a, b) => a.modseq - b.modseq), upTo, whole: upTo === last }
+  })
+}
+
+/** How many rows changed after a number, counted up to `max`. */
+export function journalLength(read: Reader, user: number, after: number, max: number): number {
+  const folders = read.all<{ num: number }>(
+    'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b.user = ? AND t.modseq > ?',
+    user,
+    after,
+  )
+  const count = (text: string, ...values: number[]) =>
+    read.one<{ n: number }>(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, ...values, max)?.n ?? 0
+  let length = 0
+  for (const { num } of folders) {
+    length += count(changedUids, ...changedUidsOf(read, num, after))
+    length += count('SELECT 1 FROM expunged WHERE mailbox = ? AND modseq > ?', num, after)
+    if (length >= max) break
+  }
+  return length
+}
+
+function folderEntries({ id, path, created, named }: Folder, after: number): JournalEntry[] {
+  if (created > after) return [{ kind: 'created', modseq: created, mailbox: id, path }]
+  return named > after ? [{ kind: 'renamed', modseq: named, mailbox: id, path }] : []
+}
+
+type MessageRow = [number, number, number, number, number, number, number, string | null]
+
+const messageColumns = 'uid, modseq, num, created_modseq, thread, idate, flags, keywords'
+
+/** Adds what changed in a folder and returns the number up to which that is all. */
+function messageEntries(
+  read: Reader,
+  folder: Folder,
+  { since, after, room }: { since: number; after: number; room: number },
+  entries: JournalEntry[],
+): number {
+  const rows = changedRows<MessageRow>(read, folder.num, messageColumns, { modseq: after, count: room + 1 })
+  let upTo = Number.MAX_SAFE_INTEGER
+  const more = rows.length > room
+  if (more) upTo = edge(rows.map(row => row[1]))
+  // One change number may carry more messages than there is room for: then all of it is read.
+  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[1] ?? 0) : rows
+  if (shown !== rows) upTo = rows[0]?.[1] ?? upTo
+  for (const [uid, modseq, num, created, thread, idate, flags, keywords] of shown) {
+    const about = { mailbox: folder.id, uid, num, thread, idate, flags, keywords: keywords?.split(' ') ?? [] }
+    if (created > since) entries.push({ kind: 'exists', modseq, ...about })
+    if (modseq > created) entries.push({ kind: 'flags', modseq, ...about })
+  }
+  return upTo
+}
+
+function sameNumber(read: Reader, mailbox: number, modseq: number): MessageRow[] {
+  const count = Number.MAX_SAFE_INTEGER
+  return changedRows(read, mailbox, messageColumns, { modseq: modseq - 1, upTo: modseq, count })
+}
+
+function goneEntries(read: Reader, folder: Folder, after: number, room: number, entries: JournalEntry[]): number {
+  const rows = read.arrays<[number, number, number, number]>(
+    'SELECT uid, num, thread, modseq FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY modseq, uid LIMIT ?',
+    folder.num,
+    after,
+    room + 1,
+  )
+  let upTo = Number.MAX_SAFE_INTEGER
+  let shown = rows
+  if (rows.length > room) {
+    upTo = edge(rows.map(row => row[3]))
+    if (upTo <= after) {
+      upTo = rows[0]?.[3] ?? upTo
+      shown = read.arrays(
+        'SELECT uid, num, thread, modseq FROM expunged WHERE mailbox = ? AND modseq = ? ORDER BY uid',
+        folder.num,
+        upTo,
+      )
+    }
+  }
+  for (const [uid, num, thread, modseq] of shown) {
+    entries.push({ kind: 'expunge', modseq, mailbox: folder.id, uid, num, thread })
+  }
+  return upTo
+}
+
+/** The number before the last one, of which there may be more; 0 where all are the same. */
+function edge(numbers: readonly number[]): number {
+  const last = numbers.at(-1) ?? 0
+  const first = numbers[0] ?? 0
+  return first === last ? 0 : last - 1
+}

@@ -1,0 +1,313 @@
+// Folders read in bulk: narrow columns as arrays, a slice at a time, for listings of thousands of messages.
+//
+// Everything here is synchronous and short: a slice is some hundred rows, and whoever wants more lets the loop go in
+// between. Nothing parses mail; envelopes and structures are the text that was stored when the message arrived.
+
+import { crc32 } from 'node:zlib'
+import { numberId } from '#lib/id.ts'
+import type { Reader } from '../engine/reader.ts'
+import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+
+/** Counters of a folder, or undefined when it is gone. */
+export function folderCounters(
+  read: Reader,
+  mailbox: number,
+): { uidNext: number; modseq: number; total: number; unseen: number; size: number } | undefined {
+  return read.one('SELECT uid_next AS uidNext, modseq, total, unseen, size FROM tally WHERE mailbox = ?', mailbox)
+}
+
+/**
+ * The uids a folder had when its change number was `modseq` and its next uid `uidNext`, rising: those that are there and
+ * those that went since.
+ */
+export function uidsAsOf(read: Reader, mailbox: number, modseq: number, uidNext: number): Uint32Array<ArrayBuffer> {
+  return read.snapshot(() => {
+    const counters = folderCounters(read, mailbox)
+    if (counters === undefined || uidNext <= 1) return new Uint32Array(0)
+    const gone = read.arrays<[number]>(
+      'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? AND uid < ? ORDER BY uid',
+      mailbox,
+      modseq,
+      uidNext,
+    )
+    const here = presentUids(read, mailbox, uidNext, counters)
+    if (gone.length === 0) return here
+    const uids = new Uint32Array(here.length + gone.length)
+    uids.set(here)
+    gone.forEach((row, index) => {
+      uids[here.length + index] = row[0]
+    })
+    return uids.sort()
+  })
+}
+
+function presentUids(
+  read: Reader,
+  mailbox: number,
+  uidNext: number,
+  counters: { uidNext: number; total: number },
+): Uint32Array<ArrayBuffer> {
+  // Nothing was ever taken out: no need to look.
+  if (counters.total === counters.uidNext - 1) {
+    return Uint32Array.from({ length: Math.min(uidNext, counters.uidNext) - 1 }, (_, index) => index + 1)
+  }
+  const edge = read.one<{ first: number | null; last: number | null }>(
+    `SELECT (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid LIMIT 1) AS first,
+      (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT 1) AS last`,
+    mailbox,
+    mailbox,
+  )
+  const { first, last } = { first: edge?.first ?? 0, last: edge?.last ?? 0 }
+  if (last - first + 1 === counters.total) {
+    const length = Math.max(0, Math.min(uidNext - 1, last) - first + 1)
+    return Uint32Array.from({ length }, (_, index) => first + index)
+  }
+  const rows = read.arrays<[number]>(
+    'SELECT uid FROM message WHERE mailbox = ? AND uid < ? ORDER BY uid',
+    mailbox,
+    uidNext,
+  )
+  const uids = new Uint32Array(rows.length)
+  for (let at = 0; at < rows.length; at++) uids[at] = (rows[at] as [number])[0]
+  return uids
+}
+
+/** uid, modseq, flags, keywords of what changed after (`modseq`, `uid`) and up to `modseqMax`, in that order. */
+export function changesAfter(
+  read: Reader,
+  mailbox: number,
+  modseq: number,
+  uid: number,
+  modseqMax: number,
+  count: number,
+): [uid: number, modseq: number, flags: number, keywords: string | null][] {
+  return changedRows(read, mailbox, 'uid, modseq, flags, keywords', { modseq, uid, upTo: modseqMax, count })
+}
+
+/** Uids from `from` on, rising. */
+export function arrivals(read: Reader, mailbox: number, from: number): number[] {
+  return read
+    .arrays<[number]>('SELECT uid FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid', mailbox, from)
+    .map(row => row[0])
+}
+
+/** Uids that went after `modseq`, rising. */
+export function goneAfter(read: Reader, mailbox: number, modseq: number): number[] {
+  return read
+    .arrays<[number]>('SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY uid', mailbox, modseq)
+    .map(row => row[0])
+}
+
+/** Whether one of the uids that went after `modseq` is such a one; stops at the first. */
+export function wentAfter(read: Reader, mailbox: number, modseq: number, isIt: (uid: number) => boolean): boolean {
+  const rows = read.iterate<{ uid: number }>(
+    'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ?',
+    mailbox,
+    modseq,
+  )
+  for (const { uid } of rows) if (isIt(uid)) return true
+  return false
+}
+
+/** The uid of the first message without `\Seen`. */
+export function firstUnseen(read: Reader, mailbox: number): number | undefined {
+  return read.one<{ uid: number }>(
+    'SELECT uid FROM message WHERE mailbox = ? AND flags & 1 = 0 ORDER BY uid LIMIT 1',
+    mailbox,
+  )?.uid
+}
+
+/** The uid from which no session was told of messages (RFC 3501 2.3.2). */
+export function toldBefore(read: Reader, mailbox: number): number {
+  return read.one<{ told: number }>('SELECT told FROM tally WHERE mailbox = ?', mailbox)?.told ?? 1
+}
+
+/** How many messages have a uid from `from` on and below `to`. */
+export function countBetween(read: Reader, mailbox: number, from: number, to: number): number {
+  if (from >= to) return 0
+  const counters = folderCounters(read, mailbox)
+  if (counters === undefined) return 0
+  // All of them, or no uid ever went: no need to look.
+  if (from <= 1 && to >= counters.uidNext) return counters.total
+  if (counters.total === counters.uidNext - 1) return Math.min(to, counters.uidNext) - from
+  const text = 'SELECT count(*) AS count FROM message WHERE mailbox = ? AND uid >= ? AND uid < ?'
+  return read.one<{ count: number }>(text, mailbox, from, to)?.count ?? 0
+}
+
+/** What a change of flags needs to know, in uid order. */
+export function flagRows(
+  read: Reader,
+  mailbox: number,
+  from: number,
+  to: number,
+): [uid: number, num: number, modseq: number, flags: number, keywords: string | null, thread: number][] {
+  return read.arrays(
+    `SELECT uid, num, modseq, flags, keywords, thread FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ?
+     ORDER BY uid`,
+    mailbox,
+    from,
+    to,
+  )
+}
+
+/** Uids of messages that are marked `\Deleted`, rising. */
+export function deletedUids(read: Reader, mailbox: number, from: number, to: number): number[] {
+  return read
+    .arrays<[number]>(
+      'SELECT uid FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? AND flags & 8 <> 0 ORDER BY uid',
+      mailbox,
+      from,
+      to,
+    )
+    .map(row => row[0])
+}
+
+/** How many messages are marked `\Deleted`, and their bytes. */
+export function deletedIn(read: Reader, mailbox: number): { count: number; size: number } {
+  const sum = 'SELECT count(*) AS count, coalesce(sum(size), 0) AS size FROM message'
+  return read.one(`${sum} WHERE mailbox = ? AND flags & 8 <> 0`, mailbox) ?? { count: 0, size: 0 }
+}
+
+/** An id of the bytes of a message: body and the lines on top. Copies share it; it survives moves and restarts. */
+export function contentId(body: number, prefix: string): string {
+  return prefix === '' ? numberId(body) : `${numberId(body)}-${crc32(prefix).toString(16).padStart(8, '0')}`
+}
+
+/** A row of a listing; what was not asked for is absent or null. */
+export type ListedRow = [
+  uid: number,
+  modseq: number,
+  flags: number,
+  keywords: string | null,
+  num: number,
+  idate: number,
+  size: number,
+  thread: number,
+  saved: number,
+  body: number,
+  prefix: string,
+  envelope: string,
+  bodystructure: string,
+  summary: string,
+  detail: string,
+]
+
+/** What a listing asks for besides uid, modseq, flags and keywords. Few combinations, so that statements are few. */
+export interface Listed {
+  /** The other columns of the message. */
+  readonly facts: boolean
+  readonly envelope: boolean
+  readonly bodystructure: boolean
+  /** JSON, see outlines.ts. */
+  readonly summary: boolean
+  readonly detail: boolean
+}
+
+/** Which rows of a folder: a range of uids, or some of them. */
+export type UidSlice = { readonly from: number; readonly to: number } | { readonly uids: readonly number[] }
+
+/**
+ * Rows of a folder in uid order.
+ *
+ * @param after only what changed after this change number; 0 for all
+ * @param words text that must stand in the summary (which must be listed), plain lower-case ASCII, whatever case it has there
+ */
+export function listRows(
+  read: Reader,
+  mailbox: number,
+  listed: Listed,
+  slice: UidSlice,
+  after = 0,
+  words: readonly string[] = [],
+): ListedRow[] {
+  const { text, values } = listing(read, mailbox, listed, slice, after, words)
+  return read.arrays(text, ...values)
+}
+
+/**
+ * The first of these rows, and what is left of the slice: no more rows than hold about so many characters of stored text.
+ * One message may have megabytes of it.
+ */
+export function listSome(
+  read: Reader,
+  mailbox: number,
+  listed: Listed,
+  slice: UidSlice,
+  after: number,
+  words: readonly string[],
+  lengthMax: number,
+): { rows: ListedRow[]; rest: UidSlice | undefined } {
+  const { text, values } = listing(read, mailbox, listed, slice, after, words)
+  if (!isWide(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
+  const rows: ListedRow[] = []
+  let length = 0
+  for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
+    rows.push(row)
+    for (let column = 11; column < 15; column++) length += ((row[column] as string | null) ?? '').length
+    if (length >= lengthMax) return { rows, rest: behind(slice, row[0]) }
+  }
+  return { rows, rest: undefined }
+}
+
+function behind(slice: UidSlice, uid: number): UidSlice | undefined {
+  if ('from' in slice) return uid < slice.to ? { from: uid + 1, to: slice.to } : undefined
+  const uids = slice.uids.filter(one => one > uid)
+  return uids.length === 0 ? undefined : { uids }
+}
+
+function isWide({ envelope, bodystructure, summary, detail }: Listed): boolean {
+  return envelope || bodystructure || summary || detail
+}
+
+function listing(
+  read: Reader,
+  mailbox: number,
+  listed: Listed,
+  slice: UidSlice,
+  after: number,
+  words: readonly string[],
+): { text: string; values: unknown[] } {
+  const changed = after > 0 ? ` AND m.uid IN (${changedUids})` : ''
+  const values: unknown[] = after > 0 ? changedUidsOf(read, mailbox, after) : []
+  // At most two words, so that statements stay few; the others are judged by the caller.
+  const patterns = words.slice(0, 2).map(word => `%${word}%`)
+  const filter = changed + ' AND o.summary LIKE ?'.repeat(patterns.length)
+  values.push(...patterns)
+  const select = `SELECT ${columnsOf(listed)} WHERE m.mailbox = ?`
+  if ('from' in slice) {
+    const text = `${select} AND m.uid BETWEEN ? AND ?${filter} ORDER BY m.uid`
+    return { text, values: [mailbox, slice.from, slice.to, ...values] }
+  }
+  const text = `${select} AND m.uid IN (SELECT value FROM json_each(?))${filter} ORDER BY m.uid`
+  return { text, values: [mailbox, JSON.stringify(slice.uids), ...values] }
+}
+
+function columnsOf({ facts, envelope, bodystructure, summary, detail }: Listed): string {
+  const outline = isWide({ facts, envelope, bodystructure, summary, detail })
+  const narrow = 'm.uid, m.modseq, m.flags, m.keywords'
+  if (!facts && !outline) return `${narrow} FROM message m`
+  const wide = `${narrow}, m.num, m.idate, m.size, m.thread, m.saved, m.body, m.prefix`
+  if (!outline) return `${wide} FROM message m`
+  const wanted = (want: boolean, name: string) => (want ? `o.${name}` : 'NULL')
+  const columns = [
+    wanted(envelope, 'envelope'),
+    wanted(bodystructure, 'bodystructure'),
+    wanted(summary, 'summary'),
+    wanted(detail, 'detail'),
+  ]
+  return `${wide}, ${columns.join(', ')} FROM message m JOIN outline o ON o.body = m.body`
+}
+
+/** The newest messages of a folder, oldest first: uid, size, body, prefix. */
+export function newestRows(
+  read: Reader,
+  mailbox: number,
+  count: number,
+): [uid: number, size: number, body: number, prefix: string][] {
+  const rows = read.arrays<[number, number, number, string]>(
+    'SELECT uid, size, body, prefix FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?',
+    mailbox,
+    count,
+  )
+  return rows.reverse()
+}

@@ -1,0 +1,160 @@
+// Folders and their counters: the tables, their reads and writes.
+//
+// Counters in the row are those of the last unit; the consistency checker counts them anew. They are changed by
+// differences, never set from a copy that may be old. Only the account's actor may say what comes next of uid, modseq and
+// uid validity.
+
+import type { Reader } from '../engine/reader.ts'
+import { boolean, integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite, type Write } from '../engine/write.ts'
+
+const mailboxes = table(
+  'mailbox',
+  {
+    num: integer,
+    id: text,
+    /** Internal number of the owner. */
+    user: integer,
+    path: text,
+    /** `\\Sent` and the like; null for ordinary folders. INBOX has none. */
+    specialUse: nullable(text),
+    uidValidity: integer,
+    subscribed: boolean,
+    hidden: boolean,
+    encrypt: boolean,
+    /** Milliseconds; 0: kept for ever. */
+    retention: integer,
+    /** Every keyword ever used in the folder, in order of appearance. */
+    keywords: json<string[]>(),
+    /** Change number of its own last change. */
+    modseq: integer,
+    created: moment,
+    createdModseq: integer,
+    pathModseq: integer,
+  },
+  {
+    key: ['num'],
+    indexes: { mailbox_id: { on: ['id'], unique: true }, mailbox_path: { on: ['user', 'path'], unique: true } },
+  },
+)
+
+/** Narrow, and apart from the folder, since it changes with every message. */
+const counters = table(
+  'tally',
+  { mailbox: integer, uidNext: integer, modseq: integer, total: integer, unseen: integer, size: integer },
+  { key: ['mailbox'] },
+)
+
+const own = [
+  ...(['num', 'id', 'user', 'path', 'specialUse', 'uidValidity', 'subscribed', 'hidden', 'encrypt'] as const),
+  ...(['retention', 'keywords', 'created'] as const),
+]
+const counted = ['uidNext', 'modseq', 'total', 'unseen', 'size'] as const
+
+type MailboxRow = Omit<RowOf<typeof mailboxes>, 'createdModseq' | 'pathModseq'>
+type Counters = RowOf<typeof counters>
+
+/** A folder with its counters: `modseq` is the highest change number of the folder and everything in it. */
+export type Mailbox = MailboxRow & Pick<Counters, 'uidNext' | 'total' | 'unseen' | 'size'>
+
+const insertRow = mailboxes.defineInsert('row')
+
+/** An empty folder. */
+export const mailboxInsert: Write<MailboxRow> = defineWrite(
+  'mailbox.insert',
+  (sql, [form, num, modseq]: readonly [unknown, number, number], effects) => {
+    insertRow.run(sql, form, effects)
+    sql('INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) VALUES (?, 1, ?, 0, 0, 0)').run(num, modseq)
+  },
+  {
+    encode: row => {
+      const form = insertRow.encode?.({ ...row, createdModseq: row.modseq, pathModseq: row.modseq })
+      return [form, row.num, row.modseq] as const
+    },
+  },
+)
+
+export const mailboxUpdate = defineWrite<MailboxRow, Record<string, unknown>>(
+  'mailbox.update',
+  (sql, row) => {
+    sql(`UPDATE mailbox SET path_modseq = CASE WHEN path = @path THEN path_modseq ELSE @modseq END, path = @path,
+      special_use = @specialUse, uid_validity = @uidValidity, subscribed = @subscribed, hidden = @hidden,
+      encrypt = @encrypt, retention = @retention, keywords = @keywords, modseq = @modseq
+      WHERE num = @num AND id = @id AND "user" = @user AND created = @created`).run(row)
+  },
+  { encode: row => mailboxes.encode(row) },
+)
+
+export interface MailboxRemovedRow {
+  num: number
+  id: string
+  user: number
+  path: string
+  uidValidity: number
+  modseq: number
+  at: number
+}
+
+/** The folder must be empty: its messages go one by one, with their bodies. */
+export const mailboxDelete = defineWrite<MailboxRemovedRow>('mailbox.delete', (sql, row) => {
+  sql('DELETE FROM mailbox WHERE num = ?').run(row.num)
+  sql('DELETE FROM tally WHERE mailbox = ?').run(row.num)
+  sql('DELETE FROM expunged WHERE mailbox = ?').run(row.num)
+  sql('DELETE FROM imported WHERE mailbox = ?').run(row.num)
+  sql(`INSERT INTO removed_mailbox ("user", modseq, mailbox, id, path, uid_validity, at)
+    VALUES (@user, @modseq, @num, @id, @path, @uidValidity, @at)`).run(row)
+})
+
+/** Differences, but for `uidNext` and `modseq`, which never lower the stored ones. */
+export interface TallyChange {
+  mailbox: number
+  /** Next uid after this change; never lowers the stored one. */
+  uidNext: number
+  modseq: number
+  total: number
+  unseen: number
+  size: number
+}
+
+/** Adds differences to a folder's counters. */
+export const tallyAdd = defineWrite<TallyChange>('tally.add', (sql, row) => {
+  sql(`UPDATE tally SET uid_next = max(uid_next, @uidNext), modseq = max(modseq, @modseq), total = total + @total,
+    unseen = unseen + @unseen, size = size + @size WHERE mailbox = @mailbox`).run(row)
+})
+
+/** Some session was told of all messages below `uid`; never lowers the mark. */
+export const toldMark = defineWrite<{ mailbox: number; uid: number }>('tally.told', (sql, row) => {
+  sql('UPDATE tally SET told = max(told, @uid) WHERE mailbox = @mailbox').run(row)
+})
+
+const select = `SELECT ${mailboxes.listOf('m', own)}, ${counters.listOf('t', counted)}
+  FROM mailbox m JOIN tally t ON t.mailbox = m.num`
+
+/** The folders of an account, in order of creation. */
+export async function listMailboxes(read: Reader, user: number): Promise<Mailbox[]> {
+  return read.all<Record<string, unknown>>(`${select} WHERE m."user" = ? ORDER BY m.num`, user).map(decode)
+}
+
+/** One folder of an account by its id. */
+export async function findMailbox(read: Reader, user: number, id: string): Promise<Mailbox | undefined> {
+  const row = read.one<Record<string, unknown>>(`${select} WHERE m.id = ? AND m."user" = ?`, id, user)
+  return row === undefined ? undefined : decode(row)
+}
+
+/** One folder of an account by its path. */
+export async function findMailboxByPath(read: Reader, user: number, path: string): Promise<Mailbox | undefined> {
+  const row = read.one<Record<string, unknown>>(`${select} WHERE m."user" = ? AND m.path = ?`, user, path)
+  return row === undefined ? undefined : decode(row)
+}
+
+/** The highest uid validity among the folders an account has had; 0 where there were none. */
+export function lastRemovedValidity(read: Reader, user: number): number {
+  return (
+    read.one<{ last: number | null }>('SELECT max(uid_validity) AS last FROM removed_mailbox WHERE "user" = ?', user)
+      ?.last ?? 0
+  )
+}
+
+function decode(stored: Record<string, unknown>): Mailbox {
+  return mailboxes.decode(stored, own) as unknown as Mailbox
+}

@@ -1,0 +1,54 @@
+// What was worked out about a body when it arrived, as it is stored with it: a summary for listings, and the detail that
+// finding one part or text of one message needs. Both are JSON; ENVELOPE and BODYSTRUCTURE are text beside them.
+
+import { madeMessageId } from '#mail/header/message-id.ts'
+import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/mime/outline.ts'
+import type { Reader } from '../engine/reader.ts'
+
+export interface StoredSummary extends Summary {
+  /** The Date field as written. */
+  readonly dateText: string
+  /** By which copies are known (actors/mailbox/append.ts); empty where there can be none, absent in rows of old. */
+  readonly identity?: string
+  /** The message has no Message-ID: the one here was made when it arrived. */
+  readonly madeId?: boolean
+  /** First words of the text. */
+  readonly intro: string
+  readonly attachments: readonly AttachmentInfo[]
+}
+
+export interface AttachmentPlace {
+  /** `ATT00001`. */
+  readonly id: string
+  readonly part: string
+  readonly headerStart: number
+  readonly start: number
+  readonly end: number
+}
+
+export interface StoredDetail {
+  readonly size: number
+  readonly headerSize: number
+  /** IMAP BODY, the structure without extensions. */
+  readonly body: string
+  readonly attachments: readonly AttachmentPlace[]
+  readonly texts: readonly TextPart[]
+  readonly index: Outline['index']
+}
+
+/** The detail of a body; offsets count from the body's first byte. */
+export async function readDetail(read: Reader, body: number): Promise<StoredDetail | undefined> {
+  const row = read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
+  return row === undefined ? undefined : (JSON.parse(row.detail) as StoredDetail)
+}
+
+/** The summary of a body. */
+export async function readSummary(read: Reader, body: number): Promise<StoredSummary | undefined> {
+  const row = read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
+  return row === undefined ? undefined : (JSON.parse(row.summary) as StoredSummary)
+}
+
+/** The Message-ID by which a message is shown: never empty, for rows from before one was made on arrival as well. */
+export function shownMessageId({ messageId }: Pick<StoredSummary, 'messageId'>, body: number): string {
+  return messageId || madeMessageId('message.invalid', `body ${body}`)
+}

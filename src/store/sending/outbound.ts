@@ -1,0 +1,356 @@
+// The outbound queue: the tables, their reads and writes.
+//
+// A message has one row and one for each target, and a target one state; what is in flight is told apart from what waits.
+// A queued message keeps its body from the unit that queues it to the unit in which its last target is settled; then the
+// body goes and the rows stay for some time, to be looked at. A message may be queued in the unit of the change that sends
+// it, so that neither is there without the other. Reads are by index and bounded by the caller, but where one says it scans.
+
+import type { Mailbox } from '#mail/address/address.ts'
+import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
+import { bodyRelease } from '../bodies/writes.ts'
+import type { Reader } from '../engine/reader.ts'
+import type { Sql } from '../engine/sqlite.ts'
+import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { defineWrite, type Effects, type Write } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
+
+/** Of a target. */
+export const targetState = { waiting: 0, sending: 1, delivered: 2, failed: 3, cancelled: 4 } as const
+
+/** Who made the message that is sent. */
+export type Origin = 'submission' | 'forward' | 'autoreply' | 'report'
+
+export interface OutboundOptions extends MessageNotice {
+  /** Relay of the account (an smtp: or smtps: URL) for targets of kind `mail`, instead of the service's way out. */
+  readonly relay?: string
+  /** Account or address it is forwarded for. */
+  readonly forwardedFor?: string
+  /** The sender before it was rewritten (SRS). */
+  readonly originalSender?: string
+  /** Of what is forwarded: what is known of From (actors/delivery/forward.ts). What is ours is signed like what is written here. */
+  readonly trust?: 'ours' | 'theirs' | 'nobody'
+  /** Who stands in From instead of who stood there, to whom answers go then. */
+  readonly author?: Mailbox
+  /** What its sender wants to hear, by recipient. */
+  readonly notices?: Readonly<Record<string, RecipientNotice>>
+  /** When it was to be sent, where its sender said so. */
+  readonly notBefore?: number
+  /** Message-ID, for reports and logs. */
+  readonly messageId?: string
+  /** Address or header fields hold UTF-8. */
+  readonly utf8?: boolean
+}
+
+const messages = table(
+  'outbound',
+  {
+    num: integer,
+    /** Id of the account it is sent for; null for what the service itself sends. */
+    user: nullable(text),
+    /** Envelope sender; empty for the null sender. */
+    sender: text,
+    origin: oneOf<Origin>(),
+    /** Null once nobody waits for it. */
+    body: nullable(integer),
+    /** Header lines put on top of the body. */
+    prefix: text,
+    /** Bytes, those lines included. */
+    size: integer,
+    created: moment,
+    done: nullable(moment),
+    options: json<OutboundOptions>(),
+  },
+  {
+    key: ['num'],
+    indexes: {
+      outbound_user: { on: ['user', 'num'], where: '"user" IS NOT NULL' },
+      outbound_done: { on: ['done'], where: 'done IS NOT NULL' },
+      outbound_waiting: { on: ['num'], where: 'done IS NULL' },
+    },
+  },
+)
+
+const targets = table(
+  'outbound_target',
+  {
+    message: integer,
+    seq: integer,
+    kind: oneOf<'mail' | 'relay' | 'http'>(),
+    value: text,
+    /** Where it goes, so that one slow host holds up nobody else. */
+    lane: text,
+    /** See `targetState`. One that is being sent is tried again at `due` if nobody says how it went. */
+    state: integer,
+    attempts: integer,
+    due: moment,
+    tried: nullable(moment),
+    failure: nullable(text),
+    status: nullable(integer),
+    response: nullable(text),
+    warned: nullable(moment),
+  },
+  {
+    key: ['message', 'seq'],
+    clustered: true,
+    indexes: {
+      outbound_due: { on: ['due'], where: 'state < 2' },
+      outbound_lane: { on: ['lane', 'due'], where: 'state < 2' },
+    },
+  },
+)
+
+export type Outbound = Readonly<RowOf<typeof messages>>
+export type Target = Readonly<RowOf<typeof targets>>
+export type TargetRow = Pick<Target, 'kind' | 'value' | 'lane'>
+
+/** A message as it is queued, with its targets. */
+export interface OutboundRow extends Omit<Outbound, 'done'> {
+  readonly body: number
+  readonly due: number
+  readonly targets: readonly TargetRow[]
+}
+
+const insertMessage = messages.defineInsert('row')
+
+interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
+  readonly message: unknown
+}
+
+/** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
+export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
+  'outbound.insert',
+  (sql, { message, num, due, targets }, effects) => {
+    insertMessage.run(sql, message, effects)
+    const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
+      VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
+    for (const [at, { kind, value, lane }] of targets.entries()) insert.run(num, at + 1, kind, value, lane, due)
+  },
+  {
+    encode: ({ targets, due, ...message }) => {
+      return { message: insertMessage.encode?.({ ...message, done: null }), num: message.num, due, targets }
+    },
+  },
+)
+
+export interface Claim {
+  readonly message: number
+  readonly seqs: readonly number[]
+  /** When it is tried again should nobody say how it went. */
+  readonly due: number
+}
+
+/** Takes targets to send to them; one that was cancelled meanwhile is not taken. */
+export const outboundClaim = defineWrite<{ claims: readonly Claim[]; at: number }>('outbound.claim', (sql, row) => {
+  const take = sql(`UPDATE outbound_target SET state = 1, attempts = attempts + 1, due = ?, tried = ?
+    WHERE message = ? AND seq = ? AND state = 0`)
+  for (const { message, seqs, due } of row.claims) for (const seq of seqs) take.run(due, row.at, message, seq)
+})
+
+export interface TargetOutcome {
+  readonly seq: number
+  /** `waiting` for another try at `due`. */
+  readonly state: 0 | 2 | 3
+  readonly due: number
+  /** Whether this try counts. */
+  readonly counts: boolean
+  readonly failure: string | null
+  readonly status: number | null
+  readonly response: string | null
+  /** The sender is told of the delay in the same unit. */
+  readonly warned: boolean
+}
+
+/** What came of one try. */
+export const outboundSettle = defineWrite<{
+  message: number
+  outcomes: readonly TargetOutcome[]
+  at: number
+}>('outbound.settle', (sql, row, effects) => {
+  const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
+    response = ?, warned = CASE WHEN ? THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
+  for (const one of row.outcomes) {
+    const { state, due, counts, failure, status, response, warned, seq } = one
+    settle.run(state, due, counts ? 0 : 1, failure, status, response, warned ? 1 : 0, row.at, row.message, seq)
+  }
+  finish(sql, row.message, row.at, effects)
+})
+
+/** Takes back what nobody is sending at this moment. */
+export const outboundCancel = defineWrite<{ message: number; at: number }>('outbound.cancel', (sql, row, effects) => {
+  sql('UPDATE outbound_target SET state = 4, tried = ? WHERE message = ? AND state = 0').run(row.at, row.message)
+  finish(sql, row.message, row.at, effects)
+})
+
+/** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
+export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row) => {
+  sql('UPDATE outbound_target SET state = 0, due = min(due, ?) WHERE state = 1').run(row.due)
+})
+
+/** Tries what waits now. */
+export const outboundRetry = defineWrite<{ message: number; at: number }>('outbound.retry', (sql, row) => {
+  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(row.at, row.message)
+})
+
+/** Forgets messages that were done before `before`. */
+export const outboundSweep = defineWrite<{ before: number; count: number }>('outbound.sweep', (sql, row) => {
+  const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
+  for (const { num } of old as { num: number }[]) {
+    sql('DELETE FROM outbound_target WHERE message = ?').run(num)
+    sql('DELETE FROM outbound WHERE num = ?').run(num)
+  }
+})
+
+/** Lets the body go with the last target that is settled. */
+function finish(sql: Sql, num: number, at: number, effects: Effects): void {
+  if (sql('SELECT 1 FROM outbound_target WHERE message = ? AND state < 2').get(num) !== undefined) return
+  const row = sql('SELECT body FROM outbound WHERE num = ? AND body IS NOT NULL').get(num) as
+    | { body: number }
+    | undefined
+  if (row === undefined) return
+  sql('UPDATE outbound SET body = NULL, done = ? WHERE num = ?').run(at, num)
+  bodyRelease.run(sql, { num: row.body }, effects)
+}
+
+export const stateNames = ['waiting', 'sending', 'delivered', 'failed', 'cancelled'] as const
+export type StateName = (typeof stateNames)[number]
+
+export function stateName(target: Pick<Target, 'state'>): StateName {
+  return stateNames[target.state] ?? 'failed'
+}
+
+/** A message's number in the queue as the id that clients know: 18 hexadecimal digits. */
+export function queueId(num: number): string {
+  return num.toString(16).padStart(queueIdDigits, '0')
+}
+
+/** The number of a queue id, 0 where it cannot be one. */
+export function queueNumber(id: string): number {
+  if (!/^0*[0-9a-f]{1,13}$/.test(id)) return 0
+  const num = Number.parseInt(id, 16)
+  return Number.isSafeInteger(num) ? num : 0
+}
+
+const queueIdDigits = 18
+
+/** The queued message of this number. */
+export async function findOutbound(read: Reader, num: number): Promise<Outbound | undefined> {
+  return messages.one(read, 'WHERE num = ?', num)
+}
+
+/** Its targets in order. */
+export async function listTargets(read: Reader, num: number): Promise<Target[]> {
+  return targets.all(read, 'WHERE message = ? ORDER BY seq', num)
+}
+
+/** Targets that are due at `at`, the longest waiting first, whoever of them is being sent left out. */
+export async function dueTargets(read: Reader, at: number, count: number): Promise<Target[]> {
+  return targets.all(read, 'WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?', at, count)
+}
+
+/** The same of one lane. */
+export async function dueOfLane(read: Reader, lane: string, at: number, count: number): Promise<Target[]> {
+  const rest = 'WHERE state < 2 AND lane = ? AND due <= ? AND state = 0 ORDER BY due LIMIT ?'
+  return targets.all(read, rest, lane, at, count)
+}
+
+/** Lanes in which something waits, in order of their names, from the one after `after`. */
+export async function lanesAfter(read: Reader, after: string, count: number): Promise<string[]> {
+  const rows = read.all<{ lane: string }>(
+    `WITH RECURSIVE next(lane, n) AS (
+       SELECT (SELECT min(lane) FROM outbound_target WHERE state < 2 AND lane > ?), 1
+       UNION ALL
+       SELECT (SELECT min(lane) FROM outbound_target WHERE state < 2 AND lane > next.lane), n + 1
+       FROM next WHERE lane IS NOT NULL AND n < ?)
+     SELECT lane FROM next WHERE lane IS NOT NULL`,
+    after,
+    count,
+  )
+  return rows.map(row => row.lane)
+}
+
+/** Targets of a message that wait in a lane and are due. */
+export async function dueOfMessage(read: Reader, num: number, at: number): Promise<Target[]> {
+  return targets.all(read, 'WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq', num, at)
+}
+
+/** When the next target is due. */
+export async function nextTargetDue(read: Reader): Promise<number | null> {
+  const row = read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
+  return row?.due ?? null
+}
+
+/** When the next target of a lane is due. */
+export async function nextOfLane(read: Reader, lane: string): Promise<number | null> {
+  const text = 'SELECT min(due) AS due FROM outbound_target WHERE state < 2 AND lane = ?'
+  return read.one<{ due: number | null }>(text, lane)?.due ?? null
+}
+
+export interface OutboundPage {
+  /** Only messages of this account. */
+  readonly user: string | null
+  /** Only messages that still wait for a target in this lane. */
+  readonly lane?: string | undefined
+  readonly origin?: Origin | undefined
+  /** Only messages that still wait for a target. */
+  readonly pending: boolean
+}
+
+/** Messages of the queue, newest first. */
+export async function listOutbound(
+  read: Reader,
+  page: OutboundPage,
+  boundary: number | null,
+  direction: 'forward' | 'back',
+  count: number,
+): Promise<Outbound[]> {
+  const [sign, order] = direction === 'forward' ? ['<', 'DESC'] : ['>', 'ASC']
+  const edge = boundary ?? (direction === 'forward' ? Number.MAX_SAFE_INTEGER : 0)
+  const { text, values } = conditions(page)
+  const rest = `WHERE num ${sign} @edge ${text} ORDER BY num ${order} LIMIT @count`
+  return messages.all(read, rest, { ...values, edge, count })
+}
+
+export async function countOutbound(read: Reader, page: OutboundPage): Promise<number> {
+  const { text, values } = conditions(page)
+  return messages.count(read, `WHERE num > @edge ${text}`, { ...values, edge: 0 })
+}
+
+function conditions({ user, pending, lane, origin }: OutboundPage) {
+  const waits = 'num IN (SELECT message FROM outbound_target WHERE state < 2 AND lane = @lane)'
+  const text = [
+    ...(user === null ? [] : ['AND "user" = @user']),
+    ...(pending ? ['AND done IS NULL'] : []),
+    ...(lane === undefined ? [] : [`AND ${waits}`]),
+    ...(origin === undefined ? [] : ['AND origin = @origin']),
+  ]
+  const values = {
+    ...(user !== null && { user }),
+    ...(lane !== undefined && { lane }),
+    ...(origin !== undefined && { origin }),
+  }
+  return { text: text.join(' '), values }
+}
+
+/** How many targets of a message were cancelled. */
+export async function countCancelled(read: Reader, num: number): Promise<number> {
+  return targets.count(read, 'WHERE message = ? AND state = ?', num, targetState.cancelled)
+}
+
+checkParts.push({
+  bodies: 'SELECT body FROM outbound WHERE body IS NOT NULL',
+  rules: [
+    {
+      says: 'a queued message has its body exactly as long as a target waits for it',
+      query: `SELECT num FROM outbound o WHERE (body IS NOT NULL) <>
+        EXISTS (SELECT 1 FROM outbound_target t WHERE t.message = o.num AND t.state < 2)`,
+    },
+    {
+      says: 'a queued message is done or has a body',
+      query: 'SELECT num FROM outbound WHERE (body IS NULL) = (done IS NULL)',
+    },
+    {
+      says: 'every target belongs to a queued message',
+      query: 'SELECT message FROM outbound_target WHERE message NOT IN (SELECT num FROM outbound)',
+    },
+  ],
+})

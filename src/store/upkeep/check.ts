@@ -1,0 +1,165 @@
+// The consistency checker: every invariant of the store, read from committed rows.
+//
+// It runs at the end of every test and as `teal verify`. It repairs nothing; it names what is wrong. Invariants: uids are
+// unique and below uid_next, modseq of nothing is above its account's, counters equal the rows, every reference between
+// rows resolves, the quota in use equals the sum of sizes, events carry known names.
+
+import type { Reader } from '../engine/reader.ts'
+import { sqliteFailure } from '../engine/sqlite.ts'
+
+interface Rule {
+  /** What must hold, as a sentence. */
+  readonly says: string
+  /** Finds rows that break it; its first column names the row. */
+  readonly query: string
+}
+
+const rules: readonly Rule[] = [
+  {
+    says: 'the uid of a message is below its mailbox uid_next',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN tally t ON t.mailbox = m.mailbox WHERE m.uid >= t.uid_next OR m.uid < 1`,
+  },
+  {
+    says: 'nobody was told of a message that did not come',
+    query: 'SELECT mailbox FROM tally WHERE told > uid_next OR told < 1',
+  },
+  {
+    says: 'a uid is never used twice',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN expunged e ON e.mailbox = m.mailbox AND e.uid = m.uid`,
+  },
+  {
+    says: 'no message, expunged message or mailbox has a modseq above its mailbox counter',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN tally t ON t.mailbox = m.mailbox WHERE m.modseq > t.modseq
+      UNION ALL SELECT e.mailbox || ':' || e.uid FROM expunged e JOIN tally t ON t.mailbox = e.mailbox WHERE e.modseq > t.modseq`,
+  },
+  {
+    says: 'the change number a message came with never falls as uids rise',
+    query: `SELECT mailbox || ':' || uid FROM (SELECT mailbox, uid, created_modseq, lag(created_modseq)
+      OVER (PARTITION BY mailbox ORDER BY uid) AS before FROM message) WHERE before > created_modseq`,
+  },
+  {
+    says: 'no message changed before it came',
+    query: `SELECT mailbox || ':' || uid FROM message WHERE modseq < created_modseq`,
+  },
+  {
+    says: 'no counter is above the change number of its account',
+    query: `SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num JOIN usage u ON u.user = b.user
+      WHERE t.modseq > u.modseq OR b.modseq > u.modseq`,
+  },
+  {
+    says: 'the counters of a mailbox equal its rows',
+    query: `SELECT t.mailbox || ' ' || t.total || '/' || t.unseen || '/' || t.size FROM tally t
+      LEFT JOIN (SELECT mailbox, count(*) AS total, sum(flags & 1 = 0) AS unseen, sum(size) AS size FROM message GROUP BY mailbox) m
+        ON m.mailbox = t.mailbox
+      WHERE t.total <> coalesce(m.total, 0) OR t.unseen <> coalesce(m.unseen, 0) OR t.size <> coalesce(m.size, 0)`,
+  },
+  { says: 'every mailbox has counters', query: 'SELECT num FROM mailbox WHERE num NOT IN (SELECT mailbox FROM tally)' },
+  {
+    says: 'every counter has its mailbox',
+    query: 'SELECT mailbox FROM tally WHERE mailbox NOT IN (SELECT num FROM mailbox)',
+  },
+  {
+    says: 'every mailbox has its account',
+    query: 'SELECT num FROM mailbox WHERE user NOT IN (SELECT num FROM user)',
+  },
+  {
+    says: 'every message lies in a mailbox of its own account',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m LEFT JOIN mailbox b ON b.num = m.mailbox WHERE b.user IS NOT m.user`,
+  },
+  {
+    says: 'every message has a body',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m LEFT JOIN body b ON b.num = m.body WHERE b.num IS NULL`,
+  },
+  {
+    says: 'the size of a message is that of its body and the lines on top',
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN body b ON b.num = m.body
+      WHERE m.size <> b.size + length(CAST(m.prefix AS BLOB))`,
+  },
+  {
+    says: 'every account has a change number',
+    query: 'SELECT id FROM user WHERE num NOT IN (SELECT user FROM usage)',
+  },
+  {
+    says: 'every account has an INBOX',
+    query: `SELECT id FROM user WHERE deleted IS NULL AND num NOT IN (SELECT user FROM mailbox WHERE path = 'INBOX')`,
+  },
+  {
+    says: 'the main address of an account is an address of it',
+    query: `SELECT id FROM user u WHERE deleted IS NULL AND address <> ''
+      AND NOT EXISTS (SELECT 1 FROM address a WHERE a.user = u.id AND a.address = u.address)`,
+  },
+  {
+    says: 'every address has its account',
+    query: 'SELECT id FROM address WHERE user IS NOT NULL AND user NOT IN (SELECT id FROM user)',
+  },
+  {
+    says: 'the body of every message has an outline, and every outline its body',
+    query: `SELECT body FROM message WHERE body NOT IN (SELECT body FROM outline)
+      UNION ALL SELECT body FROM outline WHERE body NOT IN (SELECT num FROM body)`,
+  },
+]
+
+/** Rules that other parts of the store add: bytes counted by more than messages, for example. */
+export interface CheckPart {
+  /** SQL giving bytes by account: columns user, size. */
+  readonly usage?: string
+  /** SQL giving references to bodies: column body. */
+  readonly bodies?: string
+  readonly rules?: readonly Rule[]
+}
+
+/** What else counts against a quota or refers to bodies; parts of the store add themselves here. */
+export const checkParts: CheckPart[] = []
+
+/** Every broken invariant, as sentences; empty when all is well. At most twenty rows of each rule are named. */
+export function checkStore(read: Reader): string[] {
+  return read.snapshot(() => {
+    const found: string[] = []
+    for (const rule of [...rules, ...checkParts.flatMap(part => part.rules ?? []), usageRule(), bodyRule()]) {
+      readable(found, rule.says, () => {
+        for (const row of read.arrays<[unknown]>(`SELECT * FROM (${rule.query}) LIMIT 20`)) {
+          found.push(`${rule.says}: ${String(row[0])}`)
+        }
+      })
+    }
+    readable(found, sound, () => {
+      for (const row of read.all<{ integrity_check: string }>('PRAGMA integrity_check')) {
+        if (row.integrity_check !== 'ok') found.push(`${sound}: ${row.integrity_check}`)
+      }
+    })
+    return found
+  })
+}
+
+const sound = 'the database file is sound'
+
+/** A page that cannot be read is a finding, and the other rules are still looked at. */
+function readable(found: string[], says: string, look: () => void): void {
+  try {
+    look()
+  } catch (error) {
+    const failure = sqliteFailure(error)
+    if (failure?.kind !== 'broken') throw error
+    found.push(`${says}: cannot be told, ${failure.text}`)
+  }
+}
+
+function usageRule(): Rule {
+  const sources = ['SELECT user, size FROM message', ...checkParts.flatMap(part => part.usage ?? [])]
+  return {
+    says: 'the bytes an account uses equal the sum of what it stores',
+    query: `SELECT u.user || ' ' || u.storage || ' is not ' || coalesce(s.size, 0) FROM usage u
+      LEFT JOIN (SELECT user, sum(size) AS size FROM (${sources.join(' UNION ALL ')}) GROUP BY user) s ON s.user = u.user
+      WHERE u.storage <> coalesce(s.size, 0)`,
+  }
+}
+
+function bodyRule(): Rule {
+  const sources = ['SELECT body FROM message', ...checkParts.flatMap(part => part.bodies ?? [])]
+  return {
+    says: 'a body is kept by as many references as it counts',
+    query: `SELECT b.num || ' has ' || b.refs || ', found ' || coalesce(r.n, 0) FROM body b
+      LEFT JOIN (SELECT body, count(*) AS n FROM (${sources.join(' UNION ALL ')}) GROUP BY body) r ON r.body = b.num
+      WHERE b.refs <> coalesce(r.n, 0)`,
+  }
+}

@@ -1,0 +1,52 @@
+// Everything that is wrong with a store: the rules of all of its parts, and what is stored of bodies. What the service
+// looks through at the end of every test, and `teal verify`.
+//
+// A part of the store adds its rules when it is loaded (check.ts): here all of them are, whoever asks.
+
+import { checkBodies } from '../bodies/check.ts'
+import type { Reader } from '../engine/reader.ts'
+import { sqliteFailure } from '../engine/sqlite.ts'
+import { type KeysConfigured, missingKeys } from '../folder/presence.ts'
+import { checkStore } from './check.ts'
+import '../domains/acme.ts'
+import '../mailboxes/archive.ts'
+import '../mailboxes/audits.ts'
+import '../domains/certificate.ts'
+import '../accounts/credentials.ts'
+import '../domains/dkim.ts'
+import '../domains/alias.ts'
+import '../domains/access.ts'
+import '../accounts/file.ts'
+import '../sending/outbound.ts'
+import '../accounts/register.ts'
+import '../rules/autoreply.ts'
+import '../rules/filter.ts'
+import '../search/trigrams.ts'
+import '../accounts/task.ts'
+import '../accounts/transfer.ts'
+import '../events/webhooks.ts'
+
+/** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
+export async function verifyStore(
+  read: Reader,
+  dataDir: string,
+  hashes: boolean,
+  configured: KeysConfigured = { totp: false },
+): Promise<string[]> {
+  const found: string[] = []
+  const stage = async (what: string, task: () => Promise<void>) => {
+    try {
+      await task()
+    } catch (error) {
+      const failure = sqliteFailure(error)
+      if (failure?.kind !== 'broken') throw error
+      found.push(`${what}: cannot be read to the end, ${failure.text}`)
+    }
+  }
+  await stage('rows', async () => void found.push(...checkStore(read)))
+  await stage('keys', async () => void found.push(...missingKeys(read, dataDir, configured)))
+  await stage('bodies', async () => {
+    for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+  })
+  return found
+}
