@@ -13,7 +13,7 @@ const inFlight = 128
 
 /** Puts `count` messages into a folder of an account. */
 export async function fill(core: Core, user: string, mailbox: string, count: number, first = 0): Promise<void> {
-  const door = core.system.door(user)
+  const handle = core.system.handle(user)
   const words = new Words(first + 1)
   let next = first
   const worker = async () => {
@@ -25,7 +25,7 @@ export async function fill(core: Core, user: string, mailbox: string, count: num
         ...{ prepared, to: { id: mailbox }, prefix: '', keywords: [], meta: { source: 'import' } },
         ...{ flags: number % 5 === 0 ? 0 : 1, idate: 1.6e12 + number * 1000, once: false, limited: false },
       }
-      await door.run(appendMessage, append)
+      await handle.run(appendMessage, append)
       await received.discard()
     }
   }

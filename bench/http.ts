@@ -29,7 +29,7 @@ else await main(Number(process.argv[2] ?? 3), Number(process.argv[3] ?? 5))
 async function serveFront(): Promise<void> {
   const { Exchange } = await import('../src/http/exchange.ts')
   const { listenHttp } = await import('../src/http/server.ts')
-  const { Tally } = await import('#http/request-counters.ts')
+  const { RequestCounters } = await import('#http/request-counters.ts')
   const { endpoint } = await import('../src/http/endpoint.ts')
   const { userId } = await import('../src/http/schema.ts')
   const { makeMetrics } = await import('../src/lib/metrics.ts')
@@ -54,7 +54,7 @@ async function serveFront(): Promise<void> {
       return caller
     },
     log: makeLog('error'),
-    tally: new Tally(makeMetrics('0')),
+    tally: new RequestCounters(makeMetrics('0')),
     cors: { origins: ['*'] },
   })
   const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0 })

@@ -2,17 +2,17 @@
 // on a directory that nobody serves. Everything is opened in order and closed in reverse, also when an opening fails
 // half-way; one process at a time holds a directory.
 
-import { AcmeDoor } from '#actors/admin/acme.ts'
-import { CertificateDoor } from '#actors/admin/certificate.ts'
-import { DkimDoor } from '#actors/admin/dkim.ts'
+import { AcmeHandle } from '#actors/admin/acme.ts'
+import { CertificateHandle } from '#actors/admin/certificate.ts'
+import { DkimHandle } from '#actors/admin/dkim.ts'
 import { Transfer } from '#actors/admin/transfer.ts'
-import { Subscriptions, WebhookDoor } from '#actors/admin/webhook.ts'
+import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import { Welcome } from '#actors/admin/welcome.ts'
 import { Access } from '#actors/auth/access.ts'
 import { type Credentials, openCredentials } from '#actors/auth/credentials.ts'
-import { Register } from '#actors/delivery/address-book.ts'
+import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
-import { Drop } from '#actors/delivery/local-delivery.ts'
+import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import { Rules } from '#actors/delivery/rules.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import type { Config } from '#config'
@@ -20,7 +20,7 @@ import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
-import { Seal } from '#lib/secret/secret-box.ts'
+import { SecretBox } from '#lib/secret/secret-box.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import { Outward } from '#net/outward.ts'
 import { makePools, type Pools } from '#pool'
@@ -32,7 +32,7 @@ import { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
 import { Cache } from '#store/folder/cache.ts'
-import { type Hold, takeHold } from '#store/folder/directory-lock.ts'
+import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.ts'
 import { loadKey } from '#store/folder/keys.ts'
 import { cacheDir, databaseFile } from '#store/folder/place.ts'
 import { requireFiles, requireKeys } from '#store/folder/presence.ts'
@@ -58,18 +58,18 @@ export interface Core {
   /** What filters and autoreplies of accounts decide. */
   readonly rules: Rules
   readonly forwardKeys: ForwardKeys
-  readonly drop: Drop
+  readonly drop: LocalDelivery
   /** Whom accounts have written to or heard from. */
-  readonly register: Register
+  readonly register: AddressBook
   /** What new accounts find in their INBOX. */
   readonly welcome: Welcome
   /** Accounts on their way out and in. */
   readonly transfer: Transfer
-  readonly webhooks: WebhookDoor
-  readonly certificates: CertificateDoor
+  readonly webhooks: WebhookHandle
+  readonly certificates: CertificateHandle
   /** What fetches certificates remembers. */
-  readonly acme: AcmeDoor
-  readonly dkim: DkimDoor
+  readonly acme: AcmeHandle
+  readonly dkim: DkimHandle
   /** The way out to hosts that users and operators name. */
   readonly outward: Outward
   readonly pools: Pools
@@ -110,7 +110,7 @@ export class Closers {
  * @param hold of the directory, where it was taken before
  * @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DatabaseTooNew
  */
-export async function openCore(config: Config, log: Log, hold = takeHold(config.dataDir)): Promise<Core> {
+export async function openCore(config: Config, log: Log, hold = lockDirectory(config.dataDir)): Promise<Core> {
   const closers = new Closers()
   try {
     for (const note of hold.notes) log.warn(note)
@@ -121,7 +121,7 @@ export async function openCore(config: Config, log: Log, hold = takeHold(config.
   }
 }
 
-async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers): Promise<Core> {
+async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers: Closers): Promise<Core> {
   const { dataDir } = config
   closers.add(() => hold.release())
   const metrics = makeMetrics(version)
@@ -142,17 +142,17 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   const kick = () => {
     for (const listener of listeners) listener()
   }
-  const seal = new Seal(loadKey(dataDir, 'seal', ''), sealSalt)
+  const seal = new SecretBox(loadKey(dataDir, 'seal', ''), sealSalt)
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
   const wanted = subscriptions.wanted.bind(subscriptions)
   const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
   closers.add(() => system.close())
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   observeBodies(metrics, bodies)
-  const webhooks = new WebhookDoor(system.directory, subscriptions, seal)
-  const certificates = await CertificateDoor.open(system.directory, seal)
-  const acme = new AcmeDoor(read, writer, seal)
-  const dkim = new DkimDoor(system.directory, seal)
+  const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
+  const certificates = await CertificateHandle.open(system.directory, seal)
+  const acme = new AcmeHandle(read, writer, seal)
+  const dkim = new DkimHandle(system.directory, seal)
   const outward = new Outward({ allowPrivate: config.network.allowPrivate })
   const access = openAccess(config, system, writer)
   const cache = Cache.open({ dir: cacheDir(dataDir), log })
@@ -161,13 +161,17 @@ async function buildCore(config: Config, log: Log, hold: Hold, closers: Closers)
   const parts = { config, log, metrics, system, writer, settings, cache, pools, access, wanted }
   const credentials = openCredentials(parts)
   closers.add(() => credentials.close())
-  const transfer = new Transfer({ dataDir, system, seal: new Seal(loadKey(dataDir, 'totp', config.auth.totpSecret)) })
+  const transfer = new Transfer({
+    dataDir,
+    system,
+    seal: new SecretBox(loadKey(dataDir, 'totp', config.auth.totpSecret)),
+  })
   const forwardKeys = forwardKeysOf(config)
   const shared = { system, sequence, settings, bodies, throttle: cache, keys: forwardKeys }
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
-  const register = new Register(writer)
+  const register = new AddressBook(writer)
   closers.add(() => register.close())
-  const drop = new Drop({ ...shared, reads, rules, register, lookup: new Lookup(read, writer), log })
+  const drop = new LocalDelivery({ ...shared, reads, rules, register, lookup: new Lookup(read, writer), log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   const close = () => closers.run()

@@ -8,7 +8,7 @@ import assert from 'node:assert'
 import type { Caller as AccessCaller } from '#actors/auth/access.ts'
 import type { Held } from '#actors/auth/grant.ts'
 import { encrypted } from '#actors/delivery/encryption.ts'
-import type { DropRecipient } from '#actors/delivery/local-delivery.ts'
+import type { DeliveryRecipient } from '#actors/delivery/envelope.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
 import { Submission, type SubmissionRecipient } from '#actors/sending/submission.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
@@ -20,7 +20,7 @@ import { Exchange } from '#http/exchange.ts'
 import { type Caller, isRole } from '#http/guard/access.ts'
 import type { HttpBounds } from '#http/guard/connections.ts'
 import { HttpCertificates } from '#http/guard/secure.ts'
-import { Tally } from '#http/request-counters.ts'
+import { RequestCounters } from '#http/request-counters.ts'
 import { type HttpServer, listenHttp } from '#http/server.ts'
 import { type ImapDependencies, ImapServer } from '#imap/server.ts'
 import { now } from '#lib/clock.ts'
@@ -132,7 +132,7 @@ async function listenApi(
     const caller = access.identify(token)
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
   }
-  const exchange = new Exchange({ endpoints, identify, log, tally: new Tally(metrics), cors, strict })
+  const exchange = new Exchange({ endpoints, identify, log, tally: new RequestCounters(metrics), cors, strict })
   return secure ? listenHttps(core, own, { exchange, bounds }, closers) : listenHttp(exchange, { host, port, bounds })
 }
 
@@ -194,8 +194,8 @@ function pop3Dependencies(core: Core, tls: TlsStore): Pop3Dependencies {
   return {
     hostname: config.hostname,
     cleartext: config.auth.cleartext,
-    transfer: (door, command, transfer) =>
-      transferMessages({ bodies, sequence, reads: core.reads }, door, command, transfer),
+    transfer: (handle, command, transfer) =>
+      transferMessages({ bodies, sequence, reads: core.reads }, handle, command, transfer),
     deleteTo: config.pop3.deleteTo,
     messagesMax: config.pop3.maxMessages,
     tls,
@@ -218,8 +218,8 @@ function imapDependencies(core: Core, tls: TlsStore): ImapDependencies {
     grants: core.credentials.grants,
     transfers: transfers(core),
     ...{ scan: core.reads.scan, sort: core.reads.sort, thread: core.reads.thread },
-    transfer: (door, command, transfer) =>
-      transferMessages({ bodies, sequence, reads: core.reads }, door, command, transfer),
+    transfer: (handle, command, transfer) =>
+      transferMessages({ bodies, sequence, reads: core.reads }, handle, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads: core.reads }, user, received),
     ...{ system, bodies, sequence, settings, metrics, log },
   }
@@ -265,7 +265,7 @@ function transfers({ cache }: Core) {
 }
 
 /** What SMTP and LMTP need of the store and the actors. */
-function mailDrop(core: Core): MailDrop<DropRecipient, Received> {
+function mailDrop(core: Core): MailDrop<DeliveryRecipient, Received> {
   const { drop, bodies, config, log, pools } = core
   const { authenticate, dmarc } = config.smtp
   const verifier = new Verifier({ pool: pools.verify, hostname: config.hostname, heed: dmarc === 'heed', log })

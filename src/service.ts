@@ -14,7 +14,7 @@ import { Closers, type Core, openCore } from '#core'
 import { listenControl } from '#http/control.ts'
 import type { Endpoint } from '#http/endpoint.ts'
 import { apiEndpoints } from '#http/endpoints.ts'
-import { Tally } from '#http/request-counters.ts'
+import { RequestCounters } from '#http/request-counters.ts'
 import { Acme } from '#jobs/acme/acme.ts'
 import { startRelay } from '#jobs/relay/relay.ts'
 import { handleAccountTasks } from '#jobs/tasks/account-tasks.ts'
@@ -29,10 +29,10 @@ import { now } from '#lib/clock.ts'
 import { putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
-import { remembered } from '#lib/memoize.ts'
+import { memoize } from '#lib/memoize.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { findToken } from '#store/accounts/tokens.ts'
-import type { Hold } from '#store/folder/directory-lock.ts'
+import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
@@ -55,7 +55,7 @@ export interface ServiceOptions {
   /** Answers over HTTP that their documentation does not describe become errors; for tests of the service itself. */
   readonly strict?: boolean
   /** Of the data directory, where it was taken before. */
-  readonly hold?: Hold
+  readonly hold?: DirectoryLock
 }
 
 /** Starts the whole service; resolves when every listener is up and run.json says so. */
@@ -123,7 +123,7 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
   const file = controlFile(config.dataDir)
   const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
   try {
-    const server = await listenControl({ file, endpoints, deps, log, tally: new Tally(metrics) })
+    const server = await listenControl({ file, endpoints, deps, log, tally: new RequestCounters(metrics) })
     closers.add(async () => {
       await server.close()
       rmSync(file, { force: true })
@@ -135,18 +135,18 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
 
 /** Starts the delivery of events, unless the configuration lets them gather. */
 async function deliverEvents(core: Core, closers: Closers): Promise<void> {
-  const { config, read, writer, webhooks: door, outward, log, metrics } = core
+  const { config, read, writer, webhooks: handle, outward, log, metrics } = core
   if (!config.webhooks.enabled) return
   const { hostname } = config
   const timeoutMs = config.webhooks.timeout
-  const delivery = await startWebhooks({ read, writer, door, outward, log, metrics, timeoutMs, hostname, version })
+  const delivery = await startWebhooks({ read, writer, handle, outward, log, metrics, timeoutMs, hostname, version })
   closers.add(() => delivery.close())
   core.onEvents(delivery.kick)
 }
 
 /** The queue of outgoing mail in the metrics. */
 function observeQueue({ read, metrics }: Core): void {
-  const figures = remembered(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
+  const figures = memoize(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
   metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
   metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => {
     const { due } = figures()
@@ -175,11 +175,11 @@ async function sendMail(core: Core, closers: Closers): Promise<void> {
 
 /** Starts fetching certificates where the configuration asks for it. That it fails keeps nobody from starting. */
 function fetchCertificates(core: Core, closers: Closers): void {
-  const { config, read, acme: door, certificates, outward, log, metrics } = core
+  const { config, read, acme: handle, certificates, outward, log, metrics } = core
   const { acme: settings } = config.tls
   if (!settings.enabled) return
   const names = settings.names.length > 0 ? settings.names : [config.hostname]
-  const acme = new Acme({ read, door, certificates, outward, log, metrics, version, names, settings })
+  const acme = new Acme({ read, handle, certificates, outward, log, metrics, version, names, settings })
   closers.add(() => acme.close())
   core.onEvents(() => acme.kick())
 }

@@ -27,7 +27,7 @@ import { type Effects, findWrite } from '../src/store/engine/write.ts'
 import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'
 import { databaseMissing } from '../src/store/folder/presence.ts'
 import { Checkpoints } from '../src/store/writer/checkpoint.ts'
-import { Company } from '../src/store/writer/commit-delay.ts'
+import { CommitDelay } from '../src/store/writer/commit-delay.ts'
 import { type Batch, gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
 import type { FirstWord, WriterThreadData } from '../src/store/writer/thread.ts'
 import type { WriterReply } from '../src/store/writer/writer.ts'
@@ -101,13 +101,13 @@ function start(handle: Handle): void {
   const stale = new Map<number, number>()
   const inbox = new Inbox(port as MessagePort)
   const checkpoints = new Checkpoints(handle, sql, file)
-  const company = new Company()
+  const commitDelay = new CommitDelay()
   const arrivals = () => inbox.arrivals()
   let timer: Timer | undefined
   const work = () => {
     timer?.cancel()
     while (inbox.peek() !== undefined) {
-      const ms = company.wait(monotonic(), arrivals)
+      const ms = commitDelay.wait(monotonic(), arrivals)
       if (ms > 0) {
         timer = after(ms, work)
         return
@@ -130,7 +130,7 @@ function start(handle: Handle): void {
       const reply = commit(handle, sql, stale, batch)
       port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
       touched.clear()
-      company.committed(batch, reply.commitMs, monotonic(), arrivals)
+      commitDelay.committed(batch, reply.commitMs, monotonic(), arrivals)
       release(batch)
       checkpoints.look(inbox.peek() === undefined)
       if (inbox.tired) {

@@ -3,7 +3,7 @@
 //
 // Promises: what is kept is on disk when the promise resolves. A key leaves here in memory only.
 
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { Challenges } from '#net/tls/challenges.ts'
 import {
   type AcmeProgressRow,
@@ -31,13 +31,13 @@ export interface OpenOrder {
   readonly key: string
 }
 
-export class AcmeDoor {
+export class AcmeHandle {
   readonly challenges = new Challenges()
   readonly #read: Reader
   readonly #writer: Writer
-  readonly #seal: Seal
+  readonly #seal: SecretBox
 
-  constructor(read: Reader, writer: Writer, seal: Seal) {
+  constructor(read: Reader, writer: Writer, seal: SecretBox) {
     this.#read = read
     this.#writer = writer
     this.#seal = seal

@@ -9,7 +9,7 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { keyFingerprint, parsePrivateKey, privatePem } from '#lib/secret/private-key.ts'
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { readCertificate } from '#net/tls/certificate.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import {
@@ -23,7 +23,7 @@ import {
 } from '#store/domains/certificate.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Command } from '../kernel/actor.ts'
-import type { DirectoryDoor } from '../kernel/system.ts'
+import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
 
 export interface NewCertificate {
@@ -62,24 +62,24 @@ interface Usable {
   readonly pair: KeyPair
 }
 
-export class CertificateDoor {
-  readonly #directory: DirectoryDoor
-  readonly #seal: Seal
+export class CertificateHandle {
+  readonly #directory: DirectoryHandle
+  readonly #seal: SecretBox
   readonly #usable = new Map<string, Usable>()
   readonly #sinks: Sink[] = []
   readonly #listeners: (() => void)[] = []
 
-  private constructor(directory: DirectoryDoor, seal: Seal) {
+  private constructor(directory: DirectoryHandle, seal: SecretBox) {
     this.#directory = directory
     this.#seal = seal
   }
 
   /** Opens all there are. @throws Fault SealBroken where the key file is another one than they were sealed with */
-  static async open(directory: DirectoryDoor, seal: Seal): Promise<CertificateDoor> {
-    const door = new CertificateDoor(directory, seal)
+  static async open(directory: DirectoryHandle, seal: SecretBox): Promise<CertificateHandle> {
+    const handle = new CertificateHandle(directory, seal)
     const rows = [...iterateCertificates(directory.read)]
-    for (const row of rows) door.#keep(row, await seal.open(row.key))
-    return door
+    for (const row of rows) handle.#keep(row, await seal.open(row.key))
+    return handle
   }
 
   /** Whether any certificate can be used. */

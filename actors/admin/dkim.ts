@@ -7,12 +7,12 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { keyFingerprint, privatePem } from '#lib/secret/private-key.ts'
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
 import { makeSigningKey, publicPem, readSigningKey, type SigningKey } from '#mail/crypt/dkim.ts'
 import { countDkim, type DkimRow, dkimDelete, dkimPut, findDkim, findDkimFor } from '#store/domains/dkim.ts'
 import type { Command } from '../kernel/actor.ts'
-import type { DirectoryDoor } from '../kernel/system.ts'
+import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
 
 export interface NewDkim {
@@ -25,13 +25,13 @@ export interface NewDkim {
   readonly description?: string | undefined
 }
 
-export class DkimDoor {
-  readonly #directory: DirectoryDoor
-  readonly #seal: Seal
+export class DkimHandle {
+  readonly #directory: DirectoryHandle
+  readonly #seal: SecretBox
   /** Sealed -> opened. */
   readonly #opened = new Map<string, string>()
 
-  constructor(directory: DirectoryDoor, seal: Seal) {
+  constructor(directory: DirectoryHandle, seal: SecretBox) {
     this.#directory = directory
     this.#seal = seal
   }

@@ -112,7 +112,7 @@ export async function renameDomain(
     const ids = await usersInDomain(read, previous, last, limits.domain.renamesInFlightMax)
     if (ids.length === 0) break
     last = ids.at(-1) ?? last
-    const done = await Promise.all(ids.map(id => system.door(id).run(renameAddresses, { previous, current }, signal)))
+    const done = await Promise.all(ids.map(id => system.handle(id).run(renameAddresses, { previous, current }, signal)))
     addresses += done.reduce((sum, one) => sum + one.addresses, 0)
     users += done.filter(one => one.main).length
   }

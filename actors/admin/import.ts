@@ -67,7 +67,7 @@ export class Importer {
 
   /** Finds or makes the folder. @throws Fault UserNotFound, DisallowedMailboxMethod */
   async folder(user: string, folder: ImportFolder, signal: AbortSignal): Promise<{ id: string; path: string }> {
-    const { id, path } = await this.#options.system.door(user).run(importFolder, folder, signal)
+    const { id, path } = await this.#options.system.handle(user).run(importFolder, folder, signal)
     return { id, path }
   }
 
@@ -107,7 +107,7 @@ export class Importer {
       const { mailbox, source, key, flags, keywords } = item
       if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
       const prepared = await prepare(received, this.#options.sequence)
-      await this.#options.system.door(user).run(appendMessage, {
+      await this.#options.system.handle(user).run(appendMessage, {
         ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },
         idate: item.idate ?? receivedAt(received) ?? undefined,
         meta: { source: 'import' },

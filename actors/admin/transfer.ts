@@ -7,7 +7,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/process/container.ts'
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import {
   type AccountEntry,
   type AccountFilter,
@@ -40,7 +40,7 @@ export interface TransferOptions {
   readonly dataDir: string
   readonly system: ActorSystem
   /** Of one-time code seeds. */
-  readonly seal: Seal
+  readonly seal: SecretBox
 }
 
 export class Transfer {
@@ -128,7 +128,7 @@ export class Transfer {
     try {
       const entries = await Promise.all(account.entries.map(one => this.#sealed(one)))
       const { imported, existing, failed } = await this.#options.system
-        .door(account.id)
+        .handle(account.id)
         .run(importAccount, { entries }, signal)
       counts.imported += imported
       counts.existing += existing

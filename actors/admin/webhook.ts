@@ -7,7 +7,7 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { findUser } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
@@ -26,13 +26,13 @@ import {
 } from '#store/events/webhooks.ts'
 import type { Command } from '../kernel/actor.ts'
 import { additions, type EventName } from '../kernel/events.ts'
-import type { DirectoryDoor } from '../kernel/system.ts'
+import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
 
 /** The subscriptions of a service, matched in memory. */
 export class Subscriptions {
   readonly #read: Reader
-  readonly #seal: Seal
+  readonly #seal: SecretBox
   readonly #delivering: boolean
   readonly #listeners: (() => void)[] = []
   /** Numbers of the last reading that began, and of the one that is in force. */
@@ -43,7 +43,7 @@ export class Subscriptions {
   /** Event name -> subscriptions whose patterns it matches, in order of id. */
   #matches = new Map<string, readonly Subscription[]>()
 
-  private constructor(read: Reader, seal: Seal, delivering: boolean) {
+  private constructor(read: Reader, seal: SecretBox, delivering: boolean) {
     this.#read = read
     this.#seal = seal
     this.#delivering = delivering
@@ -53,7 +53,7 @@ export class Subscriptions {
    * @param seal under which the secrets are that sign deliveries
    * @param delivering whether events are delivered; where not, all of the catalogue is kept for later
    */
-  static async open(read: Reader, seal: Seal, delivering: boolean): Promise<Subscriptions> {
+  static async open(read: Reader, seal: SecretBox, delivering: boolean): Promise<Subscriptions> {
     const subscriptions = new Subscriptions(read, seal, delivering)
     await subscriptions.reload()
     return subscriptions
@@ -131,13 +131,13 @@ export interface NewSubscription {
 }
 
 /** Changes subscriptions; every method answers when the change is on disk and in force. */
-export class WebhookDoor {
-  readonly #directory: DirectoryDoor
-  readonly #seal: Seal
+export class WebhookHandle {
+  readonly #directory: DirectoryHandle
+  readonly #seal: SecretBox
   readonly subscriptions: Subscriptions
 
   /** @param seal the one the subscriptions were opened with */
-  constructor(directory: DirectoryDoor, subscriptions: Subscriptions, seal: Seal) {
+  constructor(directory: DirectoryHandle, subscriptions: Subscriptions, seal: SecretBox) {
     this.#directory = directory
     this.#seal = seal
     this.subscriptions = subscriptions

@@ -320,7 +320,7 @@ export class Authentication {
     const { passwords, system, log } = this.#deps
     try {
       const to = await passwords.hash(password, { lane: user.id })
-      await system.door(user.id).run(rehashPassword, { from: user.password, to })
+      await system.handle(user.id).run(rehashPassword, { from: user.password, to })
     } catch (error) {
       log.warn({ error, user: user.id }, 'a password could not be stored in the standard form')
     }
@@ -345,7 +345,7 @@ export class Authentication {
     const result = error instanceof Fault ? error.code : 'InternalError'
     const body = name === 'authentication.failed' ? { ...about, result } : about
     system
-      .door(user.id)
+      .handle(user.id)
       .run(announce, { name, body } as Announcement)
       .catch(cause => log.warn({ error: cause }, 'an event could not be written'))
   }

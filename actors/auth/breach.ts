@@ -38,7 +38,7 @@ export async function judgeBreach(
       known = result.known
       const judged = { hash: user.password, pwned: known }
       await system
-        .door(user.id)
+        .handle(user.id)
         .run(judgePassword, judged)
         .catch(error => log.warn({ error, user: user.id }, 'the result of a breach check could not be stored'))
     }

@@ -8,7 +8,7 @@ import { every } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { Seal } from '#lib/secret/secret-box.ts'
+import { SecretBox } from '#lib/secret/secret-box.ts'
 import { Pwned } from '#net/pwned.ts'
 import type { Pools } from '#pool'
 import type { Cache } from '#store/folder/cache.ts'
@@ -57,7 +57,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const { config, log, metrics, system, writer, settings, cache, pools, access, wanted } = parts
   const { auth, dataDir, hostname } = config
   const pwned = new Pwned(auth.pwned)
-  const seal = new Seal(loadKey(dataDir, 'totp', auth.totpSecret))
+  const seal = new SecretBox(loadKey(dataDir, 'totp', auth.totpSecret))
   const attempts = new Attempts(cache, auth.trustedNetworks)
   const authLog = new AuthLog(system.read, writer, settings, log)
   const { passwords, keys } = pools

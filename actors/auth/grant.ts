@@ -74,7 +74,7 @@ export class Grants {
       },
     )
     const unguard = this.#system
-      .door(grant.user)
+      .handle(grant.user)
       .guard(reason => (reason === undefined ? live.ask() : live.end(reason)))
     this.#live.add(live)
     try {

@@ -5,7 +5,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import type { Seal } from '#lib/secret/secret-box.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { newSeed, otpauthUrl } from '#lib/secret/totp.ts'
 import type { Pools } from '#pool'
 import { findUser, type User } from '#store/accounts/users.ts'
@@ -24,7 +24,7 @@ export interface Origin {
 
 export interface CodeDeps {
   readonly system: ActorSystem
-  readonly seal: Seal
+  readonly seal: SecretBox
   readonly keys: Pools['keys']
   readonly attempts: Attempts
   readonly authLog: AuthLog
@@ -46,7 +46,7 @@ export class OneTimeCodes {
     const seed = newSeed()
     const text = otpauthUrl(label ?? user.username, seed, issuer)
     const qrcode = await keys.run('qrcode', { text }, { signal, lane: id })
-    await system.door(id).run(beginTotp, { sealed: await seal.seal(seed) }, signal)
+    await system.handle(id).run(beginTotp, { sealed: await seal.seal(seed) }, signal)
     return { seed, qrcode }
   }
 
@@ -63,7 +63,7 @@ export class OneTimeCodes {
       const note = (result: 'success' | 'fail') =>
         authLog.add(user.num, { action: 'enable 2fa totp', result, ...origin })
       try {
-        await system.door(id).run(enableTotp, input, signal)
+        await system.handle(id).run(enableTotp, input, signal)
       } catch (error) {
         if (error instanceof Fault && error.code === 'InvalidToken') {
           attempt.failed()
@@ -103,7 +103,7 @@ export class OneTimeCodes {
       const sealed = user.options.totp?.seed
       if (user.disabled || user.suspended) throw new Fault('InvalidTotpNonce')
       if (sealed === undefined || !factorsOf(user).includes('totp')) throw new Fault('TotpDisabled')
-      const result = await system.door(id).run(useTotp, { sealed, seed: await seal.open(sealed), code }, signal)
+      const result = await system.handle(id).run(useTotp, { sealed, seed: await seal.open(sealed), code }, signal)
       if (result === 'wrong') attempt.failed()
       if (result !== 'ok') await note('fail')
       if (result === 'wrong') throw new Fault('InvalidToken', { text: 'The code is not right' })

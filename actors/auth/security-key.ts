@@ -110,7 +110,7 @@ export class SecurityKeys {
     const form = { challenge, origin: page, rpId, rawId, clientDataJSON, attestationObject }
     const credential = await keys.run('attest', form, { signal, lane: id })
     const row = { id: newId(), ...credential, description, attachment }
-    await system.door(id).run(addCredential, { row, keep }, signal)
+    await system.handle(id).run(addCredential, { row, keep }, signal)
     await authLog.add(user.num, { action: 'register webauthn', result: 'success', credential: row.id, ...origin })
     return { ...row, user: user.num, created: 0 }
   }
@@ -187,7 +187,7 @@ export class SecurityKeys {
     const form = { challenge, origin, rpId, credential, verified, clientDataJSON, authenticatorData, signature }
     const shown = await keys.run('assert', form, { signal, lane: user.id })
     if (nonce !== undefined) logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
-    await system.door(user.id).run(useCredential, { id: known.id, counter: shown.counter }, signal)
+    await system.handle(user.id).run(useCredential, { id: known.id, counter: shown.counter }, signal)
     return known.id
   }
 

@@ -10,15 +10,20 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, type Mailbox, mailboxes, normalizeAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
-import { findRegisterEntry, type RegisterNote, registerNote, registerUpdate } from '#store/accounts/register.ts'
+import {
+  type AddressBookNote,
+  addressBookNote,
+  addressBookUpdate,
+  findRegisterEntry,
+} from '#store/accounts/register.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import type { Writer } from '#store/writer/writer.ts'
 import type { UserCommand } from '../user/user.ts'
 import { requireUser } from '../user/user.ts'
 
-export class Register {
+export class AddressBook {
   readonly #writer: Writer
-  #pending = new Map<string, RegisterNote>()
+  #pending = new Map<string, AddressBookNote>()
   #timer: Timer | undefined
   #writing: Promise<void> = Promise.resolve()
 
@@ -54,9 +59,9 @@ export class Register {
     await this.flush()
   }
 
-  #write(notes: readonly RegisterNote[]): void {
+  #write(notes: readonly AddressBookNote[]): void {
     const { entriesMax } = limits.register
-    const operations: Operation[] = [operation(registerNote, { notes, entriesMax })]
+    const operations: Operation[] = [operation(addressBookNote, { notes, entriesMax })]
     const unit = { lane: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
     // A register is a help: what cannot be written now is learned again.
     const written = this.#writer.submit(unit).catch(() => {})
@@ -95,6 +100,6 @@ export const updateRegister: UserCommand<{ id: string; name: string | null; disa
   async run(turn, { id, name, disabled }) {
     requireUser(turn)
     if ((await findRegisterEntry(turn.read, turn.state.num, id)) === undefined) throw new Fault('AddressNotFound')
-    turn.write(registerUpdate, { id, name, disabled: disabled ? 1 : 0 })
+    turn.write(addressBookUpdate, { id, name, disabled: disabled ? 1 : 0 })
   },
 }

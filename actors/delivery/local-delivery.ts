@@ -20,66 +20,32 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { MessageMeta } from '#store/mailboxes/messages.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
-import { learned, type Register } from './address-book.ts'
+import { type AddressBook, learned } from './address-book.ts'
 import { withoutVerdicts } from './classification.ts'
 import { carryOut, forwarding } from './decision.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
-import { type ForwardKeys, planForward, type Throttle, type Trust } from './forward.ts'
+import {
+  type DeliveryEnvelope,
+  type DeliveryRecipient,
+  type DeliveryResult,
+  type StoredMessage,
+  trustOf,
+} from './envelope.ts'
+import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
 import { prepare } from './prepare.ts'
 import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
 import type { Arriving, Rules } from './rules.ts'
 import { arriveReceived, arriveStored } from './stored.ts'
-import type { VerificationResults } from './verification.ts'
-
-export interface DropRecipient {
-  /** As the envelope gave it. */
-  readonly address: string
-  /** Id of the account; empty where the address belongs to none. */
-  readonly user: string
-  /** The account as it was a moment ago; looked up where absent. */
-  readonly account?: User | undefined
-  /** The address only forwards. */
-  readonly forward?: Address | undefined
-  /** The address stands for a sender we rewrote: where the message goes on to. */
-  readonly bounceTo?: string | undefined
-}
-
-export interface DropEnvelope {
-  /** Envelope sender; empty for a null sender. */
-  readonly from: string
-  readonly recipients: readonly DropRecipient[]
-  readonly source: 'lmtp' | 'smtp' | 'submission'
-  /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
-  readonly score?: number
-  /** Whether it comes from whom it says, where that was looked at. */
-  readonly verification?: VerificationResults
-  /** What is known of From; worked out where absent. */
-  readonly trust?: Trust
-  /** Trace fields to be put on top, each with its CRLF (mail/received.ts). */
-  readonly trace?: string
-  /** How it came, as it is shown. */
-  readonly transport?: MessageMeta['transport']
-}
-
-/** `stored` is null where rules or a forwarding address took the message without storing it. */
-export type DropResult = { readonly stored: Appended | null } | { readonly refused: unknown }
-
-/** A queued message that is delivered here. */
-export interface StoredMessage {
-  readonly body: number
-  readonly prefix: string
-}
 
 /** Gives a message from its first byte. */
 type Bytes = () => AsyncIterable<Buffer>
 
-export interface DropOptions {
+export interface DeliveryOptions {
   readonly system: ActorSystem
   readonly sequence: Sequence
   readonly settings: Settings
@@ -88,7 +54,7 @@ export interface DropOptions {
   readonly rules: Rules
   readonly keys: ForwardKeys
   readonly throttle: Throttle
-  readonly register: Register
+  readonly register: AddressBook
   readonly lookup: Lookup
   readonly log: Log
 }
@@ -105,10 +71,10 @@ function sendersOf(message: Arriving): readonly Mailbox[] {
   return found
 }
 
-export class Drop {
-  readonly #options: DropOptions
+export class LocalDelivery {
+  readonly #options: DeliveryOptions
 
-  constructor(options: DropOptions) {
+  constructor(options: DeliveryOptions) {
     this.#options = options
   }
 
@@ -117,7 +83,7 @@ export class Drop {
    *
    * @throws Fault UserNotFound, UserDisabled, OverQuotaError, DeliveryRateExceeded
    */
-  async recipient(address: string): Promise<DropRecipient> {
+  async recipient(address: string): Promise<DeliveryRecipient> {
     const { system, settings, keys, lookup } = this.#options
     if (isRewritten(address, keys.srs.domain)) {
       const bounceTo = originalSender(address, keys.srs, now())
@@ -153,7 +119,7 @@ export class Drop {
   }
 
   /** Stores a message for each recipient; one result for each, in order. */
-  async deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+  async deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { root, size } = received
     // Who hands over by LMTP is of our own house, and may have said in our name what he looked at.
     const hostname = envelope.source === 'smtp' ? this.#options.keys.hostname : null
@@ -168,7 +134,7 @@ export class Drop {
     }
   }
 
-  async #deliver(received: Received, envelope: DropEnvelope): Promise<DropResult[]> {
+  async #deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
     const { from, score = 0, verification, trace: prefix = '', transport } = envelope
     const arrived = arriveReceived(prepared, received, { from, score })
@@ -177,7 +143,7 @@ export class Drop {
   }
 
   /** The same for a message whose body is stored and held by a row of the queue. */
-  async deliverStored(stored: StoredMessage, envelope: DropEnvelope): Promise<DropResult[]> {
+  async deliverStored(stored: StoredMessage, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { system, bodies } = this.#options
     const { from, score = 0 } = envelope
     const trust = trustOf(envelope)
@@ -203,13 +169,18 @@ export class Drop {
     }
   }
 
-  async #toAll(message: Arriving, envelope: DropEnvelope, bytes: Bytes): Promise<DropResult[]> {
+  async #toAll(message: Arriving, envelope: DeliveryEnvelope, bytes: Bytes): Promise<DeliveryResult[]> {
     const { source } = envelope
     const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
     return settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
   }
 
-  async #toOne(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+  async #toOne(
+    message: Arriving,
+    recipient: DeliveryRecipient,
+    source: string,
+    bytes: Bytes,
+  ): Promise<Appended | null> {
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
     const { account } = recipient
@@ -224,25 +195,33 @@ export class Drop {
   /** Stores a message for an account, encrypted where the account wants it. */
   async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
     const { system, bodies, reads, sequence, keys } = this.#options
-    const door = system.door(account.id)
-    if (keysOf(account) === null) return door.run(appendMessage, append)
+    const handle = system.handle(account.id)
+    if (keysOf(account) === null) return handle.run(appendMessage, append)
     const how = { secret: keys.loopSecret, bytes }
     const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append, how)
-    if (sealed === null) return door.run(appendMessage, append)
+    if (sealed === null) return handle.run(appendMessage, append)
     try {
-      return await door.run(appendMessage, { ...append, prepared: { ...sealed.prepared, plain: append.prepared.body } })
+      return await handle.run(appendMessage, {
+        ...append,
+        prepared: { ...sealed.prepared, plain: append.prepared.body },
+      })
     } finally {
       await sealed.discard()
     }
   }
 
-  async #byRules(message: Arriving, recipient: DropRecipient, source: string, bytes: Bytes): Promise<Appended | null> {
+  async #byRules(
+    message: Arriving,
+    recipient: DeliveryRecipient,
+    source: string,
+    bytes: Bytes,
+  ): Promise<Appended | null> {
     const { rules, system, lookup } = this.#options
     const { user, address } = recipient
-    const door = system.door(user)
+    const handle = system.handle(user)
     const append = plainAppend(message, recipient, source)
     const account = recipient.account ?? (await lookup.user(user))
-    if (account === undefined) return door.run(appendMessage, append)
+    if (account === undefined) return handle.run(appendMessage, append)
     if (!rules.has(account, message.score)) {
       const stored = await this.#store(account, append, bytes)
       this.#note(message, account, stored, false)
@@ -261,7 +240,7 @@ export class Drop {
       discard = sealed.discard
       decision = forwarding(decided, sealed)
       if (decision.drop) {
-        await door.run(dropMessage, { also: turn => also(turn, null) })
+        await handle.run(dropMessage, { also: turn => also(turn, null) })
         return null
       }
       const { to, flags, forward } = decision
@@ -283,7 +262,7 @@ export class Drop {
   }
 
   /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
-  async #forward(message: Arriving, { address }: DropRecipient, found: Address): Promise<null> {
+  async #forward(message: Arriving, { address }: DeliveryRecipient, found: Address): Promise<null> {
     const { keys, throttle, settings, system } = this.#options
     const { header, prepared, prefix, from, trust = 'theirs' } = message
     const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
@@ -344,15 +323,9 @@ export class Drop {
   }
 }
 
-/** What is known of From: where nobody has said, a stranger who proves nothing brought it, or somebody in front of us. */
-function trustOf({ trust, source, verification }: DropEnvelope): Trust {
-  if (trust !== undefined) return trust
-  return source !== 'smtp' || typeof verification?.dmarc?.domain === 'string' ? 'theirs' : 'nobody'
-}
-
 function plainAppend(
   { prepared, prefix, from, verification, transport, trust }: Arriving,
-  { address }: DropRecipient,
+  { address }: DeliveryRecipient,
   source: string,
 ): Append {
   return {

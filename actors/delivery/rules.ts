@@ -240,7 +240,7 @@ export class Rules {
     const { offencesMax } = limits.filter
     const blamed = { id: filter.id, pattern: written(ask), offencesMax }
     system
-      .door(user.id)
+      .handle(user.id)
       .run(blameFilter, blamed)
       .then(
         ({ disabled }) => {

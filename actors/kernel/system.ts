@@ -1,7 +1,7 @@
 // All actors of a service: finds or makes the one of an account, lets idle ones go, drains them on stop.
 //
 // There is one actor for an account at any time, made when somebody asks for it and let go when it was idle for
-// limits.actor.idleMs with no watcher. Doors stay good when the actor behind them goes: front ends hold a door, never
+// limits.actor.idleMs with no watcher. Doors stay good when the actor behind them goes: front ends hold a handle, never
 // an actor. After close() has begun every new command is refused.
 
 import { every, now, type Timer } from '#lib/clock.ts'
@@ -15,7 +15,7 @@ import { Actor, type ActorSurroundings, type Command, type Guard } from './actor
 import type { Change } from './change.ts'
 
 /** What front ends hold for one account. */
-export interface UserDoor {
+export interface UserHandle {
   readonly id: string
   /** Committed rows. */
   readonly read: Reader
@@ -32,7 +32,7 @@ export interface UserDoor {
 }
 
 /** Commands that belong to no account: settings, tokens, domains, subscriptions. */
-export interface DirectoryDoor {
+export interface DirectoryHandle {
   readonly read: Reader
   run<Input, Reply>(
     command: Command<DirectoryState, Input, Reply>,
@@ -67,8 +67,8 @@ export class ActorSystem {
     return this.#around.read
   }
 
-  /** The door of an account; whether the account exists is found out by the first command. */
-  door(id: string): UserDoor {
+  /** The handle of an account; whether the account exists is found out by the first command. */
+  handle(id: string): UserHandle {
     return {
       id,
       read: this.#around.read,
@@ -81,7 +81,7 @@ export class ActorSystem {
     }
   }
 
-  get directory(): DirectoryDoor {
+  get directory(): DirectoryHandle {
     return {
       read: this.#around.read,
       run: (command, input, signal) => {

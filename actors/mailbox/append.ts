@@ -12,7 +12,7 @@ import { flag } from '#mail/flags.ts'
 import { type BodyRow, bodyAdd } from '#store/bodies/writes.ts'
 import { outlineInsert, referenceInsert } from '#store/engine/writes.ts'
 import { messageAppend } from '#store/mailboxes/audits.ts'
-import { type Mailbox, mailboxUpdate, tallyAdd } from '#store/mailboxes/mailboxes.ts'
+import { countersAdd, type Mailbox, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
 import { type MessageMeta, threadSummaries } from '#store/mailboxes/messages.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
 import {
@@ -64,7 +64,7 @@ export interface Append {
   readonly idate?: number | undefined
   readonly meta: MessageMeta
   readonly expires?: number | null | undefined
-  /** Drop it, and say so, when the same message already lies in the folder. */
+  /** LocalDelivery it, and say so, when the same message already lies in the folder. */
   readonly once: boolean
   /** Refuse it when the account is full. */
   readonly limited: boolean
@@ -186,7 +186,7 @@ function insert(
     prefix: input.prefix,
     meta: JSON.stringify(input.meta),
   })
-  turn.write(tallyAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total: 1, unseen, size })
+  turn.write(countersAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total: 1, unseen, size })
   for (const hash of known.missing) {
     turn.write(referenceInsert, { user: state.num, hash, thread }, 30)
     state.references.put(hash, thread)

@@ -12,7 +12,7 @@ import { joinRanges } from '#mail/numbers.ts'
 import { bodyAdd, bodyRelease, bodyRetain } from '#store/bodies/writes.ts'
 import { messageExpunge, messageFlags, messageInsert, messageMeta, outlineInsert } from '#store/engine/writes.ts'
 import { flagRows } from '#store/mailboxes/listing.ts'
-import { type Mailbox, tallyAdd } from '#store/mailboxes/mailboxes.ts'
+import { countersAdd, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { type Message, type MessageMeta, rangeMessages } from '#store/mailboxes/messages.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { learnKeywords, type Prepared } from './append.ts'
@@ -352,7 +352,7 @@ function count(turn: UserTurn, mailbox: Mailbox, modseq: number, total: number, 
   mailbox.total += total
   mailbox.unseen += unseen
   mailbox.size += size
-  turn.write(tallyAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total, unseen, size }, 60)
+  turn.write(countersAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total, unseen, size }, 60)
   turn.notify({ kind: 'counters', mailbox: mailbox.num, total: mailbox.total, unseen: mailbox.unseen, modseq })
 }
 

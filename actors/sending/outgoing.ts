@@ -1,6 +1,6 @@
 // Putting a message on its way out: in the same unit as whatever sends it, so that neither is there without the other.
 //
-// Front ends run `queueMessage` on the sender's door, or call `queue` from a turn of their own that also stores the
+// Front ends run `queueMessage` on the sender's handle, or call `queue` from a turn of their own that also stores the
 // message in Sent. The message was composed, received by the body store and prepared before the turn. Nothing is sent
 // here; jobs/relay/relay.ts does that, kicked after the commit. Limits are for the caller to check (`checkRecipients`).
 
@@ -27,7 +27,7 @@ import {
   targetState,
 } from '#store/sending/outbound.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
-import type { ActorSystem, UserDoor } from '../kernel/system.ts'
+import type { ActorSystem, UserHandle } from '../kernel/system.ts'
 import type { Prepared } from '../mailbox/append.ts'
 import type { UserCommand } from '../user/user.ts'
 
@@ -150,9 +150,9 @@ export const retryAnyOutgoing: DirectoryCommand<{ num: number }, void> = {
  * @returns how many targets were taken back
  * @throws Fault NoSuchQueueEntry where the account has no such message in the queue, or nothing of it waits any more
  */
-export async function cancelOutgoing(door: UserDoor, id: string, signal?: AbortSignal): Promise<number> {
+export async function cancelOutgoing(handle: UserHandle, id: string, signal?: AbortSignal): Promise<number> {
   const num = queueNumber(id)
-  return takenBack(door.read, num, () => door.run(cancelCommand, { num }, signal))
+  return takenBack(handle.read, num, () => handle.run(cancelCommand, { num }, signal))
 }
 
 /** The same of a message of anybody's, or of nobody's. @throws as `cancelOutgoing` */

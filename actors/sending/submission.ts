@@ -19,7 +19,8 @@ import { findAlias } from '#store/domains/alias.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { Drop, DropRecipient, DropResult } from '../delivery/local-delivery.ts'
+import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
+import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { appendMessage } from '../mailbox/append.ts'
@@ -31,7 +32,7 @@ export interface SubmissionOptions {
   readonly system: ActorSystem
   readonly sequence: Sequence
   readonly settings: Settings
-  readonly drop: Drop
+  readonly drop: LocalDelivery
   readonly cache: Cache
   readonly bodies: Bodies
   readonly hostname: string
@@ -40,7 +41,7 @@ export interface SubmissionOptions {
 /** `local` is null for an address elsewhere. */
 export interface SubmissionRecipient {
   readonly address: string
-  readonly local: DropRecipient | null
+  readonly local: DeliveryRecipient | null
   /** What the sender wants to hear of it. */
   readonly notice: RecipientNotice
 }
@@ -71,7 +72,7 @@ export class Submission {
     await this.#live(id)
   }
 
-  /** Who an address is. @throws Fault as `Drop.recipient` for domains of ours, RateLimitedError past the daily limit */
+  /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
     const { system, drop, cache } = this.#options
     const user = await this.#live(id)
@@ -89,7 +90,7 @@ export class Submission {
   }
 
   /** Sends a message; one result for each recipient, in order. */
-  async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
+  async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
     const { cache, system, hostname, bodies } = this.#options
     const { read } = system
     const user = await this.#live(envelope.user)
@@ -111,7 +112,7 @@ export class Submission {
   }
 
   /** To whoever is here at once, to all others and to those whose delivery is to be reported through the queue. */
-  async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DropResult[]> {
+  async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
     const { recipients, from } = envelope
     const direct = ({ local, notice }: SubmissionRecipient) =>
       local !== null && notice.notify?.includes('success') !== true ? [local] : []
@@ -138,7 +139,7 @@ export class Submission {
     received: Received,
     envelope: SubmissionEnvelope,
     recipients: readonly SubmissionRecipient[],
-  ): Promise<DropResult> {
+  ): Promise<DeliveryResult> {
     const { system, sequence } = this.#options
     const { from, utf8, notice } = envelope
     try {
@@ -153,7 +154,7 @@ export class Submission {
       }
       const targets = mailTargets(recipients.map(({ address }) => address))
       const outgoing = { user: user.id, from, targets, prepared, prefix, origin: 'submission', options } as const
-      await system.door(user.id).run(queueMessage, outgoing)
+      await system.handle(user.id).run(queueMessage, outgoing)
       return { stored: null }
     } catch (refused) {
       return { refused }
@@ -175,7 +176,7 @@ export class Submission {
       meta: { from, source: 'submission' },
     }
     try {
-      await system.door(user.id).run(appendMessage, append)
+      await system.handle(user.id).run(appendMessage, append)
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'OverQuotaError') throw error
     }

@@ -10,7 +10,7 @@ import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { addressInsert, findAddressByKey } from '#store/accounts/address.ts'
 import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
-import { registerInsert } from '#store/accounts/register.ts'
+import { addressBookInsert } from '#store/accounts/register.ts'
 import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
 import {
   findUserByKey,
@@ -130,7 +130,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     const key = normalizeAddress(text(row.address)).key
     const there = turn.read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', turn.state.num, key)
     if (there !== undefined) return 'existing'
-    turn.write(registerInsert, {
+    turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
       ...{ used: moment(row.used), disabled: truth(row.disabled) },
     })

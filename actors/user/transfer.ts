@@ -14,7 +14,7 @@ import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { plainBodies } from '#store/mailboxes/messages.ts'
 import { type EncryptionDeps, encrypted, keysOf, wantsEncryption } from '../delivery/encryption.ts'
 import { prepare } from '../delivery/prepare.ts'
-import type { UserDoor } from '../kernel/system.ts'
+import type { UserHandle } from '../kernel/system.ts'
 import type { Prepared } from '../mailbox/append.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '../mailbox/message.ts'
 
@@ -25,20 +25,20 @@ import type { copyMessages, moveMessages, Transfer, Transferred } from '../mailb
  */
 export async function transferMessages(
   deps: EncryptionDeps & { readonly sequence: Sequence },
-  door: UserDoor,
+  handle: UserHandle,
   command: typeof copyMessages | typeof moveMessages,
   transfer: Transfer,
   signal?: AbortSignal,
 ): Promise<Transferred> {
-  const user = await findUser(door.read, door.id)
-  if (user === undefined || keysOf(user) === null) return door.run(command, transfer, signal)
+  const user = await findUser(handle.read, handle.id)
+  if (user === undefined || keysOf(user) === null) return handle.run(command, transfer, signal)
   const [source, target] = [
-    await findMailbox(door.read, user.num, transfer.from),
-    await findMailbox(door.read, user.num, transfer.to),
+    await findMailbox(handle.read, user.num, transfer.from),
+    await findMailbox(handle.read, user.num, transfer.to),
   ]
-  if (source === undefined || !wantsEncryption(user, target)) return door.run(command, transfer, signal)
+  if (source === undefined || !wantsEncryption(user, target)) return handle.run(command, transfer, signal)
   const plain = transfer.uids.flatMap(([from, to]) => {
-    return plainBodies(door.read, source.num, from, to, flag.draft, limits.actor.encryptedMax + 1)
+    return plainBodies(handle.read, source.num, from, to, flag.draft, limits.actor.encryptedMax + 1)
   })
   if (plain.length > limits.actor.encryptedMax) throw new Fault('TooManyMessages')
   const kept: Received[] = []
@@ -54,7 +54,7 @@ export async function transferMessages(
       kept.push(stored)
       sealed.set(uid, await prepare(stored, deps.sequence))
     }
-    return await door.run(command, { ...transfer, sealed }, signal)
+    return await handle.run(command, { ...transfer, sealed }, signal)
   } finally {
     for (const received of kept) await received.discard()
   }

@@ -4,13 +4,13 @@
 // from that write to the last answer after its body.
 
 import type { DeliverJob, LoadResult } from './job.ts'
-import { Tally } from './job.ts'
+import { RequestCounters } from './job.ts'
 import { type LineClient, openLines } from './line.ts'
 import { fixedMessages, mixedMessages, onTheWire, stamp } from './messages.ts'
 
 export function deliver(job: DeliverJob): Promise<LoadResult> {
   const messages = messageSource(job)
-  const tally = new Tally(job)
+  const tally = new RequestCounters(job)
   return tally.run(ended => open(job, tally, messages, ended))
 }
 
@@ -41,7 +41,7 @@ function messageSource(job: DeliverJob): MessageSource {
 
 type Stage = 'greeting' | 'hello' | 'mail' | 'recipient' | 'data' | 'body'
 
-function open(job: DeliverJob, tally: Tally, messages: MessageSource, ended: () => void): void {
+function open(job: DeliverJob, tally: RequestCounters, messages: MessageSource, ended: () => void): void {
   let stage: Stage = 'greeting'
   let since = 0
   let body: Buffer | undefined

@@ -3,15 +3,15 @@
 // Each of the connections opens the next one when its own has ended, so `connections` are open at any time.
 
 import type { LoadResult, LoginJob } from './job.ts'
-import { Tally } from './job.ts'
+import { RequestCounters } from './job.ts'
 import { openLines } from './line.ts'
 
 export function login(job: LoginJob): Promise<LoadResult> {
-  const tally = new Tally(job)
+  const tally = new RequestCounters(job)
   return tally.run(ended => again(job, tally, ended))
 }
 
-function again(job: LoginJob, tally: Tally, ended: () => void): void {
+function again(job: LoginJob, tally: RequestCounters, ended: () => void): void {
   const number = tally.next()
   const user = number === undefined ? undefined : job.users[number % job.users.length]
   if (user === undefined) {

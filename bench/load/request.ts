@@ -5,11 +5,11 @@
 
 import { connect } from 'node:net'
 import type { LoadResult, RequestJob } from './job.ts'
-import { Tally } from './job.ts'
+import { RequestCounters } from './job.ts'
 
 export function request(job: RequestJob): Promise<LoadResult> {
   const requests = makeRequests(job)
-  const tally = new Tally(job)
+  const tally = new RequestCounters(job)
   return tally.run(ended => open(job, requests, tally, ended))
 }
 
@@ -20,7 +20,7 @@ function makeRequests(job: RequestJob): Buffer[] {
   return job.bodies.map(body => Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`))
 }
 
-function open(job: RequestJob, requests: readonly Buffer[], tally: Tally, ended: () => void): void {
+function open(job: RequestJob, requests: readonly Buffer[], tally: RequestCounters, ended: () => void): void {
   const socket = connect({ host: job.host, port: job.port, noDelay: true })
   let since = 0
   let rest: Buffer = Buffer.alloc(0)

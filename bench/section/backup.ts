@@ -100,8 +100,8 @@ async function fill(dataDir: string, made: readonly User[], bytes: number): Prom
       const number = left--
       const received = await core.bodies.receive(messageOf(number))
       const prepared = await prepare(received, core.sequence)
-      const door = core.system.door(made[number % made.length]?.id ?? '')
-      await door.run(appendMessage, {
+      const handle = core.system.handle(made[number % made.length]?.id ?? '')
+      await handle.run(appendMessage, {
         ...{ prepared, to: 'INBOX', prefix: '', flags: 0, keywords: [], meta: { source: 'import' } },
         ...{ once: false, limited: false, silent: true },
       })

@@ -226,7 +226,7 @@ async function prepare(
   const form = { path: 'folder', hidden: false, retention: 0, encrypt: false, subscribed: true }
   const people: Person[] = []
   for (const { id, address } of made) {
-    const { id: mailbox } = await core.system.door(id).run(createMailbox, form)
+    const { id: mailbox } = await core.system.handle(id).run(createMailbox, form)
     people.push({ user: id, address, mailbox })
   }
   await core.close()
@@ -242,7 +242,7 @@ function open(dataDir: string, delivering: boolean): Promise<Core> {
 type Task = (core: Core, person: Person, n: number) => Promise<unknown>
 
 const renameOne: Task = (core, { user, mailbox }, n) =>
-  core.system.door(user).run(updateMailbox, { id: mailbox, path: `folder ${n}` })
+  core.system.handle(user).run(updateMailbox, { id: mailbox, path: `folder ${n}` })
 
 const messages = fixedMessages(2048, 64, 1)
 

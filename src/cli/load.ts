@@ -29,7 +29,7 @@ export interface LoadItem {
   readonly content: Buffer | (() => AsyncIterable<Buffer>)
 }
 
-export interface Tally {
+export interface RequestCounters {
   imported: number
   /** Was there from an earlier run. */
   known: number
@@ -40,7 +40,7 @@ export interface Tally {
   bytes: number
 }
 
-export function newTally(): Tally {
+export function newTally(): RequestCounters {
   return { imported: 0, known: 0, skipped: 0, failed: 0, bytes: 0 }
 }
 
@@ -58,7 +58,7 @@ interface Batch {
 export class Load {
   readonly #to: Reach
   readonly #path: string
-  readonly #tally: Tally
+  readonly #tally: RequestCounters
   readonly #progress: Progress
   readonly #calls = new Set<Promise<void>>()
   /** Buffers that no call uses. */
@@ -69,7 +69,12 @@ export class Load {
   #held = 0
   #failure: unknown
 
-  constructor(to: Reach, place: { user: string; mailbox: string; source: string }, tally: Tally, progress: Progress) {
+  constructor(
+    to: Reach,
+    place: { user: string; mailbox: string; source: string },
+    tally: RequestCounters,
+    progress: Progress,
+  ) {
     this.#to = to
     const query = new URLSearchParams({ mailbox: place.mailbox, source: place.source })
     this.#path = `/control/users/${place.user}/messages?${query}`

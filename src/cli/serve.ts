@@ -7,7 +7,7 @@ import { after } from '#lib/clock.ts'
 import { type Log, makeLog } from '#lib/log.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
-import { takeHold } from '#store/folder/directory-lock.ts'
+import { lockDirectory } from '#store/folder/directory-lock.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 
 export function serveCommand(): Command {
@@ -42,7 +42,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     })
   }
   // Its thread gets ready while the rest of the program is read.
-  const hold = takeHold(config.dataDir)
+  const hold = lockDirectory(config.dataDir)
   const { openService } = await import('#service').catch(async error => {
     // The thread would keep the process, and so its hold of the directory.
     await hold.thread.worker.terminate()

@@ -10,7 +10,7 @@ import { type ControlDeps, controlEndpoints } from './api/service/control.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import { isRole } from './guard/access.ts'
-import type { Tally } from './request-counters.ts'
+import type { RequestCounters } from './request-counters.ts'
 import { listenLocal } from './server.ts'
 
 export interface ControlOptions {
@@ -19,7 +19,7 @@ export interface ControlOptions {
   readonly endpoints: readonly Endpoint[]
   readonly deps: ControlDeps
   readonly log: Log
-  readonly tally: Tally
+  readonly tally: RequestCounters
 }
 
 /** Listens until the returned object is closed. */

@@ -20,7 +20,7 @@ import { type Caller, decide, filterInput, filterOutput, type Grant } from './gu
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { refusePages } from './guard/visitor.ts'
 import { Parameters } from './parameters.ts'
-import type { RouteTally, Tally } from './request-counters.ts'
+import type { RequestCounters, RouteTally } from './request-counters.ts'
 import { type Route, Router } from './router.ts'
 import { Problems } from './validate.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
@@ -32,7 +32,7 @@ export interface ExchangeOptions {
   readonly endpoints: readonly Endpoint[]
   readonly identify: Identify
   readonly log: Log
-  readonly tally: Tally
+  readonly tally: RequestCounters
   readonly cors: Cors
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
   readonly strict?: boolean

@@ -13,7 +13,7 @@ export interface RouteTally {
   count(status: number, ms: number): void
 }
 
-export class Tally {
+export class RequestCounters {
   readonly #metrics: Pick<Metrics, 'apiRequests' | 'apiSeconds'>
   readonly #routes = new Map<string, RouteTally>()
 

@@ -6,7 +6,7 @@
 
 import type { Held } from '#actors/auth/grant.ts'
 import type { Change } from '#actors/kernel/change.ts'
-import type { UserDoor } from '#actors/kernel/system.ts'
+import type { UserHandle } from '#actors/kernel/system.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flagList } from '#mail/flags.ts'
@@ -16,7 +16,7 @@ import { folderCounters } from '#store/mailboxes/listing.ts'
 import type { StreamEvent } from './answer.ts'
 
 export interface StreamStart {
-  readonly door: UserDoor
+  readonly handle: UserHandle
   /** Number of the account. */
   readonly user: number
   /** The change number the client knows; null where it knows none, below 0 for one that means nothing here. */
@@ -29,7 +29,7 @@ export interface StreamStart {
 }
 
 export class UpdateStream {
-  readonly #door: UserDoor
+  readonly #handle: UserHandle
   readonly #user: number
   readonly #known: number | null
   readonly #signal: AbortSignal
@@ -45,8 +45,8 @@ export class UpdateStream {
 
   readonly #ended: () => void
 
-  constructor({ door, user, known, signal, hold, ended }: StreamStart) {
-    this.#door = door
+  constructor({ handle, user, known, signal, hold, ended }: StreamStart) {
+    this.#handle = handle
     this.#user = user
     this.#known = known
     this.#signal = signal
@@ -57,7 +57,7 @@ export class UpdateStream {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
-    const unwatch = this.#door.watch(change => this.#hear(change))
+    const unwatch = this.#handle.watch(change => this.#hear(change))
     const wake = () => this.#wake?.()
     let held: Held | undefined
     this.#signal.addEventListener('abort', wake, { once: true })
@@ -114,7 +114,7 @@ export class UpdateStream {
   }
 
   *#begin(): Generator<StreamEvent> {
-    const { read } = this.#door
+    const { read } = this.#handle
     const last = this.#last()
     const known = this.#known ?? this.#told
     const { replayMax } = limits.updates
@@ -130,12 +130,12 @@ export class UpdateStream {
 
   #last(): number {
     const text = 'SELECT modseq FROM usage WHERE user = ?'
-    return this.#door.read.one<{ modseq: number }>(text, this.#user)?.modseq ?? 0
+    return this.#handle.read.one<{ modseq: number }>(text, this.#user)?.modseq ?? 0
   }
 
   /** Tells what happened after what was told, in pieces; changes heard meanwhile are filtered by their number. */
   *#fromRows(): Generator<StreamEvent> {
-    const { read } = this.#door
+    const { read } = this.#handle
     const since = this.#told
     const touched = new Set<string>()
     this.#buffer = []
@@ -202,7 +202,7 @@ export class UpdateStream {
   #folder(num: number): string {
     let found = this.#folders.get(num)
     if (found === undefined) {
-      found = folderId(this.#door.read, this.#user, num)
+      found = folderId(this.#handle.read, this.#user, num)
       if (this.#folders.size >= foldersMax) this.#folders.clear()
       this.#folders.set(num, found)
     }

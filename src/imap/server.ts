@@ -4,7 +4,7 @@
 // commands that run come to their end.
 
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -63,7 +63,7 @@ export interface ImapDependencies {
   readonly seal: (user: User, received: Received) => Promise<Received>
   /** Copies or moves messages, encrypted on the way where the folder asks for it. */
   readonly transfer: (
-    door: UserDoor,
+    handle: UserHandle,
     command: typeof copyMessages | typeof moveMessages,
     transfer: Transfer,
   ) => Promise<Transferred>
@@ -77,7 +77,7 @@ export interface ImapDependencies {
 
 /** What sessions and commands use. */
 export interface ImapServices extends Omit<ImapDependencies, 'system' | 'cleartext' | 'metrics'> {
-  door: ActorSystem['door']
+  handle: ActorSystem['handle']
   readonly recency: Recency
   takesPasswords(connection: Connection): boolean
   capabilities(session: Session): string
@@ -124,7 +124,7 @@ export class ImapServer {
     const seconds = metrics.commandSeconds.labels('imap')
     this.#services = {
       ...rest,
-      door: id => system.door(id),
+      handle: id => system.handle(id),
       recency: new Recency(),
       takesPasswords: connection => takesPasswords(connection, cleartext),
       capabilities: session => capabilities(whole, session),

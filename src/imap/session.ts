@@ -19,7 +19,7 @@ import { runAppend } from './command/append.ts'
 import type { CommandRow, Done, State } from './command.ts'
 import { findCommand } from './commands.ts'
 import type { Notices } from './selected/notices.ts'
-import { Teller } from './selected/untagged.ts'
+import { UntaggedResponses } from './selected/untagged.ts'
 import { Telling } from './selected/untagged-order.ts'
 import type { Places, View } from './selected/view.ts'
 import type { ImapServices } from './server.ts'
@@ -34,7 +34,7 @@ export class Session extends Abilities {
   readonly connection: Connection
   readonly services: ImapServices
   readonly out: Encoder
-  readonly teller: Teller
+  readonly untagged: UntaggedResponses
   /** Long commands ask it whether it is time to `rest`. */
   readonly pace = new Pace()
   view: View | undefined
@@ -63,7 +63,7 @@ export class Session extends Abilities {
     this.connection = connection
     this.services = services
     this.out = new Encoder(connection)
-    this.teller = new Teller(this)
+    this.untagged = new UntaggedResponses(this)
     connection.lineBytesMax = beforeLogin.commandBytesMax
     connection.idleMs = limits.imap.loginMs
   }
@@ -169,12 +169,12 @@ export class Session extends Abilities {
     this.#late = undefined
     this.connection.lineBytesMax = afterLogin.commandBytesMax
     this.connection.idleMs = limits.imap.idleMs
-    this.#unwatch = account.door.watch(change => this.#hear(change))
+    this.#unwatch = account.handle.watch(change => this.#hear(change))
   }
 
   select(view: View, mailbox: Mailbox): void {
     this.view = view
-    this.teller.keywordCount = mailbox.keywords.length
+    this.untagged.keywordCount = mailbox.keywords.length
     this.#keepTold()
   }
 
@@ -185,13 +185,13 @@ export class Session extends Abilities {
 
   /** Who was told of messages first is known after a restart, too. */
   #keepTold(): void {
-    if (this.view !== undefined) this.services.recency.keep(this.user.door, this.view.num)
+    if (this.view !== undefined) this.services.recency.keep(this.user.handle, this.view.num)
   }
 
   /** The account's folders that mail programs may see. */
   async folders(): Promise<Mailbox[]> {
-    const { door, num } = this.user
-    return (await listMailboxes(door.read, num)).filter(folder => !folder.hidden)
+    const { handle, num } = this.user
+    return (await listMailboxes(handle.read, num)).filter(folder => !folder.hidden)
   }
 
   /** The folder at a path. @throws Fault NoSuchMailbox */
@@ -209,8 +209,8 @@ export class Session extends Abilities {
   }
 
   async #find(path: string): Promise<Mailbox | undefined> {
-    const { door, num } = this.user
-    const found = await findMailboxByPath(door.read, num, path)
+    const { handle, num } = this.user
+    const found = await findMailboxByPath(handle.read, num, path)
     return found?.hidden === true ? undefined : found
   }
 
@@ -338,10 +338,10 @@ export class Session extends Abilities {
   /** Untagged changes before the tagged answer. */
   async #sync(row: CommandRow | undefined, byUid: boolean): Promise<void> {
     // What a client took away itself it is told, whatever else it wants to hear.
-    if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await this.view?.tell(this.teller, true)
+    if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await this.view?.tell(this.untagged, true)
     const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
     if (row?.expunges !== 'never' && this.news(expunge)) await this.tell(expunge)
-    this.teller.held(expunge)
+    this.untagged.held(expunge)
   }
 
   /** Whether there is something to tell; without `expunge` messages that went are left out. */
@@ -354,7 +354,7 @@ export class Session extends Abilities {
   /** Tells it. */
   async tell(expunge: boolean): Promise<void> {
     const { notices, view } = this
-    if (notices === undefined || notices.selected !== undefined) await view?.tell(this.teller, expunge)
+    if (notices === undefined || notices.selected !== undefined) await view?.tell(this.untagged, expunge)
     await notices?.tell()
   }
 

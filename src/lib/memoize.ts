@@ -3,7 +3,7 @@
 import { now } from './clock.ts'
 
 /** What `read` gives, read again after `ms` at the earliest: anybody may ask for metrics as often as they like. */
-export function remembered<T>(read: () => T, ms: number): () => T {
+export function memoize<T>(read: () => T, ms: number): () => T {
   let value: T | undefined
   let until = 0
   return () => {

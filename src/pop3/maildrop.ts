@@ -3,7 +3,7 @@
 // Nothing is taken away before QUIT; then marked messages go to the trash or for good, and what was read is marked seen.
 // Numbers and ids stay what they were whatever others do to the folder meanwhile.
 
-import type { UserDoor } from '#actors/kernel/system.ts'
+import type { UserHandle } from '#actors/kernel/system.ts'
 import { expungeMessages, moveMessages, storeFlags } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -15,7 +15,7 @@ import { contentId, newestRows } from '#store/mailboxes/listing.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Pop3Services } from './server.ts'
 
-export interface Drop {
+export interface LocalDelivery {
   readonly uid: number
   readonly size: number
   readonly body: number
@@ -28,18 +28,18 @@ export interface Drop {
 export type DeleteTo = 'trash' | 'expunge'
 
 export class Maildrop {
-  readonly #door: UserDoor
+  readonly #handle: UserHandle
   readonly #inbox: Mailbox
   readonly #trash: Mailbox | undefined
-  readonly #drops: readonly Drop[]
+  readonly #drops: readonly LocalDelivery[]
 
-  private constructor(door: UserDoor, folders: readonly Mailbox[], count: number) {
+  private constructor(handle: UserHandle, folders: readonly Mailbox[], count: number) {
     const inbox = folders.find(folder => folder.path === 'INBOX')
     if (inbox === undefined) throw new Fault('NoSuchMailbox')
-    this.#door = door
+    this.#handle = handle
     this.#inbox = inbox
     this.#trash = folders.find(folder => folder.specialUse === '\\Trash')
-    this.#drops = newestRows(door.read, inbox.num, count).map(([uid, size, body, prefix]) => ({
+    this.#drops = newestRows(handle.read, inbox.num, count).map(([uid, size, body, prefix]) => ({
       uid,
       size,
       body,
@@ -50,17 +50,17 @@ export class Maildrop {
   }
 
   /** Freezes the newest `count` messages of the account with number `user`. */
-  static async open(door: UserDoor, user: number, count: number): Promise<Maildrop> {
-    return new Maildrop(door, await listMailboxes(door.read, user), count)
+  static async open(handle: UserHandle, user: number, count: number): Promise<Maildrop> {
+    return new Maildrop(handle, await listMailboxes(handle.read, user), count)
   }
 
   /** Messages that are not deleted, with their numbers. */
-  *left(): Generator<[number: number, drop: Drop]> {
+  *left(): Generator<[number: number, drop: LocalDelivery]> {
     for (const [index, drop] of this.#drops.entries()) if (!drop.deleted) yield [index + 1, drop]
   }
 
   /** The message of that number, unless it is deleted. */
-  at(number: number): Drop | undefined {
+  at(number: number): LocalDelivery | undefined {
     const drop = this.#drops[number - 1]
     return drop === undefined || drop.deleted ? undefined : drop
   }
@@ -82,29 +82,29 @@ export class Maildrop {
 
   /** RFC 1939 6: the update. */
   async update(deleteTo: DeleteTo, transfer: Pop3Services['transfer']): Promise<void> {
-    const uids = (some: readonly Drop[]) => toRanges(some.map(drop => drop.uid))
+    const uids = (some: readonly LocalDelivery[]) => toRanges(some.map(drop => drop.uid))
     const read = this.#drops.filter(drop => drop.read)
     const deleted = this.#drops.filter(drop => drop.deleted)
     const mailbox = this.#inbox.id
     if (read.length > 0) {
       const change = { how: 'add', flags: flag.seen, keywords: [], origin: null } as const
-      await this.#door.run(storeFlags, { mailbox, uids: uids(read), ...change })
+      await this.#handle.run(storeFlags, { mailbox, uids: uids(read), ...change })
     }
     if (deleted.length === 0) return
     if (deleteTo === 'trash' && this.#trash !== undefined) {
       // Some at a time, since each may have to be encrypted.
       for (let at = 0; at < deleted.length; at += limits.actor.encryptedMax) {
         const some = uids(deleted.slice(at, at + limits.actor.encryptedMax))
-        await transfer(this.#door, moveMessages, { from: mailbox, to: this.#trash.id, uids: some, origin: null })
+        await transfer(this.#handle, moveMessages, { from: mailbox, to: this.#trash.id, uids: some, origin: null })
       }
     } else {
-      await this.#door.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false, origin: null })
+      await this.#handle.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false, origin: null })
     }
   }
 }
 
 /** An id that is the same in every session (RFC 1939 7). */
-export function uniqueId(drop: Drop): string {
+export function uniqueId(drop: LocalDelivery): string {
   return contentId(drop.body, drop.prefix)
 }
 
@@ -114,7 +114,7 @@ export function uniqueId(drop: Drop): string {
  *
  * @throws Fault MessageNotFound when it is gone, BodyUnreadable; both before the first piece
  */
-export async function* bytesOf(bodies: Bodies, drop: Drop): AsyncGenerator<Buffer> {
+export async function* bytesOf(bodies: Bodies, drop: LocalDelivery): AsyncGenerator<Buffer> {
   const body = bodies.open(drop.body)
   await bodies.proof.prove(drop.body, body)
   if (drop.prefix !== '') yield Buffer.from(drop.prefix)

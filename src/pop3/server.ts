@@ -4,7 +4,7 @@
 // protocol.
 
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
 import type { moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -39,7 +39,7 @@ export interface Pop3Dependencies {
   /** What sessions may go on by. */
   readonly grants: Pick<Grants, 'hold'>
   /** Moves messages, encrypted on the way where the account or the folder asks for it. */
-  readonly transfer: (door: UserDoor, command: typeof moveMessages, transfer: Transfer) => Promise<Transferred>
+  readonly transfer: (handle: UserHandle, command: typeof moveMessages, transfer: Transfer) => Promise<Transferred>
   readonly system: ActorSystem
   readonly bodies: Bodies
   readonly settings: Settings
@@ -54,7 +54,7 @@ export interface Pop3Dependencies {
 
 /** What sessions use. */
 export interface Pop3Services extends Omit<Pop3Dependencies, 'system' | 'cleartext' | 'metrics' | 'log'> {
-  door: ActorSystem['door']
+  handle: ActorSystem['handle']
   takesPasswords(connection: Connection): boolean
   count(command: string, result: string, ms: number): void
 }
@@ -75,7 +75,7 @@ export function listenPop3(
   const seconds = metrics.commandSeconds.labels('pop3')
   const services: Pop3Services = {
     ...rest,
-    door: id => system.door(id),
+    handle: id => system.handle(id),
     takesPasswords: connection => takesPasswords(connection, cleartext),
     count: (command, result, ms) => {
       metrics.commands.labels('pop3', command, result).inc()

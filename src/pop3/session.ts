@@ -120,11 +120,11 @@ export class Session {
     const { user: id, grant } = await services.authenticate(attempt)
     this.#held?.release()
     this.#held = services.grants.hold(grant, () => this.leave())
-    const door = services.door(id)
-    const user = await findUser(door.read, id)
+    const handle = services.handle(id)
+    const user = await findUser(handle.read, id)
     if (user === undefined) throw new Fault('AuthFailed')
     const own = user.options.limits
-    this.#drop = await Maildrop.open(door, user.num, own?.pop3MaxMessages || services.messagesMax)
+    this.#drop = await Maildrop.open(handle, user.num, own?.pop3MaxMessages || services.messagesMax)
     this.#user = { id, downloadMax: own?.pop3MaxDownload || services.settings.get('const:max:pop3:download') }
     connection.idleMs = limits.pop3.idleMs
     this.#late?.cancel()

@@ -36,7 +36,7 @@ afterEach(async () => {
 async function make(name: string): Promise<string> {
   const id = newId()
   const key = `${name}@example.com`
-  await core.system.door(id).run(createUser, {
+  await core.system.handle(id).run(createUser, {
     user: {
       username: name,
       key: name,
@@ -84,20 +84,20 @@ const claim: UserCommand<{ key: string; name: string }, string> = {
 const nameOf: UserCommand<void, string> = { name: 'test.name', run: turn => requireUser(turn).name }
 
 test('a reply comes after its rows are there, and changes are told before it', async () => {
-  const door = core.system.door(await make('anna'))
+  const handle = core.system.handle(await make('anna'))
   const told: Change[] = []
-  const stop = door.watch(change => {
+  const stop = handle.watch(change => {
     expect(core.read.one("SELECT 1 AS there FROM mailbox WHERE path = 'New'")).toEqual({ there: 1 })
     told.push(change)
   })
   const form = { path: 'New', hidden: false, retention: 0, encrypt: false, subscribed: true }
-  await door.run(createMailbox, form)
+  await handle.run(createMailbox, form)
   expect(told).toMatchObject([{ kind: 'mailbox', what: 'created', path: 'New' }])
   stop()
 })
 
 test('commands of one account run in the order they came', async () => {
-  const door = core.system.door(await make('anna'))
+  const handle = core.system.handle(await make('anna'))
   const order: number[] = []
   const note: UserCommand<number, void> = {
     name: 'test.note',
@@ -107,19 +107,19 @@ test('commands of one account run in the order they came', async () => {
       turn.write(metaPut, { key: 'note', value: number })
     },
   }
-  await Promise.all(Array.from({ length: 20 }, (_, number) => door.run(note, number)))
+  await Promise.all(Array.from({ length: 20 }, (_, number) => handle.run(note, number)))
   expect(order).toEqual(Array.from({ length: 20 }, (_, number) => number))
 })
 
 test('a unit that breaks a rule fails alone; the state it made is dropped and later commands still go through', async () => {
   await make('bert')
   const id = await make('anna')
-  const door = core.system.door(id)
+  const handle = core.system.handle(id)
   const results = await Promise.allSettled([
-    door.run(claim, { key: 'free@example.com', name: 'first' }),
-    door.run(claim, { key: 'bert@example.com', name: 'second' }),
-    door.run(claim, { key: 'also-free@example.com', name: 'third' }),
-    door.run(nameOf, undefined),
+    handle.run(claim, { key: 'free@example.com', name: 'first' }),
+    handle.run(claim, { key: 'bert@example.com', name: 'second' }),
+    handle.run(claim, { key: 'also-free@example.com', name: 'third' }),
+    handle.run(nameOf, undefined),
   ])
   expect(results.map(one => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
   expect(results[1]).toMatchObject({ reason: { code: 'AddressExistsError' } })
@@ -129,7 +129,7 @@ test('a unit that breaks a rule fails alone; the state it made is dropped and la
 })
 
 test('a fault before the first write keeps the state, one after it drops the state and writes nothing', async () => {
-  const door = core.system.door(await make('anna'))
+  const handle = core.system.handle(await make('anna'))
   const spoil: UserCommand<{ writes: boolean }, void> = {
     name: 'test.spoil',
     run(turn, { writes }) {
@@ -138,17 +138,17 @@ test('a fault before the first write keeps the state, one after it drops the sta
       throw new Fault('NotPermitted')
     },
   }
-  await expect(door.run(spoil, { writes: true })).rejects.toMatchObject({ code: 'NotPermitted' })
-  expect(await door.run(nameOf, undefined)).toBe('')
+  await expect(handle.run(spoil, { writes: true })).rejects.toMatchObject({ code: 'NotPermitted' })
+  expect(await handle.run(nameOf, undefined)).toBe('')
   expect(core.read.one("SELECT value FROM meta WHERE key = 'spoiled'")).toBeUndefined()
 })
 
 test('a full queue says so at once, and what was taken is done', async () => {
-  const door = core.system.door(await make('anna'))
+  const handle = core.system.handle(await make('anna'))
   const release: (() => void)[] = []
   const wait: UserCommand<void, void> = { name: 'test.wait', run: () => new Promise(resolve => release.push(resolve)) }
-  const first = door.run(wait, undefined)
-  const more = Array.from({ length: limits.actor.queueLengthMax + 5 }, () => door.run(nameOf, undefined))
+  const first = handle.run(wait, undefined)
+  const more = Array.from({ length: limits.actor.queueLengthMax + 5 }, () => handle.run(nameOf, undefined))
   const settled = Promise.allSettled(more)
   await expect.poll(() => release.length).toBe(1)
   release[0]?.()
@@ -160,23 +160,23 @@ test('a full queue says so at once, and what was taken is done', async () => {
 })
 
 test('a caller that gave up before its turn is not served', async () => {
-  const door = core.system.door(await make('anna'))
+  const handle = core.system.handle(await make('anna'))
   const gone = AbortSignal.abort()
-  await expect(door.run(nameOf, undefined, gone)).rejects.toMatchObject({ code: 'TimedOut' })
+  await expect(handle.run(nameOf, undefined, gone)).rejects.toMatchObject({ code: 'TimedOut' })
 })
 
 test('an account that is not there is told so, and a disk that is full changes nothing', async () => {
-  await expect(core.system.door(newId()).run(nameOf, undefined)).rejects.toMatchObject({ code: 'UserNotFound' })
+  await expect(core.system.handle(newId()).run(nameOf, undefined)).rejects.toMatchObject({ code: 'UserNotFound' })
   const id = await make('anna')
-  const door = core.system.door(id)
+  const handle = core.system.handle(id)
   core.writer.limitPages(1)
   const change = (user: { name: string }) => {
     user.name = 'x'.repeat(100_000)
     return true
   }
-  await expect(door.run(updateUser, { change })).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  await expect(handle.run(updateUser, { change })).rejects.toMatchObject({ code: 'StorageUnavailable' })
   core.writer.limitPages(0)
   await expect.poll(() => core.writer.healthy, { timeout: 10_000 }).toBe(true)
-  expect(await door.run(nameOf, undefined)).toBe('')
+  expect(await handle.run(nameOf, undefined)).toBe('')
   expect((await findUser(core.read, id))?.name).toBe('')
 })

@@ -157,7 +157,7 @@ test('once its data are going, an account does not come back', async () => {
   const id = await furnished('going')
   const { task: name } = (await call('DELETE', `/users/${id}?deleteAfter=${soon()}`)).body
   const step = { task: name, lease: Date.now() + 60_000, counts: {} }
-  expect(await running.teal.core.system.door(id).run(removeStep, step)).toMatchObject({ done: false })
+  expect(await running.teal.core.system.handle(id).run(removeStep, step)).toMatchObject({ done: false })
   const { status, body } = await call('POST', `/users/${id}/restore`, {})
   expect([status, body.code]).toEqual([400, 'DeleteInProgress'])
   await call('DELETE', `/users/${id}`)

@@ -141,21 +141,21 @@ describe('a stream', () => {
 test('a client that takes nothing for a while is told everything from rows', async () => {
   const id = await user('slow')
   const { system, read } = running.teal.core
-  const door = system.door(id)
+  const handle = system.handle(id)
   const owner = await findUser(read, id)
   const abort = new AbortController()
   const { grants } = running.teal.core.credentials
   const hold: StreamStart['hold'] = onEnd => grants.hold({ kind: 'token', user: id, token: null }, onEnd)
-  const start = { door, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
+  const start = { handle, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
   const events = new UpdateStream(start)[Symbol.asyncIterator]()
   const first = events.next()
   const count = limits.updates.bufferLengthMax * 3
   const made: string[] = []
   for (let n = 0; n < count; n++) {
     const form = { path: `Box ${n}`, hidden: false, retention: 0, encrypt: false, subscribed: true }
-    made.push((await door.run(createMailbox, form)).id)
+    made.push((await handle.run(createMailbox, form)).id)
   }
-  for (const gone of made.slice(0, 50)) await door.run(deleteMailbox, { id: gone })
+  for (const gone of made.slice(0, 50)) await handle.run(deleteMailbox, { id: gone })
   const told = new Set<unknown>()
   let next = await first
   for (; next.done !== true; next = await events.next()) {

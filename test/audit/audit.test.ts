@@ -68,8 +68,8 @@ describe('an audit', () => {
     expect(later.import.copied).toBe(1)
     const { results } = (await service.call('GET', `/users/${user}/mailboxes`)).body
     const inbox = results.find((one: Body) => one.path === 'INBOX').id
-    const { door } = { door: service.teal.core.system.door(user) }
-    await door.run(expungeMessages, { mailbox: inbox, uids: [[1, 2]], marked: false, archive: false, origin: null })
+    const { handle } = { handle: service.teal.core.system.handle(user) }
+    await handle.run(expungeMessages, { mailbox: inbox, uids: [[1, 2]], marked: false, archive: false, origin: null })
     const { text, messages } = await mboxOf(created.id, client)
     expect(messages).toHaveLength(2)
     expect(messages[0]).toContain(body.replaceAll('\r', ''))
@@ -92,7 +92,7 @@ describe('an audit', () => {
     ] as const) {
       const received = await core.bodies.receive(Buffer.from(`Subject: of ${year}\r\n\r\n${year}\r\n`))
       const prepared = await prepare(received, core.sequence)
-      await core.system.door(user).run(appendMessage, {
+      await core.system.handle(user).run(appendMessage, {
         ...{ prepared, to: 'INBOX', prefix: '', flags, keywords: [], idate: Date.UTC(year, 0, 1) },
         ...{ meta: { source: 'test' }, once: false, limited: false },
       })

@@ -4,7 +4,7 @@ import pino from 'pino'
 import type { Caller } from '#http/guard/access.ts'
 import type { HttpBounds } from '#http/guard/connections.ts'
 import type { HttpTls } from '#http/guard/pem-files.ts'
-import { Tally } from '#http/request-counters.ts'
+import { RequestCounters } from '#http/request-counters.ts'
 import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
@@ -52,7 +52,7 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
     endpoints,
     identify: options.identify ?? identify,
     log,
-    tally: new Tally(metrics),
+    tally: new RequestCounters(metrics),
     cors: { origins: options.origins ?? ['*'] },
     strict: options.strict ?? true,
   })

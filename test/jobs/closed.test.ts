@@ -1,4 +1,4 @@
-// A service that sends nothing away: mail for its own users arrives all the same, through every door, and the rest waits.
+// A service that sends nothing away: mail for its own users arrives all the same, through every handle, and the rest waits.
 
 import { beforeAll, expect, test } from 'vitest'
 import { Dialogue, deliver, openLmtp, stuffed } from '../dialogue.ts'

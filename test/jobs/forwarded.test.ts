@@ -202,7 +202,7 @@ describe('encrypted forwards', () => {
       account.options.pubKey = 'no key at all'
       return true
     }
-    await service.teal.core.system.door(user).run(updateUser, { change })
+    await service.teal.core.system.handle(user).run(updateUser, { change })
     const forwards = queued('forward')
     const { id, reply, message } = await send('broken@example.com')
     expect(reply).toMatch(/^250/)

@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DirectoryState } from '#actors/admin/directory.ts'
-import { Subscriptions, WebhookDoor } from '#actors/admin/webhook.ts'
+import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import type { Command } from '#actors/kernel/actor.ts'
 import type { EventName, Events } from '#actors/kernel/events.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
@@ -16,7 +16,7 @@ import { now, sleep } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
-import { Seal } from '#lib/secret/secret-box.ts'
+import { SecretBox } from '#lib/secret/secret-box.ts'
 import { Outward, type OutwardOptions } from '#net/outward.ts'
 import { Reader } from '#store/engine/reader.ts'
 import { Sequence } from '#store/engine/sequence.ts'
@@ -27,7 +27,7 @@ import { Writer } from '#store/writer/writer.ts'
 export interface Outbox {
   readonly dir: string
   readonly read: Reader
-  readonly door: WebhookDoor
+  readonly handle: WebhookHandle
   readonly webhooks: Webhooks
   readonly metrics: ReturnType<typeof makeMetrics>
   readonly writer: Writer
@@ -61,7 +61,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log, metrics })
   const read = Reader.open(file)
-  const seal = new Seal('of this test', Buffer.alloc(16))
+  const seal = new SecretBox('of this test', Buffer.alloc(16))
   const subscriptions = await Subscriptions.open(read, seal, options.delivering ?? true)
   let kick = () => {}
   const system = new ActorSystem(
@@ -75,21 +75,21 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
     },
     metrics,
   )
-  const door = new WebhookDoor(system.directory, subscriptions, seal)
+  const handle = new WebhookHandle(system.directory, subscriptions, seal)
   const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], ...options.outward })
   const timeoutMs = options.timeoutMs ?? 5000
-  const form = { read, writer, door, outward, log, metrics, timeoutMs, hostname: 'mx.example.com', version: '0' }
+  const form = { read, writer, handle, outward, log, metrics, timeoutMs, hostname: 'mx.example.com', version: '0' }
   const webhooks = await startWebhooks(form)
   kick = webhooks.kick
   return {
     dir,
     read,
-    door,
+    handle,
     webhooks,
     metrics,
     writer,
     emit: (...events) => system.directory.run(emitAll, events),
-    subscribe: (url, type = ['*'], user = null, secret = null) => door.create({ url, type, user, secret }),
+    subscribe: (url, type = ['*'], user = null, secret = null) => handle.create({ url, type, user, secret }),
     check: () => checkStore(read),
     async close() {
       await webhooks.close()

@@ -47,7 +47,7 @@ beforeAll(async () => {
   const flags = { dataDir: dir, hostname: 'our.test', network: { allowPrivate: ['127.0.0.0/8'] } }
   core = await openCore(loadConfig({ flags }), makeLog('silent'))
   core.settings.apply('const:sender:defer_times', '1s, 1s')
-  await core.system.door(user).run(createUser, {
+  await core.system.handle(user).run(createUser, {
     user: {
       ...{ username: 'me', key: 'me', name: '', address: 'me@our.test', password: '', temporary: null },
       ...{ disabled: false, suspended: false, activated: true, quota: 0, tags: [], options: {} },
@@ -85,7 +85,7 @@ async function send(to: readonly string[], sendTime?: number): Promise<number> {
     origin: 'submission',
     sendTime,
   } as const
-  const { num } = await core.system.door(user).run(queueMessage, outgoing)
+  const { num } = await core.system.handle(user).run(queueMessage, outgoing)
   await received.discard()
   return num
 }

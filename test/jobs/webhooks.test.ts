@@ -181,21 +181,21 @@ describe('matching', () => {
   test('an event is worth a row only while somebody wants it', async () => {
     await outbox.emit([...changed(someUser())])
     expect(rows('event')).toBe(0)
-    const wanted = (name: 'message.received' | 'user.created') => outbox.door.subscriptions.wanted(name)
+    const wanted = (name: 'message.received' | 'user.created') => outbox.handle.subscriptions.wanted(name)
     expect([wanted('message.received'), wanted('user.created')]).toEqual([false, false])
     const id = await outbox.subscribe(hook.url, ['message.*'])
     expect([wanted('message.received'), wanted('user.created')]).toEqual([true, false])
-    await outbox.door.delete(id)
+    await outbox.handle.delete(id)
     expect(wanted('message.received')).toBe(false)
   })
 
   test('where nothing is delivered the catalogue is kept and additions are not', async () => {
-    const { subscriptions } = outbox.door
+    const { subscriptions } = outbox.handle
     await outbox.close()
     outbox = await openOutbox({ delivering: false })
-    expect(subscriptions).not.toBe(outbox.door.subscriptions)
-    expect(outbox.door.subscriptions.wanted('user.created')).toBe(true)
-    expect(outbox.door.subscriptions.wanted('message.received')).toBe(false)
+    expect(subscriptions).not.toBe(outbox.handle.subscriptions)
+    expect(outbox.handle.subscriptions.wanted('user.created')).toBe(true)
+    expect(outbox.handle.subscriptions.wanted('message.received')).toBe(false)
   })
 })
 
@@ -319,11 +319,11 @@ describe('an endpoint that misbehaves', () => {
     })
     expect(waits.reduce((sum, wait) => sum + wait)).toBeGreaterThan(24 * 3_600_000)
 
-    const { endpoint = 0 } = outbox.door.subscriptions.find(webhook) ?? {}
+    const { endpoint = 0 } = outbox.handle.subscriptions.find(webhook) ?? {}
     const [dead] = await listDeliveries(outbox.read, { endpoint, webhook, state: 'dead' }, null, 'forward', 10)
     expect(dead).toMatchObject({ attempts: limits.webhook.attemptsMax, failure: 'status', status: 500, state: 'dead' })
     hook.heal()
-    await outbox.door.replay(webhook, dead?.event ?? 0, dead?.n ?? 0)
+    await outbox.handle.replay(webhook, dead?.event ?? 0, dead?.n ?? 0)
     await until('the replayed one', quiet)
     expect(ids(hook.calls.filter(call => call.body.filter === '1')).every((id, _, all) => id === all[0])).toBe(true)
   })
@@ -352,7 +352,7 @@ describe('an endpoint that misbehaves', () => {
     await outbox.subscribe(watcher.url, ['webhook.*'])
     const user = someUser()
     await outbox.emit([...filter(user, 1)], [...filter(user, 2)], [...filter(someUser(), 3)])
-    const subscription = () => outbox.door.subscriptions.find(webhook)
+    const subscription = () => outbox.handle.subscriptions.find(webhook)
     for (let round = 0; subscription()?.paused === null; round++) {
       expect(round).toBeLessThan(1000)
       pass(60_000)
@@ -369,7 +369,7 @@ describe('an endpoint that misbehaves', () => {
     pass(3_600_000)
     await sleep(50)
     expect(hook.calls).toHaveLength(tried)
-    await outbox.door.resume(webhook)
+    await outbox.handle.resume(webhook)
     await until('all of them', quiet)
     expect(order(hook.taken.filter(call => call.body.user === user))).toEqual([1, 2, 4])
     await watcher.close()
@@ -387,7 +387,7 @@ describe('an endpoint that misbehaves', () => {
         (_, index) => [...filter(user, index)] as ['filter.created', { user: string; filter: string }],
       ),
     )
-    await until('its end', () => outbox.door.subscriptions.find(webhook) === undefined)
+    await until('its end', () => outbox.handle.subscriptions.find(webhook) === undefined)
     await until('the event', () => watcher.taken.length === 1)
     expect(watcher.taken[0]?.body).toMatchObject({ webhook, reason: 'gone' })
     await until('nothing left', quiet)
@@ -423,12 +423,12 @@ describe('subscriptions', () => {
     const [first, second] = [await outbox.subscribe(hook.url), await outbox.subscribe(hook.url)]
     await outbox.emit([...changed(someUser())])
     await until('a failure', () => failures().includes('status'))
-    await outbox.door.delete(first)
+    await outbox.handle.delete(first)
     await until('half of them', () => rows('delivery') === 1)
-    await outbox.door.delete(second)
+    await outbox.handle.delete(second)
     await until('the rest', quiet)
     expect(rows('endpoint')).toBe(0)
-    await expect(outbox.door.delete(first)).rejects.toMatchObject({ code: 'WebhookNotFound' })
+    await expect(outbox.handle.delete(first)).rejects.toMatchObject({ code: 'WebhookNotFound' })
   })
 
   test('of a user who is not there are refused', async () => {
@@ -442,8 +442,8 @@ describe('subscriptions', () => {
     await until('a failure', () => failures().includes('status'))
     const [id = ''] = ids(hook.calls)
     const { event = 0, n = 0 } = parseDeliveryId(id) ?? {}
-    await expect(outbox.door.replay(webhook, event, n)).rejects.toMatchObject({ code: 'DeliveryNotFound' })
-    expect(await outbox.door.replayDead(webhook)).toBe(0)
+    await expect(outbox.handle.replay(webhook, event, n)).rejects.toMatchObject({ code: 'DeliveryNotFound' })
+    expect(await outbox.handle.replayDead(webhook)).toBe(0)
     const dead = (num: number) =>
       outbox.writer.write(deliverySettle, {
         done: [],
@@ -454,7 +454,7 @@ describe('subscriptions', () => {
     await outbox.webhooks.close()
     const events = outbox.read.all<{ event: number }>('SELECT event FROM delivery')
     for (const row of events) await dead(row.event)
-    expect(await outbox.door.replayDead(webhook)).toBe(2)
+    expect(await outbox.handle.replayDead(webhook)).toBe(2)
     expect(outbox.read.all('SELECT state, attempts, due FROM delivery')).toEqual([
       { state: 0, attempts: 0, due: 0 },
       { state: 0, attempts: 0, due: 0 },

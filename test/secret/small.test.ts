@@ -8,7 +8,7 @@ import { shiftClock } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { aspOpens, aspSelector, isAsp, newAsp, normalAsp, shownScopes, storedScopes } from '#lib/secret/asp.ts'
 import { Recall } from '#lib/secret/recall.ts'
-import { Seal } from '#lib/secret/secret-box.ts'
+import { SecretBox } from '#lib/secret/secret-box.ts'
 import { isToken, newChallenge, newTemporaryPassword, newToken, sameToken, tokenDigest } from '#lib/secret/token.ts'
 import {
   checkTotp,
@@ -218,12 +218,12 @@ describe('TOTP', () => {
 
 describe('sealed secrets', () => {
   test('open again, differ each time, and hold nothing in clear', async () => {
-    const seal = new Seal('a secret of the service')
+    const seal = new SecretBox('a secret of the service')
     const [one, two] = [await seal.seal('JBSWY3DPEHPK3PXP'), await seal.seal('JBSWY3DPEHPK3PXP')]
     expect(one).toMatch(/^\$wd01\$aes-256-gcm\$[0-9a-f]{32}\$[0-9a-f]{24}\$[0-9a-f]{32}\$[0-9a-f]+$/)
     expect(one).not.toBe(two)
     expect(await seal.open(one)).toBe('JBSWY3DPEHPK3PXP')
-    expect(await new Seal('a secret of the service').open(two)).toBe('JBSWY3DPEHPK3PXP')
+    expect(await new SecretBox('a secret of the service').open(two)).toBe('JBSWY3DPEHPK3PXP')
   })
 
   test('of other programs with the same secret open', async () => {
@@ -232,13 +232,13 @@ describe('sealed secrets', () => {
     const old = '$b96eb62122614ca579072fc748c2e3a5'
     const present =
       '$wd01$aes-256-gcm$8a4ea52b4ffd9c49fbf1cccb7bc837cd$000102030405060708090a0b$000102030405060708090a0b0c0d0e0f$afb311582bcd94ed'
-    expect(await new Seal('secret').open(old)).toBe('SEEDSEED')
-    expect(await new Seal('secret').open(present)).toBe('SEEDSEED')
-    expect(await new Seal('secret').open('SEEDSEED')).toBe('SEEDSEED')
+    expect(await new SecretBox('secret').open(old)).toBe('SEEDSEED')
+    expect(await new SecretBox('secret').open(present)).toBe('SEEDSEED')
+    expect(await new SecretBox('secret').open('SEEDSEED')).toBe('SEEDSEED')
   })
 
   test('that were changed or sealed with another key are refused', async () => {
-    const seal = new Seal('one')
+    const seal = new SecretBox('one')
     const sealed = await seal.seal('JBSWY3DPEHPK3PXP')
     const flipped = sealed.slice(0, -1) + (sealed.endsWith('0') ? '1' : '0')
     const shortTag = sealed.replace(/gcm\$([0-9a-f]{8})[0-9a-f]{24}/, 'gcm$$$1')
@@ -246,7 +246,7 @@ describe('sealed secrets', () => {
       const error = await seal.open(text).catch((cause: unknown) => cause)
       expect(error).toMatchObject({ code: 'SealBroken' })
     }
-    await expect(new Seal('two').open(sealed)).rejects.toThrow(Fault)
+    await expect(new SecretBox('two').open(sealed)).rejects.toThrow(Fault)
   })
 })
 

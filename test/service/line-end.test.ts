@@ -1,4 +1,4 @@
-// Line ends over the wire: CR LF for every line feed, whichever door a mail came through, and nothing else changed.
+// Line ends over the wire: CR LF for every line feed, whichever handle a mail came through, and nothing else changed.
 
 import { expect, test } from 'vitest'
 import { prepare } from '#actors/delivery/prepare.ts'
@@ -74,12 +74,12 @@ test('bare line feeds become CR LF at every door; a bare CR is no line end and s
   expect(await stored(user)).toBe(crlf)
   await overImap(user, lf)
   expect(await stored(user)).toBe(crlf)
-  for (const door of ['smtp', 'lmtp'] as const) {
-    expect(await overSmtp(door, user, lf, true)).toMatch(/^250/)
+  for (const handle of ['smtp', 'lmtp'] as const) {
+    expect(await overSmtp(handle, user, lf, true)).toMatch(/^250/)
     expect(await stored(user)).toBe(crlf)
     // A lone dot between bare line feeds ends nothing, and what carries one is refused (RFC 5321 4.1.1.4).
-    expect(await overSmtp(door, user, `${lf}\r\n.\r\n`, false)).toMatch(/^5/)
-    expect(await overSmtp(door, user, `${lf.replace('.\n.', '')}\r\n.\r\n`, false)).toMatch(/^250/)
+    expect(await overSmtp(handle, user, `${lf}\r\n.\r\n`, false)).toMatch(/^5/)
+    expect(await overSmtp(handle, user, `${lf.replace('.\n.', '')}\r\n.\r\n`, false)).toMatch(/^250/)
     expect(await stored(user)).toBe(`${crlf.replace('.\r\n.', '')}\r\n`)
   }
 })
@@ -149,7 +149,7 @@ test('what was stored with bare line feeds long ago is read over POP3 to its end
   const received = await intake.finish()
   const prepared = await prepare(received, core.sequence)
   const rest = { flags: 0, keywords: [], meta: { source: 'api' }, once: false, limited: false }
-  await core.system.door(user.id).run(appendMessage, { prepared, to: 'INBOX', prefix: '', ...rest })
+  await core.system.handle(user.id).run(appendMessage, { prepared, to: 'INBOX', prefix: '', ...rest })
   await received.discard()
   expect(await stored(user)).toBe(lf)
   const pop = await Dialogue.open(service.at('pop3'))

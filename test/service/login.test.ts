@@ -1,4 +1,4 @@
-// One door for every protocol: IMAP and POP3 let in whom the central authentication lets in, and let go whom it no longer does.
+// One handle for every protocol: IMAP and POP3 let in whom the central authentication lets in, and let go whom it no longer does.
 
 import { describe, expect, test } from 'vitest'
 import { Dialogue } from '../dialogue.ts'
@@ -8,7 +8,7 @@ const service = useTeal()
 
 let number = 0
 const fresh = async () => {
-  const name = `door${++number}`
+  const name = `handle${++number}`
   const id = await service.user(name)
   const asp = async (scope: string): Promise<string> =>
     (await service.call('POST', `/users/${id}/asps`, { description: scope, scopes: [scope] })).body.password

@@ -76,13 +76,13 @@ async function call(
 /** Many messages, stored without a network between. */
 async function fill(id: string): Promise<void> {
   const core = await openCore(loadConfig({ env: childEnvironment(dir, env) }), makeLog('error'))
-  const door = core.system.door(id)
+  const handle = core.system.handle(id)
   for (let from = 0; from < messages; from += 500) {
     const some = Array.from({ length: 500 }, async (_, index) => {
       const bytes = Buffer.from(`Message-ID: <${from + index}@x.example>\r\n\r\ntext ${from + index}\r\n`)
       const prepared = await prepare(await core.bodies.receive(bytes), core.sequence)
       const rest = { prefix: '', flags: 0, keywords: [], meta: { source: 'import' }, once: false, limited: false }
-      await door.run(appendMessage, { prepared, to: 'INBOX', ...rest })
+      await handle.run(appendMessage, { prepared, to: 'INBOX', ...rest })
     })
     await Promise.all(some)
   }

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { Reader } from '#store/engine/reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
-import { Company } from '#store/writer/commit-delay.ts'
+import { CommitDelay } from '#store/writer/commit-delay.ts'
 import { startChild } from '../child.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 
@@ -15,16 +15,21 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }))
 const here = (units: number, bytes = units * 1000) => ({ units, bytes, other: false })
 
 /** What the writer would do after commits of `ms` each with `units`, while `waiting` had come at the end of the last. */
-function experienced(units: number, waiting: number, ms: number, { commits = 4, bytes = units * 1000 } = {}): Company {
-  const company = new Company()
-  for (let n = 0; n < commits; n++) company.committed(batch(units, bytes), ms, 0, () => here(waiting))
-  return company
+function experienced(
+  units: number,
+  waiting: number,
+  ms: number,
+  { commits = 4, bytes = units * 1000 } = {},
+): CommitDelay {
+  const commitDelay = new CommitDelay()
+  for (let n = 0; n < commits; n++) commitDelay.committed(batch(units, bytes), ms, 0, () => here(waiting))
+  return commitDelay
 }
 
 const batch = (count: number, bytes = count * 1000) => ({ upTo: 0, units: Array(count).fill(null), bytes })
 
 describe('who is waited for', () => {
-  test.each<[string, Company, ReturnType<typeof here>, number]>([
+  test.each<[string, CommitDelay, ReturnType<typeof here>, number]>([
     ['nobody, where syncs are quick', experienced(8, 8, 1), here(8), 0],
     ['those who were answered, a sync at most', experienced(8, 8, 10), here(8), 10],
     ['nobody more when all are back', experienced(8, 8, 10), here(16), 0],
@@ -33,40 +38,40 @@ describe('who is waited for', () => {
     ['nobody, where much has come', experienced(8, 8, 10), here(8, 1e6), 0],
     ['nobody, when something else has come', experienced(8, 8, 10), { ...here(8), other: true }, 0],
     ['nobody, as long as little is known of the disk', experienced(8, 8, 10, { commits: 3 }), here(8), 0],
-  ])('%s', (_, company, arrivals, ms) => {
-    expect(company.wait(0, () => arrivals)).toBe(ms)
+  ])('%s', (_, commitDelay, arrivals, ms) => {
+    expect(commitDelay.wait(0, () => arrivals)).toBe(ms)
   })
 
   test('a quick sync among slow ones is no slow disk', () => {
-    const company = experienced(8, 8, 10, { commits: 3 })
-    for (const ms of [1, 10, 10, 10]) company.committed(batch(8), ms, 0, () => here(8))
-    expect(company.wait(0, () => here(8))).toBe(0)
+    const commitDelay = experienced(8, 8, 10, { commits: 3 })
+    for (const ms of [1, 10, 10, 10]) commitDelay.committed(batch(8), ms, 0, () => here(8))
+    expect(commitDelay.wait(0, () => here(8))).toBe(0)
   })
 
   test('a sync that took much longer than the one before is not worth as long a wait', () => {
-    const company = experienced(8, 8, 10)
-    company.committed(batch(8), 1000, 0, () => here(8))
-    expect(company.wait(0, () => here(8))).toBe(10)
+    const commitDelay = experienced(8, 8, 10)
+    commitDelay.committed(batch(8), 1000, 0, () => here(8))
+    expect(commitDelay.wait(0, () => here(8))).toBe(10)
   })
 
   test('who did not come back is not waited for again for a while', () => {
-    const company = experienced(8, 8, 10)
-    expect(company.wait(4, () => here(9))).toBe(6)
-    expect(company.wait(10, () => here(9))).toBe(0)
+    const commitDelay = experienced(8, 8, 10)
+    expect(commitDelay.wait(4, () => here(9))).toBe(6)
+    expect(commitDelay.wait(10, () => here(9))).toBe(0)
     let commits = 0
     do {
-      company.committed(batch(8), 10, 100, () => here(8))
+      commitDelay.committed(batch(8), 10, 100, () => here(8))
       commits += 1
-    } while (company.wait(100, () => here(8)) === 0)
+    } while (commitDelay.wait(100, () => here(8)) === 0)
     expect(commits).toBe(17)
   })
 
   test('a wait that brought most of them is worth the next', () => {
-    const company = experienced(8, 8, 10)
-    expect(company.wait(4, () => here(9))).toBe(6)
-    expect(company.wait(10, () => here(13))).toBe(0)
-    company.committed(batch(13), 10, 100, () => here(3))
-    expect(company.wait(100, () => here(3))).toBe(10)
+    const commitDelay = experienced(8, 8, 10)
+    expect(commitDelay.wait(4, () => here(9))).toBe(6)
+    expect(commitDelay.wait(10, () => here(13))).toBe(0)
+    commitDelay.committed(batch(13), 10, 100, () => here(3))
+    expect(commitDelay.wait(100, () => here(3))).toBe(10)
   })
 })
 

@@ -9,7 +9,7 @@ import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { Load, newTally, type Tally } from '../load.ts'
+import { Load, newTally, type RequestCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { Progress, print } from '../print.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
@@ -82,7 +82,7 @@ interface Run {
   readonly to: Reach
   readonly user: string
   readonly client: Client
-  readonly tally: Tally
+  readonly tally: RequestCounters
   readonly progress: Progress
   readonly host: string
 }
@@ -127,7 +127,7 @@ async function fetchOne(
   key: string,
   path: string,
   load: Load,
-  { tally, progress }: { tally: Tally; progress: Progress },
+  { tally, progress }: { tally: RequestCounters; progress: Progress },
 ): Promise<void> {
   const wanted = { source: true, flags: true, internalDate: true, size: true }
   const message = await client.fetchOne(uid, wanted, { uid: true })

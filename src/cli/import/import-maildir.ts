@@ -18,7 +18,7 @@ import {
   usualUse,
 } from '#mail/exchange/maildir.ts'
 import { Folder } from '../folder.ts'
-import { Load, type LoadItem, type Tally } from '../load.ts'
+import { Load, type LoadItem, type RequestCounters } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
 import type { Reach } from '../reach.ts'
@@ -84,7 +84,11 @@ function maildirSource(root: string, dates: string): Source {
 }
 
 /** The folders of a Maildir, INBOX first. A directory that has neither cur nor new is none, whatever its name. */
-async function foldersOf(top: Folder, tally: Tally, progress: Progress): Promise<{ name: string; path: string }[]> {
+async function foldersOf(
+  top: Folder,
+  tally: RequestCounters,
+  progress: Progress,
+): Promise<{ name: string; path: string }[]> {
   const places = [{ name: '', path: 'INBOX' }]
   const known = new Set(['cur', 'new', 'tmp'])
   for (const entry of await readdir(top.at(), { withFileTypes: true, encoding: 'buffer' })) {
@@ -117,7 +121,7 @@ interface FolderOptions {
   readonly folder: Folder
   readonly keywords: ReadonlyMap<string, string>
   readonly dates: string
-  readonly tally: Tally
+  readonly tally: RequestCounters
   readonly progress: Progress
 }
 

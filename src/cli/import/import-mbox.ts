@@ -15,7 +15,7 @@ import { answered, deleted, draft, flagged, forwarded, seen } from '#mail/flags.
 import { parseDate } from '#mail/header/date.ts'
 import { Header } from '#mail/header/header.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { Load, type LoadItem, type Tally } from '../load.ts'
+import { Load, type LoadItem, type RequestCounters } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
 import type { Reach } from '../reach.ts'
@@ -56,7 +56,7 @@ interface Place {
   readonly to: Reach
   readonly user: string
   readonly mailbox: string
-  readonly tally: Tally
+  readonly tally: RequestCounters
   readonly progress: Progress
 }
 

@@ -6,7 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { collectGarbage } from '#lib/process/heap.ts'
-import { newTally, type Tally } from '../load.ts'
+import { newTally, type RequestCounters } from '../load.ts'
 import { type ConfigOptions, configFrom } from '../options.ts'
 import { Progress, print } from '../print.ts'
 import { type Reach, reach } from '../reach.ts'
@@ -21,14 +21,14 @@ export interface Source {
   /** Refuses what cannot be one, before anything is written. */
   check(): Promise<void>
   /** Moves everything into the account. */
-  run(to: Reach, user: string, tally: Tally, progress: Progress): Promise<void>
+  run(to: Reach, user: string, tally: RequestCounters, progress: Progress): Promise<void>
 }
 
 interface Job {
   readonly identifier: string
   readonly user: string
   readonly source: Source
-  readonly tally: Tally
+  readonly tally: RequestCounters
   failure?: string
 }
 

@@ -149,8 +149,8 @@ function parseHead(decoder: Decoder): Head {
 
 /** Encrypted where the account or the folder asks for it; drafts never are. */
 async function sealed(session: Session, mailbox: Mailbox, arrived: Arrived): Promise<Received> {
-  const { door, id } = session.user
-  const user = await findUser(door.read, id)
+  const { handle, id } = session.user
+  const user = await findUser(handle.read, id)
   const draft = (arrived.head.flags & flag.draft) !== 0 || mailbox.specialUse === '\\Drafts'
   if (user === undefined || draft || !wantsEncryption(user, mailbox)) return arrived.received
   const plain = arrived.received
@@ -176,7 +176,7 @@ async function storeAll(session: Session, mailbox: Mailbox, arrived: readonly Ar
       limited: true,
     })
   }
-  const stored = await session.user.door.run(appendMessages, messages)
+  const stored = await session.user.handle.run(appendMessages, messages)
   const uids = formatRanges(toRanges(stored.map(one => one.uid)))
   return { code: `APPENDUID ${mailbox.uidValidity} ${uids}` }
 }

@@ -46,7 +46,7 @@ const store = command({
     const refused: number[] = []
     for (const uids of unitsOf(view, places)) {
       const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords, origin: session }
-      const done = await session.user.door.run(storeFlags, { ...change, unchangedSince: input.unchangedSince })
+      const done = await session.user.handle.run(storeFlags, { ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
       await answerStore(session, view, input, [...done.changed, ...(input.silent ? [] : done.same)])
@@ -89,7 +89,7 @@ const move = command({
     if (places.length === 0) return undefined
     for (const uids of unitsOf(view, places)) {
       const transfer = { from: view.id, to: target.id, uids, anew: true, origin: session }
-      const code = copyUid(await session.services.transfer(session.user.door, moveMessages, transfer))
+      const code = copyUid(await session.services.transfer(session.user.handle, moveMessages, transfer))
       // RFC 6851 4.3: the code comes before the messages are told gone.
       if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
       await tellGone(session, view)
@@ -200,8 +200,8 @@ export async function requireRoomFor(
   keywords: readonly string[],
 ): Promise<void> {
   if (keywords.length === 0) return
-  const { door, num } = session.user
-  const known = (await findMailbox(door.read, num, mailbox.id))?.keywords ?? []
+  const { handle, num } = session.user
+  const known = (await findMailbox(handle.read, num, mailbox.id))?.keywords ?? []
   const fresh = changeKeywords(keywords, [], known)
   if (known.length + fresh.length > limits.imap.keywordsMax && fresh.length > 0) throw new Fault('TooManyKeywords')
 }
@@ -214,7 +214,7 @@ async function answerStore(
   rows: readonly { uid: number; modseq: number; flags: number; keywords: readonly string[] }[],
 ): Promise<void> {
   if (input.silent && !session.condstore) return
-  await session.teller.keywords()
+  await session.untagged.keywords()
   for (const [index, { uid, modseq, flags, keywords }] of rows.entries()) {
     const seq = view.seqOf(uid)
     if (seq === 0) continue
@@ -234,19 +234,19 @@ function allOf(view: View): Places {
 
 /** Says which messages went, a unit of them, and lets others have their turn. */
 async function tellGone(session: Session, view: View): Promise<void> {
-  await view.tell(session.teller, true)
+  await view.tell(session.untagged, true)
   await session.out.room()
   if (session.pace.spent) await session.pace.turn()
 }
 
 /** Takes away what is marked as deleted; gives the change number of the folder then. */
 async function expungeUnits(session: Session, view: View, places: Places, told: () => Promise<void>): Promise<number> {
-  const { door } = session.user
+  const { handle } = session.user
   const units = await markedUnits(session, view, places)
   let last = 0
   // One with nothing in it says where the folder stands.
   for (const uids of units.length === 0 ? [[]] : units) {
-    const { modseq } = await door.run(expungeMessages, { mailbox: view.id, uids, marked: true, origin: session })
+    const { modseq } = await handle.run(expungeMessages, { mailbox: view.id, uids, marked: true, origin: session })
     last = modseq
     await told()
   }
@@ -261,7 +261,7 @@ async function copyUnits(session: Session, view: View, to: string, units: readon
   try {
     for (const uids of units) {
       const transfer = { from: view.id, to, uids, origin: session }
-      const done = await services.transfer(user.door, copyMessages, transfer)
+      const done = await services.transfer(user.handle, copyMessages, transfer)
       for (const pair of done.uids) all.push(pair)
       uidValidity = done.uidValidity
       if (pace.spent) await pace.turn()
@@ -269,7 +269,7 @@ async function copyUnits(session: Session, view: View, to: string, units: readon
   } catch (error) {
     for (let at = 0; at < all.length; at += limits.imap.unitMessages) {
       const uids = toRanges(all.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
-      await user.door.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false, origin: null })
+      await user.handle.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false, origin: null })
     }
     throw error
   }

@@ -190,7 +190,7 @@ async function* slicesOfRows(
     while (waiting.length < depth) {
       const slice: UidSlice | undefined = left ?? slices.next().value ?? undefined
       if (slice === undefined) break
-      const { read } = session.user.door
+      const { read } = session.user.handle
       const { rows, rest } = listSome(read, view.num, plan.listed, slice, changedSince, [], sliceLength)
       left = rest
       const elsewhere = depth > 1 && !(first && waiting.length === 0)
@@ -307,7 +307,7 @@ const marked = new WeakSet<ListedRow>()
 async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
   const unseen = rows.filter(row => (row[2] & flag.seen) === 0)
   if (unseen.length === 0) return
-  const { changed } = await session.user.door.run(storeFlags, {
+  const { changed } = await session.user.handle.run(storeFlags, {
     mailbox: view.id,
     uids: toRanges(unseen.map(row => row[0])),
     how: 'add',

@@ -55,8 +55,8 @@ const create = command({
   async run(session, { path, use }) {
     requireName(path)
     const specialUse = specialUseOf(await session.folders(), use)
-    const { door } = session.user
-    const created = await door.run(createMailbox, {
+    const { handle } = session.user
+    const created = await handle.run(createMailbox, {
       path,
       hidden: false,
       retention: 0,
@@ -75,7 +75,7 @@ const remove = command({
   async run(session, path) {
     const mailbox = await session.mailbox(path)
     if (session.view?.num === mailbox.num && isDeletable(mailbox)) session.unselect()
-    await session.user.door.run(deleteMailbox, { id: mailbox.id, staysSubscribed: true })
+    await session.user.handle.run(deleteMailbox, { id: mailbox.id, staysSubscribed: true })
     return undefined
   },
 })
@@ -94,14 +94,14 @@ const rename = command({
   async run(session, { from, to }) {
     requireName(to)
     const mailbox = await session.mailbox(from)
-    const { door } = session.user
+    const { handle } = session.user
     if (from !== 'INBOX') {
-      await door.run(updateMailbox, { id: mailbox.id, path: to })
+      await handle.run(updateMailbox, { id: mailbox.id, path: to })
       return undefined
     }
     // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
     const fresh = { hidden: false, retention: 0, encrypt: mailbox.encrypt, subscribed: false }
-    const { id } = await door.run(createMailbox, { path: to, ...fresh })
+    const { id } = await handle.run(createMailbox, { path: to, ...fresh })
     await moveAll(session, mailbox, id)
     return undefined
   },
@@ -109,16 +109,16 @@ const rename = command({
 
 /** In one step where nothing is to be encrypted on the way, else some at a time. */
 async function moveAll(session: Session, from: Mailbox, to: string): Promise<void> {
-  const { door, id, num } = session.user
-  const [user, target] = [await findUser(door.read, id), await findMailbox(door.read, num, to)]
+  const { handle, id, num } = session.user
+  const [user, target] = [await findUser(handle.read, id), await findMailbox(handle.read, num, to)]
   const move = (uids: UidRanges) => {
-    return session.services.transfer(door, moveMessages, { from: from.id, to, uids, origin: null })
+    return session.services.transfer(handle, moveMessages, { from: from.id, to, uids, origin: null })
   }
   if (user === undefined || !wantsEncryption(user, target)) {
     await move([[1, 0xffffffff]])
     return
   }
-  const uids = arrivals(door.read, from.num, 1)
+  const uids = arrivals(handle.read, from.num, 1)
   for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
     await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
   }
@@ -143,7 +143,7 @@ const unsubscribe = command({
     const folders = await session.folders()
     if (folders.some(folder => folder.path === path)) return subscription(session, path, false)
     // Programs delete a folder first and unsubscribe then.
-    if ((await leftNames(session, folders)).has(path)) await session.user.door.run(unsubscribeName, { path })
+    if ((await leftNames(session, folders)).has(path)) await session.user.handle.run(unsubscribeName, { path })
     return undefined
   },
 })
@@ -153,7 +153,7 @@ export const folderCommands = [namespace, create, remove, rename, subscribe, uns
 async function subscription(session: Session, path: string, subscribed: boolean): Promise<undefined> {
   const mailbox = await session.mailbox(path)
   if (mailbox.subscribed !== subscribed) {
-    await session.user.door.run(updateMailbox, { id: mailbox.id, subscribed })
+    await session.user.handle.run(updateMailbox, { id: mailbox.id, subscribed })
   }
   return undefined
 }

@@ -235,8 +235,8 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
 
 /** Names the account is subscribed to although there is no such folder. */
 export async function leftNames(session: Session, folders: readonly Mailbox[]): Promise<ReadonlySet<string>> {
-  const { door, id } = session.user
-  const names = new Set((await findUser(door.read, id))?.options.subscriptions)
+  const { handle, id } = session.user
+  const names = new Set((await findUser(handle.read, id))?.options.subscriptions)
   for (const { path } of folders) names.delete(path)
   return names
 }
@@ -305,9 +305,9 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
     case 'UNSEEN':
       return mailbox.unseen
     case 'DELETED':
-      return deletedIn(session.user.door.read, mailbox.num).count
+      return deletedIn(session.user.handle.read, mailbox.num).count
     case 'DELETED-STORAGE':
-      return deletedIn(session.user.door.read, mailbox.num).size
+      return deletedIn(session.user.handle.read, mailbox.num).size
     case 'SIZE':
       return mailbox.size
     case 'HIGHESTMODSEQ':
@@ -325,7 +325,7 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
 function recentIn(session: Session, { num, uidNext }: Mailbox): number {
   if (session.rev2) return 0
   const { view, services } = session
-  const { read } = session.user.door
+  const { read } = session.user.handle
   const own = view?.num === num && !view.readOnly ? view.recentCount : 0
   return own + countBetween(read, num, services.recency.from(read, num), uidNext)
 }

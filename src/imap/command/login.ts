@@ -95,8 +95,8 @@ async function enter(session: Session, credentials: Credentials): Promise<Done> 
     ip: session.connection.remoteAddress,
   })
   session.stand(grant)
-  const door = services.door(id)
-  const user = await findUser(door.read, id)
+  const handle = services.handle(id)
+  const user = await findUser(handle.read, id)
   if (user === undefined) throw new Fault('AuthFailed')
   services.entered(session, id, user.options.limits?.imapMaxConnections || services.connectionsMax)
   if (clientToken !== undefined)
@@ -108,7 +108,7 @@ async function enter(session: Session, credentials: Credentials): Promise<Done> 
     id,
     num: user.num,
     username: user.username,
-    door,
+    handle,
     uploadMax: own?.imapMaxUpload || settings.get('const:max:imap:upload'),
     downloadMax: own?.imapMaxDownload || settings.get('const:max:imap:download'),
   })

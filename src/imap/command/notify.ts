@@ -30,7 +30,7 @@ const notify = command({
       return { no: true, code: 'NOTIFICATIONOVERFLOW', text: 'Too many groups of events' }
     }
     // RFC 5465 3.1: what has gathered is told whatever is wanted from now on.
-    await session.view?.tell(session.teller, true)
+    await session.view?.tell(session.untagged, true)
     const folders = await session.folders()
     session.notices = new Notices(session, registration, folders)
     if (status) await session.notices.status(folders)

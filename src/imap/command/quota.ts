@@ -42,9 +42,9 @@ const getQuotaRoot = command({
 export const quotaCommands = [getQuota, getQuotaRoot]
 
 async function quotaLine(session: Session): Promise<string> {
-  const { door, num } = session.user
-  const user = await findUserByNumber(door.read, num)
-  const { storage } = await readUsage(door.read, num)
+  const { handle, num } = session.user
+  const user = await findUserByNumber(handle.read, num)
+  const { storage } = await readUsage(handle.read, num)
   const allowed = user?.quota || session.services.settings.get('const:max:storage')
   return `* QUOTA "" (STORAGE ${Math.ceil(storage / 1024)} ${Math.floor(allowed / 1024)})`
 }

@@ -51,13 +51,13 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       const mailbox = await session.mailbox(input.path)
       if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
       if (input.condstore || input.resync !== undefined) session.enable('CONDSTORE')
-      const view = new View(session.user.door.read, mailbox, readOnly, claimOf(session, mailbox, readOnly))
+      const view = new View(session.user.handle.read, mailbox, readOnly, claimOf(session, mailbox, readOnly))
       const { out } = session
       out.line(`* FLAGS (${flagText(systemFlags, mailbox.keywords)})`)
       out.line(`* ${mailbox.total} EXISTS`)
       if (!session.rev2) out.line(`* ${view.recentCount} RECENT`)
       if (!session.rev2 && mailbox.unseen > 0 && mailbox.total <= unseenSearchMax) {
-        const uid = firstUnseen(session.user.door.read, mailbox.num)
+        const uid = firstUnseen(session.user.handle.read, mailbox.num)
         const seq = uid === undefined ? 0 : view.seqOf(uid)
         if (seq > 0) out.line(`* OK [UNSEEN ${seq}] First unseen`)
       }
@@ -79,7 +79,7 @@ function selecting(name: string, readOnly: boolean): CommandRow {
 
 /** RFC 3501 6.3.2: messages stay recent where a folder is only looked at. */
 function claimOf(session: Session, { num }: Mailbox, readOnly: boolean): Claim | undefined {
-  const { read } = session.user.door
+  const { read } = session.user.handle
   const { recency } = session.services
   if (session.rev2) return undefined
   return readOnly ? () => recency.from(read, num) : uidNext => recency.claim(read, num, uidNext)
@@ -137,7 +137,7 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
   const places = view.resolve(known ?? all, true) ?? []
   const listed = { facts: false, envelope: false, bodystructure: false, summary: false, detail: false }
   for (const slice of slicesOf(view, places, limits.imap.sliceRows)) {
-    for (const [uid, change, flags, keywords] of listRows(session.user.door.read, view.num, listed, slice, modseq)) {
+    for (const [uid, change, flags, keywords] of listRows(session.user.handle.read, view.num, listed, slice, modseq)) {
       const seq = view.seqOf(uid)
       if (seq > 0) {
         session.out.line(

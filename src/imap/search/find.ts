@@ -58,7 +58,7 @@ function* slicesOfRows(
   listed: Listed,
   words: readonly string[],
 ): Generator<ListedRow[]> {
-  const { read } = session.user.door
+  const { read } = session.user.handle
   // What the database leaves out takes its time all the same.
   const length = words.length > 0 ? sliceFiltered : limits.imap.sliceRows
   for (const slice of slicesOf(view, placesFor(view, key), length)) {

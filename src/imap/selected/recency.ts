@@ -4,7 +4,7 @@
 // between is recent to it alone. Moving costs nothing: the mark is kept here and written when a folder is opened or left,
 // never for a message. A mark that was lost in a crash shows messages as recent once more, which RFC 3501 prefers to never.
 
-import type { UserDoor } from '#actors/kernel/system.ts'
+import type { UserHandle } from '#actors/kernel/system.ts'
 import { noteTold } from '#actors/user/told.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { toldBefore } from '#store/mailboxes/listing.ts'
@@ -26,13 +26,13 @@ export class Recency {
   }
 
   /** Writes the mark of a folder, if it moved. Nobody waits for it. */
-  keep(door: UserDoor, mailbox: number): void {
+  keep(handle: UserHandle, mailbox: number): void {
     const uid = this.#marks.get(mailbox)
     if (uid === undefined) return
     const landed = () => {
       if (this.#marks.get(mailbox) === uid) this.#marks.delete(mailbox)
     }
     // A write that fails is made up for by the next; until then the mark counts from here.
-    door.run(noteTold, { mailbox, uid }).then(landed, () => undefined)
+    handle.run(noteTold, { mailbox, uid }).then(landed, () => undefined)
   }
 }

@@ -42,11 +42,11 @@ export class Telling {
   }
 
   #tell(): void {
-    const { services, connection, teller, out } = this.#session
+    const { services, connection, untagged, out } = this.#session
     this.#running = this.#session
       .tell(this.#expunge)
       .then(() => {
-        if (teller.numbered) teller.held(this.#expunge)
+        if (untagged.numbered) untagged.held(this.#expunge)
         out.flush()
       })
       .catch(error => {

@@ -11,7 +11,7 @@ import { fetchMessages } from '../command/fetch.ts'
 import type { Session } from '../session.ts'
 import type { Listener } from './view.ts'
 
-export class Teller implements Listener {
+export class UntaggedResponses implements Listener {
   readonly #session: Session
   /** How many keywords of the selected folder the client has heard of. */
   keywordCount = 0
@@ -79,7 +79,7 @@ export class Teller implements Listener {
   async keywords(): Promise<void> {
     const { view, out, user } = this.#session
     if (view === undefined) return
-    const mailbox = await findMailbox(user.door.read, user.num, view.id)
+    const mailbox = await findMailbox(user.handle.read, user.num, view.id)
     if (mailbox === undefined || mailbox.keywords.length === this.keywordCount) return
     this.keywordCount = mailbox.keywords.length
     const all = flagText(systemFlags, mailbox.keywords)

@@ -8,8 +8,8 @@
 import { generateKeyPair, X509Certificate } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Agent } from 'undici'
-import type { AcmeAccount, AcmeDoor, OpenOrder } from '#actors/admin/acme.ts'
-import type { CertificateDoor } from '#actors/admin/certificate.ts'
+import type { AcmeAccount, AcmeHandle, OpenOrder } from '#actors/admin/acme.ts'
+import type { CertificateHandle } from '#actors/admin/certificate.ts'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { parsePrivateKey } from '#lib/secret/private-key.ts'
@@ -30,14 +30,14 @@ export interface AcmeServer extends AcmeBinding {
 
 export class AcmeOrders {
   readonly #server: AcmeServer
-  readonly #door: AcmeDoor
-  readonly #certificates: CertificateDoor
+  readonly #handle: AcmeHandle
+  readonly #certificates: CertificateHandle
   /** The account, once the server has confirmed it to this process. */
   #account: Promise<AcmeAccount> | undefined
 
-  constructor(server: AcmeServer, door: AcmeDoor, certificates: CertificateDoor) {
+  constructor(server: AcmeServer, handle: AcmeHandle, certificates: CertificateHandle) {
     this.#server = server
-    this.#door = door
+    this.#handle = handle
     this.#certificates = certificates
   }
 
@@ -49,7 +49,7 @@ export class AcmeOrders {
   async fetch(row: AcmeRow, signal: AbortSignal): Promise<Certificate> {
     const session = this.#session(await this.#enter(signal), signal)
     const { order, open } = await this.#order(session, row)
-    if (order.status === 'pending') await session.prove(order, this.#door.challenges)
+    if (order.status === 'pending') await session.prove(order, this.#handle.challenges)
     const valid = await session.finish(order, await certificateRequest(row.servername, open.key))
     const made = usable(open.key, await session.certificate(valid), row.servername)
     await this.#certificates.renew(row.certificate, made.key, made.cert)
@@ -64,7 +64,7 @@ export class AcmeOrders {
   /** The order that an earlier attempt left, where the server still has it, or a new one. */
   async #order(session: AcmeSession, row: AcmeRow): Promise<{ order: Order; open: OpenOrder }> {
     const { directory, keyType } = this.#server
-    const left = await this.#door.order(row)
+    const left = await this.#handle.order(row)
     if (left?.directory === directory) {
       const order = await found(session, left.url)
       if (order !== undefined && order.status !== 'invalid') return { order, open: left }
@@ -72,7 +72,7 @@ export class AcmeOrders {
     const key = await newKey(keyType)
     const order = await session.begin(row.servername)
     const open = { directory, url: order.url, key }
-    await this.#door.keepOrder(row.certificate, open)
+    await this.#handle.keepOrder(row.certificate, open)
     return { order, open }
   }
 
@@ -88,15 +88,15 @@ export class AcmeOrders {
 
   async #register(signal: AbortSignal): Promise<AcmeAccount> {
     const { directory } = this.#server
-    let account = await this.#door.account(directory)
+    let account = await this.#handle.account(directory)
     if (account === undefined) {
       account = { key: await newKey('ec256'), url: null }
-      await this.#door.keepAccount(directory, account)
+      await this.#handle.keepAccount(directory, account)
     }
     const url = await this.#confirm(account, signal)
     if (url === account.url) return account
     const confirmed = { key: account.key, url }
-    await this.#door.keepAccount(directory, confirmed)
+    await this.#handle.keepAccount(directory, confirmed)
     return confirmed
   }
 

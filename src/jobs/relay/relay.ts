@@ -6,7 +6,8 @@
 // message, while the others go on. A recipient of this service never leaves it.
 
 import type { Agent } from 'undici'
-import type { Drop, DropResult } from '#actors/delivery/local-delivery.ts'
+import type { DeliveryResult } from '#actors/delivery/envelope.ts'
+import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -23,8 +24,8 @@ import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import type { Writer } from '#store/writer/writer.ts'
 import { Loop } from '../loop.ts'
-import { hereOf, isHere } from '../relay-here.ts'
 import { postForm } from './form.ts'
+import { hereOf, isHere } from './here.ts'
 import { type RelayItem, RelayLanes } from './lanes.ts'
 import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
@@ -38,7 +39,7 @@ export interface RelayOptions {
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
-  readonly drop: Drop
+  readonly drop: LocalDelivery
   readonly outward: Outward
   readonly log: Log
   readonly hostname: string
@@ -160,7 +161,7 @@ class Sender implements Relay {
       const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
       const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
       const envelope = { from, recipients: [recipient], source: 'submission' as const, trust }
-      const [result] = (await drop.deliverStored(stored, envelope)) as [DropResult]
+      const [result] = (await drop.deliverStored(stored, envelope)) as [DeliveryResult]
       if ('refused' in result) throw result.refused
       const way = recipient.user === '' ? 'relayed' : 'here'
       return {

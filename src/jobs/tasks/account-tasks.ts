@@ -3,7 +3,7 @@
 // Each works in small commands of the account it is about, so that the account stays usable, and each may be broken off
 // anywhere and done again: a removal keeps its counters in the units that remove, the others have nothing to keep.
 
-import type { WebhookDoor } from '#actors/admin/webhook.ts'
+import type { WebhookHandle } from '#actors/admin/webhook.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { retentionTask } from '#actors/mailbox/mailbox.ts'
 import { recountQuota, recountTask } from '#actors/user/quota.ts'
@@ -20,7 +20,7 @@ import type { TaskResult, TaskRun, Tasks } from './tasks.ts'
 
 export interface AccountTaskDeps {
   readonly system: ActorSystem
-  readonly webhooks: WebhookDoor
+  readonly webhooks: WebhookHandle
 }
 
 /** Says who does these tasks. */
@@ -32,7 +32,7 @@ export function handleAccountTasks(tasks: Tasks, { system, webhooks }: AccountTa
 
 async function removeAccount(
   system: ActorSystem,
-  webhooks: WebhookDoor,
+  webhooks: WebhookHandle,
   task: Task,
   { signal }: TaskRun,
 ): Promise<TaskResult> {
@@ -42,7 +42,7 @@ async function removeAccount(
   let known = counts
   for (let first = true; ; first = false) {
     const lease = now() + limits.task.leaseMs
-    const step = await system.door(user).run(removeStep, { task: task.id, lease, counts: known }, signal)
+    const step = await system.handle(user).run(removeStep, { task: task.id, lease, counts: known }, signal)
     known = step.counts
     if (step.done) return known
     // After the first step the account cannot come back, so its subscriptions may go.
@@ -67,7 +67,7 @@ async function restampMailbox(system: ActorSystem, task: Task, { signal, progres
   let from: number | null = 1
   while (from !== null) {
     const { next }: { next: number | null } = await system
-      .door(task.user ?? '')
+      .handle(task.user ?? '')
       .run(restampMessages, { mailbox, from }, signal)
     from = next
     if (from !== null) await progress({ mailbox, upTo: from - 1 })
@@ -92,7 +92,7 @@ async function recountAll(system: ActorSystem, { signal, progress }: TaskRun): P
 /** Whether anything was to change; an account that goes meanwhile is none of ours. */
 async function recount(system: ActorSystem, id: string, signal: AbortSignal): Promise<boolean> {
   try {
-    const { storageUsed, previousStorageUsed } = await system.door(id).run(recountQuota, undefined, signal)
+    const { storageUsed, previousStorageUsed } = await system.handle(id).run(recountQuota, undefined, signal)
     return storageUsed !== previousStorageUsed
   } catch (error) {
     if (error instanceof Fault && error.code === 'UserNotFound') return false

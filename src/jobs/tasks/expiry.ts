@@ -64,7 +64,7 @@ async function messagePieces(system: ActorSystem, at: number): Promise<Piece[]> 
   return [...groups.values()].map(group => async () => {
     const [{ user, mailbox }] = group as [(typeof group)[number]]
     const uids = joinRanges(group.map(({ uid }) => [uid, uid]))
-    await system.door(user).run(expireMessages, { mailbox, uids, marked: false, origin: null })
+    await system.handle(user).run(expireMessages, { mailbox, uids, marked: false, origin: null })
   })
 }
 
@@ -72,6 +72,6 @@ async function archivePieces(system: ActorSystem, at: number): Promise<Piece[]> 
   const rows = await expiredArchive(system.read, at, limits.expiry.batchMessages)
   const groups = Map.groupBy(rows, row => row.user)
   return [...groups].map(([user, group]) => async () => {
-    await system.door(user).run(endArchived, { nums: group.map(({ num }) => num) })
+    await system.handle(user).run(endArchived, { nums: group.map(({ num }) => num) })
   })
 }

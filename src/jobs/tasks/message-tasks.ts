@@ -3,7 +3,7 @@
 // Each goes in pieces of limits.task.batchMessages, so that the account can be used meanwhile, and notes how far it is.
 // All of them may be begun again: what was done already is not found any more, or is changed to what it is.
 
-import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
 import { expungeMessages, moveMessages, storeFlags, type UidRanges } from '#actors/mailbox/message.ts'
 import { restoreArchived } from '#actors/user/restore.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
@@ -46,9 +46,9 @@ export function handleMessageTasks(tasks: Tasks, deps: MessageTaskDeps): void {
 /** Input: `query` (a tree), `action`. */
 async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
   const { system, reads } = deps
-  const { door, num } = await accountOf(system, task)
+  const { handle, num } = await accountOf(system, task)
   const { query, action } = task.input as { query: Query; action: SearchAction }
-  const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, lane: door.id })
+  const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, lane: handle.id })
   let changed = 0
   for (let at = 0; at < nums.length; at += limits.task.batchMessages) {
     run.signal.throwIfAborted()
@@ -56,7 +56,7 @@ async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
     const byMailbox = Map.groupBy(await placesOf(system.read, num, batch), place => place.mailbox)
     for (const [mailbox, places] of byMailbox) {
       const uids = joinRanges(places.map(({ uid }) => [uid, uid]))
-      await change(deps, door, mailbox, uids, action)
+      await change(deps, handle, mailbox, uids, action)
       changed += places.length
     }
     await run.progress({ found: nums.length, changed })
@@ -66,7 +66,7 @@ async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
 
 async function change(
   deps: MessageTaskDeps,
-  door: UserDoor,
+  handle: UserHandle,
   mailbox: string,
   uids: UidRanges,
   action: SearchAction,
@@ -76,17 +76,17 @@ async function change(
     const mask = names.reduce((bits, name) => bits | flag[name], 0)
     const flags = names.reduce((bits, name) => (action[name] === true ? bits | flag[name] : bits), 0)
     const ham = action.flagged === true
-    await door.run(storeFlags, { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null })
+    await handle.run(storeFlags, { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null })
   }
-  if (action.delete === true) await door.run(expungeMessages, { mailbox, uids, marked: false, origin: null })
+  if (action.delete === true) await handle.run(expungeMessages, { mailbox, uids, marked: false, origin: null })
   else if (action.moveTo !== undefined && action.moveTo !== mailbox) {
-    await transferMessages(deps, door, moveMessages, { from: mailbox, to: action.moveTo, uids, origin: null })
+    await transferMessages(deps, handle, moveMessages, { from: mailbox, to: action.moveTo, uids, origin: null })
   }
 }
 
 /** Input: `mailbox`, `last` (the highest uid that goes), `skipArchive`. */
 async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: TaskRun) {
-  const { door, num } = await accountOf(system, task)
+  const { handle, num } = await accountOf(system, task)
   const { mailbox: id, last, skipArchive } = task.input as { mailbox: string; last: number; skipArchive: boolean }
   const mailbox = await findMailbox(system.read, num, id)
   if (mailbox === undefined) throw new Fault('NoSuchMailbox')
@@ -94,7 +94,7 @@ async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: Task
   for (const uids of uidBatches(system.read, mailbox.num, [[1, last]], limits.task.batchMessages)) {
     run.signal.throwIfAborted()
     const expunge = { mailbox: id, uids, marked: false, archive: !skipArchive, origin: null }
-    deleted += (await door.run(expungeMessages, expunge)).uids.length
+    deleted += (await handle.run(expungeMessages, expunge)).uids.length
     await run.progress({ deleted, errors: 0 })
   }
   return { deleted, errors: 0 }
@@ -102,7 +102,7 @@ async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: Task
 
 /** Input: `start`, `end`: when the messages were deleted, milliseconds. */
 async function restoreRange({ system }: MessageTaskDeps, task: Task, run: TaskRun) {
-  const { door, num } = await accountOf(system, task)
+  const { handle, num } = await accountOf(system, task)
   const { start, end } = task.input as { start: number; end: number }
   let restored = 0
   for (let last = 0; ; ) {
@@ -110,13 +110,13 @@ async function restoreRange({ system }: MessageTaskDeps, task: Task, run: TaskRu
     const nums = await archivedBetween(system.read, num, start, end, last, limits.task.batchMessages)
     last = nums.at(-1) ?? 0
     if (nums.length === 0) return { restored }
-    restored += (await door.run(restoreArchived, { nums })).length
+    restored += (await handle.run(restoreArchived, { nums })).length
     await run.progress({ restored })
   }
 }
 
-async function accountOf(system: ActorSystem, task: Task): Promise<{ door: UserDoor; num: number }> {
+async function accountOf(system: ActorSystem, task: Task): Promise<{ handle: UserHandle; num: number }> {
   const user = task.user === null ? undefined : await findUser(system.read, task.user)
   if (user === undefined || user.deleted !== null) throw new Fault('UserNotFound')
-  return { door: system.door(user.id), num: user.num }
+  return { handle: system.handle(user.id), num: user.num }
 }

@@ -5,7 +5,7 @@
 // a crash leaves behind are attempts without a result; each is due again a retry later, and is the only way in which a
 // delivery can come twice. Lanes (lane.ts) keep the order and hold each endpoint's window.
 
-import type { Subscriptions, WebhookDoor } from '#actors/admin/webhook.ts'
+import type { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import { now } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -30,7 +30,7 @@ import { Lane, type Pending, type Run } from './lane.ts'
 export interface DeliveriesOptions {
   readonly read: Reader
   readonly writer: Writer
-  readonly door: WebhookDoor
+  readonly handle: WebhookHandle
   readonly log: Log
   readonly metrics: Metrics
   /** By scheme, without the colon. */
@@ -55,7 +55,7 @@ export class Deliveries {
 
   constructor(options: DeliveriesOptions) {
     this.#options = options
-    this.#subscriptions = options.door.subscriptions
+    this.#subscriptions = options.handle.subscriptions
     const { subscriptionsMax, inFlightMax } = limits.webhook
     this.#loop = new Loop<Run>(
       {
@@ -235,7 +235,7 @@ export class Deliveries {
     const { pauseFailures, pauseMs } = limits.webhook
     if (lane.failures >= pauseFailures && at - (lane.failingSince ?? at) >= pauseMs && !lane.paused) {
       lane.pause()
-      this.#change(subscription, failure, this.#options.door.pause(lane.num, failure))
+      this.#change(subscription, failure, this.#options.handle.pause(lane.num, failure))
     }
   }
 
@@ -247,7 +247,7 @@ export class Deliveries {
     this.#change(
       subscription,
       'gone',
-      this.#options.door.end(id, 'gone').finally(() => this.#ended.delete(id)),
+      this.#options.handle.end(id, 'gone').finally(() => this.#ended.delete(id)),
     )
   }
 

@@ -6,11 +6,11 @@
 // it was taken, unless that one has failed for an hour; different subjects start in order and may overlap. Retries come
 // after 10 s, 20 s, 40 s and so on up to 12 h: 15 attempts over some 34 hours, then the delivery is dead.
 
-import type { WebhookDoor } from '#actors/admin/webhook.ts'
+import type { WebhookHandle } from '#actors/admin/webhook.ts'
 import { every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { remembered } from '#lib/memoize.ts'
+import { memoize } from '#lib/memoize.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Outward } from '#net/outward.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -28,7 +28,7 @@ import { MailCaller } from './mail-call.ts'
 export interface WebhooksOptions {
   readonly read: Reader
   readonly writer: Writer
-  readonly door: WebhookDoor
+  readonly handle: WebhookHandle
   readonly outward: Outward
   readonly log: Log
   readonly metrics: Metrics
@@ -51,16 +51,16 @@ export interface Webhooks {
 
 /** Starts the delivery of events; what an earlier run left behind goes on. */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
-  const { read, writer, door, outward, log, metrics, timeoutMs, hostname, version, ca } = options
+  const { read, writer, handle, outward, log, metrics, timeoutMs, hostname, version, ca } = options
   const trust = ca === undefined ? {} : { ca }
   const http = new HttpCaller({ outward, timeoutMs, userAgent: `Teal/${version}`, ...trust })
   const mail = new MailCaller({ outward, timeoutMs, hostname, ...trust })
   const callers = { http, https: http, smtp: mail, smtps: mail }
-  const deliveries = new Deliveries({ read, writer, door, log, metrics, callers })
+  const deliveries = new Deliveries({ read, writer, handle, log, metrics, callers })
   const arrived = (endpoints: ReadonlyMap<number, number>) => deliveries.arrived(endpoints)
-  const fanout = fanoutLoop({ read, writer, subscriptions: door.subscriptions, log, arrived })
+  const fanout = fanoutLoop({ read, writer, subscriptions: handle.subscriptions, log, arrived })
   const sweep = sweepLoop(options)
-  door.subscriptions.onChange(() => {
+  handle.subscriptions.onChange(() => {
     deliveries.refresh()
     sweep.restart()
   })
@@ -89,7 +89,7 @@ interface Sweep {
 }
 
 /** Walks all deliveries now and then, and takes away those of ended subscriptions and those of long ago. */
-function sweepLoop({ read, writer, door, log }: WebhooksOptions): Sweep {
+function sweepLoop({ read, writer, handle, log }: WebhooksOptions): Sweep {
   let place: Place | null = [0, 0]
   let due = 0
   const loop = new Loop<[event: number, n: number][]>(
@@ -104,7 +104,7 @@ function sweepLoop({ read, writer, door, log }: WebhooksOptions): Sweep {
         place = done ? null : [last.event, last.n]
         if (done) due = at + limits.webhook.sweepMs
         const oldest = at - limits.webhook.keepMs
-        const over = rows.filter(row => row.at < oldest || door.subscriptions.find(row.webhook) === undefined)
+        const over = rows.filter(row => row.at < oldest || handle.subscriptions.find(row.webhook) === undefined)
         // An empty piece counts as an item as well, so that the walk goes on.
         return done && over.length === 0 ? [] : [over.map(({ event, n }) => [event, n])]
       },
@@ -146,7 +146,7 @@ function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Delive
       paused: lanes.filter(lane => lane.paused).length,
     }
   }
-  const cached = remembered(figures, limits.webhook.figuresMs)
+  const cached = memoize(figures, limits.webhook.figuresMs)
   metrics.observe('webhook_oldest_seconds', 'Age of the oldest webhook delivery that is due', () => cached().ageSeconds)
   metrics.observe('webhook_dead', 'Webhook deliveries that are dead and kept', () => cached().dead)
   metrics.observe('webhook_paused', 'Webhook endpoints that are paused', () => cached().paused)

@@ -9,7 +9,7 @@ import { Fault } from '../fault.ts'
 import { randomBuffer } from '../id.ts'
 import { limits } from '../limits.ts'
 
-export class Seal {
+export class SecretBox {
   readonly #secret: string
   readonly #salt: Buffer
   /** Salt in hexadecimal -> key. */

@@ -2,7 +2,7 @@
 //
 // acme-client does the signing, nonces, requests and CSRs. Its own HTTP client is not used: that one goes to any address,
 // follows redirects, waits as long as a server likes and repeats by itself. So its one function for calls is replaced in
-// each instance by `#call`, which goes through the outward door, follows nothing, and bounds answer and time; a version
+// each instance by `#call`, which goes through the outward handle, follows nothing, and bounds answer and time; a version
 // that has no such function is refused. One session is one attempt; every wait ends with its signal.
 
 import assert from 'node:assert'

@@ -28,14 +28,14 @@ const register = table(
   },
 )
 
-export type RegisterEntry = RowOf<typeof register>
+export type AddressBookEntry = RowOf<typeof register>
 /** `id` is for a new entry. */
-export type RegisterNote = Omit<RegisterEntry, 'disabled'>
+export type AddressBookNote = Omit<AddressBookEntry, 'disabled'>
 
-export const registerInsert = register.defineInsert()
+export const addressBookInsert = register.defineInsert()
 
 /** Notes addresses that were used; a register keeps its latest `entriesMax`. */
-export const registerNote = defineWrite<{ notes: readonly RegisterNote[]; entriesMax: number }>(
+export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; entriesMax: number }>(
   'register.note',
   (sql, { notes, entriesMax }) => {
     for (const note of notes) {
@@ -51,7 +51,7 @@ export const registerNote = defineWrite<{ notes: readonly RegisterNote[]; entrie
   },
 )
 
-export const registerUpdate = defineWrite<{ id: string; name: string | null; disabled: number }>(
+export const addressBookUpdate = defineWrite<{ id: string; name: string | null; disabled: number }>(
   'register.update',
   (sql, row) => {
     sql('UPDATE register SET name = coalesce(@name, name), disabled = @disabled WHERE id = @id').run(row)
@@ -64,7 +64,7 @@ export async function searchRegister(
   user: number,
   query: string,
   count: number,
-): Promise<RegisterEntry[]> {
+): Promise<AddressBookEntry[]> {
   const [inAddress, pattern] = containing('address', query)
   const [inName] = containing('name', query)
   return register.all(
@@ -78,7 +78,7 @@ export async function searchRegister(
   )
 }
 
-export async function findRegisterEntry(read: Reader, user: number, id: string): Promise<RegisterEntry | undefined> {
+export async function findRegisterEntry(read: Reader, user: number, id: string): Promise<AddressBookEntry | undefined> {
   return register.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 

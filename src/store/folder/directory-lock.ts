@@ -12,7 +12,7 @@ import { closeToOthers, requireOwner } from './owner.ts'
 import { blobsDir, databaseFile, keysDir, lockFile, scratchDir } from './place.ts'
 import { mayBeNew } from './presence.ts'
 
-export interface Hold {
+export interface DirectoryLock {
   readonly thread: WriterThread
   /** What the operator should know of, as sentences. */
   readonly notes: readonly string[]
@@ -21,7 +21,7 @@ export interface Hold {
 }
 
 /** @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DataMissing */
-export function takeHold(dataDir: string): Hold {
+export function lockDirectory(dataDir: string): DirectoryLock {
   openDataDir(dataDir)
   const release = lock(lockFile(dataDir))
   try {

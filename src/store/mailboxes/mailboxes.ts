@@ -106,7 +106,7 @@ export const mailboxDelete = defineWrite<MailboxRemovedRow>('mailbox.delete', (s
 })
 
 /** Differences, but for `uidNext` and `modseq`, which never lower the stored ones. */
-export interface TallyChange {
+export interface CountersChange {
   mailbox: number
   /** Next uid after this change; never lowers the stored one. */
   uidNext: number
@@ -117,7 +117,7 @@ export interface TallyChange {
 }
 
 /** Adds differences to a folder's counters. */
-export const tallyAdd = defineWrite<TallyChange>('tally.add', (sql, row) => {
+export const countersAdd = defineWrite<CountersChange>('tally.add', (sql, row) => {
   sql(`UPDATE tally SET uid_next = max(uid_next, @uidNext), modseq = max(modseq, @modseq), total = total + @total,
     unseen = unseen + @unseen, size = size + @size WHERE mailbox = @mailbox`).run(row)
 })

@@ -1,4 +1,4 @@
-// Work for a service that is recorded, by every door: what is asked for is marked in the journal before, what was answered
+// Work for a service that is recorded, by every handle: what is asked for is marked in the journal before, what was answered
 // after the answer is here. `Deeds` knows what must, may and must not be there at any moment of the journal.
 
 import { createHash } from 'node:crypto'
@@ -151,9 +151,9 @@ export class Load {
   }
 
   /** Of every size: in a row, in rows of its own, in a file, in a file that others share, too large for memory. */
-  #compose(door: string): { name: string; message: Buffer } {
+  #compose(handle: string): { name: string; message: Buffer } {
     const number = this.#next++
-    const name = `${door}${number}`
+    const name = `${handle}${number}`
     const kind = number % 16
     const head = `Message-ID: <${name}@example.net>\r\nSubject: ${name}\r\nFrom: b@example.net\r\n`
     let rest = `\r\n${this.#noise(200 + Math.floor(this.#random() * 1500)).toString('hex')}\r\n`

@@ -57,7 +57,7 @@ export function registerEndpoints({ system, register }: RegisterDeps) {
     faults: ['UserNotFound', 'AddressNotFound'],
     async run({ input, signal }) {
       const change = { id: input.id, name: input.name ?? null, disabled: input.disabled }
-      await system.door(input.user).run(updateRegister, change, signal)
+      await system.handle(input.user).run(updateRegister, change, signal)
       return {}
     },
   })

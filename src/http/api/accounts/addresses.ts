@@ -109,7 +109,7 @@ export function addressEndpoints({ system }: AddressDeps) {
       const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
       const own = caller.user !== null
       const created = { address, key, domain, tags: words, name, main, metaData: meta, internalData, own }
-      return system.door(input.user).run(createAddress, created, signal)
+      return system.handle(input.user).run(createAddress, created, signal)
     },
   })
 
@@ -142,7 +142,7 @@ export function addressEndpoints({ system }: AddressDeps) {
         if (input.internalData !== undefined) address.internalData = input.internalData
       }
       const changed = { id: input.id, change, main: input.main === true, own: caller.user !== null }
-      await system.door(input.user).run(updateAddress, changed, signal)
+      await system.handle(input.user).run(updateAddress, changed, signal)
       return {}
     },
   })
@@ -156,7 +156,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     params: { user: userId, address: addressId },
     faults: ['UserNotFound', 'AddressNotFound', 'NotPermitted'],
     async run({ input, signal }) {
-      await system.door(input.user).run(deleteAddress, { id: input.address }, signal)
+      await system.handle(input.user).run(deleteAddress, { id: input.address }, signal)
       return {}
     },
   })

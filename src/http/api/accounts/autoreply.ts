@@ -46,7 +46,7 @@ export function autoreplyEndpoints({ system }: AutoreplyDeps): Endpoint[] {
       const { status, name, subject, text: plain, html } = input
       const bound = (at: number | false | undefined) => (at === false ? null : at)
       const change = { status, name, subject, text: plain, html, start: bound(input.start), end: bound(input.end) }
-      return system.door(input.user).run(updateAutoreply, change, signal)
+      return system.handle(input.user).run(updateAutoreply, change, signal)
     },
   })
 
@@ -91,7 +91,7 @@ export function autoreplyEndpoints({ system }: AutoreplyDeps): Endpoint[] {
     params,
     faults: ['UserNotFound'],
     async run({ input, signal }) {
-      await system.door(input.user).run(deleteAutoreply, undefined, signal)
+      await system.handle(input.user).run(deleteAutoreply, undefined, signal)
       return {}
     },
   })

@@ -44,7 +44,7 @@ export function passwordResetEndpoints({ system, authLog, passwords }: PasswordR
       const password = newTemporaryPassword()
       const hash = await passwords.hash(password, signal)
       const temporary = { hash, validAfter, expires: Math.max(at, validAfter) + temporaryMs }
-      await system.door(user.id).run(setTemporary, temporary, signal)
+      await system.handle(user.id).run(setTemporary, temporary, signal)
       await authLog.add(user.num, { action: 'reset', result: 'success', ...originOf(input) })
       return { password, validAfter: new Date(validAfter).toISOString() }
     },

@@ -50,7 +50,7 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
     },
     faults: ['UserNotFound'],
     async run({ input, signal }) {
-      const deleted = await system.door(input.user).run(deleteUser, { after: input.deleteAfter || null }, signal)
+      const deleted = await system.handle(input.user).run(deleteUser, { after: input.deleteAfter || null }, signal)
       tasks.kick()
       // What goes at once takes its log along.
       if (Date.parse(deleted.deleteAfter) > now()) await note('delete user', input)
@@ -105,7 +105,7 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
     },
     faults: ['AccountNotFound', 'AccountFound', 'DeleteInProgress', 'UserExistsError', 'AddressExistsError'],
     async run({ input, signal }) {
-      const restored = await system.door(input.user).run(restoreUser, undefined, signal)
+      const restored = await system.handle(input.user).run(restoreUser, undefined, signal)
       await note('restore user', input)
       return { code: 'TaskCancelled', ...restored }
     },

@@ -53,7 +53,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
       try {
         const { filename, type } = described(input, request)
         const cid = input.cid?.replace(/^<|>$/g, '') || null
-        return await system.door(input.user).run(createFile, { filename, type, cid, content: received }, signal)
+        return await system.handle(input.user).run(createFile, { filename, type, cid, content: received }, signal)
       } finally {
         await received.discard()
       }
@@ -150,7 +150,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
     params: { user: userId, file: fileId },
     faults: ['UserNotFound', 'FileNotFound'],
     async run({ input, signal }) {
-      await system.door(input.user).run(deleteFiles, { ids: [input.file], strict: true }, signal)
+      await system.handle(input.user).run(deleteFiles, { ids: [input.file], strict: true }, signal)
       return {}
     },
   })

@@ -185,7 +185,7 @@ export function userEndpoints(deps: UserDeps) {
       }))
       const greeting = await deps.welcome.prepare(user, now())
       const made = { user, address, mailboxes, welcome: greeting.messages }
-      const created = system.door(newId()).run(createUser, made, signal)
+      const created = system.handle(newId()).run(createUser, made, signal)
       const { id } = await created.catch(withUsername(input.username)).finally(greeting.discard)
       const { num } = await requireUser(read, id)
       const done = { result: 'success', ...originOf(input) } as const
@@ -246,12 +246,12 @@ export function userEndpoints(deps: UserDeps) {
       }
       const hash =
         input.password === undefined ? undefined : await storedPassword(deps.passwords, input, input.password, signal)
-      const door = system.door(input.user)
+      const handle = system.handle(input.user)
       const change = (user: User) => {
         noteKey(user)
         return changeUser(user, input, hash)
       }
-      const changed = await door.run(updateUser, { change }, signal)
+      const changed = await handle.run(updateUser, { change }, signal)
       const ownToken = caller.user === input.user ? request.token : null
       if (changed.tokensEnded && ownToken !== null) await deps.renewToken(ownToken, changed.user.authVersion)
       const origin = { result: 'success', ...originOf(input, input.protocol) } as const
@@ -260,7 +260,7 @@ export function userEndpoints(deps: UserDeps) {
         await deps.authLog.add(before.num, { action: 'user forward added', target, ...origin })
       }
       if (input.disable2fa === true && factorsOf(changed.user).length > 0) {
-        await door.run(clearFactors, undefined, signal)
+        await handle.run(clearFactors, undefined, signal)
         await deps.authLog.add(before.num, { action: 'disable 2fa', ...origin })
       }
       for (const [field, counter] of resets) if (field in input) deps.counters.reset(counter, input.user)
@@ -279,7 +279,7 @@ export function userEndpoints(deps: UserDeps) {
     faults: ['UserNotFound'],
     async run({ input, signal }) {
       const reason = input.reason ?? 'Logged out by the API'
-      await system.door(input.user).run(logoutUser, { reason }, signal)
+      await system.handle(input.user).run(logoutUser, { reason }, signal)
       return {}
     },
   })
@@ -294,7 +294,7 @@ export function userEndpoints(deps: UserDeps) {
     reply: { storageUsed: Type.Integer(), previousStorageUsed: Type.Integer() },
     faults: ['UserNotFound'],
     async run({ input, signal }) {
-      return system.door(input.user).run(recountQuota, undefined, signal)
+      return system.handle(input.user).run(recountQuota, undefined, signal)
     },
   })
 

@@ -108,7 +108,7 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
       const form = { user: user.id, address, password, name: user.name || user.username, incoming } as const
       const { description } = input
       const profile = input.generateMobileconfig ? await deps.profile({ ...form, description }, signal) : undefined
-      await system.door(user.id).run(addAsp, { row, chosen: input.password !== undefined }, signal)
+      await system.handle(user.id).run(addAsp, { row, chosen: input.password !== undefined }, signal)
       const event = { action: 'create asp', result: 'success', asp: row.id, aname: description } as const
       const temporary = row.ttl > 0 ? { temporary: true } : {}
       await authLog.add(user.num, { ...event, ...temporary, ...originOf(input, input.protocol) })
@@ -165,7 +165,7 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
     faults: ['UserNotFound', 'AspNotFound'],
     async run({ input, signal }) {
       const user = await liveUser(system, input.user)
-      const { description } = await system.door(user.id).run(removeAsp, { id: input.asp }, signal)
+      const { description } = await system.handle(user.id).run(removeAsp, { id: input.asp }, signal)
       const event = { action: 'delete asp', result: 'success', asp: input.asp, aname: description } as const
       await authLog.add(user.num, { ...event, ...originOf(input, input.protocol) })
     },

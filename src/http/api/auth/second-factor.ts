@@ -76,7 +76,7 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     async run({ input, signal, caller }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
-      await system.door(user.id).run(disableTotp, undefined, signal)
+      await system.handle(user.id).run(disableTotp, undefined, signal)
       await authLog.add(user.num, { action: 'disable 2fa totp', result: 'success', ...originOf(input) })
     },
   })
@@ -112,7 +112,7 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
       const keep = ownToken(caller, request.token, user.id)
-      await system.door(user.id).run(switchCustom, { on: true, keep }, signal)
+      await system.handle(user.id).run(switchCustom, { on: true, keep }, signal)
       await authLog.add(user.num, { action: 'enable 2fa custom', result: 'success', ...originOf(input) })
     },
   })
@@ -129,7 +129,7 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     async run({ input, signal, caller }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
-      await system.door(user.id).run(switchCustom, { on: false, keep: null }, signal)
+      await system.handle(user.id).run(switchCustom, { on: false, keep: null }, signal)
       await authLog.add(user.num, { action: 'disable 2fa custom', result: 'success', ...originOf(input) })
     },
   })
@@ -146,7 +146,7 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     async run({ input, signal, caller }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
-      await system.door(user.id).run(clearFactors, undefined, signal)
+      await system.handle(user.id).run(clearFactors, undefined, signal)
       await authLog.add(user.num, { action: 'disable 2fa', result: 'success', ...originOf(input) })
     },
   })

@@ -151,7 +151,7 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
     async run({ input, signal, caller }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
-      await system.door(user.id).run(removeCredential, { id: input.credential }, signal)
+      await system.handle(user.id).run(removeCredential, { id: input.credential }, signal)
       const event = { action: 'remove webauthn', result: 'success', credential: input.credential } as const
       await authLog.add(user.num, { ...event, ...originOf(input) })
       return { deleted: true }

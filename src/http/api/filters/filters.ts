@@ -193,7 +193,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         action: cleaned(readAction(input.action)) as FilterAction,
         metaData: input.metaData,
       }
-      const { id, targets } = await system.door(input.user).run(createFilter, filter, signal)
+      const { id, targets } = await system.handle(input.user).run(createFilter, filter, signal)
       await note(input, { id, targets, isNew: true })
       return { id }
     },
@@ -225,7 +225,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         ...(query !== undefined && { query: readQuery(query) }),
         ...(action !== undefined && { action: readAction(action) }),
       }
-      const { targets } = await system.door(input.user).run(updateFilter, change, signal)
+      const { targets } = await system.handle(input.user).run(updateFilter, change, signal)
       await note(input, { id: filter, targets, isNew: false })
       return {}
     },
@@ -240,7 +240,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
     params,
     faults: ['UserNotFound', 'FilterNotFound'],
     async run({ input, signal }) {
-      await system.door(input.user).run(deleteFilter, { id: input.filter }, signal)
+      await system.handle(input.user).run(deleteFilter, { id: input.filter }, signal)
       return {}
     },
   })

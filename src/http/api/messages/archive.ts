@@ -66,7 +66,7 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
         throw new Fault('ArchivedMessageNotFound')
       }
       const wanted = { nums: [input.message], mailbox: input.mailbox }
-      const [restored] = await system.door(input.user).run(restoreArchived, wanted, signal)
+      const [restored] = await system.handle(input.user).run(restoreArchived, wanted, signal)
       if (restored === undefined) throw new Fault('ArchivedMessageNotFound')
       return { mailbox: restored.mailbox, id: restored.uid }
     },

@@ -79,13 +79,13 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       if (plan.reason === 'daily-limit' && plan.targets.length === 0) {
         throw new Fault('RateLimitedError', { text: 'The account may not forward more messages today' })
       }
-      const door = system.door(user.id)
+      const handle = system.handle(user.id)
       let queueId: string | undefined
       const sealed = await sealForward(deps, user, plan.outgoing, () => bodies.open(message.body).stream())
       if (sealed.unusable) throw new Fault('EncryptionUnsupported', { text: 'The key of the account cannot be used' })
       try {
         for (const outgoing of sealed.outgoing) {
-          const queued = await door.run(queueMessage, outgoing, signal)
+          const queued = await handle.run(queueMessage, outgoing, signal)
           queueId ??= queued.queueId
         }
       } finally {
@@ -94,7 +94,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       if (queueId === undefined) return {}
       const uids = [[message.uid, message.uid]] as const
       const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded], origin: null } as const
-      await door.run(storeFlags, mark, signal)
+      await handle.run(storeFlags, mark, signal)
       const shown = plan.targets.map(({ kind, value }, at) => ({ seq: seqText(at + 1), type: kind, value }))
       return { queueId, forwarded: shown }
     },

@@ -4,7 +4,7 @@
 // An unknown account and an unknown folder are told alike where a token may not know the difference (wire-details 5).
 
 import { Type } from 'typebox'
-import type { ActorSystem, UserDoor } from '#actors/kernel/system.ts'
+import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
 import { createMailbox, deleteMailbox, isDeletable, updateMailbox } from '#actors/mailbox/mailbox.ts'
 import { expungeMessages } from '#actors/mailbox/message.ts'
 import { Fault, type FaultCode, invalid } from '#lib/fault.ts'
@@ -97,7 +97,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
       const retention = input.retention ?? user.options.retention ?? 0
       const mailbox = { path: input.path, hidden, retention, encrypt, subscribed: true }
       const { id } = await system
-        .door(input.user)
+        .handle(input.user)
         .run(createMailbox, mailbox, signal)
         .catch(coded('Mailbox creation failed', 'UserNotFound'))
       return { id }
@@ -147,7 +147,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
         throw new Fault('NothingChanged')
       }
       const change = { id: input.mailbox, path: to, retention, subscribed, hidden, encrypt }
-      await system.door(input.user).run(updateMailbox, change, signal).catch(coded('Mailbox update failed'))
+      await system.handle(input.user).run(updateMailbox, change, signal).catch(coded('Mailbox update failed'))
       if (retention !== undefined) tasks.kick()
       return {}
     },
@@ -162,9 +162,9 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     params: { user: userId, mailbox: mailboxId },
     faults: ['NoSuchMailbox', 'DisallowedMailboxMethod'],
     async run({ input, signal }) {
-      const door = system.door(input.user)
-      await emptyLarge(door, input.mailbox, signal)
-      await door.run(deleteMailbox, { id: input.mailbox }, signal).catch(coded('Mailbox deletion failed'))
+      const handle = system.handle(input.user)
+      await emptyLarge(handle, input.mailbox, signal)
+      await handle.run(deleteMailbox, { id: input.mailbox }, signal).catch(coded('Mailbox deletion failed'))
       return {}
     },
   })
@@ -173,15 +173,15 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
 }
 
 /** A very large folder that may go is emptied in pieces first: one unit for all of it would hold up every other writer. */
-async function emptyLarge(door: UserDoor, id: string, signal: AbortSignal): Promise<void> {
+async function emptyLarge(handle: UserHandle, id: string, signal: AbortSignal): Promise<void> {
   const { pieceMessages } = limits.mailbox
   for (;;) {
-    const user = await findUser(door.read, door.id)
-    const mailbox = user === undefined ? undefined : await findMailbox(door.read, user.num, id)
+    const user = await findUser(handle.read, handle.id)
+    const mailbox = user === undefined ? undefined : await findMailbox(handle.read, user.num, id)
     if (mailbox === undefined || mailbox.total <= pieceMessages || !isDeletable(mailbox)) return
-    const { to } = await uidSlice(door.read, mailbox.num, 1, pieceMessages)
+    const { to } = await uidSlice(handle.read, mailbox.num, 1, pieceMessages)
     const piece = { mailbox: id, uids: [[1, to]] as const, marked: false, origin: null }
-    await door.run(expungeMessages, piece, signal)
+    await handle.run(expungeMessages, piece, signal)
   }
 }
 

@@ -91,7 +91,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       const { mailbox, message } = await messageOf(read, input)
       const uids: UidRanges = [[message.uid, message.uid]]
       const expunge = { mailbox: mailbox.id, uids, marked: false, origin: null }
-      const { uids: gone } = await system.door(input.user).run(expungeMessages, expunge, signal)
+      const { uids: gone } = await system.handle(input.user).run(expungeMessages, expunge, signal)
       if (gone.length === 0) throw new Fault('MessageNotFound')
       return {}
     },
@@ -124,12 +124,12 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
         const { id, existing } = await tasks.add({ kind: 'messages.delete', user: input.user, input: task })
         return { existing, scheduled: id }
       }
-      const door = system.door(input.user)
+      const handle = system.handle(input.user)
       let deleted = 0
       for (const uids of batches(mailbox, [[1, last]])) {
         signal.throwIfAborted()
         const expunge = { mailbox: mailbox.id, uids, marked: false, archive: !skipArchive, origin: null }
-        deleted += (await door.run(expungeMessages, expunge, signal)).uids.length
+        deleted += (await handle.run(expungeMessages, expunge, signal)).uids.length
       }
       return { deleted, errors: 0 }
     },
@@ -149,13 +149,13 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     let found = 0
     for (const batch of batches(mailbox, uids)) {
       signal.throwIfAborted()
-      found += await setFlags(system.door(input.user), mailbox.id, batch, input, signal)
+      found += await setFlags(system.handle(input.user), mailbox.id, batch, input, signal)
       if (moveTo === undefined || moveTo === mailbox.id) {
         await changeFacts(input, mailbox.id, batch, signal)
         continue
       }
       const transfer = { from: mailbox.id, to: moveTo, uids: batch, origin: null }
-      const moved = await transferMessages(deps, system.door(input.user), moveMessages, transfer, signal)
+      const moved = await transferMessages(deps, system.handle(input.user), moveMessages, transfer, signal)
       for (const pair of moved.uids) pairs.push([...pair])
       // Where they are now, since the folder they came into has dated them by its retention.
       await changeFacts(input, moveTo, toRanges(moved.uids.map(([, to]) => to)), signal)
@@ -178,7 +178,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       if (meta !== undefined) stored.metaData = meta
     }
     const until = expires === undefined ? undefined : expires === false ? null : expires
-    await system.door(user).run(changeMeta, { mailbox, uids, expires: until, change }, signal)
+    await system.handle(user).run(changeMeta, { mailbox, uids, expires: until, change }, signal)
   }
 
   function batches(mailbox: Mailbox, uids: UidRanges): Generator<UidRanges> {

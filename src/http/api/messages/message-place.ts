@@ -3,7 +3,7 @@
 // Flags of the API are turned into bits here and nowhere else; absent ones stay as they are.
 
 import { pipeline, Readable } from 'node:stream'
-import type { UserDoor } from '#actors/kernel/system.ts'
+import type { UserHandle } from '#actors/kernel/system.ts'
 import { storeFlags, type UidRanges } from '#actors/mailbox/message.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { flag } from '#mail/flags.ts'
@@ -55,7 +55,7 @@ export interface FlagWishes {
 
 /** Turns the asked flags on and off; returns how many messages there were. */
 export async function setFlags(
-  door: UserDoor,
+  handle: UserHandle,
   mailbox: string,
   uids: UidRanges,
   wishes: FlagWishes,
@@ -67,7 +67,7 @@ export async function setFlags(
   const flags = asked.reduce((bits, name) => (wishes[name] === true ? bits | flag[name] : bits), 0)
   const ham = wishes.flagged === true
   const change = { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null } as const
-  const { found } = await door.run(storeFlags, change, signal)
+  const { found } = await handle.run(storeFlags, change, signal)
   return found
 }
 

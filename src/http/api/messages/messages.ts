@@ -131,7 +131,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     async run({ input, signal }) {
       const { mailbox, message } = await messageOf(read, input)
       if (input.markAsSeen && (message.flags & flag.seen) === 0) {
-        await setFlags(system.door(input.user), mailbox.id, [[message.uid, message.uid]], { seen: true }, signal)
+        await setFlags(system.handle(input.user), mailbox.id, [[message.uid, message.uid]], { seen: true }, signal)
         message.flags |= flag.seen
       }
       const detail = await readDetail(read, message.body)

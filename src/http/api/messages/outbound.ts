@@ -105,7 +105,7 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     faults: ['UserNotFound', 'NoSuchQueueEntry'],
     async run({ input, signal }) {
       const { num } = await requireMessage(read, input.user, input.queueId)
-      await system.door(input.user).run(retryOutgoing, { num }, signal)
+      await system.handle(input.user).run(retryOutgoing, { num }, signal)
       return {}
     },
   })
@@ -122,7 +122,7 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     params: { user: userId, queueId },
     reply: takenBack,
     async run({ input, signal }) {
-      return takeBack(input.queueId, () => cancelOutgoing(system.door(input.user), input.queueId, signal))
+      return takeBack(input.queueId, () => cancelOutgoing(system.handle(input.user), input.queueId, signal))
     },
   })
   return [list, get, retry, cancel]

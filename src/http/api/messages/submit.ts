@@ -95,7 +95,7 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
           reference: reference && { mailbox: reference.mailbox, uid: reference.id, action: reference.action },
           files: input.deleteFiles === true ? (files ?? []) : [],
         }
-        const { queueId, stored } = await system.door(user.id).run(submitMessage, submission, signal)
+        const { queueId, stored } = await system.handle(user.id).run(submitMessage, submission, signal)
         register.note(user.num, people, now())
         return {
           ...(queueId === null ? {} : { queueId }),
@@ -169,7 +169,7 @@ export function submitEndpoints(deps: MessageDeps): Endpoint[] {
           replaced: draft && { mailbox: draft.mailbox, uid: draft.id },
           reference: sends && place ? { mailbox: place.mailbox, uid: place.id, action: place.action } : undefined,
         }
-        const done = await system.door(user.id).run(submitMessage, submission, signal)
+        const done = await system.handle(user.id).run(submitMessage, submission, signal)
         if (sends) register.note(user.num, everybody(input), now())
         const queueId = done.queueId ?? (false as const)
         if (done.stored === null) {

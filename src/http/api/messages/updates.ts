@@ -52,12 +52,12 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
         else open.set(user.id, left)
       })
       signal.addEventListener('abort', leave, { once: true })
-      const door = system.door(user.id)
+      const handle = system.handle(user.id)
       // Tokens of the configuration and of the socket in the data directory have no row that could end.
       const stored = caller.tokenKind === 'user' || caller.tokenKind === 'provisioned'
       const token = stored && request.token !== null ? tokenDigest(request.token) : null
       const hold = (onEnd: (reason: string) => void) => grants.hold({ kind: 'token', user: user.id, token }, onEnd)
-      const stream = new UpdateStream({ door, user: user.num, known, signal, hold, ended: leave })
+      const stream = new UpdateStream({ handle, user: user.num, known, signal, hold, ended: leave })
       return eventStream(stream, { retryMs: limits.updates.retryMs })
     },
   })

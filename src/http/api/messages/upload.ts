@@ -98,8 +98,8 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
             reference: { mailbox: referenced.mailbox, id: referenced.message.uid, action: referenced.action },
           }),
         }
-        const door = system.door(input.user)
-        const appended = await door.run(
+        const handle = system.handle(input.user)
+        const appended = await handle.run(
           appendMessage,
           {
             prepared,
@@ -178,7 +178,7 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
   ): Promise<{ previousDeleted: boolean; previousDeleteError?: string }> {
     try {
       const expunge = { mailbox, uids: [[uid, uid]] as const, marked: false, origin: null }
-      const { uids } = await system.door(user).run(expungeMessages, expunge)
+      const { uids } = await system.handle(user).run(expungeMessages, expunge)
       if (uids.length > 0) return { previousDeleted: true }
       return { previousDeleted: false, previousDeleteError: new Fault('MessageNotFound').message }
     } catch (error) {

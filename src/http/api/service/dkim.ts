@@ -3,11 +3,11 @@
 // A private key goes in and never comes out. What was put in signs the next message. Domains are in unicode, the record
 // for DNS is in ASCII.
 //
-// Each answer tells the TXT record to be published. Whether a key is one that can sign is found out by the door, off
+// Each answer tells the TXT record to be published. Whether a key is one that can sign is found out by the handle, off
 // the main loop.
 
 import { Type } from 'typebox'
-import type { DkimDoor } from '#actors/admin/dkim.ts'
+import type { DkimHandle } from '#actors/admin/dkim.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
@@ -21,7 +21,7 @@ import { id, moment, optional, pageReply, paging, text } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 
 export interface DkimDeps {
-  readonly door: DkimDoor
+  readonly handle: DkimHandle
   readonly read: Reader
 }
 
@@ -45,7 +45,7 @@ const shape = {
   dnsTxt: Type.Object({ name: Type.String(), value: Type.String() }, { description: 'TXT record to be published' }),
 }
 
-export function dkimEndpoints({ door, read }: DkimDeps): Endpoint[] {
+export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
   const listing = endpoint({
     method: 'GET',
     path: '/dkim',
@@ -99,7 +99,7 @@ export function dkimEndpoints({ door, read }: DkimDeps): Endpoint[] {
     faults: ['TooManyDkimKeys'],
     async run({ input, signal }) {
       const { domain, selector, privateKey, description } = input
-      return shown(await door.put({ domain, selector, privateKey, description }, signal))
+      return shown(await handle.put({ domain, selector, privateKey, description }, signal))
     },
   })
 
@@ -143,7 +143,7 @@ export function dkimEndpoints({ door, read }: DkimDeps): Endpoint[] {
     allow: 'dkim.delete',
     params: { dkim: dkimId },
     faults: ['DkimNotFound'],
-    run: ({ input, signal }) => door.delete(input.dkim, signal),
+    run: ({ input, signal }) => handle.delete(input.dkim, signal),
   })
 
   return [listing, create, resolve, get, remove]

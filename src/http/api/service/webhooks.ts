@@ -4,7 +4,7 @@
 // A caller with a user token sees the subscriptions of that account only, and no secrets.
 
 import { Type } from 'typebox'
-import { type WebhookDoor, withoutSecrets } from '#actors/admin/webhook.ts'
+import { type WebhookHandle, withoutSecrets } from '#actors/admin/webhook.ts'
 import { Fault } from '#lib/fault.ts'
 import { randomBuffer } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -23,7 +23,7 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { id, list, moment, oneOf, optional, pageReply, paging, text, url, userId } from '../../schema.ts'
 
 export interface WebhookDeps {
-  readonly door: WebhookDoor
+  readonly handle: WebhookHandle
   readonly read: Reader
 }
 
@@ -78,8 +78,8 @@ export function webhookEndpoints(deps: WebhookDeps): Endpoint[] {
   return [...subscriptionEndpoints(deps), ...deliveryEndpoints(deps)]
 }
 
-function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
-  const { subscriptions } = door
+function subscriptionEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
+  const { subscriptions } = handle
   const listing = endpoint({
     method: 'GET',
     path: '/webhooks',
@@ -135,7 +135,7 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     faults: ['UserNotFound', 'TooManyWebhooks'],
     async run({ input, signal }) {
       const { type, url: target, user = null, secret: key = null } = input
-      return { id: await door.create({ type, url: target, user, secret: key }, signal) }
+      return { id: await handle.create({ type, url: target, user, secret: key }, signal) }
     },
   })
 
@@ -150,7 +150,7 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     reply: { ...shape, ...stateShape },
     faults: ['WebhookNotFound'],
     async run({ input, onlyUser }) {
-      const one = requireWebhook(door, input.webhook, onlyUser)
+      const one = requireWebhook(handle, input.webhook, onlyUser)
       const deliveries = await countDeliveries(read, one.endpoint, one.id, countMax)
       return {
         ...shown(one, onlyUser !== null),
@@ -171,7 +171,7 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     allow: 'webhooks.delete',
     params,
     faults: ['WebhookNotFound'],
-    run: ({ input, signal }) => door.delete(input.webhook, signal),
+    run: ({ input, signal }) => handle.delete(input.webhook, signal),
   })
 
   const setSecret = endpoint({
@@ -186,7 +186,7 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     faults: ['WebhookNotFound'],
     async run({ input, signal }) {
       const key = input.secret ?? `whsec_${randomBuffer(secretBytes).toString('base64')}`
-      await door.setSecret(input.webhook, key, signal)
+      await handle.setSecret(input.webhook, key, signal)
       return { secret: key }
     },
   })
@@ -199,7 +199,7 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     allow: 'webhooks.update',
     params,
     faults: ['WebhookNotFound'],
-    run: ({ input, signal }) => door.setSecret(input.webhook, null, signal),
+    run: ({ input, signal }) => handle.setSecret(input.webhook, null, signal),
   })
 
   const resume = endpoint({
@@ -210,13 +210,13 @@ function subscriptionEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     allow: 'webhooks.update',
     params,
     faults: ['WebhookNotFound'],
-    run: ({ input, signal }) => door.resume(input.webhook, signal),
+    run: ({ input, signal }) => handle.resume(input.webhook, signal),
   })
 
   return [listing, create, get, remove, setSecret, dropSecret, resume]
 }
 
-function deliveryEndpoints({ door, read }: WebhookDeps): Endpoint[] {
+function deliveryEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
   const deliveries = endpoint({
     method: 'GET',
     path: '/webhooks/:webhook/deliveries',
@@ -233,7 +233,7 @@ function deliveryEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     },
     faults: ['WebhookNotFound'],
     async run({ input, onlyUser }) {
-      const { id: webhook, endpoint } = requireWebhook(door, input.webhook, onlyUser)
+      const { id: webhook, endpoint } = requireWebhook(handle, input.webhook, onlyUser)
       const { state } = input
       const where = { endpoint, webhook, state: state ?? null }
       const counts = await countDeliveries(read, endpoint, webhook, countMax)
@@ -258,7 +258,7 @@ function deliveryEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     faults: ['WebhookNotFound', 'DeliveryNotFound'],
     async run({ input, signal }) {
       const { event, n } = parseDeliveryId(input.delivery) ?? { event: 0, n: 0 }
-      await door.replay(input.webhook, event, n, signal)
+      await handle.replay(input.webhook, event, n, signal)
     },
   })
 
@@ -272,7 +272,7 @@ function deliveryEndpoints({ door, read }: WebhookDeps): Endpoint[] {
     reply: { replayed: Type.Integer() },
     faults: ['WebhookNotFound'],
     async run({ input, signal }) {
-      return { replayed: await door.replayDead(input.webhook, signal) }
+      return { replayed: await handle.replayDead(input.webhook, signal) }
     },
   })
 
@@ -283,8 +283,8 @@ function deliveryEndpoints({ door, read }: WebhookDeps): Endpoint[] {
 const countMax = 100_000
 const secretBytes = 32
 
-function requireWebhook(door: WebhookDoor, webhook: string, onlyUser: string | null): Subscription {
-  const found = door.subscriptions.find(webhook)
+function requireWebhook(handle: WebhookHandle, webhook: string, onlyUser: string | null): Subscription {
+  const found = handle.subscriptions.find(webhook)
   if (found === undefined || (onlyUser !== null && found.user !== onlyUser)) throw new Fault('WebhookNotFound')
   return found
 }

@@ -7,7 +7,7 @@ import { isRewritten } from '#mail/address/srs.ts'
 import { holdsDomain, resolveAddress } from '#store/accounts/address.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { Here } from './relay/lanes.ts'
+import type { Here } from './lanes.ts'
 
 /** Whether an address is one of this service. */
 export async function isHere(read: Reader, srsDomain: string, address: string): Promise<boolean> {

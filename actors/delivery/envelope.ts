@@ -1,0 +1,55 @@
+// What comes with a message that is delivered here, and what became of it: its envelope, its recipients, their fates.
+//
+// Plain data: a recipient was looked up before the bytes came, and its fate is told when it is on disk.
+
+import type { Address } from '#store/accounts/address.ts'
+import type { User } from '#store/accounts/users.ts'
+import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import type { Appended } from '../mailbox/append.ts'
+import type { Trust } from './forward.ts'
+import type { VerificationResults } from './verification.ts'
+
+export interface DeliveryRecipient {
+  /** As the envelope gave it. */
+  readonly address: string
+  /** Id of the account; empty where the address belongs to none. */
+  readonly user: string
+  /** The account as it was a moment ago; looked up where absent. */
+  readonly account?: User | undefined
+  /** The address only forwards. */
+  readonly forward?: Address | undefined
+  /** The address stands for a sender we rewrote: where the message goes on to. */
+  readonly bounceTo?: string | undefined
+}
+
+export interface DeliveryEnvelope {
+  /** Envelope sender; empty for a null sender. */
+  readonly from: string
+  readonly recipients: readonly DeliveryRecipient[]
+  readonly source: 'lmtp' | 'smtp' | 'submission'
+  /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
+  readonly score?: number
+  /** Whether it comes from whom it says, where that was looked at. */
+  readonly verification?: VerificationResults
+  /** What is known of From; worked out where absent. */
+  readonly trust?: Trust
+  /** Trace fields to be put on top, each with its CRLF (mail/received.ts). */
+  readonly trace?: string
+  /** How it came, as it is shown. */
+  readonly transport?: MessageMeta['transport']
+}
+
+/** `stored` is null where rules or a forwarding address took the message without storing it. */
+export type DeliveryResult = { readonly stored: Appended | null } | { readonly refused: unknown }
+
+/** A queued message that is delivered here. */
+export interface StoredMessage {
+  readonly body: number
+  readonly prefix: string
+}
+
+/** What is known of From: where nobody has said, a stranger who proves nothing brought it, or somebody in front of us. */
+export function trustOf({ trust, source, verification }: DeliveryEnvelope): Trust {
+  if (trust !== undefined) return trust
+  return source !== 'smtp' || typeof verification?.dmarc?.domain === 'string' ? 'theirs' : 'nobody'
+}
