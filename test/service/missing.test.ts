@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -199,6 +200,21 @@ test('files that are missing here and there are told, and the service runs', asy
   const service = await startChild(dir)
   await expect.poll(() => service.output()).toContain('files of stored mail are missing')
   expect(await service.end('SIGTERM')).toBe(0)
+})
+
+test('bodies may lie on a disk of their own', async () => {
+  const dir = copy()
+  // Memory, which is another file system than that of temporary files, or the test shows nothing.
+  const disk = mkdtempSync('/dev/shm/teal-blobs-')
+  expect(statSync(disk).dev).not.toBe(statSync(dir).dev)
+  cpSync(join(dir, 'blobs'), disk, { recursive: true })
+  rmSync(join(dir, 'blobs'), { recursive: true })
+  symlinkSync(disk, join(dir, 'blobs'))
+  const teal = await startTeal({ dataDir: dir })
+  expect(await receive(teal, large())).toEqual([expect.stringMatching(/^250 /)])
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+  rmSync(disk, { recursive: true })
 })
 
 describe('after a kill, a write-ahead log that', () => {

@@ -78,10 +78,16 @@ export class BodyFiles {
       // A file of that name holds the same, and was whole before it got the name.
       if (code === 'EEXIST') return
       if (!noLinks.has(code)) throw error
-      const copy = this.scratch()
-      copyFileSync(scratch, copy)
-      syncPath(copy)
-      renameSync(copy, path)
+      // Beside its place: the folder may be a disk of its own, and nothing is renamed from one to another.
+      const copy = `${path}.new`
+      try {
+        copyFileSync(scratch, copy)
+        syncPath(copy)
+        renameSync(copy, path)
+      } catch (failure) {
+        rmSync(copy, { force: true })
+        throw failure
+      }
     }
   }
 
