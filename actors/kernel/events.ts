@@ -78,7 +78,7 @@ interface Credential {
   authenticatorAttachment: string
 }
 
-/** Payload of marked.spam and marked.ham (specification, same heading). */
+/** Payload of marked.spam and marked.ham (specification, Event payload fields). */
 export interface Marked {
   user: string
   mailbox: string

@@ -216,7 +216,7 @@ export interface FaultOptions {
   readonly details?: Readonly<Record<string, string>>
   /** Further keys of the HTTP answer, `allowed` or `username` for example. */
   readonly extra?: Readonly<Record<string, unknown>>
-  /** Another HTTP status than the table's, where the reference has two for one code. */
+  /** Another HTTP status than the table's, where the original has two for one code. */
   readonly status?: number
   /** Seconds for a Retry-After header. */
   readonly retryAfter?: number

@@ -188,7 +188,7 @@ export const limits = {
     /** Characters of an x-request-id that is taken over. */
     requestIdLengthMax: 64,
   },
-  /** Accounts that have no number of their own and whose number is no setting (api-semantics 6, C). */
+  /** Accounts that have no number of their own and whose number is no setting (api-semantics 6.1). */
   user: {
     /** Messages received in a window, as shown; only an account's own number is enforced. */
     receivedMax: 60,

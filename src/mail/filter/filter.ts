@@ -3,7 +3,7 @@
 // Pure and bounded: rules are compiled once and matched by substring search, which costs well under a microsecond for a
 // condition. Expressions (filter-pattern.ts) are asked for as a list, which whoever calls answers where they can do no
 // harm; harmless ones are tried right here. All conditions of a filter must hold; a filter without any matches everything.
-// Differences to the reference on purpose: `ha: false` is enforced, white space is collapsed on both sides, domains written
+// Differences to the original on purpose: `ha: false` is enforced, white space is collapsed on both sides, domains written
 // in `xn--` are found in unicode, too, and header values are not cut at 880 bytes.
 
 import { limits } from '#lib/limits.ts'

@@ -23,7 +23,7 @@ export interface MailboxDeps {
   readonly tasks: { kick(): void }
 }
 
-/** A path as the API takes it; refusals have the reference's wording. */
+/** A path as the API takes it; refusals have the original's wording. */
 export const mailboxPath = field<string>({ type: 'string', minLength: 1 }, (value, at, problems) => {
   if (typeof value !== 'string') return problems.add(at, 'must be a string')
   const problem = pathProblem(value)

@@ -1,7 +1,7 @@
 // How a stored message looks over HTTP: the row of a listing and the whole of one message (wire-shapes, Messages).
 //
 // Everything comes from the outline stored with the body; text is read by the caller and handed in. It must not invent:
-// what a message does not say is absent or empty as wire-shapes has it.
+// what a message does not say is absent or empty as the shapes have it.
 
 import { type Static, Type } from 'typebox'
 import { numberId } from '#lib/id.ts'
