@@ -1,6 +1,6 @@
 // `node bench/mime.ts`: what taking a message apart costs, in microseconds a message, beside the bound of the same run.
 //
-// Bounds: a copy of the bytes (memory speed) and one search through them. The figures in src/mail/mime.ts are from here.
+// Bounds: a copy of the bytes (memory speed) and one search through them. The figures of bench/NOTES.md, MIME, are from here.
 
 import { Bench } from 'tinybench'
 import { decodeBody } from '#mail/mime/decode.ts'

@@ -250,7 +250,7 @@ function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }
 
 /**
  * Gives back the memory of large values: the next ones then lie where these did. Left to the collector they would lie in a
- * hundred megabytes that are touched one after the other (with messages of 50 KB 12 page faults each, and 4 to 8% of the rate).
+ * hundred megabytes that are touched one after the other (bench/NOTES.md, Writer).
  */
 function release({ units }: Batch): void {
   for (const { operations } of units) {

@@ -1,7 +1,7 @@
 // Which thread each Message-ID of an account belongs to, by hash, as far as it is in memory.
 //
-// Nearly every message that comes in has an id nobody has seen, and finding that out on disk took 4% of the main loop's time
-// with small ones. So all ids of an account that has few are read at once; from then on what is not here is not there.
+// Nearly every message that comes in has an id nobody has seen, and finding that out on disk is costly (bench/NOTES.md,
+// Deliveries). So all ids of an account that has few are read at once; from then on what is not here is not there.
 
 import { limits } from '#lib/limits.ts'
 import { remember } from '#lib/memoize.ts'

@@ -74,7 +74,7 @@ export const limits = {
     sharedPartBytesMin: 4 * kib,
     /** The same for text that is not an attachment: below, it packs better together with the rest of its message. */
     sharedTextBytesMin: 32 * kib,
-    /** A stored part larger than this is a file of its own instead of a row (figures in store/bodies/bodies.ts). */
+    /** A stored part larger than this is a file of its own instead of a row (bench/NOTES.md, Where bodies lie). */
     inlineBytesMax: 256 * kib,
     /** A body up to this size is put together at once when it is opened; larger ones are streamed. */
     wholeBytesMax: 1 * mib,

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { constants, createDeflateRaw, createInflateRaw } from 'node:zlib'
 
-/** About 20 KB a session where the library's defaults take 260. */
+/** A tenth of the memory of the library's defaults (bench/NOTES.md, Memory). */
 const outwards = { windowBits: 12, memLevel: 5, level: 3 }
 
 type Done = (error?: Error | null) => void

@@ -3,8 +3,7 @@
 // At a start modules are read, compiled and thrown away, and the engine would keep the room for that until it grew idle by
 // its own measure, which a small server feels as tens of megabytes. Where masses of data go through, old garbage piles up
 // to several times what is in use. And a service that works after a rest would have to warm up again: code that did not
-// run for a while is thrown away, and old garbage is looked for after each few megabytes. Messages of 50 KB in the first
-// second after a rest: 940 a second so, 1,650 with `keepWarm`; afterwards ten collections a second in half of the runs.
+// run for a while is thrown away, and old garbage is looked for after each few megabytes (bench/NOTES.md, Memory).
 
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
@@ -70,7 +69,7 @@ export function collectWhenQuiet(settled?: () => void): void {
   })
 }
 
-/** Collects all garbage of this thread now. Takes 60 to 80 ms with the heap of a service. */
+/** Collects all garbage of this thread now. Halts everybody meanwhile (bench/NOTES.md, Memory). */
 export function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')

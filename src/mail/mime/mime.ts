@@ -4,7 +4,7 @@
 // is linear in the bytes and nothing a stranger sends makes it fail. Past the limits the rest is one opaque leaf, and
 // offsets stay true. A line ends at LF, with or without CR before it; a CR alone is an ordinary byte. Lines that no
 // IMAP client will ask for (those of attachments) are not counted, so most of a message is passed over by indexOf.
-// Figures of bench/mime.ts on this machine class are beside `scanMime`.
+// What it costs is in bench/NOTES.md, MIME.
 
 import { limits } from '#lib/limits.ts'
 import { Header } from '../header/header.ts'
@@ -25,11 +25,7 @@ import type { Valued } from './parameter.ts'
 
 export type { MimePart }
 
-/**
- * The tree of a whole message in memory. Header blocks are views of `message`.
- * Scanning alone (bench/mime.ts): 2 KB plain 2.2 µs, 2 KB alternative 6.4 µs, 50 KB with a base64 file 7.3 µs, 1 MB 16 µs
- * (a copy of that megabyte: 15 µs). The outline of any of them: 10 to 12 µs.
- */
+/** The tree of a whole message in memory. Header blocks are views of `message`. */
 export function scanMime(message: Buffer): MimePart {
   const scanner = new MimeScanner(true)
   scanner.write(message)

@@ -1,11 +1,8 @@
 // Message bodies: receive one as a stream, open a stored one; memory is some chunks, whatever the size. Nothing is stored
-// for good before the unit that refers to it is. Measured with bench/bodies.ts on 2 cores, durable, in batches of 64:
-// rows of the one file (4 KB pages) / of a second file / plain files: writes a second of 1 KB 65k/58k/2.7k, 16 KB
-// 11k/20k/1.0k, 64 KB 2.7k/4.7k/0.7k, 256 KB 1.0k/0.8k/0.6k, 1 MB 0.2k/0.3k/0.5k; reads of 1 KB 247k/272k/108k, 256 KB
-// 19k/28k/46k, 1 MB 6k/7k/16k. So: rows, and files above limits.body.inlineBytesMax. A delivery with its small rows logs
-// 23, 31, 48 KB at pages of 4, 8, 16 KB and is no faster. zstd level 1 takes 20 us for 2 KB (0.65 of it), 45 us for 18 KB
-// (0.31); level 3 saves 1-3% for 1.5x the time; a dictionary saves 15% below 3 KB, 8% above, for 1.5x the time and a form
-// frozen for ever: not used. 10,000 mixed messages of 550 MB take 193 MB, 0.35 of their bytes, at 2,500 a second.
+// for good before the unit that refers to it is.
+//
+// Small values are rows of the one database, large ones files (limits.body.inlineBytesMax), packed with zstd level 1 and
+// no dictionary: what that rests on is in bench/NOTES.md, Where bodies lie.
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'

@@ -17,7 +17,7 @@ export type Statement = Database.Statement<unknown[]>
 /** Prepares a statement once for its text. */
 export type Sql = (text: string) => Statement
 
-/** Pages of this size measured best for mixed small rows and bodies (figures in bodies/bodies.ts). */
+/** Pages of this size measured best for mixed small rows and bodies (bench/NOTES.md). */
 const pageBytes = 4096
 const cacheKib = 32 * 1024
 
@@ -62,7 +62,7 @@ export function openForReading(file: string): Handle {
  * A statement cache over `handle`. Texts are constants of this program, so the cache is bounded by its size.
  *
  * The engine plans some statements (joins, ranges, limits) by the values that are bound, and so compiles them anew each
- * time one is bound: 13 µs where 2 are needed. There are no statistics that would make the plan a better one, so values
+ * time one is bound (bench/NOTES.md, Statements). There are no statistics that would make the plan a better one, so values
  * are wrapped in `likely()`, which changes nothing and costs nothing but hides them from the planner.
  */
 export function statements(handle: Handle): Sql {

@@ -1,10 +1,9 @@
 // zstd for values of some KB, thousands a second: one context a thread for each direction, used again for every value.
 //
-// The library's one-call functions make a stream and a context for each call. For 5 KB of text, measured on one core: 45 µs
-// to unpack and 83 µs to pack with them, 12 and 31 µs here, which is zstd's own time. What is used again is the handle
-// inside the library's stream, which is not documented: a form other than the known one, or a first value that does not
-// come back, falls back to the one-call functions for good. The frames are the same either way. Values above `reusedMax`
-// always take those, so that a context never grows beyond them.
+// The library's one-call functions make a stream and a context for each call, which takes several times zstd's own time
+// (bench/NOTES.md, Packing). What is used again is the handle inside the library's stream, which is not documented: a form
+// other than the known one, or a first value that does not come back, falls back to the one-call functions for good. The
+// frames are the same either way. Values above `reusedMax` always take those, so that a context never grows beyond them.
 
 import { constants, createZstdCompress, createZstdDecompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 

@@ -2,8 +2,8 @@
 //
 // Done by the writer it takes a seventh of its time, half of that waiting for the disk, and everybody waits with it. So a
 // thread of its own (workers/checkpoint.ts) copies what there is while the writer goes on, and the writer the little that
-// has come since; then the log begins anew. Beside the same with the writer alone: 12% more messages of 50 KB, 8% of 2 KB.
-// SQLite syncs the database only in a pass that reaches the end of the log, so that stays with the writer: 19 ms.
+// has come since; then the log begins anew (bench/NOTES.md, Writer). SQLite syncs the database only in a pass that reaches
+// the end of the log, so that stays with the writer.
 
 import type { Worker } from 'node:worker_threads'
 import { startThread } from '#lib/build-info.ts'

@@ -1,9 +1,8 @@
 // Where a sync takes milliseconds: whether the writer waits for commitDelay before it begins the next transaction.
 //
 // Who has just been answered often sends more at once, yet too late for the transaction that begins at that moment: half of
-// 16 senders share one sync, the other half the next. So they are waited for, as long as a sync at most. Where a sync takes
-// 4 ms that makes 300 of 200 messages a second for 2 senders, 570 of 390 for 4 and 1,700 of 1,400 for 16, each sooner, too
-// (bench -- delivery). Who does not come back so soon is not waited for again for a while; where syncs are quick nobody is.
+// 16 senders share one sync, the other half the next. So they are waited for, as long as a sync at most (bench/NOTES.md,
+// Writer). Who does not come back so soon is not waited for again for a while; where syncs are quick nobody is.
 
 import { limits } from '#lib/limits.ts'
 import type { Arrivals, Batch } from './inbox.ts'

@@ -1,11 +1,10 @@
 // The main-thread end of the writer: gathers units, sends batches, settles promises.
 //
 // Group commit without a timer or a handshake: units leave when the loop has been round once (at once from somebody alone,
-// or when they carry some KB: a round can be 16 messages of 50 KB, 5 ms), and the thread makes one transaction of what came
-// while it synced the one before. One batch on its way at a time left it idle for 0.8 of every 1.9 ms with 16 senders. What
-// nobody waits for goes last, one request of it at a time. A broken rule fails its unit alone; a failed commit fails all its
-// units and turns the writer unhealthy: it then refuses units with a temporary error and tries the disk by itself. After a unit
-// of a lane failed, or its commit, later ones made from the same state (epoch) are refused as stale, also those on their way.
+// or when they carry some KB), and the thread makes one transaction of what came while it synced the one before. What nobody
+// waits for goes last, one request of it at a time. A broken rule fails its unit alone; a failed commit fails all its units and
+// turns the writer unhealthy: it then refuses units with a temporary error and tries the disk by itself. After a unit of a lane
+// failed, or its commit, later ones made from the same state (epoch) are refused as stale, also those on their way.
 
 import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'

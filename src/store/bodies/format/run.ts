@@ -1,6 +1,7 @@
-// Runs of small bodies, read in one go: rows and zstd of 10,000 of 5 KB take 150 to 190 ms on one core. A first FETCH of all
-// takes 240 to 300 ms on the main loop, 70 to 100 of it where a thread reads ahead (bodies/thread.ts; 195 to 245 in all on
-// two cores, one of which is the client's), the next 45 to 80. One at a time it was 550 to 750.
+// Runs of small bodies, read in one go: one row and one piece of memory for many, a third of the time of one at a time
+// (bench/NOTES.md, Long FETCH).
+//
+// What is large, has parts, is gone or damaged is left out: whoever opens it is told.
 
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '../../engine/reader.ts'
