@@ -1,4 +1,5 @@
-// Exports of another service with the same container: documents in BSON, collection by collection (api-semantics 10.3).
+// Reads exports of another service with the same container: documents in BSON, collection by collection (api-semantics
+// 10.3); original-documents.ts writes them.
 //
 // Ids, hashes and seeds are kept. What cannot be carried over is left out rather than guessed: security keys (their
 // owners register them again), and anything of a form that is not known.
@@ -134,7 +135,8 @@ function userOf(document: Document): AccountEntry {
   }
 }
 
-const limitNames = [
+/** Limits of an account, which stand beside its other fields there. */
+export const limitNames = [
   ...['recipients', 'forwards', 'filters', 'imapMaxUpload', 'imapMaxDownload', 'pop3MaxDownload'],
   ...['pop3MaxMessages', 'imapMaxConnections', 'receivedMax'],
 ]
@@ -144,6 +146,8 @@ const flags = [
   'require2faEnabled',
 ]
 const textLists = ['fromWhitelist', 'disabledScopes', 'smimeCerts']
+/** Settings of an account that have one name and one form on both sides. */
+export const optionNames = [...plainTexts, ...flags, ...textLists, 'spamLevel', 'retention', 'featureFlags'] as const
 
 function filterOf(document: Document): AccountEntry {
   const query = isDocument(document.query) ? document.query : {}
@@ -161,10 +165,10 @@ function filterOf(document: Document): AccountEntry {
     if (typeof value === 'boolean') actions[name] = value
     else if (typeof value === 'number') actions[name] = value > 0
   }
-  const mailbox = idText(action.mailbox)
-  if (mailbox !== '') actions.mailbox = mailbox
   const targets = list(action.targets).map(target => text(isDocument(target) ? target.value : target))
   if (targets.length > 0) actions.targets = targets.filter(value => value !== '')
+  const mailbox = idText(action.mailbox)
+  if (mailbox !== '') actions.mailbox = mailbox
   return {
     part: 'filter',
     entry: {

@@ -1,9 +1,10 @@
 // Accounts on their way out and in: everything of them but their mail (api-semantics 10.3).
 //
-// An export is streamed, account by account, each as it is at one moment. An import is read twice from a scratch file:
-// first to the end, where a foreign, shortened or changed file is refused before anything is written; then each account
-// is one unit. What is there already stays as it is, so that an import may be run again. One-time code seeds leave
-// unsealed, as the hashes beside them do, and are sealed anew with the key of the service they come to.
+// An export is streamed, account by account, each as it is at one moment: documents as another service has them, so that
+// one can leave as one can come, or our own rows, which lack nothing and end with a checksum. An import is read twice from a
+// scratch file: first to the end, where a foreign, shortened or changed file is refused before anything is written; then
+// each account is one unit. What is there already stays as it is, so that an import may be run again. One-time code seeds
+// leave unsealed, as the hashes beside them do, and are sealed anew with the key of the service they come to.
 
 import { Fault } from '#lib/fault.ts'
 import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/process/container.ts'
@@ -21,6 +22,7 @@ import { Spool } from '#store/bodies/spool.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { importAccount } from '../user/import.ts'
+import { originalRecord } from './original-documents.ts'
 import { legacyEntry } from './original-export.ts'
 
 const ownType = 'teal_data_export'
@@ -28,6 +30,10 @@ const otherType = 'wildduck_data_export'
 /** Rises when what is exported cannot be read by older services any more. */
 const ownVersion = 1
 const pageAccounts = 50
+
+/** `documents` is what other services take, too; `rows` is ours, whole and with a checksum. */
+export const exportForms = ['documents', 'rows'] as const
+export type ExportForm = (typeof exportForms)[number]
 
 export interface TransferCounts {
   entries: number
@@ -51,29 +57,32 @@ export class Transfer {
   }
 
   /** An export of the accounts that fit. */
-  async *export(filter: AccountFilter, created: number): AsyncGenerator<Buffer> {
+  async *export(filter: AccountFilter, created: number, form: ExportForm): AsyncGenerator<Buffer> {
     const { read } = this.#options.system
     const writer = new ContainerWriter()
     const { users, tags } = filter
     yield writer.record(kinds.header, {
-      ...{ type: ownType, version: ownVersion, created: new Date(created) },
+      ...(form === 'rows' ? { type: ownType, version: ownVersion } : { type: otherType }),
       ...(users !== null && { users }),
       ...(tags !== null && { tags }),
+      created: new Date(created),
     })
     for (let after = 0; ; ) {
       const page = accountNumbers(read, filter, after, pageAccounts)
-      for (const num of page) yield await this.#account(read, num, writer)
+      for (const num of page) yield await this.#account(read, num, writer, form)
       after = page.at(-1) ?? 0
       if (page.length < pageAccounts) break
     }
-    yield writer.end()
+    if (form === 'rows') yield writer.end()
   }
 
-  async #account(read: Reader, num: number, writer: ContainerWriter): Promise<Buffer> {
+  async #account(read: Reader, num: number, writer: ContainerWriter, form: ExportForm): Promise<Buffer> {
     const records: Buffer[] = []
     for (const { part, entry } of accountEntries(read, num)) {
       const shown = part === 'user' ? { ...entry, options: await this.#seeds(entry.options, 'open') } : entry
-      records.push(writer.record(kinds.entry, { client: 'teal', collection: part, entry: shown }))
+      const own = { client: 'teal', collection: part, entry: shown }
+      const data = form === 'rows' ? own : originalRecord({ part, entry: shown })
+      if (data !== null) records.push(writer.record(kinds.entry, data))
     }
     return Buffer.concat(records)
   }

@@ -6,7 +6,7 @@
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'
 import { inputStream, reach } from './reach.ts'
@@ -15,6 +15,7 @@ import { accountId } from './user.ts'
 interface ExportOptions extends ConfigOptions {
   readonly user: string[]
   readonly tag: string[]
+  readonly form: string
 }
 
 export function exportCommand(): Command {
@@ -24,6 +25,11 @@ export function exportCommand(): Command {
     .argument('<file>', 'where to; - is standard output')
     .option('-u, --user <user...>', 'only these accounts (id, username or address)', gather, [])
     .option('-t, --tag <tag...>', 'only accounts with any of these tags', gather, [])
+    .addOption(
+      new Option('--form <form>', 'rows: whole and with a checksum, for Teal; documents: for other services, too')
+        .choices(['rows', 'documents'])
+        .default('rows'),
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  teal export accounts.teal\n  teal export - --user alice@example.com | ssh new-host teal import -',
@@ -36,7 +42,8 @@ async function exportAccounts(file: string, options: ExportOptions): Promise<voi
   try {
     const users: string[] = []
     for (const user of options.user) users.push(await accountId(to, user))
-    const form = { ...(users.length > 0 && { users }), ...(options.tag.length > 0 && { tags: options.tag }) }
+    const chosen = { ...(users.length > 0 && { users }), ...(options.tag.length > 0 && { tags: options.tag }) }
+    const form = { ...chosen, form: options.form }
     const bytes = await to.take('POST', '/data/export', form, 'export')
     if (file === '-') await pipeline(bytes, process.stdout)
     else await wholeFile(file, bytes)

@@ -4,15 +4,19 @@
 // rows were; a row it cannot read hinders no other.
 
 import { Type } from 'typebox'
-import type { Transfer } from '#actors/admin/transfer.ts'
+import { type ExportForm, exportForms, type Transfer } from '#actors/admin/transfer.ts'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { binary } from '../../answer.ts'
 import { endpoint } from '../../endpoint.ts'
-import { id, list, optional, text } from '../../schema.ts'
+import { id, list, oneOf, optional, text } from '../../schema.ts'
 
 const { transfer: bounds } = limits
+
+const formText =
+  'documents: BSON, which other services with this call take, too; rows: ours alone, with security keys and a checksum. ' +
+  'Both can be imported'
 
 export interface TransferDeps {
   readonly transfer: Transfer
@@ -22,12 +26,15 @@ export function transferEndpoints({ transfer }: TransferDeps) {
   const chosen = {
     users: optional(list(id(), { max: bounds.chosenMax, description: 'Ids of accounts; all without' })),
     tags: optional(list(text({ max: 128 }), { max: bounds.chosenMax, description: 'Accounts with any of these tags' })),
+    form: optional(oneOf(exportForms, { default: 'documents', description: formText })),
   }
-  const run = ({ input }: { input: { users?: string[]; tags?: string[] } }) =>
-    binary({
-      headers: { 'content-disposition': 'attachment; filename=export.teal' },
-      body: transfer.export({ users: input.users ?? null, tags: input.tags ?? null }, now()),
+  const run = ({ input }: { input: { users?: string[]; tags?: string[]; form?: ExportForm } }) => {
+    const { users = null, tags = null, form = 'documents' } = input
+    return binary({
+      headers: { 'content-disposition': `attachment; filename=export.${form === 'rows' ? 'teal' : 'bin'}` },
+      body: transfer.export({ users, tags }, now(), form),
     })
+  }
   const about = {
     tag: 'Export and import',
     summary: 'Export accounts with their settings, addresses, mailboxes and filters, without mail',
