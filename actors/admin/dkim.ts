@@ -37,7 +37,7 @@ export class DkimHandle {
   }
 
   /**
-   * What signs mail of a domain: exactly this one, parents do not count. Hand it to `signatures` of mail/dkim.ts.
+   * What signs mail of a domain: exactly this one, parents do not count. Hand it to `signatures` of mail/crypt/dkim.ts.
    *
    * @throws Fault SealBroken
    */

@@ -33,7 +33,7 @@ export interface DeliveryEnvelope {
   readonly verification?: VerificationResults
   /** What is known of From; worked out where absent. */
   readonly trust?: Trust
-  /** Trace fields to be put on top, each with its CRLF (mail/received.ts). */
+  /** Trace fields to be put on top, each with its CRLF (mail/header/received.ts). */
   readonly trace?: string
   /** How it came, as it is shown. */
   readonly transport?: MessageMeta['transport']

@@ -1,5 +1,5 @@
 // Answering by itself, for an account or for an address that only forwards: whether this message is answered now, and the
-// answer ready to be queued (api-semantics 7; what may be answered is in mail/autoreply.ts).
+// answer ready to be queued (api-semantics 7; what may be answered is in mail/made/autoreply.ts).
 //
 // A sender is marked before anything is written, so that two messages at once get one answer; `undo` takes that back where
 // the answer was not queued after all. Nothing in here fails a delivery.

@@ -1,4 +1,4 @@
-// Mail that another server brings is looked at before it is dropped: is it from whom it says (mail/verification.ts)?
+// Mail that another server brings is looked at before it is dropped: is it from whom it says (mail/crypt/verification.ts)?
 //
 // What is found goes with the message and is shown with it; nothing is refused for it unless the configuration says that
 // the sender domain's own policy is heeded. Whatever goes wrong in here, and however long DNS takes, the message is taken,

@@ -2,9 +2,9 @@
 //
 // What is sent over HTTP and over SMTP comes through here alike. A From that is not exactly one list of mailboxes, each the
 // account's, is replaced by the account's own address; a foreign Sender is left out, and the whole of a foreign Resent block
-// (wire-details 7); nobody is refused for that. A header that others may read otherwise than we do is (mail/authored.ts).
-// Date and Message-ID are added where they lack (RFC 6409 8). Nothing else of a message changes, and one that needs no change
-// is left as it is. Must not be asked about what is only stored: a draft keeps what its owner wrote.
+// (wire-details 7); nobody is refused for that. A header that others may read otherwise than we do is
+// (mail/header/authored.ts). Date and Message-ID are added where they lack (RFC 6409 8). Nothing else of a message changes,
+// and one that needs no change is left as it is. Must not be asked about what is only stored: a draft keeps what its owner wrote.
 
 import { now } from '#lib/clock.ts'
 import { newUuid } from '#lib/id.ts'

@@ -421,7 +421,7 @@ export const limits = {
     /** Time a thread may take to start. */
     startMs: 15 * second,
   },
-  /** Finding out whether mail comes from whom it says (mail/verification.ts). */
+  /** Finding out whether mail comes from whom it says (mail/crypt/verification.ts). */
   verify: {
     /** Messages looked at at once on the thread, and messages that wait for it. */
     concurrency: 32,

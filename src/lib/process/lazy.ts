@@ -51,5 +51,5 @@ export const openpgp = (): typeof import('openpgp') => load('openpgp')
 export const bson = (): typeof import('bson') => load('bson')
 /** An IMAP client. */
 export const imapFlow = (): typeof import('imapflow') => load('imapflow')
-/** An ACME client (RFC 8555); net/acme.ts makes its calls for it. */
+/** An ACME client (RFC 8555); net/tls/acme.ts makes its calls for it. */
 export const acmeClient = (): typeof import('acme-client') => load('acme-client')

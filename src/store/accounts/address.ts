@@ -1,5 +1,5 @@
 // Who an address belongs to: usernames and addresses across all accounts. Each subject reads; the rules of uniqueness are
-// constraints of the schema. Keys have no dots and no label, domains are in unicode (mail/address.ts).
+// constraints of the schema. Keys have no dots and no label, domains are in unicode (mail/address/address.ts).
 //
 // An address is looked up by its key: without dots and label, domain in unicode. What an address means, with aliases of
 // domains and wildcards, is worked out here for mail and API alike. These are short reads by index, fit for the main

@@ -63,7 +63,7 @@ export class Bodies {
 
   /**
    * Takes in one message of at most `bytesMax` bytes as they come; its line ends become CR LF, which may make it longer
-   * than that (mail/line-end.ts).
+   * than that (mail/mime/line-end.ts).
    */
   intake(bytesMax: number = limits.body.messageBytesMax): Intake {
     return new Intake(this.#files, bytesMax, new LineEnds())

@@ -34,7 +34,7 @@ export interface Reads {
   scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
   /** Places in `uids`, in order; messages that went are left out. */
   sort(task: SortTask, options?: ReadOptions): Promise<Uint32Array>
-  /** Threads of them, as mail/threading.ts has it. */
+  /** Threads of them, as mail/thread/threading.ts has it. */
   thread(task: ThreadTask, options?: ReadOptions): Promise<Int32Array>
   /** Accounts of a filtered list. */
   listUsers(task: UserListTask, options?: ReadOptions): Promise<ListedUser[]>

@@ -47,7 +47,7 @@ export interface Message {
 }
 
 export interface Outlined extends Message {
-  /** JSON text of the outline's summary (mail/outline.ts). */
+  /** JSON text of the outline's summary (mail/mime/outline.ts). */
   readonly summary: string
 }
 

@@ -1,7 +1,7 @@
 // Filters: the table, its reads and writes.
 //
-// Filters are read in the order in which they are evaluated. Evaluating is mail/filter.ts's, deciding actors/delivery/rules.ts's:
-// nothing here knows what a filter means. `offences` tells of expressions of it that took too long.
+// Filters are read in the order in which they are evaluated. Evaluating is mail/filter/filter.ts's, deciding
+// actors/delivery/rules.ts's: nothing here knows what a filter means. `offences` tells of expressions that took too long.
 
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { likePattern } from '../accounts/users.ts'

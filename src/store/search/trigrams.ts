@@ -1,7 +1,7 @@
 // What a search asks about bodies: the index of one account, which leaves out those that cannot fit, and their texts.
 //
 // The index never says that a body lacks what it has: one that waits to be indexed may contain anything. Texts are squeezed
-// like needles are (mail/fold.ts); some of them are kept, bounded by limits.search.textsMax. Nothing here knows what a
+// like needles are (mail/text/fold.ts); some of them are kept, bounded by limits.search.textsMax. Nothing here knows what a
 // query means: that is search.ts's.
 
 import { limits } from '#lib/limits.ts'

@@ -29,7 +29,7 @@ interface Doc {
 export interface SearchDoc {
   readonly user: number
   readonly body: number
-  /** Folded (mail/fold.ts); empty where there is nothing to find. */
+  /** Folded (mail/text/fold.ts); empty where there is nothing to find. */
   readonly text: string
   /** The body says no more than that; else it is marked, so that a search that wants all looks into it. */
   readonly whole: boolean

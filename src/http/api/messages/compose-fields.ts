@@ -1,4 +1,4 @@
-// What the calls that write a message take, and how it becomes the input of mail/compose.ts (wire-shapes, Messages and
+// What the calls that write a message take, and how it becomes the input of mail/made/compose.ts (wire-shapes, Messages and
 // Submission; api-semantics 5.3).
 //
 // Attachments from all sources together are bounded by limits.compose and by the greatest message there may be. What is

@@ -1,4 +1,4 @@
-// Whether two received messages are the same: a hash of all of a message but its trace fields (mail/trace.ts).
+// Whether two received messages are the same: a hash of all of a message but its trace fields (mail/header/trace.ts).
 //
 // It is made of what cutting has found already, the hashes of the parts and the bytes between them, so that a message with
 // files costs no second pass. Equal hashes mean equal bytes below the trace; the other way does not always hold: a message
