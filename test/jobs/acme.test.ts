@@ -149,7 +149,7 @@ describe('a first certificate', () => {
       { servername: 'mail.teal.test', altNames: ['mail.teal.test'], ...own },
     ])
     expect(server.accounts.size).toBe(1)
-    const metrics = await (await fetch(`${teal.url}/metrics`)).text()
+    const metrics = await metricsOf(teal)
     expect(metrics).toMatch(/certificate_expires_seconds\{name="mail\.teal\.test"\} \d{10}/)
     expect(metrics).toContain('acme_attempts_total{result="issued"} 2')
     expect(metrics).toContain('acme_failures{name="mail.teal.test"} 0')
@@ -291,7 +291,7 @@ describe('a server that refuses', () => {
       await expect.poll(() => (dark()?.failure === null ? 0 : dark()?.attempts), patience).toBe(index + 2)
     }
     expect(server.issued).toHaveLength(2)
-    const metrics = await (await fetch(`${teal.url}/metrics`)).text()
+    const metrics = await metricsOf(teal)
     expect(metrics).toContain('acme_attempts_total{result="challenge"} 4')
     expect(metrics).toContain('acme_failures{name="dark.teal.test"} 4')
     server.place = at('api')
@@ -592,3 +592,7 @@ describe('challenges', () => {
     expect((await ask(front, '/', `Host: x\r\nLong: ${'x'.repeat(limits.acme.headBytesMax)}\r\n`)).status).toBe(431)
   })
 })
+
+async function metricsOf({ url, rootToken }: Pick<Teal, 'url' | 'rootToken'>): Promise<string> {
+  return (await fetch(`${url}/metrics`, { headers: { 'x-access-token': rootToken } })).text()
+}

@@ -23,7 +23,7 @@ afterAll(() => {
 })
 
 test(`strangers of hundreds of networks leave ${descriptors} descriptors to those who belong here`, async () => {
-  const service = await startChild(dir, { TEAL_NETWORK_PROXIES: '' }, descriptors)
+  const service = await startChild(dir, { TEAL_NETWORK_PROXIES: '192.0.2.1/32' }, descriptors)
   const at = (name: string) => {
     const found = service.listeners[name]
     if (found === undefined) throw new Error(`no listener ${name}`)

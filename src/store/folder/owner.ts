@@ -32,6 +32,12 @@ export function requireOwner(dataDir: string): void {
 export function closeToOthers(dataDir: string): string[] {
   const names = readdirSync(dataDir)
   const notes: string[] = []
+  if (names.every(name => name === '.gitkeep' || name.startsWith('.probe-'))) {
+    // Nobody had anything to read yet.
+    if (names.includes('.gitkeep')) close(join(dataDir, '.gitkeep'))
+    chmodSync(dataDir, 0o700)
+    return notes
+  }
   const open = names.filter(name => ours.test(name) && close(join(dataDir, name)))
   const keys = names.includes('keys')
     ? readdirSync(keysDir(dataDir)).filter(key => close(join(keysDir(dataDir), key)))

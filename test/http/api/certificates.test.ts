@@ -258,7 +258,7 @@ test('a restart finds them again, and refuses to start without the key file', as
     await teal.close()
 
     renameSync(join(dataDir, 'keys', 'seal'), join(dataDir, 'aside'))
-    await expect(startTeal(options)).rejects.toMatchObject({ code: 'SealBroken' })
+    await expect(startTeal(options)).rejects.toMatchObject({ code: 'DataMissing' })
     renameSync(join(dataDir, 'aside'), join(dataDir, 'keys', 'seal'))
     await (await startTeal(options)).close()
   } finally {
