@@ -81,17 +81,17 @@ export class LocalDelivery {
   /**
    * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
    *
-   * @throws Fault UserNotFound, UserDisabled, OverQuotaError, DeliveryRateExceeded
+   * @throws Fault UserNotFound, NoAccountsYet, UserDisabled, OverQuotaError, DeliveryRateExceeded
    */
   async recipient(address: string): Promise<DeliveryRecipient> {
     const { system, settings, keys, lookup } = this.#options
     if (isRewritten(address, keys.srs.domain)) {
       const bounceTo = originalSender(address, keys.srs, now())
-      if (bounceTo === undefined) throw new Fault('UserNotFound')
+      if (bounceTo === undefined) throw this.#unknown()
       return { address, user: '', bounceTo }
     }
     const found = await lookup.address(address)
-    if (found === undefined) throw new Fault('UserNotFound')
+    if (found === undefined) throw this.#unknown()
     if (found.user === null) {
       if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
       return { address, user: '', forward: found }
@@ -103,6 +103,11 @@ export class LocalDelivery {
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
     return { address, user: account.id, account }
+  }
+
+  /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
+  #unknown(): Fault {
+    return new Fault(this.#options.lookup.inUse() ? 'UserNotFound' : 'NoAccountsYet')
   }
 
   /** An account that has a number of its own takes no more messages in an hour. */

@@ -72,6 +72,7 @@ const table = {
 
   // Users and addresses
   UserNotFound: { status: 404, text: 'This user does not exist', smtp: '550 5.1.1', imap: 'NONEXISTENT' },
+  NoAccountsYet: { status: 503, text: 'Nobody has an account here yet, try again later', smtp: '451 4.3.0' },
   UserExistsError: { status: 400, text: 'This username already exists' },
   AddressExistsError: { status: 400, text: 'This email address already exists' },
   AddressNotFound: { status: 404, text: 'This address does not exist', smtp: '550 5.1.1' },

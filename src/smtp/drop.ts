@@ -64,7 +64,7 @@ export interface Outcome {
 export interface MailDrop<Recipient, Received> {
   /** Whether this speaker may send as `address`; '' is the null sender. @throws Fault, UserDisabled for example */
   sender?(address: string, speaker: Speaker): void | Promise<void>
-  /** Finds the recipient of an address. @throws Fault UserNotFound, OverQuotaError, UserDisabled, ... */
+  /** Finds the recipient of an address. @throws Fault UserNotFound, NoAccountsYet, OverQuotaError, UserDisabled, ... */
   recipient(address: string, speaker: Speaker, notice: RecipientNotice): Recipient | Promise<Recipient>
   /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded, ... */
   open(speaker: Speaker): Intake<Received>

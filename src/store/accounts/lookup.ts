@@ -7,10 +7,14 @@ import type { Writer } from '../writer/writer.ts'
 import { type Address, resolveAddress } from './address.ts'
 import { findUser, type User } from './users.ts'
 
+const everUsed = `SELECT 1 FROM user UNION ALL SELECT 1 FROM address
+  UNION ALL SELECT 1 FROM meta WHERE key = 'account.removed' LIMIT 1`
+
 export class Lookup {
   readonly #read: Reader
   readonly #addresses: Recent<Address | undefined>
   readonly #users: Recent<User | undefined>
+  #inUse = false
 
   constructor(read: Reader, writer: Writer) {
     this.#read = read
@@ -26,5 +30,11 @@ export class Lookup {
   /** The account with this id, deleted ones too. */
   user(id: string): Promise<User | undefined> {
     return this.#users.get(id, () => findUser(this.#read, id))
+  }
+
+  /** Whether anybody has, or ever had, an account or an address here. */
+  inUse(): boolean {
+    this.#inUse ||= this.#read.one(everUsed) !== undefined
+    return this.#inUse
   }
 }

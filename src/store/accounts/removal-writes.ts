@@ -93,9 +93,13 @@ export const removalRows = defineWrite<{ part: number; user: number; id: string;
 /** Rows that are gathered and written late: some may have come after their part was taken. */
 const late = ['authlog', 'login', 'asp_use'] as const
 
-/** The account itself, when nothing else of it is left but what was written late. */
+/**
+ * The account itself, when nothing else of it is left but what was written late. That there was one is remembered: a store
+ * without any is taken for a new one (lookup.ts).
+ */
 export const removalUser = defineWrite<{ user: number; id: string }>('removal.user', (sql, { user, id }) => {
   for (const table of late) sql(`DELETE FROM ${table} WHERE user = ?`).run(user)
   sql('DELETE FROM usage WHERE user = ?').run(user)
-  sql('DELETE FROM user WHERE num = ? AND id = ?').run(user, id)
+  const { changes } = sql('DELETE FROM user WHERE num = ? AND id = ?').run(user, id)
+  if (changes > 0) sql(`INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING`).run()
 })
