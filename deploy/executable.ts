@@ -1,4 +1,4 @@
-// `npm run build:executable`: one executable for Linux x86-64 that needs nothing but glibc.
+// Part of `npm run build`: one executable for Linux x86-64 that needs nothing but glibc.
 //
 // The program is bundled to a few CommonJS files (main, a file for each thread, one for each package that is loaded when
 // first asked for), the native parts lie beside them, and what the engine compiles of main before the first answer
@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin, type PluginBuild } from 'esbuild'
 import { buildDist, shape as common, dist, root, threadEntry, threads, version } from './bundle.ts'
 
 const out = join(dist, 'executable')
@@ -55,6 +55,17 @@ for (const [, module = ''] of readFileSync(join(root, 'src/lib/process/lazy.ts')
   later.set(of, [...new Set([...(later.get(of) ?? []), module])])
 }
 
+/** Files that are to be changed and were not met yet. */
+const unchanged = new Set<RegExp>()
+
+function change(building: PluginBuild, filter: RegExp, contents: (path: string) => string): void {
+  unchanged.add(filter)
+  building.onLoad({ filter }, ({ path }) => {
+    unchanged.delete(filter)
+    return { contents: contents(path), loader: path.endsWith('.ts') ? 'ts' : 'js' }
+  })
+}
+
 const plugin: Plugin = {
   name: 'own files',
   setup(building) {
@@ -63,12 +74,11 @@ const plugin: Plugin = {
     building.onResolve({ filter: /^ordered-binary$/ }, () => ({ path: join(modules, 'ordered-binary/dist/index.cjs') }))
     building.onResolve({ filter: /^@napi-rs\/nice$/ }, () => ({ path: 'nice', namespace: 'nothing' }))
     building.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}' }))
-    building.onLoad({ filter: /src\/lib\/lazy\.ts$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8')
+    change(building, /src\/lib\/process\/lazy\.ts$/, path =>
+      readFileSync(path, 'utf8')
         .replace(/^const load = .*$/m, '')
         .replace(/ load\('(.*?)'\)/g, (_, module) => ` require('./${packageOf(module)}.cjs')['${module}']`),
-      loader: 'ts',
-    }))
+    )
     building.onResolve({ filter: /^\.\/[a-z-]+\.cjs$/ }, ({ path }) =>
       later.has(path.slice(2, -4)) ? { path, external: true } : undefined,
     )
@@ -80,13 +90,13 @@ const plugin: Plugin = {
       resolveDir: root,
     }))
     // All files lie in one folder.
-    building.onLoad({ filter: /src\/lib\/build-info\.ts$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8')
-        .replace('../../workers/', './')
-        .replace('../../package.json', './package.json'),
-      loader: 'ts',
-    }))
-    for (const [filter, contents] of loaders) building.onLoad({ filter }, () => ({ contents }))
+    change(building, /src\/lib\/build-info\.ts$/, path =>
+      readFileSync(path, 'utf8').replace('../../workers/', './').replace('../../package.json', './package.json'),
+    )
+    for (const [filter, contents] of loaders) change(building, filter, () => contents)
+    building.onEnd(() => {
+      assert.deepStrictEqual([...unchanged].map(String), [], 'files that were to be changed are not there')
+    })
   },
 }
 

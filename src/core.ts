@@ -14,6 +14,7 @@ import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import { Rules } from '#actors/delivery/rules.ts'
+import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
@@ -45,6 +46,8 @@ export interface Core {
   readonly log: Log
   readonly metrics: Metrics
   readonly writer: Writer
+  /** What the loops of src/jobs write with. */
+  readonly jobWriter: JobWriter
   readonly read: Reader
   readonly sequence: Sequence
   readonly settings: Settings
@@ -178,7 +181,7 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   return {
     ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
-    ...{ acme, dkim, outward, pools, reads, kick, onEvents, close },
+    ...{ acme, dkim, outward, pools, reads, kick, onEvents, close, jobWriter: new JobWriter(writer) },
   }
 }
 

@@ -11,12 +11,8 @@ import { eventForms } from '#http/document/event-forms.ts'
 import type { ApiDeps } from '#http/endpoints.ts'
 import type { Tasks } from '#jobs/tasks/tasks.ts'
 import { version } from '#lib/build-info.ts'
-import { newId } from '#lib/id.ts'
 import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { operation } from '#store/engine/write.ts'
-import { metaDelete, metaPut } from '#store/engine/writes.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { ownCertificate } from './own-certificate.ts'
 
 /** @param imap who knows the IMAP sessions of an account, where there can be any */
@@ -90,7 +86,7 @@ function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
     version,
     log,
     storePing: async () => read.one('SELECT 1'),
-    storeWrite: () => probeStore(writer),
+    storeWrite: () => writer.prove(),
     cachePing: async () => cache.ping(),
     cacheWrite: () => cache.check(),
   }
@@ -160,15 +156,4 @@ function messageDeps(core: Core, tasks: Tasks): MessageDeps {
   const forward = { throttle: cache, keys: core.forwardKeys }
   const { hostname } = core.config
   return { system, bodies, reads, tasks, sequence, settings, hostname, counters: cache, register, forward }
-}
-
-/** Inserts a row and deletes it again, in one unit and for good. */
-function probeStore(writer: Writer): Promise<void> {
-  const key = `health.${newId()}`
-  return writer.submit({
-    lane: 0,
-    epoch: 0,
-    operations: [operation(metaPut, { key, value: 1 }), operation(metaDelete, { key })],
-    bytes: 100,
-  })
 }

@@ -106,7 +106,7 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
   try {
     const core = await openCore(config, log)
     closers.add(() => core.close())
-    const { read, writer } = core
+    const { read, jobWriter: writer } = core
     const tasks = new Tasks({ read, writer, log })
     closers.add(() => tasks.close())
     await listenToOwner(core, apiEndpoints(apiDeps(core, tasks)), closers)
@@ -135,7 +135,7 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
 
 /** Starts the delivery of events, unless the configuration lets them gather. */
 async function deliverEvents(core: Core, closers: Closers): Promise<void> {
-  const { config, read, writer, webhooks: handle, outward, log, metrics } = core
+  const { config, read, jobWriter: writer, webhooks: handle, outward, log, metrics } = core
   if (!config.webhooks.enabled) return
   const { hostname } = config
   const timeoutMs = config.webhooks.timeout
@@ -157,9 +157,9 @@ function observeQueue({ read, metrics }: Core): void {
 /** Starts sending queued mail; what leaves the service gathers where the configuration says so. */
 async function sendMail(core: Core, closers: Closers): Promise<void> {
   observeQueue(core)
-  const { config, read, writer, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
+  const { config, read, jobWriter, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
   const relay = await startRelay({
-    ...{ read, writer, sequence, settings, bodies, drop, outward, log, version },
+    ...{ read, writer: jobWriter, sequence, settings, bodies, drop, outward, log, version },
     hostname: config.hostname,
     away: config.outbound.enabled,
     relay: config.outbound.relay,
@@ -186,7 +186,7 @@ function fetchCertificates(core: Core, closers: Closers): void {
 
 /** Starts what works on rows by itself; others may add who does tasks of their kind before the first is due. */
 function startJobs(core: Core, closers: Closers): Tasks {
-  const { read, writer, log, reads } = core
+  const { read, jobWriter: writer, log, reads } = core
   const tasks = new Tasks({ read, writer, log })
   closers.add(() => tasks.close())
   handleMessageTasks(tasks, core)

@@ -322,6 +322,20 @@ test('a selected folder is left even when the next one cannot be selected', asyn
   expect(await client.ask('FETCH 1 FLAGS')).toMatchObject({ status: 'BAD' })
 })
 
+test('CHECK is for a selected folder, takes nothing and tells what came (RFC 3501 6.4.1)', async () => {
+  expect(await client.ask('CHECK')).toMatchObject({ status: 'BAD' })
+  await client.ok('CREATE Checked')
+  await client.ok('EXAMINE Checked')
+  expect(await client.ok('CHECK')).toEqual([])
+  expect(await client.ask('CHECK 1')).toMatchObject({ status: 'BAD' })
+  const other = await Client.login(service.at('imap'), `box${number}`)
+  await other.ok(append('Checked', mail('one')))
+  expect(await client.ok('CHECK')).toContain('* 1 EXISTS')
+  await client.ok('UNSELECT')
+  expect(await client.ask('CHECK')).toMatchObject({ status: 'BAD' })
+  other.close()
+})
+
 test('quota', async () => {
   await client.ok(append('INBOX', mail('a', 'x'.repeat(5000))))
   expect(await client.ok('GETQUOTAROOT INBOX')).toEqual([

@@ -10,6 +10,7 @@ import type { DirectoryState } from '#actors/admin/directory.ts'
 import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import type { Command } from '#actors/kernel/actor.ts'
 import type { EventName, Events } from '#actors/kernel/events.ts'
+import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { startWebhooks, type Webhooks } from '#jobs/webhooks/webhooks.ts'
 import { now, sleep } from '#lib/clock.ts'
@@ -78,7 +79,18 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
   const handle = new WebhookHandle(system.directory, subscriptions, seal)
   const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], ...options.outward })
   const timeoutMs = options.timeoutMs ?? 5000
-  const form = { read, writer, handle, outward, log, metrics, timeoutMs, hostname: 'mx.example.com', version: '0' }
+  const jobWriter = new JobWriter(writer)
+  const form = {
+    read,
+    writer: jobWriter,
+    handle,
+    outward,
+    log,
+    metrics,
+    timeoutMs,
+    hostname: 'mx.example.com',
+    version: '0',
+  }
   const webhooks = await startWebhooks(form)
   kick = webhooks.kick
   return {

@@ -55,7 +55,7 @@ beforeAll(async () => {
     address: { key: 'me@our.test', address: 'me@our.test', domain: 'our.test', tags: [] },
     mailboxes: [{ path: 'INBOX', specialUse: null, retention: 0 }],
   })
-  const { read, writer, sequence, settings, bodies, drop, outward, log } = core
+  const { read, jobWriter: writer, sequence, settings, bodies, drop, outward, log } = core
   relay = await startRelay({
     away: true,
     ...{ read, writer, sequence, settings, bodies, drop, outward, log, resolveMx },

@@ -16,7 +16,7 @@ let dataDir: string
 let tasks: Tasks
 
 function makeTasks(handlers: Record<string, TaskHandler>): Tasks {
-  const { read, writer } = core
+  const { read, jobWriter: writer } = core
   const made = new Tasks({ read, writer, log: makeLog('silent') })
   for (const [kind, handler] of Object.entries(handlers)) made.handle(kind, handler)
   return made

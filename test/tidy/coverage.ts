@@ -4,7 +4,7 @@
 // declaration counts as used where its name stands in another file's code or literals.
 
 import { lineAt, type Project, type Source } from './source.ts'
-import { type Finding, isProgram, type Rule } from './style.ts'
+import { type Finding, isProgram, type Look, look, type Rule } from './style.ts'
 
 export const coverageRules: readonly Rule[] = [
   {
@@ -12,10 +12,12 @@ export const coverageRules: readonly Rule[] = [
     promise: 'every fault is raised somewhere and provoked by a test',
     find: project => {
       const codes = declared(project, 'src/lib/fault.ts', /^ {2}([A-Z]\w+): \{/gm)
-      return [
-        ...unused(codes, literalsOf(project, isProgram, 'src/lib/fault.ts'), 'is raised nowhere'),
-        ...unused(codes, literalsOf(project, isTest), 'is provoked by no test'),
-      ]
+      const raised = literalsOf(project, isProgram, 'src/lib/fault.ts')
+      const tested = literalsOf(project, isTest)
+      return look({ faults: codes }, code => [
+        ...unused(code, raised, 'is raised nowhere'),
+        ...unused(code, tested, 'is provoked by no test'),
+      ])
     },
   },
   {
@@ -24,7 +26,7 @@ export const coverageRules: readonly Rule[] = [
     find: project => {
       const names = declared(project, 'src/lib/limits.ts', /^ {4}(\w+):/gm)
       const text = codeOf(project, path => isProgram(path) && path !== 'src/lib/limits.ts')
-      return names.filter(({ name }) => !new RegExp(`\\b${name}\\b`).test(text)).map(finding('is enforced nowhere'))
+      return named({ limits: names }, text, 'is enforced nowhere')
     },
   },
   {
@@ -37,7 +39,7 @@ export const coverageRules: readonly Rule[] = [
         /\b(\w+): (?:flag|count|port|duration|size|choice|words|secret|path|hostname|address|socket|url|list)\(/g,
       )
       const text = codeOf(project, path => isProgram(path) && !path.startsWith('src/config'))
-      return names.filter(({ name }) => !new RegExp(`\\b${name}\\b`).test(text)).map(finding('is read nowhere'))
+      return named({ settings: names }, text, 'is read nowhere')
     },
   },
   {
@@ -45,21 +47,35 @@ export const coverageRules: readonly Rule[] = [
     promise: 'every event is emitted somewhere and expected by a test',
     find: project => {
       const names = declared(project, 'actors/kernel/events.ts', /^ {2}'([a-z0-9.]+)':/gm)
-      return [
-        ...unused(names, literalsOf(project, isProgram, 'actors/kernel/events.ts'), 'is emitted nowhere'),
-        ...unused(names, literalsOf(project, isTest), 'is expected by no test'),
-      ]
+      const emitted = literalsOf(project, isProgram, 'actors/kernel/events.ts')
+      const tested = literalsOf(project, isTest)
+      return look({ events: names }, name => [
+        ...unused(name, emitted, 'is emitted nowhere'),
+        ...unused(name, tested, 'is expected by no test'),
+      ])
     },
   },
   {
     name: 'command',
-    promise: 'every command of a user, of IMAP and of POP3 is run by a test',
+    promise:
+      'every command of IMAP and POP3 is sent by a test, and every command of an actor is run by a front or a job',
     find: project => {
-      const tests = textOf(project, isTest)
-      return ['src/imap/commands.ts', 'src/pop3/commands.ts'].flatMap(path =>
-        declared(project, path, /\bname: '([A-Z][A-Z0-9 -]*)'/g)
-          .filter(({ name }) => !new RegExp(`\\b${name}\\b`).test(tests))
-          .map(finding('is run by no test')),
+      const imap = sent(project, 'test/imap/')
+      const pop3 = sent(project, 'test/pop3/')
+      const program = programCode(project)
+      return look(
+        {
+          'IMAP commands': [
+            ...declaredBelow(project, 'src/imap/command/', /(?:\bname: |\bselecting\()'([A-Z]+)'/g),
+            ...declared(project, 'src/imap/session.ts', /\bname === '([A-Z]+)'/g),
+          ],
+          'POP3 commands': declared(project, 'src/pop3/session.ts', /^ {2}([A-Z0-9]{3,}): \{/gm),
+          'actor commands': declaredBelow(project, 'actors/', /^(?:export )?const (\w+): \w*Command</gm),
+        },
+        (each, kind) => {
+          if (kind === 'actor commands') return !runs(program, each) && finding('is run by nobody')(each)
+          return !(kind === 'IMAP commands' ? imap : pop3)(each.name) && finding('is sent by no test')(each)
+        },
       )
     },
   },
@@ -69,13 +85,11 @@ export const coverageRules: readonly Rule[] = [
     find: project => {
       const lines = [...project.values()].filter(({ path }) => isTest(path)).flatMap(testLines)
       const all = [...project.values()].filter(({ path }) => path.startsWith('src/http/api/')).flatMap(endpoints)
-      return all
-        .filter(({ method, route }) => !lines.some(line => callsEndpoint(line, method, route)))
-        .map(({ source, at, method, route }) => ({
-          path: source.path,
-          line: lineAt(source, at),
-          detail: `${method} ${route} is called by no test`,
-        }))
+      return look({ endpoints: all }, ({ source, at, method, route }) => {
+        const name = `${method} ${route}`
+        if (lines.some(line => callsEndpoint(line, method, route))) return false
+        return finding('is called by no test')({ source, at, name })
+      })
     },
   },
   {
@@ -83,15 +97,14 @@ export const coverageRules: readonly Rule[] = [
     promise: 'what a file of the service exports is used by another file or by a test',
     find: project => {
       const sources = [...project.values()].filter(({ path }) => path.endsWith('.ts'))
-      return sources
+      const names = sources
         .filter(({ path }) => isProgram(path) && !path.startsWith('workers/') && path !== 'src/service.ts')
-        .flatMap(source => {
-          const others = sources.filter(other => other !== source).map(other => other.code)
-          const names = matchAll(source, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm)
-          return names
-            .filter(({ name }) => !others.some(code => new RegExp(`\\b${name}\\b`).test(code)))
-            .map(finding('is exported for nobody'))
-        })
+        .flatMap(source => matchAll(source, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm))
+      return look({ exports: names }, declaration => {
+        const word = new RegExp(`\\b${declaration.name}\\b`)
+        const others = sources.filter(other => other !== declaration.source)
+        return !others.some(({ code }) => word.test(code)) && finding('is exported for nobody')(declaration)
+      })
     },
   },
 ]
@@ -106,6 +119,35 @@ interface Declaration {
 function declared(project: Project, path: string, pattern: RegExp): Declaration[] {
   const source = project.get(path)
   return source === undefined ? [] : matchAll(source, pattern)
+}
+
+/** As `declared`, in every file of a folder. */
+function declaredBelow(project: Project, folder: string, pattern: RegExp): Declaration[] {
+  return [...project.values()].filter(({ path }) => path.startsWith(folder)).flatMap(each => matchAll(each, pattern))
+}
+
+/** Tells whether tests of this folder send a command: a text or a line of one that begins with it, after a tag or UID. */
+function sent(project: Project, folder: string): (name: string) => boolean {
+  const texts = [...project.values()]
+    .filter(({ path }) => path.startsWith(folder))
+    .flatMap(({ literals }) => literals.flatMap(({ text }) => text.split(/\\r|\\n|\n/)))
+  return name => {
+    const form = new RegExp(`^[^ ]{0,9} ?(?:UID )?${name}(?![\\w-])`)
+    return texts.some(text => form.test(text))
+  }
+}
+
+/** Code of the service by path. */
+function programCode(project: Project): ReadonlyMap<string, string> {
+  return new Map([...project.values()].filter(({ path }) => isProgram(path)).map(({ path, code }) => [path, code]))
+}
+
+/** Whether the service names a command where it is not declared nor imported. */
+function runs(program: ReadonlyMap<string, string>, { source, name }: Declaration): boolean {
+  return [...program].some(([path, code]) => {
+    const uses = [...code.replaceAll(/^import [^;]*?\bfrom\b/gm, '').matchAll(new RegExp(`\\b${name}\\b`, 'g'))]
+    return uses.length > (path === source.path ? 1 : 0)
+  })
 }
 
 function matchAll(source: Source, pattern: RegExp): Declaration[] {
@@ -146,8 +188,13 @@ function callsEndpoint({ text: line, below }: TestLine, method: string, route: s
   return (verb === 'DEL' ? 'DELETE' : verb) === method
 }
 
-function unused(names: readonly Declaration[], used: ReadonlySet<string>, text: string): Finding[] {
-  return names.filter(({ name }) => !used.has(name)).map(finding(text))
+function unused(declaration: Declaration, used: ReadonlySet<string>, text: string): Finding[] {
+  return used.has(declaration.name) ? [] : [finding(text)(declaration)]
+}
+
+/** Declarations whose names must stand in `used` as words. */
+function named(things: Readonly<Record<string, Declaration[]>>, used: string, text: string): Look {
+  return look(things, each => !new RegExp(`\\b${each.name}\\b`).test(used) && finding(text)(each))
 }
 
 function finding(text: string): (declaration: Declaration) => Finding {
@@ -163,13 +210,6 @@ function codeOf(project: Project, where: (path: string) => boolean): string {
   return [...project.values()]
     .filter(({ path }) => where(path))
     .map(({ code }) => code)
-    .join('\n')
-}
-
-function textOf(project: Project, where: (path: string) => boolean): string {
-  return [...project.values()]
-    .filter(({ path }) => where(path))
-    .map(({ text }) => text)
     .join('\n')
 }
 

@@ -5,7 +5,7 @@
 
 import { posix } from 'node:path'
 import type { Project, Source } from './source.ts'
-import { type Finding, isProgram, type Rule } from './style.ts'
+import { type Finding, isProgram, look, type Rule } from './style.ts'
 
 const base = ['lib', 'config']
 const below = ['lib', 'config', 'net', 'mail', 'store', 'pool']
@@ -46,8 +46,7 @@ const doors: Readonly<Record<string, string>> = {
   'node:tls': 'src/net/',
 }
 
-/** What puts the service together. */
-const roots = new Set(['src/core.ts', 'src/service.ts'])
+const writer = 'src/store/writer/writer.ts'
 
 /** Files that are started rather than imported. */
 const entries = new Set(['src/main.ts', 'src/library.ts', 'bench/main.ts'])
@@ -56,43 +55,57 @@ export const layerRules: readonly Rule[] = [
   {
     name: 'layer',
     promise: 'imports go down the layer table only',
-    find: project =>
-      imports(project).flatMap(([source, line, target, typeOnly]) => layer(source, line, target, typeOnly)),
+    find: project => {
+      const all = imports(project)
+      const units = Object.keys(table).map(unit => [`of ${unit}`, all.filter(([{ path }]) => unitOf(path) === unit)])
+      const others = all.filter(([{ path }]) => table[unitOf(path)] === undefined)
+      const { looked, findings } = look<Edge>(Object.fromEntries(units), edge => layer(...edge))
+      // lib may reach for nothing, and need not.
+      const { 'of lib': _, ...needed } = looked
+      return { looked: needed, findings: [...findings, ...others.flatMap(edge => layer(...edge))] }
+    },
   },
   {
     name: 'alias',
     promise: 'another layer is imported by its alias, so that the line says what it reaches for',
     find: project =>
-      programs(project)
-        .filter(source => !source.path.startsWith('workers/'))
-        .flatMap(source =>
-          source.imports
-            .filter(({ specifier }) => specifier.startsWith('.') && !/^\.\/[^/]+$/.test(specifier))
-            .filter(({ specifier }) => unitOf(resolve(source, specifier) ?? '') !== unitOf(source.path))
-            .map(({ specifier, line }) => found(source, line, `${specifier} is another layer: use its alias`)),
-        ),
+      look(
+        {
+          'relative imports': programs(project)
+            .filter(source => !source.path.startsWith('workers/'))
+            .flatMap(source => source.imports.map(each => ({ source, ...each })))
+            .filter(({ specifier }) => specifier.startsWith('.') && !/^\.\/[^/]+$/.test(specifier)),
+        },
+        ({ source, specifier, line }) =>
+          unitOf(resolve(source, specifier) ?? '') !== unitOf(source.path) &&
+          found(source, line, `${specifier} is another layer: use its alias`),
+      ),
   },
   {
     name: 'door',
     promise: 'a dangerous package is imported by the one file that knows it',
-    find: project =>
-      programs(project).flatMap(source =>
-        source.imports.flatMap(({ specifier, line }) => {
-          const door = doors[specifier]
-          const open =
-            door === undefined || source.path === door || (door.endsWith('/') && source.path.startsWith(door))
-          return open ? [] : [found(source, line, `${specifier} is for ${door} alone`)]
-        }),
-      ),
+    find: project => {
+      const all = programs(project).flatMap(source => source.imports.map(each => ({ source, ...each })))
+      const kinds = Object.keys(doors).map(door => [door, all.filter(({ specifier }) => specifier === door)] as const)
+      return look(Object.fromEntries(kinds), ({ source, line }, specifier) => {
+        const door = doors[specifier] ?? ''
+        const open = source.path === door || (door.endsWith('/') && source.path.startsWith(door))
+        return !open && found(source, line, `${specifier} is for ${door} alone`)
+      })
+    },
   },
   {
     name: 'writer',
-    promise: 'only actors, the core and the service hold the writer',
+    promise: 'only actors and the core hold the writer, as a type too; jobs have a writer of their own for queues',
     find: project =>
-      imports(project)
-        .filter(([, , target, typeOnly]) => target === 'src/store/writer/writer.ts' && !typeOnly)
-        .filter(([source]) => !roots.has(source.path) && !source.path.startsWith('actors/'))
-        .map(([source, line]) => found(source, line, 'the writer is for actors and the service')),
+      look(
+        { 'imports of the writer': imports(project).filter(([, , target]) => target === writer) },
+        ([source, line, , typeOnly]) => {
+          if (['actors', 'core', 'store'].includes(unitOf(source.path))) return false
+          if (source.path === 'workers/writer.ts' && typeOnly) return false
+          return found(source, line, 'the writer is for actors and the core')
+        },
+      ),
   },
   {
     name: 'orphan',
@@ -100,13 +113,15 @@ export const layerRules: readonly Rule[] = [
     find: project => {
       const reached = new Set(imports(project, everything).map(([, , target]) => target))
       const all = [...project.values()].filter(source => /\.[tj]s$/.test(source.path))
+      const files = all.filter(({ path }) => isProgram(path) || path.startsWith('bench/'))
       const started = (path: string) =>
         all.some(other => other.path !== path && other.literals.some(({ text }) => names(other, text, path)))
-      return all
-        .filter(({ path }) => isProgram(path) || path.startsWith('bench/'))
-        .filter(({ path }) => !entries.has(path) && !reached.has(path) && !started(path))
-        .filter(({ path, comments }) => !(path.startsWith('bench/') && comments.includes(`node ${path}`)))
-        .map(source => found(source, 1, 'nobody imports or starts this file'))
+      return look({ files }, source => {
+        const { path, comments } = source
+        if (entries.has(path) || reached.has(path) || started(path)) return false
+        if (path.startsWith('bench/') && comments.includes(`node ${path}`)) return false
+        return found(source, 1, 'nobody imports or starts this file')
+      })
     },
   },
 ]

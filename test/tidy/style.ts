@@ -1,6 +1,7 @@
 // What every file looks like: its name, opening, length, the words and calls it may not hold.
 //
-// A rule is a function from the project to findings; it knows nothing of exemptions, which stand in one list.
+// A rule is a function from the project to what it looked at and what it found; it knows nothing of exemptions, which
+// stand in one list. A rule that looks at nothing fails, since what it looks at has moved away from under it.
 
 import { lineAt, type Project, type Source } from './source.ts'
 
@@ -10,11 +11,30 @@ export interface Finding {
   readonly detail: string
 }
 
+/** What a rule saw. */
+export interface Look {
+  /** Kind of thing -> how many were looked at. */
+  readonly looked: Readonly<Record<string, number>>
+  readonly findings: readonly Finding[]
+}
+
 export interface Rule {
   readonly name: string
   /** What holds when the rule finds nothing; a sentence for the test's name. */
   readonly promise: string
-  find(project: Project): Finding[]
+  find(project: Project): Look
+}
+
+/** Judges each thing, and counts those it judged: the same list for both. */
+export function look<Thing>(
+  things: Readonly<Record<string, readonly Thing[]>>,
+  judge: (thing: Thing, kind: string) => Finding | readonly Finding[] | false,
+): Look {
+  const kinds = Object.entries(things)
+  return {
+    looked: Object.fromEntries(kinds.map(([kind, list]) => [kind, list.length])),
+    findings: kinds.flatMap(([kind, list]) => list.flatMap(thing => judge(thing, kind) || [])),
+  }
 }
 
 const fileLinesMax = 400
@@ -54,38 +74,38 @@ export const styleRules: readonly Rule[] = [
     name: 'name',
     promise: 'files and folders are named by short lower-case nouns that say what they are',
     find: project =>
-      code(project).flatMap(source => (goodName(source.path) ? [] : [found(source, 0, 'is a vague name')])),
+      look({ files: code(project) }, source => !goodName(source.path) && found(source, 0, 'is a vague name')),
   },
   {
     name: 'opening',
     promise:
       'each file opens with up to eight lines on what it is for and what it promises, at least three if not short',
     find: project =>
-      code(project)
-        .filter(({ path }) => !path.startsWith('test/'))
-        .flatMap(source => {
-          const lines = openingLines(source)
-          const least = source.lines.length > shortLinesMax ? 3 : 1
-          return lines >= least && lines <= 8 ? [] : [found(source, 0, `opens with ${lines} lines of comment`)]
-        }),
+      look({ files: code(project).filter(({ path }) => !path.startsWith('test/')) }, source => {
+        const lines = openingLines(source)
+        const least = source.lines.length > shortLinesMax ? 3 : 1
+        return (lines < least || lines > 8) && found(source, 0, `opens with ${lines} lines of comment`)
+      }),
   },
   {
     name: 'file length',
     promise: `files stay under ${fileLinesMax} lines unless they are a table`,
     find: project =>
-      service(project)
-        .filter(({ lines }) => lines.length - 1 > fileLinesMax)
-        .map(source => found(source, 0, `has more than ${fileLinesMax} lines`)),
+      look(
+        { files: service(project) },
+        source => source.lines.length - 1 > fileLinesMax && found(source, 0, `has more than ${fileLinesMax} lines`),
+      ),
   },
   {
     name: 'function length',
     promise: `functions stay under ${functionLinesMax} lines unless they list the endpoints of a resource`,
     find: project =>
-      service(project).flatMap(source =>
-        functions(source)
-          .filter(({ lines }) => lines > functionLinesMax)
-          .filter(({ name }) => !(source.path.startsWith('src/http/api/') && name.endsWith('Endpoints')))
-          .map(({ name, at }) => found(source, at, `${name} has more than ${functionLinesMax} lines`)),
+      look(
+        { functions: service(project).flatMap(source => functions(source).map(each => ({ source, ...each }))) },
+        ({ source, name, at, lines }) => {
+          if (source.path.startsWith('src/http/api/') && name.endsWith('Endpoints')) return false
+          return lines > functionLinesMax && found(source, at, `${name} has more than ${functionLinesMax} lines`)
+        },
       ),
   },
   calls('clock', 'time, timers and chance come from lib/clock.ts and lib/id.ts', clock, [
@@ -120,18 +140,12 @@ export const styleRules: readonly Rule[] = [
   {
     name: 'directive',
     promise: 'the compiler is not told to look away',
-    find: project =>
-      code(project)
-        .filter(({ comments }) => /@ts-(ignore|expect-error|nocheck)/.test(comments))
-        .map(source => found(source, source.text.search(/@ts-(ignore|expect-error|nocheck)/), 'silences the compiler')),
+    find: project => commented(project, /@ts-(ignore|expect-error|nocheck)/, 'silences the compiler'),
   },
   {
     name: 'mark',
     promise: 'nothing is left for later in a comment',
-    find: project =>
-      code(project)
-        .filter(({ comments }) => /\b(TODO|FIXME|XXX|HACK)\b/.test(comments))
-        .map(source => found(source, source.text.search(/\b(TODO|FIXME|XXX|HACK)\b/), 'has a mark')),
+    find: project => commented(project, /\b(TODO|FIXME|XXX|HACK)\b/, 'has a mark'),
   },
   {
     name: 'place',
@@ -202,9 +216,9 @@ function calls(name: string, promise: string, allowed: readonly string[], patter
     name,
     promise,
     find: project =>
-      service(project)
-        .filter(({ path }) => !allowed.includes(path))
-        .flatMap(source => patterns.flatMap(pattern => matches(source, source.code, pattern))),
+      look({ files: service(project).filter(({ path }) => !allowed.includes(path)) }, source =>
+        patterns.flatMap(pattern => matches(source, source.code, pattern)),
+      ),
   }
 }
 
@@ -214,14 +228,19 @@ function anywhere(name: string, promise: string, pattern: RegExp, where: (path: 
     name,
     promise,
     find: project =>
-      code(project)
-        .filter(({ path }) => where(path))
-        .flatMap(source => matches(source, source.code, pattern)),
+      look({ files: code(project).filter(({ path }) => where(path)) }, source => matches(source, source.code, pattern)),
   }
 }
 
-function mentions(project: Project, pattern: RegExp, where: (source: Source) => boolean): Finding[] {
-  return [...project.values()].filter(where).flatMap(source => matches(source, source.text, pattern))
+function commented(project: Project, pattern: RegExp, detail: string): Look {
+  return look(
+    { files: code(project) },
+    source => pattern.test(source.comments) && found(source, source.text.search(pattern), detail),
+  )
+}
+
+function mentions(project: Project, pattern: RegExp, where: (source: Source) => boolean): Look {
+  return look({ files: [...project.values()].filter(where) }, source => matches(source, source.text, pattern))
 }
 
 function matches(source: Source, text: string, pattern: RegExp): Finding[] {

@@ -4,6 +4,7 @@
 // A lane is a domain, a relay or the origin of a URL. It has few transactions at once. When none of its hosts can be
 // reached it rests, longer each time, and is then tried with one message. Claims are on disk before `claim` resolves.
 
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -22,7 +23,6 @@ import {
   type Target,
   targetState,
 } from '#store/sending/outbound.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { retryWaits } from './results.ts'
 
 /** Targets of one message that go out in one transaction. */
@@ -41,7 +41,7 @@ interface Lane {
 
 export interface LaneOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly settings: Settings
   readonly relay: string
   /** Where nothing leaves the service: which lanes and targets are of this house. */

@@ -8,6 +8,7 @@
 import type { Agent } from 'undici'
 import type { DeliveryResult } from '#actors/delivery/envelope.ts'
 import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -22,7 +23,6 @@ import { type Operation, operation } from '#store/engine/write.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop } from '../loop.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
@@ -35,7 +35,7 @@ import { MailFailed, type MailRoute, type MailSent } from './smtp-client.ts'
 
 export interface RelayOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
@@ -310,7 +310,7 @@ class Sender implements Relay {
       operation(traceSweep, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }),
     ]
     await writer
-      .submit({ lane: 0, epoch: 0, operations, bytes: 200, background: true })
+      .submit({ operations, bytes: 200, background: true })
       .catch(error => log.warn({ error }, 'what was sent long ago could not be forgotten'))
   }
 }

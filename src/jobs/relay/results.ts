@@ -4,6 +4,7 @@
 // A message whose schedule is over, by tries or by age, has failed.
 
 import { prepare } from '#actors/delivery/prepare.ts'
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { queueOperations } from '#actors/sending/outgoing.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
@@ -17,7 +18,6 @@ import { type EventRow, eventInsert } from '#store/engine/writes.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { readDetail } from '#store/mailboxes/outlines.ts'
 import { type Outbound, outboundSettle, queueId, type Target, type TargetOutcome } from '#store/sending/outbound.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { persist } from '../loop.ts'
 
 export interface Attempt {
@@ -37,7 +37,7 @@ export interface Attempt {
 
 export interface ResultOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
@@ -71,7 +71,7 @@ export class RelayResults {
     ]
     try {
       // Bytes: a report is the only thing of weight.
-      const unit = { lane: 0, epoch: 0, operations, bytes: 500 + reports.bytes }
+      const unit = { operations, bytes: 500 + reports.bytes }
       await persist(() => writer.submit(unit), signal)
     } finally {
       for (const received of reports.received) await received.discard()

@@ -2,6 +2,7 @@
 // background units, with a pause between two, so that deliveries come first. A crash loses nothing: what waits is rows.
 // Searches do not depend on it, they only get faster: what is not indexed yet is looked into.
 
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { monotonic, sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -10,12 +11,11 @@ import type { Reads } from '#store/engine/reads.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import { type WaitingDoc, waitingDocs } from '#store/search/trigrams.ts'
 import { type SearchDoc, searchAdd } from '#store/search/writes.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop } from '../loop.ts'
 
 export interface IndexingOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly reads: Reads
   readonly log: Log
 }
@@ -34,7 +34,7 @@ export function indexingLoop({ read, writer, reads, log }: IndexingOptions): Loo
           const started = monotonic()
           const bytes = group.reduce((sum, row) => sum + row.text.length * 2 + 50, 0)
           const operations: Operation[] = [operation(searchAdd, { docs: group })]
-          await writer.submit({ lane: 0, epoch: 0, operations, bytes, background: true })
+          await writer.submit({ operations, bytes, background: true })
           await giveWay(writer, monotonic() - started)
         }
         return [docs]
@@ -62,7 +62,7 @@ function grouped(rows: readonly SearchDoc[]): SearchDoc[][] {
 }
 
 /** While others write, the index takes a hundredth of the writer's time; what is not indexed yet is searched all the same. */
-async function giveWay(writer: Writer, tookMs: number): Promise<void> {
+async function giveWay(writer: JobWriter, tookMs: number): Promise<void> {
   for (let waited = 0; waited < 99 * tookMs; waited += limits.search.indexPauseMs) {
     const { commits } = writer
     await sleep(limits.search.indexPauseMs)

@@ -4,6 +4,7 @@
 // taken again by the next one, a task that fails for a reason that may pass is tried again a few times, and its last
 // word is a result or an error in its row, kept for limits.task.keepMs. Tasks of one account run one after the other.
 
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
@@ -26,7 +27,6 @@ import {
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop, persist } from '../loop.ts'
 
 export type TaskResult = Readonly<Record<string, unknown>>
@@ -43,7 +43,7 @@ export type TaskHandler = (task: Task, run: TaskRun) => Promise<TaskResult>
 
 export interface TasksOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly log: Log
 }
 
@@ -58,7 +58,7 @@ export interface NewTask {
 
 export class Tasks {
   readonly #read: Reader
-  readonly #writer: Writer
+  readonly #writer: JobWriter
   readonly #log: Log
   readonly #handlers = new Map<string, TaskHandler>()
   readonly #loop: Loop<Task>
@@ -194,7 +194,7 @@ export class Tasks {
   async #forget(): Promise<void> {
     const before = now() - limits.task.keepMs
     const operations: Operation[] = [operation(taskSweep, { before, count: limits.task.sweepRowsMax })]
-    const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
+    const unit = { operations, bytes: 100, background: true }
     await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old tasks could not be taken away'))
   }
 }

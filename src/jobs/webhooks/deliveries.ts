@@ -6,6 +6,7 @@
 // delivery can come twice. Lanes (lane.ts) keep the order and hold each endpoint's window.
 
 import type { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { now } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -22,14 +23,13 @@ import {
   type Subscription,
   triedDeliveries,
 } from '#store/events/webhooks.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop, persist } from '../loop.ts'
 import type { Caller, Outcome, Post } from './call.ts'
 import { Lane, type Pending, type Run } from './lane.ts'
 
 export interface DeliveriesOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly handle: WebhookHandle
   readonly log: Log
   readonly metrics: Metrics
@@ -283,7 +283,7 @@ export class Deliveries {
   }
 
   #submit(operations: Operation[], rows: number): Promise<void> {
-    return this.#options.writer.submit({ lane: 0, epoch: 0, operations, bytes: rows * rowBytes, background: true })
+    return this.#options.writer.submit({ operations, bytes: rows * rowBytes, background: true })
   }
 
   #putBack(run: Run, deliveries: readonly Pending[]): void {

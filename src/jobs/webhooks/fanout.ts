@@ -5,18 +5,18 @@
 // become visible after a higher one. One unit is on its way at a time, so deliveries of one account keep their order.
 
 import type { Subscriptions } from '#actors/admin/webhook.ts'
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { eventFanout, type FanoutRow } from '#store/events/webhook-writes.ts'
 import { waitingEvents } from '#store/events/webhooks.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop } from '../loop.ts'
 
 export interface FanoutOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly subscriptions: Subscriptions
   readonly log: Log
   /** Told after each unit: endpoint -> its lowest event in that unit. */
@@ -44,8 +44,6 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
         const batch = match(subscriptions, events)
         // Events are not attempted but moved: the claim is the work.
         await writer.submit({
-          lane: 0,
-          epoch: 0,
           operations: [operation(eventFanout, batch.row)],
           bytes: batch.bytes,
           background: true,

@@ -7,6 +7,7 @@
 // after 10 s, 20 s, 40 s and so on up to 12 h: 15 attempts over some 34 hours, then the delivery is dead.
 
 import type { WebhookHandle } from '#actors/admin/webhook.ts'
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -17,7 +18,6 @@ import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import { deliveryDelete } from '#store/events/webhook-writes.ts'
 import { oldestFresh, outgoingFigures, walkDeliveries } from '#store/events/webhooks.ts'
-import type { Writer } from '#store/writer/writer.ts'
 import { Loop } from '../loop.ts'
 import { HttpCaller } from './call.ts'
 import { Deliveries } from './deliveries.ts'
@@ -27,7 +27,7 @@ import { MailCaller } from './mail-call.ts'
 
 export interface WebhooksOptions {
   readonly read: Reader
-  readonly writer: Writer
+  readonly writer: JobWriter
   readonly handle: WebhookHandle
   readonly outward: Outward
   readonly log: Log
@@ -111,7 +111,7 @@ function sweepLoop({ read, writer, handle, log }: WebhooksOptions): Sweep {
       async run(rows) {
         if (rows.length === 0) return
         const operations: Operation[] = [operation(deliveryDelete, { rows })]
-        await writer.submit({ lane: 0, epoch: 0, operations, bytes: rows.length * 32, background: true })
+        await writer.submit({ operations, bytes: rows.length * 32, background: true })
       },
       next: () => due,
     },

@@ -9,13 +9,14 @@
 import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { Queue } from '#lib/queue.ts'
 import { type Watched, watched } from '../engine/watched.ts'
 import { type Operation, operation, type Write } from '../engine/write.ts'
-import { conflicts, metaPut } from '../engine/writes.ts'
+import { conflicts, metaDelete, metaPut } from '../engine/writes.ts'
 import { type Opened, startWriterThread, type WriterThread } from './thread.ts'
 
 export interface Unit {
@@ -179,6 +180,13 @@ export class Writer {
   /** One write outside of any actor. */
   write<Row>(write: Write<Row>, row: Row): Promise<void> {
     return this.submit({ lane: 0, epoch: 0, operations: [operation(write, row)], bytes: 64 })
+  }
+
+  /** Inserts a row and deletes it again, in one unit and for good: resolves where the disk takes writes. */
+  prove(): Promise<void> {
+    const key = `health.${newId()}`
+    const operations = [operation(metaPut, { key, value: 1 }), operation(metaDelete, { key })]
+    return this.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
   }
 
   /** Limits the database to `pages` pages, 0 for no limit: how a test fills the disk. */
