@@ -25,7 +25,7 @@ import {
 import { type Watched, watching } from '../src/store/engine/watched.ts'
 import { type Effects, findWrite } from '../src/store/engine/write.ts'
 import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'
-import { databaseMissing } from '../src/store/folder/presence.ts'
+import { databaseMissing, isUnfinished } from '../src/store/folder/presence.ts'
 import { Checkpoints } from '../src/store/writer/checkpoint.ts'
 import { CommitDelay } from '../src/store/writer/commit-delay.ts'
 import { type Batch, gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
@@ -68,7 +68,7 @@ try {
   const handle = openForWriting(file)
   const loss = logLoss(file, before, framesOf(handle))
   refuseCut(handle, file)
-  const made = migrate(handle, mayBeNew)
+  const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
   start(handle)
   port.postMessage({ ready: true, made, loss } satisfies FirstWord)
   // Not before the first writes: whoever starts waits for them.

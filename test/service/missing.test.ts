@@ -72,6 +72,16 @@ beforeAll(async () => {
 afterEach(() => shiftClock(0))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
+test('a first start that was cut off while it made its database is done by the next one', async () => {
+  const dir = join(root, 'unfinished')
+  mkdirSync(dir)
+  openForWriting(databaseFile(dir)).close()
+  writeFileSync(`${databaseFile(dir)}-wal`, Buffer.alloc(32))
+  const teal = await startTeal({ dataDir: dir })
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+})
+
 describe('the start is refused, and nothing is changed', () => {
   test.each<[string, (dir: string) => void, RegExp]>([
     ['without a database', dir => rmSync(databaseFile(dir)), /teal\.db is missing.*blobs.*keys.*teal restore/],

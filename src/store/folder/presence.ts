@@ -90,13 +90,27 @@ export function requireFiles(read: Reader, dataDir: string): void {
   })
 }
 
+/**
+ * Whether a database without tables is one whose making was cut off: nothing of a service lies beside it, since all of that is
+ * made after it. What its log holds was looked at when it was opened, and was no tables either.
+ */
+export function isUnfinished(dataDir: string): boolean {
+  return bytesOf(databaseFile(dataDir)) > 0 && lastingTracesOf(dataDir).length === 0
+}
+
 /** What a service leaves beside its database, in words. */
 function tracesOf(dataDir: string): string[] {
+  const traces = lastingTracesOf(dataDir)
+  if (bytesOf(`${databaseFile(dataDir)}-wal`) > 0) traces.push('changes that were not copied back yet (teal.db-wal)')
+  return traces
+}
+
+/** What is made after the database, and belongs to it. */
+function lastingTracesOf(dataDir: string): string[] {
   const traces: string[] = []
   if (hasBodyFiles(dataDir)) traces.push('stored mail (blobs)')
   if (listed(keysDir(dataDir)).some(name => !name.includes('.'))) traces.push('keys (keys)')
   if (existsSync(rootTokenFile(dataDir))) traces.push('the first token (root-token)')
-  if (bytesOf(`${databaseFile(dataDir)}-wal`) > 0) traces.push('changes that were not copied back yet (teal.db-wal)')
   return traces
 }
 
