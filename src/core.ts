@@ -6,6 +6,7 @@ import { AcmeHandle } from '#actors/admin/acme.ts'
 import { CertificateHandle } from '#actors/admin/certificate.ts'
 import { DkimHandle } from '#actors/admin/dkim.ts'
 import { Transfer } from '#actors/admin/transfer.ts'
+import { sealUrls } from '#actors/admin/url-sealing.ts'
 import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import { Welcome } from '#actors/admin/welcome.ts'
 import { Access } from '#actors/auth/access.ts'
@@ -22,6 +23,7 @@ import { Fault } from '#lib/fault.ts'
 import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
+import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import { Outward } from '#net/outward.ts'
 import { makePools, type Pools } from '#pool'
@@ -146,9 +148,10 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
     for (const listener of listeners) listener()
   }
   const seal = new SecretBox(loadKey(dataDir, 'seal', ''), sealSalt)
+  const secrets = await openUrlSecrets(seal, read, writer)
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
   const wanted = subscriptions.wanted.bind(subscriptions)
-  const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, metrics)
+  const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, secrets, metrics)
   closers.add(() => system.close())
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   observeBodies(metrics, bodies)
@@ -164,11 +167,8 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   const parts = { config, log, metrics, system, writer, settings, cache, pools, access, wanted }
   const credentials = openCredentials(parts)
   closers.add(() => credentials.close())
-  const transfer = new Transfer({
-    dataDir,
-    system,
-    seal: new SecretBox(loadKey(dataDir, 'totp', config.auth.totpSecret)),
-  })
+  const seeds = new SecretBox(loadKey(dataDir, 'totp', config.auth.totpSecret))
+  const transfer = new Transfer({ dataDir, system, seal: seeds })
   const forwardKeys = forwardKeysOf(config)
   const shared = { system, sequence, settings, bodies, throttle: cache, keys: forwardKeys }
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
@@ -183,6 +183,13 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
     ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
     ...{ acme, dkim, outward, pools, reads, kick, onEvents, close, jobWriter: new JobWriter(writer) },
   }
+}
+
+/** What passwords in URLs are sealed with; none is in clear from then on. */
+async function openUrlSecrets(seal: SecretBox, read: Reader, writer: Writer): Promise<UrlSecrets> {
+  const secrets = new UrlSecrets(seal)
+  await sealUrls({ read, write: (write, row) => writer.write(write, row), secrets })
+  return secrets
 }
 
 /** What the database speaks of is there, and what is not is told. @throws Fault DataMissing */

@@ -160,6 +160,7 @@ async function sendMail(core: Core, closers: Closers): Promise<void> {
   const { config, read, jobWriter, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
   const relay = await startRelay({
     ...{ read, writer: jobWriter, sequence, settings, bodies, drop, outward, log, version },
+    secrets: core.system.secrets,
     hostname: config.hostname,
     away: config.outbound.enabled,
     relay: config.outbound.relay,

@@ -57,6 +57,7 @@ import '../src/store/accounts/address.ts'
 import '../src/store/mailboxes/mailboxes.ts'
 import '../src/store/accounts/tokens.ts'
 import '../src/store/accounts/users.ts'
+import '../src/store/upkeep/clear-urls.ts'
 import '../src/store/engine/writes.ts'
 
 const port = parentPort

@@ -4,7 +4,7 @@
 // one can leave as one can come, or our own rows, which lack nothing and end with a checksum. An import is read twice from a
 // scratch file: first to the end, where a foreign, shortened or changed file is refused before anything is written; then
 // each account is one unit. What is there already stays as it is, so that an import may be run again. One-time code seeds
-// leave unsealed, as the hashes beside them do, and are sealed anew with the key of the service they come to.
+// and passwords in URLs leave unsealed, as the hashes beside them do, and are sealed anew by the service they come to.
 
 import { Fault } from '#lib/fault.ts'
 import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/process/container.ts'
@@ -79,7 +79,7 @@ export class Transfer {
   async #account(read: Reader, num: number, writer: ContainerWriter, form: ExportForm): Promise<Buffer> {
     const records: Buffer[] = []
     for (const { part, entry } of accountEntries(read, num)) {
-      const shown = part === 'user' ? { ...entry, options: await this.#seeds(entry.options, 'open') } : entry
+      const shown = (await this.#turned({ part, entry }, 'open')).entry
       const own = { client: 'teal', collection: part, entry: shown }
       const data = form === 'rows' ? own : originalRecord({ part, entry: shown })
       if (data !== null) records.push(writer.record(kinds.entry, data))
@@ -135,7 +135,7 @@ export class Transfer {
   ): Promise<void> {
     signal.throwIfAborted()
     try {
-      const entries = await Promise.all(account.entries.map(one => this.#sealed(one)))
+      const entries = await Promise.all(account.entries.map(one => this.#turned(one, 'seal')))
       const { imported, existing, failed } = await this.#options.system
         .handle(account.id)
         .run(importAccount, { entries }, signal)
@@ -149,9 +149,30 @@ export class Transfer {
     }
   }
 
-  async #sealed(one: AccountEntry): Promise<AccountEntry> {
-    if (one.part !== 'user') return one
-    return { ...one, entry: { ...one.entry, options: await this.#seeds(one.entry.options, 'seal') } }
+  /** An entry with its secrets opened or sealed. */
+  async #turned(one: AccountEntry, how: 'open' | 'seal'): Promise<AccountEntry> {
+    const { part, entry } = one
+    if (part === 'filter') return { part, entry: { ...entry, action: await this.#urls(entry.action, how) } }
+    if (part !== 'user') return one
+    return { part, entry: { ...entry, options: await this.#urls(await this.#seeds(entry.options, how), how) } }
+  }
+
+  /** Options of an account or an action of a filter (JSON) with the passwords of their URLs opened or sealed. */
+  async #urls(text: unknown, how: 'open' | 'seal'): Promise<unknown> {
+    const options = optionsOf(text)
+    if (typeof options !== 'object' || options === null) return text
+    const { secrets } = this.#options.system
+    const turn = async (url: unknown) => {
+      if (typeof url !== 'string') return url
+      return how === 'open' ? secrets.open(url).catch(() => url) : secrets.seal(await secrets.open(url))
+    }
+    const { mtaRelay, targets } = options
+    if (mtaRelay === undefined && targets === undefined) return text
+    return JSON.stringify({
+      ...options,
+      ...(mtaRelay !== undefined && { mtaRelay: await turn(mtaRelay) }),
+      ...(Array.isArray(targets) && { targets: await Promise.all(targets.map(turn)) }),
+    })
   }
 
   /** The options of an account (JSON) with its seed opened or sealed; what cannot be opened or read stays as it is. */

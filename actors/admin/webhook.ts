@@ -8,6 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
+import { keepSecrets, UrlSecrets } from '#lib/secret/url-secret.ts'
 import { findUser } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
@@ -33,6 +34,7 @@ import type { DirectoryState } from './directory.ts'
 export class Subscriptions {
   readonly #read: Reader
   readonly #seal: SecretBox
+  readonly #secrets: UrlSecrets
   readonly #delivering: boolean
   readonly #listeners: (() => void)[] = []
   /** Numbers of the last reading that began, and of the one that is in force. */
@@ -46,11 +48,12 @@ export class Subscriptions {
   private constructor(read: Reader, seal: SecretBox, delivering: boolean) {
     this.#read = read
     this.#seal = seal
+    this.#secrets = new UrlSecrets(seal)
     this.#delivering = delivering
   }
 
   /**
-   * @param seal under which the secrets are that sign deliveries
+   * @param seal under which the secrets are that sign deliveries, and those of URLs
    * @param delivering whether events are delivered; where not, all of the catalogue is kept for later
    */
   static async open(read: Reader, seal: SecretBox, delivering: boolean): Promise<Subscriptions> {
@@ -101,7 +104,8 @@ export class Subscriptions {
   }
 
   async #opened(row: Subscription): Promise<Subscription> {
-    return row.secret === null ? row : { ...row, secret: await this.#seal.open(row.secret) }
+    const url = await this.#secrets.open(row.url)
+    return { ...row, url, secret: row.secret === null ? null : await this.#seal.open(row.secret) }
   }
 
   #named(name: string): readonly Subscription[] {
@@ -134,12 +138,14 @@ export interface NewSubscription {
 export class WebhookHandle {
   readonly #directory: DirectoryHandle
   readonly #seal: SecretBox
+  readonly #secrets: UrlSecrets
   readonly subscriptions: Subscriptions
 
   /** @param seal the one the subscriptions were opened with */
   constructor(directory: DirectoryHandle, subscriptions: Subscriptions, seal: SecretBox) {
     this.#directory = directory
     this.#seal = seal
+    this.#secrets = new UrlSecrets(seal)
     this.subscriptions = subscriptions
   }
 
@@ -149,7 +155,8 @@ export class WebhookHandle {
    * @throws Fault UserNotFound, TooManyWebhooks
    */
   async create(form: NewSubscription, signal?: AbortSignal): Promise<string> {
-    return this.#change(createWebhook, { ...form, secret: await this.#sealed(form.secret) }, signal)
+    const url = await this.#secrets.seal(form.url)
+    return this.#change(createWebhook, { ...form, url, secret: await this.#sealed(form.secret) }, signal)
   }
 
   /** @throws Fault WebhookNotFound */
@@ -219,8 +226,10 @@ const createWebhook: WebhookCommand<NewSubscription, Promise<string>> = {
       if (user === undefined || user.deleted !== null) throw new Fault('UserNotFound')
     }
     const id = newId()
-    const endpoint = await endpointNumber(turn.read, form.url)
-    const { url, user, secret } = form
+    const stored = all.map(one => one.url)
+    const [url = form.url] = keepSecrets([form.url], stored, 'url')
+    const endpoint = await endpointNumber(turn.read, url)
+    const { user, secret } = form
     const type = JSON.stringify(form.type)
     turn.write(webhookInsert, { id, endpoint, url, type, user, secret, created: turn.now })
     return id

@@ -7,6 +7,7 @@
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { remember } from '#lib/memoize.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { mailboxes, normalizeAddress, splitAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import {
@@ -156,7 +157,7 @@ export class Rules {
         ...(forward !== undefined && {
           forward: {
             queueId: null,
-            targets: forward.targets.map(({ value }) => value),
+            targets: forward.targets.map(({ value }) => maskUrl(value)),
             ...(forward.reason !== undefined && { reason: forward.reason }),
           },
         }),

@@ -8,6 +8,7 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type DirectoryState, loadDirectory } from '../admin/directory.ts'
 import { loadUser, type UserState } from '../user/user.ts'
@@ -46,14 +47,16 @@ const directoryLane = -1
 
 export class ActorSystem {
   readonly #around: ActorSurroundings
+  readonly #secrets: UrlSecrets
   readonly #users = new Map<string, Actor<UserState>>()
   readonly #directory: Actor<DirectoryState>
   readonly #metrics: Metrics
   readonly #sweep: Timer
   #stopping = false
 
-  constructor(around: ActorSurroundings, metrics: Metrics) {
+  constructor(around: ActorSurroundings, secrets: UrlSecrets, metrics: Metrics) {
     this.#around = around
+    this.#secrets = secrets
     this.#metrics = metrics
     this.#directory = new Actor<DirectoryState>(
       () => directoryLane,
@@ -65,6 +68,11 @@ export class ActorSystem {
 
   get read(): Reader {
     return this.#around.read
+  }
+
+  /** What passwords in URLs are sealed with. */
+  get secrets(): UrlSecrets {
+    return this.#secrets
   }
 
   /** The handle of an account; whether the account exists is found out by the first command. */

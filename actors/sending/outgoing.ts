@@ -6,6 +6,7 @@
 
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { isClear, maskUrl } from '#lib/secret/url-secret.ts'
 import { domainToAscii, isAddress, splitAddress } from '#mail/address/address.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -178,7 +179,9 @@ async function takenBack(read: Reader, num: number, cancel: () => Promise<void>)
 export function readTarget(text: string, field = 'targets'): OutgoingTarget {
   const value = text.trim()
   const scheme = /^([a-z]+):/i.exec(value)?.[1]?.toLowerCase()
-  if (scheme !== undefined && value.length <= limits.webhook.urlLengthMax && URL.canParse(value)) {
+  // A sealed password is longer than it was when it was given.
+  const length = isClear(value) ? value.length : maskUrl(value).length
+  if (scheme !== undefined && length <= limits.webhook.urlLengthMax && URL.canParse(value)) {
     if (new URL(value).hostname === '') throw invalid(field, 'must name a host')
     if (scheme === 'http' || scheme === 'https') return { kind: 'http', value }
     if (scheme === 'smtp' || scheme === 'smtps') return { kind: 'relay', value }

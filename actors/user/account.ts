@@ -7,6 +7,7 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { splitAddress } from '#mail/address/address.ts'
 import {
   type Address,
@@ -51,7 +52,8 @@ export const createUser: UserCommand<NewUser, { id: string }> = {
     state.user = user
     const { id, username, name, address } = user
     turn.emit('user.created', { user: id, username, ...(name === '' ? {} : { name }), address })
-    for (const target of user.options.targets ?? []) turn.emit('forward.added', { user: id, type: 'user', target })
+    for (const target of user.options.targets ?? [])
+      turn.emit('forward.added', { user: id, type: 'user', target: maskUrl(target) })
     for (const message of input.welcome ?? []) await appendMessage.run(turn, message)
     return { id }
   },
@@ -78,7 +80,7 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
     if (passwordChanged) turn.emit('user.password.changed', { user: user.id })
     const known = new Set(before.options.targets)
     const targets = (user.options.targets ?? []).filter(target => !known.has(target))
-    for (const target of targets) turn.emit('forward.added', { user: user.id, type: 'user', target })
+    for (const target of targets) turn.emit('forward.added', { user: user.id, type: 'user', target: maskUrl(target) })
     if (user.authVersion !== before.authVersion) turn.endSessions(endOf(user))
     return { user, tokensEnded: user.authVersion !== before.authVersion, targets }
   },

@@ -5,6 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { userUpdate } from '#store/accounts/users.ts'
 import { type Autoreply, autoreplyDelete, autoreplyPut, findAutoreply } from '#store/rules/autoreply.ts'
@@ -39,7 +40,8 @@ export const createFilter: UserCommand<NewFilter, { id: string; targets: readonl
     }
     if (input.action.mailbox !== undefined) requireMailbox(turn, input.action.mailbox)
     const num = turn.sequence.next('filter')
-    const filter: Filter = { ...input, num, id: newId(), user: user.num, offences: null, created: turn.now }
+    const action = withSecrets(input.action, [])
+    const filter: Filter = { ...input, action, num, id: newId(), user: user.num, offences: null, created: turn.now }
     turn.write(filterInsert, filter)
     changed(turn)
     turn.emit('filter.created', { user: user.id, filter: filter.id })
@@ -70,7 +72,7 @@ export const updateFilter: UserCommand<FilterChange, { targets: readonly string[
     if (name !== undefined && name !== '') filter.name = name
     if (metaData !== undefined) filter.metaData = metaData
     merge(filter.query, query)
-    merge(filter.action, action)
+    merge(filter.action, action && withSecrets(action, before))
     if (disabled !== undefined) filter.disabled = disabled
     // Whoever changes or enables it has seen what it did.
     if (disabled === false || query !== undefined) filter.offences = null
@@ -202,11 +204,21 @@ function merge<T extends object>(into: T, change: object | undefined): void {
   }
 }
 
+/** An action whose targets came back as they were shown, with the secrets they have. @throws Fault InputValidationError */
+function withSecrets<Action extends { readonly targets?: FilterAction['targets'] | null | '' }>(
+  action: Action,
+  stored: readonly string[],
+): Action {
+  return action.targets ? { ...action, targets: keepSecrets(action.targets, stored, 'action,targets') } : action
+}
+
 /** An event for each target that is new; gives those. */
 function tellTargets(turn: UserTurn, filter: Filter, before: readonly string[]): readonly string[] {
   const user = turn.state.id
   const targets = (filter.action.targets ?? []).filter(target => !before.includes(target))
-  for (const target of targets) turn.emit('forward.added', { user, type: 'filter', target, filter: filter.id })
+  for (const target of targets) {
+    turn.emit('forward.added', { user, type: 'filter', target: maskUrl(target), filter: filter.id })
+  }
   return targets
 }
 

@@ -536,6 +536,8 @@ export const limits = {
   seal: {
     /** Stretched keys kept. Nearly everything is under the few salts of the last starts. */
     keysMax: 1000,
+    /** Rows of an earlier version that are sealed in one unit. */
+    pageRows: 200,
   },
   /** What may be lost: counters, challenges, throttles. */
   cache: {

@@ -55,7 +55,7 @@ describe('create', () => {
       language: 'et',
       retention: 86_400_000,
       targets: form.targets,
-      mtaRelay: form.mtaRelay,
+      mtaRelay: 'smtps://user:***@relay.example.net',
       spamLevel: 30,
       fromWhitelist: ['*@example.org'],
       tags: ['One', 'two'],

@@ -18,6 +18,7 @@ import { newId } from '#lib/id.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
+import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { Outward, type OutwardOptions } from '#net/outward.ts'
 import { Reader } from '#store/engine/reader.ts'
 import { Sequence } from '#store/engine/sequence.ts'
@@ -74,6 +75,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
       kick: () => kick(),
       wanted: name => subscriptions.wanted(name),
     },
+    new UrlSecrets(seal),
     metrics,
   )
   const handle = new WebhookHandle(system.directory, subscriptions, seal)

@@ -61,6 +61,7 @@ beforeAll(async () => {
     ...{ read, writer, sequence, settings, bodies, drop, outward, log, resolveMx },
     ...{ hostname: 'our.test', version: 'test', relay: '', port: sink.port, srsDomain: 'our.test' },
     findKey: async () => undefined,
+    secrets: core.system.secrets,
   })
   core.onEvents(() => relay.kick())
 })

@@ -321,3 +321,22 @@ test('a scratch file of an import does not stay', async () => {
   const { readdirSync } = await import('node:fs')
   expect(readdirSync(join(other?.config.dataDir ?? folder, 'tmp'))).toEqual([])
 })
+
+test('passwords in URLs move to a service with other keys', async () => {
+  const relay = (password: string) => `smtp://me:${password}@relay.test`
+  const user = await from.user('relays', { mtaRelay: relay('one-5ecret'), targets: [relay('two-5ecret')] })
+  await from.call('POST', `/users/${user}/filters`, {
+    query: { from: 'a' },
+    action: { targets: [relay('three-5ecret')] },
+  })
+  expect((await imported(await exported(`&users=${user}`))).body.result).toMatchObject({ failed: 0 })
+  const { read, system } = to.teal.core
+  const stored = read.arrays<[string, string, string]>(
+    `SELECT u.options ->> '$.mtaRelay', u.options ->> '$.targets[0]', f.action ->> '$.targets[0]'
+     FROM user u JOIN filter f ON f.user = u.num WHERE u.id = ?`,
+    user,
+  )[0]
+  const opened = await Promise.all((stored ?? []).map(url => system.secrets.open(url)))
+  expect(opened).toEqual(['one', 'two', 'three'].map(name => relay(`${name}-5ecret`)))
+  expect(stored?.join()).not.toContain('5ecret')
+})

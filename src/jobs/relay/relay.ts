@@ -13,6 +13,7 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import { MailHosts, NoMailHost, type ResolveMx } from '#net/mail-hosts.ts'
 import type { Outward } from '#net/outward.ts'
@@ -40,6 +41,8 @@ export interface RelayOptions {
   readonly settings: Settings
   readonly bodies: Bodies
   readonly drop: LocalDelivery
+  /** What passwords of relays and targets are sealed with. */
+  readonly secrets: UrlSecrets
   readonly outward: Outward
   readonly log: Log
   readonly hostname: string
@@ -180,7 +183,7 @@ class Sender implements Relay {
   }
 
   async #sendAway(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
-    const { read, bodies, hostname, findKey } = this.#options
+    const { read, bodies, hostname, findKey, secrets } = this.#options
     const opened = await openOutgoing(read, bodies, message, message.body ?? 0, { hostname, now: now(), findKey })
     const attempts: Attempt[] = []
     for (const target of targets.filter(({ kind }) => kind === 'http')) {
@@ -188,7 +191,9 @@ class Sender implements Relay {
     }
     for (const target of targets.filter(({ kind }) => kind === 'relay')) {
       const to = message.options.forwardedFor ?? ''
-      attempts.push(...(await this.#submit(message, [{ target, to }], [target.value], opened, signal)))
+      attempts.push(
+        ...(await this.#submit(message, [{ target, to }], [await secrets.open(target.value)], opened, signal)),
+      )
     }
     const mail = targets.filter(({ kind }) => kind === 'mail').map(target => ({ target, to: wire(target.value) }))
     if (mail.length > 0) attempts.push(...(await this.#submitMail(message, mail, opened, signal)))
@@ -216,7 +221,9 @@ class Sender implements Relay {
       stream: () => opened.stream(),
       start: await opened.start(limits.outbound.httpBodyBytesMax),
     }
-    const posted = await postForm(this.#client(), target.value, form, `Teal/${this.#options.version}`, signal)
+    const { secrets, version } = this.#options
+    const url = await secrets.open(target.value)
+    const posted = await postForm(this.#client(), url, form, `Teal/${version}`, signal)
     const { delivered, final, failure, status, response } = posted
     return {
       target,
@@ -232,7 +239,8 @@ class Sender implements Relay {
     opened: OutgoingMessage,
     signal: AbortSignal,
   ): Promise<Attempt[]> {
-    const relay = message.options.relay ?? this.#options.relay
+    const { options } = message
+    const relay = options.relay === undefined ? this.#options.relay : await this.#options.secrets.open(options.relay)
     if (relay !== '') return this.#submit(message, recipients, [relay], opened, signal)
     const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
     try {

@@ -9,6 +9,7 @@ import { queueOperations } from '#actors/sending/outgoing.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { composeReport, type ReportRecipient } from '#mail/made/dsn.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -78,7 +79,7 @@ export class RelayResults {
     }
     if (operations.length > 1) this.#options.kick?.()
     for (const { target, final, failure, status, response } of settled) {
-      const told = { queueId: queueId(message.num), to: target.value, failure, status, response }
+      const told = { queueId: queueId(message.num), to: nameOf(target), failure, status, response }
       if (final.state === 3) log.info(told, 'a message could not be delivered')
     }
   }
@@ -89,7 +90,7 @@ export class RelayResults {
     if (delivered.length === 0 || wanted?.('message.sent') !== true) return []
     return delivered.map(({ target }) => {
       const { user } = message
-      const body = { ...(user !== null && { user }), queueId: queueId(message.num), recipient: target.value }
+      const body = { ...(user !== null && { user }), queueId: queueId(message.num), recipient: nameOf(target) }
       const row: EventRow = [sequence.next('event'), 'message.sent', user, JSON.stringify(body), at]
       return operation(eventInsert, row)
     })
@@ -171,11 +172,17 @@ function isTold({ origin, options }: Outbound, { target, final, way }: Settled):
   return final.warned && origin === 'submission' && notify.includes('delay')
 }
 
+/** A target as it may be told to others. */
+function nameOf({ kind, value }: Target): string {
+  return kind === 'mail' ? value : maskUrl(value)
+}
+
 function shown({ options }: Outbound, settled: Settled): ReportRecipient {
   const { target, final, status, response, host, until, way } = settled
   const done = way === 'here' ? 'delivered' : 'relayed'
   const action = final.state === 3 ? 'failed' : final.state === 2 ? done : 'delayed'
-  const address = target.value
+  // Where an account has its mail sent on to is nobody else's business.
+  const address = target.kind === 'mail' ? target.value : (options.forwardedFor ?? '')
   const original = options.notices?.[address]?.original
   return {
     ...{ address, action, status, response },

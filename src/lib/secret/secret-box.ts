@@ -4,7 +4,7 @@
 // existing data has (api-semantics 3.1); the older `$<data>` (aes192 with a bare password) is read too. Stretching runs
 // beside the loop and its result is kept a while, since one object seals everything under one salt.
 
-import { createCipheriv, createDecipheriv, createHash, scrypt } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, scrypt } from 'node:crypto'
 import { Fault } from '../fault.ts'
 import { randomBuffer } from '../id.ts'
 import { limits } from '../limits.ts'
@@ -26,8 +26,24 @@ export class SecretBox {
 
   /** `text`, sealed: another result each time. */
   async seal(text: string): Promise<string> {
-    const iv = randomBuffer(12)
-    const cipher = createCipheriv('aes-256-gcm', await this.#key(this.#salt), iv)
+    return this.#sealed(text, await this.#key(this.#salt), randomBuffer(ivBytes))
+  }
+
+  /**
+   * `text`, sealed to the same result each time within one `context`, so that equal ones are found without opening them.
+   * The vector is a keyed digest of both: it repeats with the text alone.
+   */
+  async sealSame(text: string, context: string): Promise<string> {
+    const key = await this.#key(this.#salt)
+    const digestKey = createHmac('sha256', key).update('initialisation vector').digest()
+    const digest = createHmac('sha256', digestKey)
+      .update(JSON.stringify([context, text]))
+      .digest()
+    return this.#sealed(text, key, digest.subarray(0, ivBytes))
+  }
+
+  #sealed(text: string, key: Buffer, iv: Buffer): string {
+    const cipher = createCipheriv('aes-256-gcm', key, iv)
     const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
     const parts = [cipher.getAuthTag(), iv, this.#salt, data].map(part => part.toString('hex'))
     return `$wd01$aes-256-gcm$${parts.join('$')}`
@@ -87,3 +103,5 @@ export class SecretBox {
     return made
   }
 }
+
+const ivBytes = 12

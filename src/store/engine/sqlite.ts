@@ -38,6 +38,16 @@ export function openForWriting(file: string): Handle {
   return handle
 }
 
+/** What is replaced or taken away meanwhile is overwritten in the file, and not only forgotten. */
+export function overwriting(sql: Sql, task: () => void): void {
+  sql('PRAGMA secure_delete = ON').get()
+  try {
+    task()
+  } finally {
+    sql('PRAGMA secure_delete = OFF').get()
+  }
+}
+
 /** @throws Fault as `engineFault` */
 function opened(file: string, options: Database.Options = {}): Handle {
   try {

@@ -69,8 +69,13 @@ const sealedWith = {
       UNION ALL SELECT 1 FROM acme_account WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM acme_order WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM webhook WHERE secret LIKE '$wd01$%'
-      UNION ALL SELECT 1 FROM endpoint WHERE url LIKE '$wd01$%'
-      UNION ALL SELECT 1 FROM user WHERE json_remove(options, '$.totp') LIKE '%"$wd01$%' LIMIT 1`,
+      UNION ALL SELECT 1 FROM endpoint WHERE url LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM outbound WHERE json_extract(options, '$.relay') LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM outbound_target WHERE value LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM filter WHERE json_extract(action, '$.targets') LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM address WHERE json_extract(forward, '$.targets') LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM user WHERE json_extract(options, '$.targets') LIKE '%$wd01$%@%'
+        OR json_extract(options, '$.mtaRelay') LIKE '%$wd01$%@%' LIMIT 1`,
   },
   totp: {
     what: 'the seeds of one-time codes',

@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import { renameDomain } from '#actors/admin/domains.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
 import { type Address, countAllAddresses, listAllAddresses, resolveAddress } from '#store/accounts/address.ts'
 import type { Reads } from '#store/engine/reads.ts'
@@ -151,7 +152,7 @@ function listed(address: Address, input: { metaData?: boolean; internalData?: bo
     ...(user === null ? {} : { user }),
     forwarded: forward !== null,
     forwardedDisabled: forward?.disabled ?? false,
-    ...(forward === null ? {} : { targets: forward.targets }),
+    ...(forward === null ? {} : { targets: forward.targets.map(maskUrl) }),
     tags,
     ...(input.metaData === true ? { metaData } : {}),
     ...(input.internalData === true ? { internalData } : {}),

@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import { createForwarded, deleteForwarded, requireForwarded, updateForwarded } from '#actors/delivery/forwarded.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { invalid } from '#lib/fault.ts'
+import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
 import { isAddress, normalizeAddress } from '#mail/address/address.ts'
 import type { Address, Forward, ForwardReply } from '#store/accounts/address.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -74,7 +75,8 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     faults: ['AddressExistsError', 'WildcardNotPermitted'],
     async run({ input, signal }) {
       const parts = newAddress(input.address, input.allowWildcard)
-      const { targets = [], forwards = 0, autoreply, name = '', tags = [], metaData, internalData } = input
+      const targets = keepSecrets(await system.secrets.sealAll(input.targets ?? []), [], 'targets')
+      const { forwards = 0, autoreply, name = '', tags = [], metaData, internalData } = input
       refuseSelf(targets, parts.key)
       const forward: Forward = { targets, forwards, disabled: false, ...(autoreply && { autoreply }) }
       return directory.run(createForwarded, { ...parts, name, tags, metaData, internalData, forward }, signal)
@@ -96,9 +98,11 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted'],
     async run({ input, signal }) {
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
+      const targets = input.targets && (await system.secrets.sealAll(input.targets))
+      const fields = { ...input, ...(targets && { targets }) }
       const change = (address: Address) => {
         if (renamed !== undefined) Object.assign(address, renamed)
-        changeForwarded(address, input)
+        changeForwarded(address, fields)
       }
       await directory.run(updateForwarded, { id: input.id, change }, signal)
       if (input.forwards !== undefined) counters.reset('forwards', input.id)
@@ -158,7 +162,7 @@ export function shownForward(id: string, forward: Forward, settings: Settings, c
   const allowed = forward.forwards || settings.get('const:max:forwards')
   const { status, start, end, name, subject, text: plain, html } = forward.autoreply ?? { status: false }
   return {
-    targets: forward.targets,
+    targets: forward.targets.map(maskUrl),
     limits: { forwards: { allowed, ...counters.read('forwards', id) } },
     autoreply: { status, start: shownDate(start), end: shownDate(end), name, subject, text: plain, html },
     forwardedDisabled: forward.disabled,
@@ -183,7 +187,7 @@ function changeForwarded(address: Address, input: ForwardChange): void {
   if (input.tags !== undefined) address.tags = input.tags
   if (input.metaData !== undefined) address.metaData = input.metaData
   if (input.internalData !== undefined) address.internalData = input.internalData
-  if (input.targets !== undefined) forward.targets = input.targets
+  if (input.targets !== undefined) forward.targets = keepSecrets(input.targets, forward.targets, 'targets')
   if (input.forwards !== undefined) forward.forwards = input.forwards
   if (input.autoreply !== undefined) forward.autoreply = { ...forward.autoreply, ...input.autoreply }
   if (input.forwardedDisabled !== undefined) forward.disabled = input.forwardedDisabled

@@ -5,6 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { keepSecrets, type UrlSecrets } from '#lib/secret/url-secret.ts'
 import { fold } from '#mail/text/fold.ts'
 import type { User, UserLimit } from '#store/accounts/users.ts'
 import { amount, bool, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../../schema.ts'
@@ -130,9 +131,29 @@ const optionFields = [
   'uploadSentMessages',
 ] as const
 
-type Options = Partial<Record<(typeof optionFields)[number] | UserLimit, unknown>>
+type Options = Partial<Record<Exclude<(typeof optionFields)[number], 'targets' | 'mtaRelay'> | UserLimit, unknown>> & {
+  targets?: string[] | undefined
+  mtaRelay?: string | false | undefined
+}
 
-export function applyOptions(user: Pick<User, 'options'>, input: Options): void {
+/** The options with what is secret in their URLs sealed, ready for `applyOptions`. */
+export async function sealOptions<Input extends { targets?: string[]; mtaRelay?: string | false }>(
+  secrets: UrlSecrets,
+  input: Input,
+): Promise<Input> {
+  const { targets, mtaRelay } = input
+  return {
+    ...input,
+    ...(targets !== undefined && { targets: await secrets.sealAll(targets) }),
+    ...(typeof mtaRelay === 'string' && { mtaRelay: await secrets.seal(mtaRelay) }),
+  }
+}
+
+export function applyOptions(user: Pick<User, 'options'>, given: Options): void {
+  const input = { ...given }
+  const { mtaRelay, targets = [] } = user.options
+  if (given.targets !== undefined) input.targets = keepSecrets(given.targets, targets, 'targets')
+  if (given.mtaRelay) [input.mtaRelay] = keepSecrets([given.mtaRelay], mtaRelay ? [mtaRelay] : [], 'mtaRelay')
   for (const field of optionFields)
     if (input[field] !== undefined) Object.assign(user.options, { [field]: input[field] })
   if (input.mtaRelay === false) delete user.options.mtaRelay

@@ -6,6 +6,7 @@
 import { Type } from 'typebox'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { inspectCertificate } from '#mail/crypt/smime.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -103,7 +104,7 @@ export function listed(
     name,
     address,
     tags,
-    targets: options.targets ?? [],
+    targets: (options.targets ?? []).map(maskUrl),
     enabled2fa: options.enabled2fa ?? [],
     autoreply: options.autoreply ?? false,
     encryptMessages: options.encryptMessages ?? false,
@@ -153,8 +154,8 @@ export function shown(user: User, known: Known, settings: Settings, counters: Da
     smimeCertInfo: (options.smimeCerts ?? []).map(inspectCertificate).filter(facts => facts !== null),
     metaData: options.metaData ?? {},
     internalData: options.internalData ?? {},
-    targets: options.targets ?? [],
-    mtaRelay: options.mtaRelay,
+    targets: (options.targets ?? []).map(maskUrl),
+    mtaRelay: options.mtaRelay && maskUrl(options.mtaRelay),
     spamLevel: options.spamLevel ?? 50,
     limits: {
       quota: { allowed: quotaOf(user, settings), used: known.storage },

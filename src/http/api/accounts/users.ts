@@ -14,6 +14,7 @@ import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { countUsers, findUserByKey, isFiltered, listUsers, readUsage, type User } from '#store/accounts/users.ts'
@@ -32,6 +33,7 @@ import {
   type PasswordMaker,
   password,
   resets,
+  sealOptions,
   shared,
   storedPassword,
 } from './user-fields.ts'
@@ -176,7 +178,7 @@ export function userEndpoints(deps: UserDeps) {
         tags: input.tags ?? [],
         options: { spamLevel: 50 },
       }
-      applyOptions(user, input)
+      applyOptions(user, await sealOptions(system.secrets, input))
       noteKey(user)
       if (input.requirePasswordChange) user.options.requirePasswordChange = true
       const mailboxes = folders.map(folder => ({
@@ -191,7 +193,7 @@ export function userEndpoints(deps: UserDeps) {
       const done = { result: 'success', ...originOf(input) } as const
       await deps.authLog.add(num, { action: 'account created', ...done })
       for (const target of input.targets ?? []) {
-        await deps.authLog.add(num, { action: 'user forward added', target, ...done })
+        await deps.authLog.add(num, { action: 'user forward added', target: maskUrl(target), ...done })
       }
       return { id }
     },
@@ -247,9 +249,10 @@ export function userEndpoints(deps: UserDeps) {
       const hash =
         input.password === undefined ? undefined : await storedPassword(deps.passwords, input, input.password, signal)
       const handle = system.handle(input.user)
+      const fields = await sealOptions(system.secrets, input)
       const change = (user: User) => {
         noteKey(user)
-        return changeUser(user, input, hash)
+        return changeUser(user, fields, hash)
       }
       const changed = await handle.run(updateUser, { change }, signal)
       const ownToken = caller.user === input.user ? request.token : null
@@ -257,7 +260,7 @@ export function userEndpoints(deps: UserDeps) {
       const origin = { result: 'success', ...originOf(input, input.protocol) } as const
       if (hash !== undefined) await deps.authLog.add(before.num, { action: 'password change', ...origin })
       for (const target of changed.targets) {
-        await deps.authLog.add(before.num, { action: 'user forward added', target, ...origin })
+        await deps.authLog.add(before.num, { action: 'user forward added', target: maskUrl(target), ...origin })
       }
       if (input.disable2fa === true && factorsOf(changed.user).length > 0) {
         await handle.run(clearFactors, undefined, signal)

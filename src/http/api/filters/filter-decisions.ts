@@ -8,12 +8,13 @@ import { Type } from 'typebox'
 import { prepare, referenceHash } from '#actors/delivery/prepare.ts'
 import type { Arriving, Rules } from '#actors/delivery/rules.ts'
 import { arriveReceived, arriveStored } from '#actors/delivery/stored.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { combine, type FilterRule } from '#mail/filter/filter.ts'
 import type { User } from '#store/accounts/users.ts'
-import type { Reader } from '#store/engine/reader.ts'
 import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { findMessage } from '#store/mailboxes/messages.ts'
 import { findFilter, listFilters } from '#store/rules/filter.ts'
@@ -23,7 +24,7 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { mailboxId, messageId, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
-import { actionShape, cleaned, filterId, iso } from './filter-view.ts'
+import { actionShape, cleaned, filterId, iso, maskedAction } from './filter-view.ts'
 import type { FilterDeps } from './filters.ts'
 
 const tracing = {
@@ -124,7 +125,7 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
     faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'FilterNotFound'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
-      const wanted = await rulesToTest(rules, read, user, input)
+      const wanted = await rulesToTest(rules, system, user, input)
       const names = new Map((await listFilters(read, user.num)).map(one => [one.id, one.name]))
       const address = input.recipient ?? user.address
       const found = await withMessage(deps, user.num, input, message => rules.test(user, address, message, wanted))
@@ -133,7 +134,7 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
         return { id: rule, ...(known != null && { name: known }) }
       })
       const { action } = combine(found.rules)
-      return { matches: found.rules.length > 0, filters, action, timedOut: [...found.late] }
+      return { matches: found.rules.length > 0, filters, action: maskedAction(action), timedOut: [...found.late] }
     },
   })
   return [trace, test]
@@ -142,17 +143,22 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
 interface TestInput {
   readonly filter?: string
   readonly query?: Parameters<typeof readQuery>[0]
-  readonly action?: Parameters<typeof readAction>[0]
+  readonly action?: Parameters<typeof readAction>[1]
   readonly mailbox?: string
   readonly message?: number
   readonly raw?: string
 }
 
 /** The filter that is given, the one that is named, or all that are in force. */
-async function rulesToTest(rules: Rules, read: Reader, user: User, input: TestInput): Promise<readonly FilterRule[]> {
+async function rulesToTest(
+  rules: Rules,
+  { read, secrets }: ActorSystem,
+  user: User,
+  input: TestInput,
+): Promise<readonly FilterRule[]> {
   const { filter, query, action } = input
   if (query !== undefined) {
-    const given = { query: cleaned(readQuery(query)), action: cleaned(readAction(action ?? {})) }
+    const given = { query: cleaned(readQuery(query)), action: cleaned(await readAction(secrets, action ?? {})) }
     return [{ id: newId(), ...given } as FilterRule]
   }
   if (filter === undefined) return rules.filtersOf(user)
@@ -189,15 +195,21 @@ function bracketed(text: string): string {
   return text.startsWith('<') ? text : `<${text}>`
 }
 
+/** What was decided, without the password of a target it names. */
+function maskedWords(what: string): string {
+  return what.split(' ').map(maskUrl).join(' ')
+}
+
 function shownTrace({ at, mailbox, uid, filters, timedOut, forward, num: _num, ...rest }: TraceEntry) {
   return {
     time: iso(at),
     mailbox,
     message: uid,
     ...rest,
+    action: maskedAction(rest.action),
     filters: filters.map(({ id: filter, name: known }) => ({ id: filter, ...(known !== null && { name: known }) })),
     timedOut: [...(timedOut ?? [])],
-    decided: { ...rest.decided },
-    ...(forward !== undefined && { forward: { ...forward, targets: [...forward.targets] } }),
+    decided: Object.fromEntries(Object.entries(rest.decided).map(([what, by]) => [maskedWords(what), by])),
+    ...(forward !== undefined && { forward: { ...forward, targets: forward.targets.map(maskUrl) } }),
   }
 }

@@ -8,6 +8,7 @@ import { readTarget } from '#actors/sending/outgoing.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { compile as compilePattern } from '#lib/pattern.ts'
+import { maskUrl, type UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { faultPosition, looksLikePattern, readPattern } from '#mail/filter/filter-pattern.ts'
 import { field, id, num, optional, text } from '../../schema.ts'
@@ -86,8 +87,9 @@ export function readQuery(query: Given<FilterQuery>): Given<FilterQuery> {
   return result
 }
 
-export function readAction(action: Given<FilterAction>): Given<FilterAction> {
-  return action.targets ? { ...action, targets: [...new Set(action.targets)] } : action
+/** Actions as they are kept. */
+export async function readAction(secrets: UrlSecrets, action: Given<FilterAction>): Promise<Given<FilterAction>> {
+  return action.targets ? { ...action, targets: [...new Set(await secrets.sealAll(action.targets))] } : action
 }
 
 function readCondition(value: string, at: string): string {
@@ -134,7 +136,7 @@ const words = {
 /** Actions for people, in the order in which they are kept. */
 export function shownAction(action: FilterAction, paths: ReadonlyMap<string, string>): string[][] {
   return Object.entries(action).flatMap(([key, value]): string[][] => {
-    if (key === 'targets') return [['forward to', (value as string[]).join(', ')]]
+    if (key === 'targets') return [['forward to', (value as string[]).map(maskUrl).join(', ')]]
     if (key === 'mailbox') return [['move to folder', `"${paths.get(String(value)) ?? value}"`]]
     const [yes, no] = words[key as keyof typeof words] ?? []
     return yes === undefined || no === undefined ? [] : [[value === true ? yes : no]]

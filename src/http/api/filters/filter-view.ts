@@ -4,6 +4,8 @@
 // here reads what a caller sends: that is filter-form.ts's.
 
 import { Type } from 'typebox'
+import { maskUrl } from '#lib/secret/url-secret.ts'
+import type { FilterAction } from '#mail/filter/filter.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { listMailboxes } from '#store/mailboxes/mailboxes.ts'
 import type { Filter } from '#store/rules/filter.ts'
@@ -72,12 +74,17 @@ export function listedFilter(filter: Filter, paths: ReadonlyMap<string, string>,
     query: shownQuery(filter.query),
     action: shownAction(filter.action, paths),
     originalQuery: filter.query,
-    originalAction: filter.action,
+    originalAction: maskedAction(filter.action),
     disabled: filter.disabled,
     created: iso(filter.created),
     ...(withMeta && { metaData: filter.metaData ?? {} }),
     ...offencesOf(filter),
   }
+}
+
+/** An action as it may be shown: without the passwords of its targets. */
+export function maskedAction(action: FilterAction): FilterAction {
+  return action.targets === undefined ? action : { ...action, targets: action.targets.map(maskUrl) }
 }
 
 export function offencesOf({ offences }: Filter) {

@@ -10,6 +10,7 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createFilter, deleteFilter, type NewFilter, updateFilter } from '#actors/user/rules.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -30,6 +31,7 @@ import {
   iso,
   listed,
   listedFilter,
+  maskedAction,
   offenceShape,
   offencesOf,
   pathsOf,
@@ -86,7 +88,7 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
         rows.map(async one => ({
           ...listedFilter(one, await pathsOf(read, one.user), input.metaData),
           user: one.owner,
-          ...(one.action.targets !== undefined && { targets: one.action.targets }),
+          ...(one.action.targets !== undefined && { targets: one.action.targets.map(maskUrl) }),
         })),
       )
       return { total, ...cursors, results }
@@ -142,7 +144,7 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
         id: filter.id,
         ...(filter.name !== null && { name: filter.name }),
         query: filter.query,
-        action: filter.action,
+        action: maskedAction(filter.action),
         disabled: filter.disabled,
         created: iso(filter.created),
         ...(filter.metaData !== undefined && { metaData: filter.metaData }),
@@ -162,7 +164,9 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
     const { num } = await requireUser(system.read, input.user)
     const event = { result: 'success', filter, ...originOf(input) } as const
     if (isNew) await authLog.add(num, { action: 'filter added', ...event })
-    for (const target of targets) await authLog.add(num, { action: 'filter forward added', target, ...event })
+    for (const target of targets) {
+      await authLog.add(num, { action: 'filter forward added', target: maskUrl(target), ...event })
+    }
   }
 
   const create = endpoint({
@@ -190,7 +194,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         name: input.name ?? null,
         disabled: input.disabled,
         query: cleaned(readQuery(input.query)) as FilterQuery,
-        action: cleaned(readAction(input.action)) as FilterAction,
+        action: cleaned(await readAction(system.secrets, input.action)) as FilterAction,
         metaData: input.metaData,
       }
       const { id, targets } = await system.handle(input.user).run(createFilter, filter, signal)
@@ -223,7 +227,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         disabled,
         metaData: meta,
         ...(query !== undefined && { query: readQuery(query) }),
-        ...(action !== undefined && { action: readAction(action) }),
+        ...(action !== undefined && { action: await readAction(system.secrets, action) }),
       }
       const { targets } = await system.handle(input.user).run(updateFilter, change, signal)
       await note(input, { id: filter, targets, isNew: false })

@@ -12,6 +12,7 @@ import { arriveStored } from '#actors/delivery/stored.ts'
 import { storeFlags } from '#actors/mailbox/message.ts'
 import { queueMessage } from '#actors/sending/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
+import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
 import { forwarded } from '#mail/flags.ts'
 import { listAddresses } from '#store/accounts/address.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -63,7 +64,8 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
             ? before
             : []
           : before.slice(input.target - 1, input.target)
-      const targets = [...new Set([...again, ...(input.addresses ?? [])])]
+      const further = keepSecrets(await system.secrets.sealAll(input.addresses ?? []), before, 'addresses')
+      const targets = [...new Set([...again, ...further])]
       if (targets.length === 0) return {}
       const from = message.meta.from ?? ''
       const arrived = await arriveStored(read, bodies, { body: message.body, prefix: message.prefix, from })
@@ -95,7 +97,11 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       const uids = [[message.uid, message.uid]] as const
       const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded], origin: null } as const
       await handle.run(storeFlags, mark, signal)
-      const shown = plan.targets.map(({ kind, value }, at) => ({ seq: seqText(at + 1), type: kind, value }))
+      const shown = plan.targets.map(({ kind, value }, at) => ({
+        seq: seqText(at + 1),
+        type: kind,
+        value: maskUrl(value),
+      }))
       return { queueId, forwarded: shown }
     },
   })

@@ -5,6 +5,7 @@
 
 import { type Static, Type } from 'typebox'
 import { numberId } from '#lib/id.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import { type Address, mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
@@ -206,8 +207,12 @@ export function shownMessage(
     contentType: contentTypeOf(summary),
     metaData: meta.metaData ?? {},
     ...(meta.reference === undefined ? {} : { reference: meta.reference }),
-    ...(meta.forwardTargets === undefined ? {} : { forwardTargets: meta.forwardTargets }),
+    ...(meta.forwardTargets === undefined ? {} : { forwardTargets: meta.forwardTargets.map(masked) }),
   }
+}
+
+function masked({ type, value }: { type: string; value: string }) {
+  return { type, value: maskUrl(value) }
 }
 
 function shared(message: Outlined, mailbox: string, summary: StoredSummary) {

@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { cancelOutgoing, retryOutgoing } from '#actors/sending/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
   countOutbound,
@@ -141,7 +142,7 @@ export async function waysOut(read: Reader, user: string, ids: readonly string[]
     const entries = targets
       .filter(({ state }) => state < 2)
       .map(({ seq, value, kind }) => {
-        const recipient = kind === 'mail' ? value : withoutPassword(value)
+        const recipient = kind === 'mail' ? value : maskUrl(value)
         return { seq: seqText(seq), recipient, sendingZone: 'default', queued }
       })
     ways.push({ queueId: id, ...(entries.length > 0 && { entries }) })
@@ -196,7 +197,7 @@ export function shownTarget(target: Target) {
   return {
     seq: seqText(seq),
     type: kind,
-    value: kind === 'mail' ? value : withoutPassword(value),
+    value: kind === 'mail' ? value : maskUrl(value),
     state: stateName(target),
     attempts,
     lastAttempt: isoOr(tried),
@@ -205,12 +206,6 @@ export function shownTarget(target: Target) {
     ...(status !== null && { status }),
     ...(response !== null && { response }),
   }
-}
-
-function withoutPassword(value: string): string {
-  const url = new URL(value)
-  if (url.password !== '') url.password = '***'
-  return url.href
 }
 
 export function isoOr(at: number | null): string | false {

@@ -8,6 +8,7 @@ import { type WebhookHandle, withoutSecrets } from '#actors/admin/webhook.ts'
 import { Fault } from '#lib/fault.ts'
 import { randomBuffer } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
   countDeliveries,
@@ -128,7 +129,9 @@ function subscriptionEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
     body: {
       type: list(eventType, { max: limits.webhook.typesMax }),
       user: optional(userId),
-      url: url(['http', 'https', 'smtp', 'smtps'], { description: 'Where deliveries go; may hold user and password' }),
+      url: url(['http', 'https', 'smtp', 'smtps'], {
+        description: 'Where deliveries go; may hold user and password, which is never shown again',
+      }),
       secret: optional(secret),
     },
     reply: { id: webhookId },
@@ -302,9 +305,15 @@ function slice(
     .slice(0, count)
 }
 
-/** Whoever may only look at the own things does not see what the URL is opened with. */
+/** Whoever may only look at the own things does not even see as whom the URL is called. */
 function shown({ id: webhook, type, user, url: target, created }: Subscription, masked: boolean) {
-  return { id: webhook, type: [...type], user, url: masked ? withoutSecrets(target) : target, created: iso(created) }
+  return {
+    id: webhook,
+    type: [...type],
+    user,
+    url: masked ? withoutSecrets(target) : maskUrl(target),
+    created: iso(created),
+  }
 }
 
 function shownDelivery(one: Delivery) {
