@@ -123,12 +123,3 @@ export const metaPut = defineWrite<{ key: string; value: string | number }>('met
 export const metaDelete = defineWrite<{ key: string }>('meta.delete', (sql, row) => {
   sql('DELETE FROM meta WHERE key = ?').run(row.key)
 })
-
-/**
- * An event as it is bound, by place: it rides in nearly every unit, and names would cost a fifth of its statement.
- */
-export type EventRow = readonly [num: number, name: string, user: string | null, body: string, at: number]
-
-export const eventInsert = defineWrite<EventRow>('event.insert', (sql, row) => {
-  sql('INSERT INTO event (num, name, user, body, at) VALUES (?, ?, ?, ?, ?)').run(row)
-})

@@ -4,7 +4,66 @@
 // along the index (endpoint, state, event, n). The bodies of events are read one at a time, when they are sent.
 
 import type { Reader } from '../engine/reader.ts'
+import { integer, json, moment, nullable, table, text } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
+
+/** Where deliveries go: one row for each distinct URL, with how it has been doing. */
+table(
+  'endpoint',
+  {
+    num: integer,
+    /** Sealed where it holds a password. */
+    url: text,
+    failures: integer,
+    failingSince: nullable(moment),
+    paused: nullable(moment),
+    reason: nullable(text),
+  },
+  { key: ['num'], indexes: { endpoint_url: { on: ['url'], unique: true } } },
+)
+
+table(
+  'webhook',
+  {
+    id: text,
+    endpoint: integer,
+    type: json<readonly string[]>(),
+    /** Id of the account whose events it gets. */
+    user: nullable(text),
+    /** Signs deliveries; sealed. */
+    secret: nullable(text),
+    created: moment,
+  },
+  { key: ['id'], clustered: true, indexes: { webhook_endpoint: { on: ['endpoint'] } } },
+)
+
+/** An event on its way. The body stands last, so that reading the rest does not touch its pages. */
+table('payload', { event: integer, at: moment, name: text, user: nullable(text), body: text }, { key: ['event'] })
+
+/** One event for one subscription; one that arrived has no row. */
+table(
+  'delivery',
+  {
+    event: integer,
+    /** Counts the subscriptions the event matched. */
+    n: integer,
+    endpoint: integer,
+    webhook: text,
+    /** Place in `deliveryStates`. */
+    state: integer,
+    attempts: integer,
+    due: moment,
+    since: nullable(moment),
+    tried: nullable(moment),
+    failure: nullable(text),
+    status: nullable(integer),
+  },
+  {
+    key: ['event', 'n'],
+    clustered: true,
+    indexes: { delivery_endpoint: { on: ['endpoint', 'state', 'event', 'n'] } },
+  },
+)
 
 /** A subscription and how its endpoint is doing. Subscriptions with the same URL share an endpoint. */
 export interface Subscription {

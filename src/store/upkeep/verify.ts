@@ -25,6 +25,7 @@ import '../rules/filter.ts'
 import '../search/trigrams.ts'
 import '../accounts/task.ts'
 import '../accounts/transfer.ts'
+import '../events/event.ts'
 import '../events/webhooks.ts'
 
 /** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
