@@ -26,17 +26,16 @@ import { Reader } from '../src/store/engine/reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 import { countFolderThreads } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
+import { SearchCache } from '../src/store/search/cache.ts'
 import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
-import { SearchCache, type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
-import { indexTexts, type SearchScope } from '../src/store/search/trigrams.ts'
-
-type ScanScope = Parameters<typeof scanTexts>[1]
+import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
+import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
 const { dataDir } = workerData as { dataDir: string }
 const cache = new SearchCache()
-let opened: (SearchScope & ScanScope) | undefined
+let opened: SearchScope | undefined
 
-function scope(): SearchScope & ScanScope {
+function scope(): SearchScope {
   if (opened === undefined) {
     const read = Reader.open(databaseFile(dataDir))
     const files = new BodyFiles(dataDir)
@@ -53,7 +52,9 @@ export const ready = (): boolean => true
 
 export const search = sharing((task: SearchTask, slices) => searchMessages(scope(), cache, task, slices))
 
-export const searchEvery = sharing((task: Parameters<typeof searchAll>[1], slices) => searchAll(scope(), task, slices))
+export const searchEvery = sharing((task: Parameters<typeof searchAll>[2], slices) =>
+  searchAll(scope(), cache, task, slices),
+)
 
 export const countThreads = sharing(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
   countFolderThreads(scope().read, mailbox, unseen),
@@ -61,7 +62,7 @@ export const countThreads = sharing(({ mailbox, unseen }: { mailbox: number; uns
 
 export const texts = sharing((bodies: readonly number[], slices) => indexTexts(scope(), bodies, slices))
 
-export const scan = sharing((task: ScanTask, slices) => scanTexts(scope().read, scope(), task, slices))
+export const scan = sharing((task: ScanTask, slices) => scanTexts(scope(), cache, task, slices))
 
 export const sort = sharing((task: SortTask, slices) =>
   arranging.with(slices, () => sortMessages(scope().read, task, slices)),

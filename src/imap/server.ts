@@ -174,9 +174,7 @@ export class ImapServer {
     this.#warmUntil = time + limits.pool.idleMs / 2
     // A pool that is busy is warm, and one that stops need not be.
     after(warmMs, () => {
-      this.#services
-        .scan({ user: 0, bodies: [], prefixes: [], needles: [], long: false }, { lane: '' })
-        .catch(() => undefined)
+      this.#services.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { lane: '' }).catch(() => undefined)
     })
   }
 

@@ -357,7 +357,7 @@ export const limits = {
     buffersMax: 24,
     /** Bytes of one text part that a search looks through. */
     scanBytesMax: 16 * mib,
-    /** Text criteria of one SEARCH, and messages handed to a thread at once. */
+    /** Text criteria of one SEARCH (their answers are the bits of a whole number, without its sign), and messages handed to a thread at once. */
     searchTextsMax: 30,
     scanMessages: 2000,
     /** Messages of one MULTIAPPEND. */
@@ -735,8 +735,10 @@ export const limits = {
     scanMs: 500,
     /** Folders sorted or threaded at once on a thread: each may take 100 MiB. */
     arrangedMax: 2,
-    /** Decoded texts kept during one search (of 256 KiB at most, some KiB mostly). */
-    textsMax: 200,
+    /** Characters of texts that were looked into, kept by a thread. */
+    textsLengthMax: 4 * mib,
+    /** Bodies in what the index said about an account, kept by a thread until then: 100 bytes each or less. */
+    indexWeightMax: 100_000,
     /** Hits of earlier searches kept by a thread, 16 bytes each; every search counts as a thousand more. */
     cachedMax: 1_000_000,
     /** Bodies looked up for indexing in one go. */

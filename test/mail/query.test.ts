@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { both, criterion, eachCriterion, either, parseQuery, parseWords, type Query } from '#mail/filter/query.ts'
+import { criterion, parseQuery, parseWords } from '#mail/query/language.ts'
+import { both, eachLeaf, either, type Leaf, type Query } from '#mail/query/query.ts'
 
-const word = (needle: string): Query => ({ op: 'word', needle })
+const word = (needle: string): Query => ({ op: 'words', in: 'anywhere', needle })
 
 test.each<[string, Query | null]>([
   ['', null],
@@ -17,13 +18,13 @@ test.each<[string, Query | null]>([
   ['-one', { op: 'not', of: word('one') }],
   ['one -two', { op: 'and', of: [word('one'), { op: 'not', of: word('two') }] }],
   ['- one', word('one')],
-  ['"A  b "', { op: 'phrase', needle: 'a b ' }],
-  ['"unclosed text', { op: 'phrase', needle: 'unclosed text' }],
+  ['"A  b "', { op: 'words', in: 'said', needle: 'a b ' }],
+  ['"unclosed text', { op: 'words', in: 'said', needle: 'unclosed text' }],
   ['(a OR b) c', { op: 'and', of: [word('c'), { op: 'or', of: [word('a'), word('b')] }] }],
-  ['subject:x', { op: 'subject', needle: 'x' }],
-  ['SUBJECT:"x y"', { op: 'subject', needle: 'x y' }],
+  ['subject:x', { op: 'words', in: 'subject', needle: 'x' }],
+  ['SUBJECT:"x y"', { op: 'words', in: 'subject', needle: 'x y' }],
   ['seen:no', null],
-  ['flagged:1 word', { op: 'and', of: [word('word'), { op: 'flagged' }] }],
+  ['flagged:1 word', { op: 'and', of: [word('word'), { op: 'flag', bit: 4 }] }],
   ['https://example.com/a:b', word('https://example.com/a:b')],
   ['12:30', word('12:30')],
   ['in:Work(2024)', { op: 'in', name: 'Work(2024)' }],
@@ -47,13 +48,16 @@ test.each<[string, Query | null]>([
 
 test('all words where that is asked for, and no keywords among plain words', () => {
   expect(parseQuery('one two', { all: true })).toEqual({ op: 'and', of: [word('one'), word('two')] })
-  expect(parseWords('from:me "x y"')).toEqual({ op: 'and', of: [word('from:me'), { op: 'phrase', needle: 'x y' }] })
+  expect(parseWords('from:me "x y"')).toEqual({
+    op: 'and',
+    of: [word('from:me'), { op: 'words', in: 'said', needle: 'x y' }],
+  })
 })
 
 test('parts are joined without the empty ones', () => {
   expect(both([null, word('a')])).toEqual(word('a'))
   expect(either([null, null])).toBeNull()
-  expect([...eachCriterion(parseQuery('a (b OR -c)') as Query)]).toEqual([word('a'), word('b'), word('c')])
+  expect([...eachLeaf<Leaf>(parseQuery('a (b OR -c)') as Query)]).toEqual([word('a'), word('b'), word('c')])
 })
 
 test('a criterion that makes no sense is none', () => {
@@ -77,6 +81,6 @@ test('whatever is typed is read in time that grows with its length', () => {
   for (let round = 0; round < 500; round++) {
     const text = Array.from({ length: next() % 400 }, () => pieces[next() % pieces.length]).join('')
     const tree = parseQuery(text, { all: round % 2 === 0 })
-    if (tree !== null) expect([...eachCriterion(tree)].length).toBeLessThanOrEqual(text.length)
+    if (tree !== null) expect([...eachLeaf<Leaf>(tree)].length).toBeLessThanOrEqual(text.length)
   }
 })

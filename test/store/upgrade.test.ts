@@ -110,6 +110,42 @@ describe('a database', () => {
     handle.close()
   })
 
+  test('in which a search waited to be applied has it as a tree of today', () => {
+    const before = migrations.findIndex(step => step.includes('as trees of'))
+    const file = older(before, 'waiting')
+    const handle = openForWriting(file)
+    const query = {
+      op: 'and',
+      of: [
+        { op: 'word', needle: '{"op":"seen"}' },
+        { op: 'to', needle: 'ann' },
+        { op: 'not', of: { op: 'phrase', needle: 'a "b"' } },
+        { op: 'unseen' },
+        { op: 'flagged' },
+        { op: 'date', from: 1, to: 2 },
+      ],
+    }
+    const input = JSON.stringify({ query, action: { seen: true } })
+    handle.prepare("INSERT INTO task VALUES ('t', 'search.apply', 'u', 'queued', 1, 0, ?, '{}', 1, 1)").run(input)
+    migrate(handle)
+    const { input: after } = handle.prepare('SELECT input FROM task').get() as { input: string }
+    expect(JSON.parse(after)).toEqual({
+      query: {
+        op: 'and',
+        of: [
+          { op: 'words', in: 'anywhere', needle: '{"op":"seen"}' },
+          { op: 'words', in: 'recipients', needle: 'ann' },
+          { op: 'not', of: { op: 'words', in: 'said', needle: 'a "b"' } },
+          { op: 'not', of: { op: 'flag', bit: 1 } },
+          { op: 'flag', bit: 4 },
+          { op: 'date', from: 1, to: 2 },
+        ],
+      },
+      action: { seen: true },
+    })
+    handle.close()
+  })
+
   test('of a later program is refused and left as it is', () => {
     const file = join(root, 'later.db')
     const handle = openForWriting(file)

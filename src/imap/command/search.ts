@@ -5,11 +5,11 @@
 
 import { limits } from '#lib/limits.ts'
 import { formatRanges } from '#mail/numbers.ts'
+import { eachLeaf, isTextLeaf } from '#mail/query/query.ts'
 import type { SortKey, ThreadTask } from '#store/search/arrange.ts'
 import { command, inMailbox } from '../command.ts'
 import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
 import { type Found, find } from '../search/find.ts'
-import { eachKey, isTextKey } from '../search/match.ts'
 import { parseSort, sortFound, threadFound, writePieces } from '../search/order.ts'
 import type { View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -117,7 +117,8 @@ function parseAlgorithm(decoder: Decoder): ThreadTask['algorithm'] {
 
 /** Text criteria are answered by bits. */
 function checked(key: Key): Key {
-  if ([...eachKey(key)].filter(isTextKey).length > limits.imap.searchTextsMax) throw malformed('Too many text criteria')
+  if ([...eachLeaf(key)].filter(isTextLeaf).length > limits.imap.searchTextsMax)
+    throw malformed('Too many text criteria')
   return key
 }
 

@@ -1,37 +1,26 @@
 // SEARCH criteria as written, and as a tree (RFC 9051 6.4.4, RFC 5032, 7162, 8474, 8514).
 //
-// Parsing is bounded in depth and number of criteria. Dates become half-open ranges of milliseconds in UTC; text is decoded
+// Parsing is bounded in depth and number of criteria. Dates become ranges of milliseconds in UTC; text is decoded
 // from the named character set and folded to lower case once, here.
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { idNumber } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { decodeCharset } from '#mail/mime/charset.ts'
+import { eachLeaf, type Query, type RowLeaf, type SummaryLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { fold } from '#mail/text/fold.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 
-export type Key =
-  | { readonly op: 'and'; readonly keys: readonly Key[] }
-  | { readonly op: 'or'; readonly left: Key; readonly right: Key }
-  | { readonly op: 'not'; readonly key: Key }
-  | { readonly op: 'constant'; readonly value: boolean }
-  | { readonly op: 'set'; readonly byUid: boolean; readonly set: NumberSet }
-  | { readonly op: 'flag'; readonly bit: number }
-  | { readonly op: 'recent' }
-  | { readonly op: 'keyword'; readonly word: string }
-  /** Half-open, milliseconds. */
-  | { readonly op: 'idate' | 'saved' | 'sent'; readonly from: number; readonly to: number }
-  | { readonly op: 'size'; readonly min: number; readonly max: number }
-  | { readonly op: 'modseq'; readonly from: number }
-  | { readonly op: 'emailid'; readonly id: string }
-  | { readonly op: 'threadid'; readonly thread: number }
-  | { readonly op: 'address'; readonly field: 'from' | 'to' | 'cc' | 'bcc'; readonly needle: string }
-  | { readonly op: 'subject'; readonly needle: string }
-  /** Lower-case name. */
-  | { readonly op: 'header'; readonly name: string; readonly needle: string }
-  | { readonly op: 'body' | 'text'; readonly needle: string }
+/** A set of messages as written: what it means depends on the view. */
+export interface SetLeaf {
+  readonly op: 'set'
+  readonly byUid: boolean
+  readonly set: NumberSet
+}
+
+export type Criterion = RowLeaf | SummaryLeaf | TextLeaf
+export type Key = Query<Criterion | SetLeaf>
 
 const day = limits.time.day
 const ever = Number.MAX_SAFE_INTEGER
@@ -43,14 +32,14 @@ const simple: Readonly<Record<string, Key>> = {
   DRAFT: { op: 'flag', bit: flag.draft },
   FLAGGED: { op: 'flag', bit: flag.flagged },
   SEEN: { op: 'flag', bit: flag.seen },
-  UNANSWERED: { op: 'not', key: { op: 'flag', bit: flag.answered } },
-  UNDELETED: { op: 'not', key: { op: 'flag', bit: flag.deleted } },
-  UNDRAFT: { op: 'not', key: { op: 'flag', bit: flag.draft } },
-  UNFLAGGED: { op: 'not', key: { op: 'flag', bit: flag.flagged } },
-  UNSEEN: { op: 'not', key: { op: 'flag', bit: flag.seen } },
+  UNANSWERED: { op: 'not', of: { op: 'flag', bit: flag.answered } },
+  UNDELETED: { op: 'not', of: { op: 'flag', bit: flag.deleted } },
+  UNDRAFT: { op: 'not', of: { op: 'flag', bit: flag.draft } },
+  UNFLAGGED: { op: 'not', of: { op: 'flag', bit: flag.flagged } },
+  UNSEEN: { op: 'not', of: { op: 'flag', bit: flag.seen } },
   // RFC 3501 6.4.4. In IMAP4rev2 no message is recent.
-  NEW: { op: 'and', keys: [{ op: 'recent' }, { op: 'not', key: { op: 'flag', bit: flag.seen } }] },
-  OLD: { op: 'not', key: { op: 'recent' } },
+  NEW: { op: 'and', of: [{ op: 'recent' }, { op: 'not', of: { op: 'flag', bit: flag.seen } }] },
+  OLD: { op: 'not', of: { op: 'recent' } },
   RECENT: { op: 'recent' },
   SAVEDATESUPPORTED: { op: 'constant', value: true },
 }
@@ -61,14 +50,12 @@ export function parseKeys(decoder: Decoder, charset: string | undefined): Key {
   const keys = [parser.key()]
   while (decoder.more()) keys.push(parser.key())
   decoder.end()
-  return keys.length === 1 ? (keys[0] as Key) : { op: 'and', keys }
+  return keys.length === 1 ? (keys[0] as Key) : { op: 'and', of: keys }
 }
 
 /** Whether some criterion asks for change numbers, which then are part of the answer (RFC 7162 3.1.5). */
 export function asksModseq(key: Key): boolean {
-  if (key.op === 'and') return key.keys.some(asksModseq)
-  if (key.op === 'or') return asksModseq(key.left) || asksModseq(key.right)
-  return key.op === 'not' ? asksModseq(key.key) : key.op === 'modseq'
+  return [...eachLeaf(key)].some(({ op }) => op === 'modseq')
 }
 
 /** @throws Fault UnknownCharset */
@@ -95,7 +82,7 @@ class Parser {
     if (decoder.peek() === '(') {
       const keys = decoder.list(() => this.key(), limits.imap.searchKeysMax)
       if (keys.length === 0) throw malformed('An empty list of criteria')
-      return { op: 'and', keys }
+      return { op: 'and', of: keys }
     }
     if (decoder.atNumberSet) return { op: 'set', byUid: false, set: decoder.numberSet() }
     const name = decoder.word()
@@ -110,18 +97,18 @@ class Parser {
     if (dated !== undefined) return dated
     switch (name) {
       case 'NOT':
-        return { op: 'not', key: decoder.nested(() => this.key()) }
+        return { op: 'not', of: decoder.nested(() => this.key()) }
       case 'OR': {
         const left = decoder.nested(() => this.key())
         decoder.space()
-        return { op: 'or', left, right: decoder.nested(() => this.key()) }
+        return { op: 'or', of: [left, decoder.nested(() => this.key())] }
       }
       case 'UID':
         return { op: 'set', byUid: true, set: decoder.numberSet() }
       case 'KEYWORD':
         return { op: 'keyword', word: decoder.flag().toLowerCase() }
       case 'UNKEYWORD':
-        return { op: 'not', key: { op: 'keyword', word: decoder.flag().toLowerCase() } }
+        return { op: 'not', of: { op: 'keyword', word: decoder.flag().toLowerCase() } }
       case 'LARGER':
         return { op: 'size', min: decoder.number(ever) + 1, max: ever }
       case 'SMALLER':
@@ -130,12 +117,11 @@ class Parser {
       case 'TO':
       case 'CC':
       case 'BCC':
-        return { op: 'address', field: name.toLowerCase() as 'from', needle: this.#needle() }
       case 'SUBJECT':
-        return { op: 'subject', needle: this.#needle() }
+        return { op: 'substring', in: name.toLowerCase() as 'from', needle: this.#needle() }
       case 'BODY':
       case 'TEXT':
-        return { op: name === 'BODY' ? 'body' : 'text', needle: this.#needle() }
+        return { op: 'content', in: name === 'BODY' ? 'body' : 'text', needle: this.#needle() }
       case 'HEADER': {
         const header = decoder.astring().toLowerCase()
         decoder.space()
@@ -160,13 +146,13 @@ class Parser {
         return { op: 'modseq', from: decoder.modseq() }
       }
       case 'EMAILID':
-        return { op: 'emailid', id: decoder.atom() }
+        return { op: 'email', id: decoder.atom() }
       case 'THREADID':
-        return { op: 'threadid', thread: idNumber(decoder.atom()) }
+        return { op: 'thread', id: decoder.atom() }
       case 'YOUNGER':
-        return { op: 'idate', from: now() - this.#interval(), to: ever }
+        return { op: 'date', from: now() - this.#interval(), to: ever }
       case 'OLDER':
-        return { op: 'idate', from: -ever, to: now() - this.#interval() + 1 }
+        return { op: 'date', from: -ever, to: now() - this.#interval() }
       default:
         throw malformed(`Unknown criterion ${name.slice(0, 40)}`)
     }
@@ -176,9 +162,9 @@ class Parser {
     const match = /^(SENT|SAVED)?(BEFORE|ON|SINCE)$/.exec(name)
     if (match === null) return undefined
     const date = this.#date()
-    const op = match[1] === 'SENT' ? 'sent' : match[1] === 'SAVED' ? 'saved' : 'idate'
-    if (match[2] === 'BEFORE') return { op, from: -ever, to: date }
-    return { op, from: date, to: match[2] === 'ON' ? date + day : ever }
+    const op = match[1] === 'SENT' ? 'sent' : match[1] === 'SAVED' ? 'saved' : 'date'
+    if (match[2] === 'BEFORE') return { op, from: -ever, to: date - 1 }
+    return { op, from: date, to: match[2] === 'ON' ? date + day - 1 : ever }
   }
 
   #interval(): number {

@@ -4,13 +4,18 @@
 // The loop is let go between slices of rows; the order is that of the view.
 
 import { limits } from '#lib/limits.ts'
-import { joinRanges } from '#mail/numbers.ts'
-import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
+import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers.ts'
+import { byRow, type RowFacts, SummaryTexts } from '#mail/query/facts.ts'
+import { judge, type Verdict } from '#mail/query/judge.ts'
+import { mapLeaves, type Query, requiredLeaves, type TextLeaf } from '#mail/query/query.ts'
+import { type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
+import type { StoredSummary } from '#store/mailboxes/outlines.ts'
+import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
 import { slicesOf } from '../command/fetch.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import type { Key } from './criteria.ts'
-import { Candidate, eachKey, isTextKey, judge, judgementOf, summaryWords, type TextKey } from './match.ts'
+import { emailIdOf } from '../wire/item.ts'
+import type { Criterion, Key, SetLeaf } from './criteria.ts'
 
 /** A message that fits. */
 export interface Found {
@@ -21,19 +26,18 @@ export interface Found {
 
 /** Every message of the view that fits, in the order of the view. */
 export async function find(session: Session, view: View, key: Key): Promise<Found[]> {
-  const texts = [...eachKey(key)].filter(isTextKey)
-  const listed = listedFor(key, texts.length > 0)
-  const on = judgementOf(view, key)
-  const words = summaryWords(key)
+  const query = mapLeaves(key, leaf => (leaf.op === 'set' ? setOf(view, leaf) : leaf))
+  const plan = planRows(query)
+  const { texts } = plan
   const found: Found[] = []
-  for (const rows of slicesOfRows(session, view, key, listed, words)) {
+  for (const rows of slicesOfRows(session, view, placesFor(view, key), plan)) {
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
       const seq = view.seqOf(row[0])
       if (seq === 0) continue
-      const candidate = new Candidate(row, seq, texts.length > 0)
-      const verdict = judge(key, candidate, on)
+      const candidate = new Candidate(row, seq, view)
+      const verdict = candidate.judge(query)
       if (verdict === undefined) open.push(candidate)
       if (verdict !== false) settled.push(candidate)
       if (session.pace.spent) await session.rest()
@@ -41,27 +45,122 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
     if (open.length > 0) await lookInto(session, open, texts)
     for (const candidate of settled) {
       const { row, seq } = candidate
-      if (texts.length === 0 || judge(key, candidate, on) === true) {
-        found.push({ uid: row[0], seq, modseq: row[1] })
-      }
+      if (texts.length === 0 || candidate.judge(query) === true) found.push({ uid: row[0], seq, modseq: row[1] })
     }
     if (session.pace.spent) await session.rest()
   }
   return found
 }
 
+/** What a set of numbers means in a view now. */
+function setOf(view: View, { byUid, set }: SetLeaf): { op: 'uid' | 'seq'; ranges: Ranges } {
+  if (set === 'saved') return { op: 'uid', ranges: toRanges(view.saved) }
+  const last = !byUid ? view.total : view.total === 0 ? 0 : view.uidAt(view.total - 1)
+  return { op: byUid ? 'uid' : 'seq', ranges: resolveNumbers(set, last) }
+}
+
+/** What a search knows of one message. */
+class Candidate implements RowFacts {
+  readonly row: ListedRow
+  readonly seq: number
+  readonly #view: View
+  /** Text leaves that were looked at, and whether they hold. */
+  #texts: Map<TextLeaf, boolean> | undefined
+  #summary: StoredSummary | undefined
+  #summaryTexts: SummaryTexts | undefined
+
+  constructor(row: ListedRow, seq: number, view: View) {
+    this.row = row
+    this.seq = seq
+    this.#view = view
+  }
+
+  judge(query: Query<Criterion>): Verdict {
+    return judge(query, leaf => this.#verdict(leaf))
+  }
+
+  note(leaf: TextLeaf, holds: boolean): void {
+    this.#texts ??= new Map()
+    this.#texts.set(leaf, holds)
+  }
+
+  #verdict(leaf: Criterion): Verdict {
+    switch (leaf.op) {
+      case 'content':
+      case 'header':
+        return this.#texts?.get(leaf)
+      case 'sent':
+      case 'substring':
+        this.#summaryTexts ??= new SummaryTexts(this.#parsed())
+        return this.#summaryTexts.holds(leaf)
+      default:
+        return byRow(leaf, this)
+    }
+  }
+
+  get uid() {
+    return this.row[0]
+  }
+
+  get modseq() {
+    return this.row[1]
+  }
+
+  get flags() {
+    return this.row[2]
+  }
+
+  get keywords() {
+    return this.row[3]
+  }
+
+  get arrived() {
+    return this.row[5]
+  }
+
+  get size() {
+    return this.row[6]
+  }
+
+  get thread() {
+    return this.row[7]
+  }
+
+  get saved() {
+    return this.row[8]
+  }
+
+  get recent() {
+    return this.#view.isRecent(this.uid)
+  }
+
+  get emailId() {
+    return emailIdOf(this.row)
+  }
+
+  get attachments() {
+    return this.#parsed().attachments.some(({ related }) => !related)
+  }
+
+  /** The stored summary, parsed on first use. */
+  #parsed(): StoredSummary {
+    this.#summary ??= JSON.parse(this.row[13]) as StoredSummary
+    return this.#summary
+  }
+}
+
 /** Rows of one slice after the other. */
 function* slicesOfRows(
   session: Session,
   view: View,
-  key: Key,
-  listed: Listed,
-  words: readonly string[],
+  places: Places,
+  { facts, summary, words }: RowPlan,
 ): Generator<ListedRow[]> {
   const { read } = session.user.handle
+  const listed = { facts, envelope: false, bodystructure: false, summary, detail: false }
   // What the database leaves out takes its time all the same.
   const length = words.length > 0 ? sliceFiltered : limits.imap.sliceRows
-  for (const slice of slicesOf(view, placesFor(view, key), length)) {
+  for (const slice of slicesOf(view, places, length)) {
     for (let left: UidSlice | undefined = slice; left !== undefined; ) {
       const { rows, rest } = listSome(read, view.num, listed, left, 0, words, limits.imap.sliceLength)
       yield rows
@@ -72,31 +171,15 @@ function* slicesOfRows(
 
 const sliceFiltered = limits.imap.sliceRows / 2
 
-function listedFor(key: Key, texts: boolean): Listed {
-  let facts = texts
-  let reads = false
-  for (const one of eachKey(key)) {
-    if (['idate', 'saved', 'size', 'emailid', 'threadid'].includes(one.op)) facts = true
-    if (one.op === 'sent' || one.op === 'address' || one.op === 'subject') reads = true
-  }
-  return { facts, envelope: false, bodystructure: false, summary: reads, detail: false }
-}
-
 /** The places worth looking at: a set that every message must be in leaves the others out. */
 function placesFor(view: View, key: Key): Places {
-  const keys = key.op === 'and' ? key.keys : [key]
-  const [first] = keys.flatMap(one => (one.op === 'set' ? [view.resolve(one.set, one.byUid)] : []))
+  const [first] = requiredLeaves(key).flatMap(leaf => (leaf.op === 'set' ? [view.resolve(leaf.set, leaf.byUid)] : []))
   return first ?? (view.total === 0 ? [] : joinRanges([[0, view.total - 1]]))
 }
 
 /** Has the texts of messages looked at, and notes what was found. */
-async function lookInto(session: Session, open: readonly Candidate[], keys: readonly TextKey[]): Promise<void> {
-  const needles = keys.map(key => ({
-    where: key.op === 'header' ? key.name : key.op,
-    text: key.needle,
-    header: key.op === 'header',
-  }))
-  const headers = needles.some(needle => needle.header || needle.where === 'text')
+async function lookInto(session: Session, open: readonly Candidate[], leaves: readonly TextLeaf[]): Promise<void> {
+  const headers = leaves.some(looksAtHeaders)
   const { num, id } = session.user
   const answers: number[] = []
   while (answers.length < open.length) {
@@ -105,8 +188,7 @@ async function lookInto(session: Session, open: readonly Candidate[], keys: read
       user: num,
       bodies: some.map(({ row }) => row[9]),
       prefixes: headers ? some.map(({ row }) => row[10]) : [],
-      needles,
-      long: some.some(({ row }) => row[6] > limits.mime.textBytesMax),
+      leaves,
     }
     // As many as it came to in some time.
     answers.push(...(await session.services.scan(task, { lane: id, signal: session.connection.gone.signal })))
@@ -114,6 +196,6 @@ async function lookInto(session: Session, open: readonly Candidate[], keys: read
   for (const [index, candidate] of open.entries()) {
     // A message that went meanwhile has no text.
     const bits = answers[index] ?? 0
-    for (const [at, key] of keys.entries()) candidate.texts?.set(key, (bits & (1 << at)) !== 0)
+    for (const [at, leaf] of leaves.entries()) candidate.note(leaf, (bits & (1 << at)) !== 0)
   }
 }

@@ -10,7 +10,7 @@ import type { ListedUser, UserListTask, UserPage } from '../accounts/users.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
-import type { IndexedText } from '../search/trigrams.ts'
+import type { IndexedText } from '../search/texts.ts'
 
 export interface ReadOptions {
   /** Ends the wait. */
@@ -30,7 +30,7 @@ export interface Reads {
   countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
   /** What is to be indexed of bodies, in their order. */
   texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
-  /** For each of the first messages, as many as were looked at in some time, a bit for each needle that was found. */
+  /** For each of the first messages, as many as were looked at in some time, a bit for each leaf that holds. */
   scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
   /** Places in `uids`, in order; messages that went are left out. */
   sort(task: SortTask, options?: ReadOptions): Promise<Uint32Array>

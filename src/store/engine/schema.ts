@@ -396,6 +396,21 @@ CREATE TABLE stray (name TEXT PRIMARY KEY, days INTEGER NOT NULL, last INTEGER N
 CREATE INDEX part_file ON part (num) WHERE file = 1;
 `
 
+const trees = `
+-- Searches that wait to be applied, as trees of today's leaves. A quotation mark within a text has a backslash before it.
+UPDATE task SET input = replace(input, '{"op":"word",', '{"op":"words","in":"anywhere",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"phrase",', '{"op":"words","in":"said",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"from",', '{"op":"words","in":"from",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"to",', '{"op":"words","in":"recipients",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"cc",', '{"op":"words","in":"cc",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"bcc",', '{"op":"words","in":"bcc",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"subject",', '{"op":"words","in":"subject",') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"flagged"}', '{"op":"flag","bit":4}') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"seen"}', '{"op":"flag","bit":1}') WHERE kind = 'search.apply';
+UPDATE task SET input = replace(input, '{"op":"unseen"}', '{"op":"not","of":{"op":"flag","bit":1}}')
+  WHERE kind = 'search.apply';
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -414,6 +429,7 @@ export const migrations: readonly string[] = [
   readable,
   waiting,
   strays,
+  trees,
 ]
 
 /**

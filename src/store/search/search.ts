@@ -5,15 +5,20 @@
 // it fast. Synchronous and heavy: this belongs on a thread for long reads. Bodies are indexed for each account that has
 // one, under (user << 32) | body, so that one account's search never walks through the others'.
 
-import { isId, numberId } from '#lib/id.ts'
+import { isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
-import { eachCriterion, type Query } from '#mail/filter/query.ts'
 import { flag } from '#mail/flags.ts'
-import { inRanges } from '#mail/numbers.ts'
 import { normalizePath } from '#mail/path.ts'
+import { byRow, type RowFacts } from '#mail/query/facts.ts'
+import { decide, judge, type Verdict } from '#mail/query/judge.ts'
+import { eachLeaf, type FolderLeaf, isTextLeaf, type Leaf, type Query } from '#mail/query/query.ts'
 import type { Reader } from '../engine/reader.ts'
-import { hasWord, Index, type SearchScope, Texts } from './trigrams.ts'
+import { contentId } from '../mailboxes/listing.ts'
+import type { Found, SearchCache } from './cache.ts'
+import { byIndex, candidateBodies, narrowed } from './plan.ts'
+import { MessageText, type SearchScope } from './texts.ts'
+import type { Index } from './trigrams.ts'
 
 export interface SearchTask {
   /** Number of the account. */
@@ -43,7 +48,10 @@ export async function searchMessages(
   task: SearchTask,
   slices: Slices,
 ): Promise<SearchAnswer> {
-  const found = await cache.find(scope, task, slices)
+  const { user, query, order, collapse } = task
+  const found = await cache.find(scope.read, user, [order, collapse, query], async () => {
+    return sorted(await new Search(scope, cache, user, query).run(slices), task)
+  })
   const { keys, nums, falling } = found
   const sign = falling ? -1 : 1
   const compare = (at: number, [key, num]: readonly [number, number]) =>
@@ -70,41 +78,12 @@ export async function searchMessages(
 /** Numbers of all messages that fit, rising. */
 export async function searchAll(
   scope: SearchScope,
+  cache: SearchCache,
   task: { user: number; query: Query },
   slices: Slices,
 ): Promise<number[]> {
-  const rows = await new Search(scope, task.user, task.query).run(slices)
+  const rows = await new Search(scope, cache, task.user, task.query).run(slices)
   return rows.map(row => row[column.num]).sort((one, other) => one - other)
-}
-
-/** Searches that were made lately, so that the second page is there at once. */
-export class SearchCache {
-  readonly #found = new Map<string, Found>()
-  #length = 0
-
-  async find(scope: SearchScope, task: SearchTask, slices: Slices): Promise<Found> {
-    const modseq = scope.read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', task.user)?.modseq
-    const key = JSON.stringify([task.user, modseq ?? 0, task.order, task.collapse, task.query])
-    const known = this.#found.get(key)
-    if (known !== undefined) return known
-    const rows = await new Search(scope, task.user, task.query).run(slices)
-    const found = sorted(rows, task)
-    // Somebody else may have made the same search meanwhile.
-    if (!this.#found.has(key)) this.#length += found.nums.length + 1000
-    this.#found.set(key, found)
-    for (const [oldest, { nums }] of this.#found) {
-      if (this.#length <= limits.search.cachedMax) break
-      this.#found.delete(oldest)
-      this.#length -= nums.length + 1000
-    }
-    return found
-  }
-}
-
-interface Found {
-  readonly falling: boolean
-  readonly keys: Float64Array
-  readonly nums: Float64Array
 }
 
 function sorted(rows: Row[], { order, collapse }: Pick<SearchTask, 'order' | 'collapse'>): Found {
@@ -125,6 +104,7 @@ function firstOfThreads(rows: readonly Row[]): Row[] {
   return rows.filter(row => threads.size < threads.add(row[column.thread]).size)
 }
 
+/** The last four are null where no leaf asks for them. */
 type Row = [
   num: number,
   mailbox: number,
@@ -135,10 +115,81 @@ type Row = [
   thread: number,
   body: number,
   attachments: number,
+  modseq: number | null,
+  keywords: string | null,
+  saved: number | null,
+  prefix: string | null,
 ]
 
-const column = { num: 0, mailbox: 1, uid: 2, flags: 3, idate: 4, size: 5, thread: 6, body: 7, attachments: 8 } as const
-const columns = 'num, mailbox, uid, flags, idate, size, thread, body, attachments'
+const column = {
+  num: 0,
+  mailbox: 1,
+  uid: 2,
+  flags: 3,
+  idate: 4,
+  size: 5,
+  thread: 6,
+  body: 7,
+  attachments: 8,
+  modseq: 9,
+  keywords: 10,
+  saved: 11,
+  prefix: 12,
+} as const
+const narrow = 'num, mailbox, uid, flags, idate, size, thread, body, attachments'
+const wide = ', modseq, keywords, saved, prefix'
+const wideOps: ReadonlySet<string> = new Set(['modseq', 'keyword', 'saved', 'email', 'header', 'content'])
+
+/** The row that is judged. */
+class Facts implements RowFacts {
+  readonly seq = 0
+  readonly recent = false
+  row: Row
+
+  constructor(row: Row) {
+    this.row = row
+  }
+
+  get uid() {
+    return this.row[column.uid]
+  }
+
+  get modseq() {
+    return this.row[column.modseq] ?? 0
+  }
+
+  get flags() {
+    return this.row[column.flags]
+  }
+
+  get keywords() {
+    return this.row[column.keywords]
+  }
+
+  get arrived() {
+    return this.row[column.idate]
+  }
+
+  get saved() {
+    return this.row[column.saved] ?? 0
+  }
+
+  get size() {
+    return this.row[column.size]
+  }
+
+  get thread() {
+    return this.row[column.thread]
+  }
+
+  get emailId() {
+    return contentId(this.row[column.body], this.row[column.prefix] ?? '')
+  }
+
+  get attachments() {
+    return this.row[column.attachments] === 1
+  }
+}
 
 interface Folder {
   readonly num: number
@@ -150,37 +201,44 @@ interface Folder {
 /** One search: the tree with its folders resolved, and what is known of bodies. */
 class Search {
   readonly #scope: SearchScope
+  readonly #cache: SearchCache
   readonly #user: number
   readonly #query: Query
+  readonly #columns: string
   readonly #folders: readonly Folder[]
-  readonly #named = new Map<Query, ReadonlySet<number>>()
+  readonly #named = new Map<Leaf, ReadonlySet<number>>()
   readonly #index: Index
-  readonly #texts: Texts
 
-  constructor(scope: SearchScope, user: number, query: Query) {
+  constructor(scope: SearchScope, cache: SearchCache, user: number, query: Query) {
     this.#scope = scope
+    this.#cache = cache
     this.#user = user
     this.#query = query
     this.#folders = scope.read.all<Folder>(
       'SELECT num, id, path, special_use AS specialUse FROM mailbox WHERE user = ?',
       user,
     )
-    for (const one of eachCriterion(query)) {
-      const folders = this.#foldersOf(one)
-      if (folders !== null) this.#named.set(one, new Set(folders.map(folder => folder.num)))
+    let columns = narrow
+    for (const leaf of eachLeaf<Leaf>(query)) {
+      if (isFolderLeaf(leaf)) this.#named.set(leaf, new Set(foldersOf(leaf, this.#folders).map(folder => folder.num)))
+      if (wideOps.has(leaf.op)) columns = narrow + wide
     }
-    this.#index = new Index(scope.read, user)
-    this.#texts = new Texts(scope)
+    this.#columns = columns
+    this.#index = cache.index(scope.read, user)
   }
 
   async run(slices: Slices): Promise<Row[]> {
     const hits: Row[] = []
+    let facts: Facts | undefined
     for (const row of this.#rows()) {
       if (slices.spent) await slices.turn()
       if ((row[column.flags] & flag.deleted) !== 0) continue
-      const verdict = this.#cheap(this.#query, row)
+      facts ??= new Facts(row)
+      facts.row = row
+      const one = facts
+      const verdict = judge<Leaf>(this.#query, leaf => this.#verdict(leaf, one))
       if (verdict === false) continue
-      if (verdict === true || (await this.#judge(this.#query, row))) hits.push(row)
+      if (verdict === true || (await this.#look(one))) hits.push(row)
     }
     return hits
   }
@@ -188,159 +246,71 @@ class Search {
   /** Messages that may fit. */
   *#rows(): Generator<Row> {
     const { read } = this.#scope
-    const bodies = this.#candidates(this.#query)
+    const bodies = candidateBodies(this.#index, this.#query)
     if (bodies !== null && bodies.size <= limits.search.byBodyMax) {
       const all = [...bodies]
       for (let at = 0; at < all.length; at += limits.search.sliceRows) {
         yield* read.arrays<Row>(
-          `SELECT ${columns} FROM message WHERE body IN (SELECT value FROM json_each(?)) AND user = ?`,
+          `SELECT ${this.#columns} FROM message WHERE body IN (SELECT value FROM json_each(?)) AND user = ?`,
           JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
           this.#user,
         )
       }
       return
     }
-    const allowed = this.#mailboxes(this.#query)
+    const allowed = narrowed(this.#query, leaf => this.#named.get(leaf) ?? null)
     for (const { num } of this.#folders) {
       if (allowed !== null && !allowed.has(num)) continue
-      for (const row of folderRows(read, num)) if (bodies === null || bodies.has(row[column.body])) yield row
+      for (const row of folderRows(read, this.#columns, num))
+        if (bodies === null || bodies.has(row[column.body])) yield row
     }
   }
 
-  /** Bodies of which one must have; null where that cannot be told. */
-  #candidates(query: Query): ReadonlySet<number> | null {
-    if (query.op === 'and') {
-      const sets = query.of.map(part => this.#candidates(part)).filter(set => set !== null)
-      const [first, ...rest] = sets.sort((one, other) => one.size - other.size)
-      return first === undefined ? null : rest.reduce(common, first)
-    }
-    if (query.op === 'or') {
-      const sets = query.of.map(part => this.#candidates(part))
-      return sets.includes(null) ? null : union(sets.filter(set => set !== null))
-    }
-    return 'needle' in query ? this.#index.bodies(query.needle) : null
+  /** What the row and the index alone decide; undefined where the message must be looked into. */
+  #verdict(leaf: Leaf, facts: Facts): Verdict {
+    if (isFolderLeaf(leaf)) return this.#named.get(leaf)?.has(facts.row[column.mailbox]) === true
+    if (leaf.op === 'words' || isTextLeaf(leaf)) return byIndex(this.#index, leaf, facts.row[column.body])
+    return leaf.op === 'sent' || leaf.op === 'substring' ? undefined : byRow(leaf, facts)
   }
 
-  /** Folders in which all hits lie; null where they may lie anywhere. */
-  #mailboxes(query: Query): ReadonlySet<number> | null {
-    if (query.op === 'and') {
-      const sets = query.of.map(part => this.#mailboxes(part)).filter(set => set !== null)
-      return sets.length === 0 ? null : sets.reduce(common)
-    }
-    if (query.op === 'or') {
-      const sets = query.of.map(part => this.#mailboxes(part))
-      return sets.includes(null) ? null : union(sets.filter(set => set !== null))
-    }
-    return this.#named.get(query) ?? null
-  }
-
-  /** What the row and the index alone decide; undefined where the text must be looked into. */
-  #cheap(query: Query, row: Row): boolean | undefined {
-    switch (query.op) {
-      case 'and': {
-        let open: undefined | true = true
-        for (const part of query.of) {
-          const verdict = this.#cheap(part, row)
-          if (verdict === false) return false
-          if (verdict === undefined) open = undefined
-        }
-        return open
-      }
-      case 'or': {
-        let open: undefined | false = false
-        for (const part of query.of) {
-          const verdict = this.#cheap(part, row)
-          if (verdict === true) return true
-          if (verdict === undefined) open = undefined
-        }
-        return open
-      }
-      case 'not': {
-        const verdict = this.#cheap(query.of, row)
-        return verdict === undefined ? undefined : !verdict
-      }
-      case 'thread':
-        return numberId(row[column.thread]) === query.id
-      case 'uid':
-        return inRanges(query.ranges, row[column.uid])
-      case 'date':
-        return row[column.idate] >= query.from && row[column.idate] <= query.to
-      case 'size':
-        return row[column.size] >= query.min && row[column.size] <= query.max
-      case 'attachments':
-        return row[column.attachments] === 1
-      case 'flagged':
-        return (row[column.flags] & flag.flagged) !== 0
-      case 'seen':
-        return (row[column.flags] & flag.seen) !== 0
-      case 'unseen':
-        return (row[column.flags] & flag.seen) === 0
-      case 'mailbox':
-      case 'in':
-      case 'searchable':
-        return this.#named.get(query)?.has(row[column.mailbox]) === true
-      case 'word':
-        return this.#index.verdict(query.needle, row[column.body])
-      default:
-        return this.#index.verdict(query.needle, row[column.body]) === false ? false : undefined
-    }
-  }
-
-  async #judge(query: Query, row: Row): Promise<boolean> {
-    const verdict = this.#cheap(query, row)
-    if (verdict !== undefined) return verdict
-    if (query.op === 'not') return !(await this.#judge(query.of, row))
-    if (query.op === 'and') {
-      for (const part of query.of) if (!(await this.#judge(part, row))) return false
-      return true
-    }
-    if (query.op === 'or') {
-      for (const part of query.of) if (await this.#judge(part, row)) return true
-      return false
-    }
-    return 'needle' in query && this.#contains(query, row[column.body])
-  }
-
-  async #contains(query: Extract<Query, { needle: string }>, body: number): Promise<boolean> {
-    const fields = await this.#texts.of(body)
-    if (fields === undefined) return false
-    const { needle, op } = query
-    if (op === 'to') return fields.to.includes(needle) || fields.cc.includes(needle) || fields.bcc.includes(needle)
-    if (op !== 'word' && op !== 'phrase') return fields[op].includes(needle)
-    if (op === 'word' ? hasWord(fields, needle) : fields.subject.includes(needle)) return true
-    return (await this.#texts.text(body, fields)).includes(needle)
-  }
-
-  /** The folders a criterion names; null where it names none. */
-  #foldersOf(query: Query): Folder[] | null {
-    if (query.op === 'mailbox') return this.#folders.filter(({ id }) => id === query.id)
-    if (query.op === 'searchable') {
-      return this.#folders.filter(({ specialUse }) => specialUse !== '\\Junk' && specialUse !== '\\Trash')
-    }
-    if (query.op !== 'in') return null
-    const { name } = query
-    const path = normalizePath(name)
-    const byPath = this.#folders.filter(
-      folder => folder.path === path || (isId(name.toLowerCase()) && folder.id === name.toLowerCase()),
+  async #look(facts: Facts): Promise<boolean> {
+    const { row } = facts
+    const stored = { num: row[column.body], prefix: row[column.prefix] ?? '' }
+    const message = new MessageText(this.#scope, this.#cache.texts, stored)
+    return decide<Leaf>(
+      this.#query,
+      leaf => this.#verdict(leaf, facts),
+      async leaf => isLookedInto(leaf) && message.holds(leaf),
     )
-    if (byPath.length > 0) return byPath
-    const lower = path.toLowerCase()
-    const role = roles[lower]
-    const byRole = role === undefined ? [] : this.#folders.filter(folder => folder.specialUse === role)
-    return byRole.length > 0 ? byRole : this.#folders.filter(folder => folder.path.toLowerCase() === lower)
   }
 }
 
-function common(one: ReadonlySet<number>, other: ReadonlySet<number>): ReadonlySet<number> {
-  const set = new Set<number>()
-  for (const number of one) if (other.has(number)) set.add(number)
-  return set
+function isFolderLeaf(leaf: Leaf): leaf is FolderLeaf {
+  return leaf.op === 'mailbox' || leaf.op === 'in' || leaf.op === 'searchable'
 }
 
-function union(sets: readonly ReadonlySet<number>[]): ReadonlySet<number> {
-  const all = new Set<number>()
-  for (const set of sets) for (const number of set) all.add(number)
-  return all
+type LookedInto = Parameters<MessageText['holds']>[0]
+
+function isLookedInto(leaf: Leaf): leaf is LookedInto {
+  return leaf.op === 'words' || leaf.op === 'sent' || leaf.op === 'substring' || isTextLeaf(leaf)
+}
+
+/** The folders that a leaf names. */
+function foldersOf(leaf: FolderLeaf, folders: readonly Folder[]): readonly Folder[] {
+  if (leaf.op === 'mailbox') return folders.filter(({ id }) => id === leaf.id)
+  if (leaf.op === 'searchable') {
+    return folders.filter(({ specialUse }) => specialUse !== '\\Junk' && specialUse !== '\\Trash')
+  }
+  const { name } = leaf
+  const path = normalizePath(name)
+  const byPath = folders.filter(
+    folder => folder.path === path || (isId(name.toLowerCase()) && folder.id === name.toLowerCase()),
+  )
+  if (byPath.length > 0) return byPath
+  const lower = path.toLowerCase()
+  const role = roles[lower]
+  const byRole = role === undefined ? [] : folders.filter(folder => folder.specialUse === role)
+  return byRole.length > 0 ? byRole : folders.filter(folder => folder.path.toLowerCase() === lower)
 }
 
 const roles: Readonly<Record<string, string>> = {
@@ -353,7 +323,7 @@ const roles: Readonly<Record<string, string>> = {
   archive: '\\Archive',
 }
 
-function* folderRows(read: Reader, mailbox: number): Generator<Row> {
+function* folderRows(read: Reader, columns: string, mailbox: number): Generator<Row> {
   let last = 0
   for (;;) {
     const rows = read.arrays<Row>(

@@ -5,7 +5,8 @@
 import { type Static, Type } from 'typebox'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { both, criterion, either, parseQuery, parseWords, type Query } from '#mail/filter/query.ts'
+import { criterion, parseQuery, parseWords } from '#mail/query/language.ts'
+import { both, either, type Query } from '#mail/query/query.ts'
 import { findMailbox, listMailboxes } from '#store/mailboxes/mailboxes.ts'
 import { findByNumbers } from '#store/mailboxes/messages.ts'
 import { paged } from '../../cursor.ts'
@@ -204,13 +205,12 @@ function treeOf(input: Criteria): Query | null {
     parts.push(criterion(name, text))
   }
   for (const name of ['attachments', 'flagged', 'unseen', 'seen', 'searchable'] as const) {
-    if (input[name] === true) parts.push({ op: name })
+    if (input[name] === true) parts.push(criterion(name, 'yes'))
   }
   return both(parts)
 }
 
-/** Fits no message: there is no number 0. */
-const never: Query = { op: 'uid', ranges: [] }
+const never: Query = { op: 'constant', value: false }
 
 function wordsOf(
   given: { query?: string; from?: string; to?: string; subject?: string },

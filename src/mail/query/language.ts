@@ -6,29 +6,10 @@
 // Side by side, plain words are alternatives (all of them are wanted with `useAndSearch`); phrases, keywords, groups and
 // whatever is negated must all fit. `OR` and `AND` join what stands beside them, AND first.
 
-import { parseNumbers, type Ranges, resolveNumbers } from '../numbers.ts'
+import { flag } from '../flags.ts'
+import { parseNumbers, resolveNumbers } from '../numbers.ts'
 import { squeeze } from '../text/fold.ts'
-
-export type Query =
-  | { readonly op: 'and' | 'or'; readonly of: readonly Query[] }
-  | { readonly op: 'not'; readonly of: Query }
-  /** A word anywhere: text, subject, names and addresses, names of attachments, list and message ids. Squeezed. */
-  | { readonly op: 'word'; readonly needle: string }
-  /** Text or subject. Squeezed. */
-  | { readonly op: 'phrase'; readonly needle: string }
-  /** `to` is To, Cc or Bcc. Squeezed. */
-  | { readonly op: 'from' | 'to' | 'cc' | 'bcc' | 'subject'; readonly needle: string }
-  /** Id of a folder. */
-  | { readonly op: 'mailbox'; readonly id: string }
-  /** Id, path or role of a folder, as written. */
-  | { readonly op: 'in'; readonly name: string }
-  /** Outward id. */
-  | { readonly op: 'thread'; readonly id: string }
-  | { readonly op: 'uid'; readonly ranges: Ranges }
-  /** Internal date in milliseconds, both included. */
-  | { readonly op: 'date'; readonly from: number; readonly to: number }
-  | { readonly op: 'size'; readonly min: number; readonly max: number }
-  | { readonly op: 'attachments' | 'flagged' | 'seen' | 'unseen' | 'searchable' }
+import { both, either, type Query, type WordsLeaf } from './query.ts'
 
 export interface QueryOptions {
   /** Plain words are all wanted. */
@@ -45,23 +26,6 @@ export function parseWords(text: string, options: QueryOptions = {}): Query | nu
   return new Parser(text, options, false).whole()
 }
 
-/** All of these; null where there is none. */
-export function both(parts: readonly (Query | null)[]): Query | null {
-  return join('and', parts)
-}
-
-/** Any of these; null where there is none. */
-export function either(parts: readonly (Query | null)[]): Query | null {
-  return join('or', parts)
-}
-
-/** Every criterion of the tree. */
-export function* eachCriterion(query: Query): Generator<Query> {
-  if (query.op === 'and' || query.op === 'or') for (const part of query.of) yield* eachCriterion(part)
-  else if (query.op === 'not') yield* eachCriterion(query.of)
-  else yield query
-}
-
 /** A criterion from a keyword and its value; null where they make no sense together. */
 export function criterion(keyword: string, value: string): Query | null {
   const given = value.trim()
@@ -72,8 +36,7 @@ export function criterion(keyword: string, value: string): Query | null {
     case 'cc':
     case 'bcc':
     case 'subject': {
-      const needle = squeeze(given)
-      return needle.trim() === '' ? null : { op: name, needle }
+      return words(name === 'to' ? 'recipients' : name, squeeze(given))
     }
     case 'in':
       return given === '' ? null : { op: 'in', name: given }
@@ -94,11 +57,12 @@ export function criterion(keyword: string, value: string): Query | null {
     case 'maxsize':
       return sized(given, size => ({ op: 'size', min: 0, max: size }))
     case 'attachments':
+    case 'searchable':
+      return yes.test(given) ? { op: name } : null
     case 'flagged':
     case 'seen':
     case 'unseen':
-    case 'searchable':
-      return /^(?:yes|true|1|on|y)$/i.test(given) ? { op: name } : null
+      return yes.test(given) ? (states[name] ?? null) : null
     case 'has':
       return /^attachments?$/i.test(given) ? { op: 'attachments' } : null
     case 'is':
@@ -117,13 +81,16 @@ const aliases: Readonly<Record<string, string>> = {
   older: 'dateend',
 }
 
-const states: Readonly<Record<string, Query>> = {
-  starred: { op: 'flagged' },
-  flagged: { op: 'flagged' },
-  read: { op: 'seen' },
-  seen: { op: 'seen' },
-  unread: { op: 'unseen' },
-  unseen: { op: 'unseen' },
+const yes = /^(?:yes|true|1|on|y)$/i
+
+const flagged: Query = { op: 'flag', bit: flag.flagged }
+const seen: Query = { op: 'flag', bit: flag.seen }
+const unseen: Query = { op: 'not', of: seen }
+const states: Readonly<Record<string, Query>> = { starred: flagged, flagged, read: seen, seen, unread: unseen, unseen }
+
+/** Null where nothing but white space is left. */
+function words(where: WordsLeaf['in'], needle: string): Query | null {
+  return needle.trim() === '' ? null : { op: 'words', in: where, needle }
 }
 
 function isId(text: string): boolean {
@@ -144,12 +111,6 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, 
 function sized(text: string, make: (size: number) => Query): Query | null {
   const match = /^(\d{1,15})([kmg]?)b?$/i.exec(text)
   return match === null ? null : make(Number(match[1]) * (units[(match[2] ?? '').toLowerCase()] ?? 1))
-}
-
-function join(op: 'and' | 'or', parts: readonly (Query | null)[]): Query | null {
-  const of = parts.filter(part => part !== null)
-  const [first] = of
-  return first === undefined ? null : of.length === 1 ? first : { op, of }
 }
 
 /** A piece of the text, and whether it is a plain word that makes an alternative with its neighbours. */
@@ -240,16 +201,14 @@ class Parser {
       return { query, plain: false }
     }
     if (this.#text[this.#at] === '"') {
-      const needle = squeeze(this.#quoted())
-      return { query: needle.trim() === '' ? null : { op: 'phrase', needle }, plain: false }
+      return { query: words('said', squeeze(this.#quoted())), plain: false }
     }
     const keyword = this.#keywords ? this.#keyword() : null
     if (keyword !== null) {
       const value = this.#text[this.#at] === '"' ? this.#quoted() : this.#bare()
       return { query: criterion(keyword, value), plain: false }
     }
-    const needle = squeeze(this.#bare()).trim()
-    return { query: needle === '' ? null : { op: 'word', needle }, plain: true }
+    return { query: words('anywhere', squeeze(this.#bare()).trim()), plain: true }
   }
 
   /** A name with its colon. What only looks like one, `https:` or `12:30`, is a word. */

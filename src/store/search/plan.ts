@@ -1,0 +1,105 @@
+// How a search goes about a tree: what must be listed of the rows, what the database can leave out of them, which bodies the
+// index leaves. The judge (mail/query/judge.ts) decides the rest.
+//
+// Promises: whatever is left out here fits no message, and only the index, where it is sure, says that one fits. A folder that
+// is open in IMAP and a whole account are planned alike.
+
+import type { Verdict } from '#mail/query/judge.ts'
+import {
+  eachLeaf,
+  isJoined,
+  isNegated,
+  isTextLeaf,
+  type Leaf,
+  type Query,
+  requiredLeaves,
+  type TextLeaf,
+} from '#mail/query/query.ts'
+import { squeeze } from '#mail/text/fold.ts'
+import type { Index } from './trigrams.ts'
+
+/** What is listed of the rows of a folder. */
+export interface RowPlan {
+  /** More columns than uid, change number and flags. */
+  readonly facts: boolean
+  readonly summary: boolean
+  /**
+   * Text that stands in the stored summary of every message that fits. Only plain words: the summary is JSON.
+   */
+  readonly words: readonly string[]
+  /** Leaves that need the bytes of messages. */
+  readonly texts: readonly TextLeaf[]
+}
+
+export function planRows<L extends { readonly op: string }>(query: Query<L | Leaf>): RowPlan {
+  const leaves = [...eachLeaf<L | Leaf>(query)] as Leaf[]
+  const texts = leaves.filter(isTextLeaf)
+  return {
+    facts: texts.length > 0 || leaves.some(({ op }) => factOps.has(op)),
+    summary: leaves.some(({ op }) => summaryOps.has(op)),
+    words: (requiredLeaves<L | Leaf>(query) as Leaf[]).flatMap(leaf => {
+      return leaf.op === 'substring' && plainWord.test(leaf.needle) ? [leaf.needle] : []
+    }),
+    texts,
+  }
+}
+
+const factOps: ReadonlySet<string> = new Set(['date', 'saved', 'size', 'email', 'thread'])
+const summaryOps: ReadonlySet<string> = new Set(['sent', 'substring', 'attachments'])
+const plainWord = /^[a-z0-9@.+-]{2,200}$/
+
+/** What the index says about a leaf and a body. */
+export function byIndex(index: Index, leaf: Leaf, body: number): Verdict {
+  if (leaf.op === 'words') {
+    const verdict = index.verdict(leaf.needle, body)
+    // It is somewhere; whether where it was looked for is another matter.
+    return verdict === true && leaf.in !== 'anywhere' ? undefined : verdict
+  }
+  return leaf.op === 'content' && leaf.in === 'body' && !maySay(index, leaf, body) ? false : undefined
+}
+
+/** Whether a message may say what a leaf looks for; its header is not in question. */
+export function maySay(index: Index, leaf: TextLeaf, body: number): boolean {
+  return leaf.op === 'content' && index.mayHave(squeeze(leaf.needle), body)
+}
+
+/** Whether a leaf looks at header fields, too. */
+export function looksAtHeaders(leaf: TextLeaf): boolean {
+  return leaf.op === 'header' || leaf.in === 'text'
+}
+
+/** Bodies of which every message that fits has one; null where the index cannot tell. */
+export function candidateBodies(index: Index, query: Query): ReadonlySet<number> | null {
+  return narrowed(query, leaf => {
+    if (leaf.op === 'words') return index.bodies(leaf.needle)
+    if (leaf.op !== 'content' || leaf.in !== 'body') return null
+    const bodies = index.bodies(squeeze(leaf.needle))
+    return bodies === null ? null : union([bodies, index.cut])
+  })
+}
+
+/** Numbers of which every message that fits has one, put together from what leaves say; null where it may be any. */
+export function narrowed(
+  query: Query,
+  numbersOf: (leaf: Leaf) => ReadonlySet<number> | null,
+): ReadonlySet<number> | null {
+  if (isNegated(query)) return null
+  if (!isJoined(query)) return numbersOf(query)
+  const sets = query.of.map(part => narrowed(part, numbersOf))
+  const known = sets.filter(set => set !== null)
+  if (query.op === 'or') return known.length < sets.length ? null : union(known)
+  const [first, ...rest] = known.sort((one, other) => one.size - other.size)
+  return first === undefined ? null : rest.reduce(common, first)
+}
+
+function common(one: ReadonlySet<number>, other: ReadonlySet<number>): ReadonlySet<number> {
+  const set = new Set<number>()
+  for (const number of one) if (other.has(number)) set.add(number)
+  return set
+}
+
+function union(sets: readonly ReadonlySet<number>[]): ReadonlySet<number> {
+  const all = new Set<number>()
+  for (const set of sets) for (const number of set) all.add(number)
+  return all
+}
