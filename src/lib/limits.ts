@@ -735,7 +735,9 @@ export const limits = {
     scanMs: 500,
     /** Folders sorted or threaded at once on a thread: each may take 100 MiB. */
     arrangedMax: 2,
-    /** Characters of texts that were looked into, kept by a thread. */
+    /** Messages a search looks into for their texts to be kept: going through a folder would keep none until they are asked for again. */
+    keptMax: 500,
+    /** Characters of those texts, kept by a thread. */
     textsLengthMax: 4 * mib,
     /** Bodies in what the index said about an account, kept by a thread until then: 100 bytes each or less. */
     indexWeightMax: 100_000,

@@ -24,7 +24,7 @@ test.each<[string, Query<Letter>, Verdict]>([
   ['nothing at all', { op: 'and', of: [] }, true],
   ['one of nothing', { op: 'or', of: [] }, false],
 ])('%s', (_, query, verdict) => {
-  expect(judge(query, ({ op }) => ({ a: true, b: false })[op])).toBe(verdict)
+  expect(judge(query, ({ op }) => ({ a: true, b: false })[op], null)).toBe(verdict)
 })
 
 test('what is known stays true whatever is found later, and looking into the rest ends as two values do', async () => {
@@ -43,13 +43,14 @@ test('what is known stays true whatever is found later, and looking into the res
     const query = grow(4)
     const truth = new Map(letters.map(letter => [letter, next(2) === 0]))
     const known = new Set(letters.filter(() => next(2) === 0))
-    const all = judge(query, ({ op }) => truth.get(op))
-    const first = judge(query, ({ op }) => (known.has(op) ? truth.get(op) : undefined))
+    const all = judge(query, ({ op }) => truth.get(op), null)
+    const first = judge(query, ({ op }) => (known.has(op) ? truth.get(op) : undefined), null)
     expect([undefined, all]).toContain(first)
     const looked: string[] = []
     const found = await decide(
       query,
       ({ op }) => (known.has(op) ? truth.get(op) : undefined),
+      null,
       async ({ op }) => {
         looked.push(op)
         return truth.get(op) === true

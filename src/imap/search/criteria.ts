@@ -8,7 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { decodeCharset } from '#mail/mime/charset.ts'
-import { eachLeaf, type Query, type RowLeaf, type SummaryLeaf, type TextLeaf } from '#mail/query/query.ts'
+import { type Query, type RowLeaf, type SummaryLeaf, someLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { fold } from '#mail/text/fold.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
 
@@ -55,7 +55,7 @@ export function parseKeys(decoder: Decoder, charset: string | undefined): Key {
 
 /** Whether some criterion asks for change numbers, which then are part of the answer (RFC 7162 3.1.5). */
 export function asksModseq(key: Key): boolean {
-  return [...eachLeaf(key)].some(({ op }) => op === 'modseq')
+  return someLeaf(key, ({ op }) => op === 'modseq')
 }
 
 /** @throws Fault UnknownCharset */

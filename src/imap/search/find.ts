@@ -7,7 +7,7 @@ import { limits } from '#lib/limits.ts'
 import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers.ts'
 import { byRow, type RowFacts, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
-import { mapLeaves, type Query, requiredLeaves, type TextLeaf } from '#mail/query/query.ts'
+import { mapLeaves, requiredLeaves, type TextLeaf } from '#mail/query/query.ts'
 import { type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
 import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
@@ -37,7 +37,7 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
       const seq = view.seqOf(row[0])
       if (seq === 0) continue
       const candidate = new Candidate(row, seq, view)
-      const verdict = candidate.judge(query)
+      const verdict = judge(query, verdictOf, candidate)
       if (verdict === undefined) open.push(candidate)
       if (verdict !== false) settled.push(candidate)
       if (session.pace.spent) await session.rest()
@@ -45,7 +45,8 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
     if (open.length > 0) await lookInto(session, open, texts)
     for (const candidate of settled) {
       const { row, seq } = candidate
-      if (texts.length === 0 || candidate.judge(query) === true) found.push({ uid: row[0], seq, modseq: row[1] })
+      if (texts.length === 0 || judge(query, verdictOf, candidate) === true)
+        found.push({ uid: row[0], seq, modseq: row[1] })
     }
     if (session.pace.spent) await session.rest()
   }
@@ -75,16 +76,12 @@ class Candidate implements RowFacts {
     this.#view = view
   }
 
-  judge(query: Query<Criterion>): Verdict {
-    return judge(query, leaf => this.#verdict(leaf))
-  }
-
   note(leaf: TextLeaf, holds: boolean): void {
     this.#texts ??= new Map()
     this.#texts.set(leaf, holds)
   }
 
-  #verdict(leaf: Criterion): Verdict {
+  verdict(leaf: Criterion): Verdict {
     switch (leaf.op) {
       case 'content':
       case 'header':
@@ -147,6 +144,10 @@ class Candidate implements RowFacts {
     this.#summary ??= JSON.parse(this.row[13]) as StoredSummary
     return this.#summary
   }
+}
+
+function verdictOf(leaf: Criterion, candidate: Candidate): Verdict {
+  return candidate.verdict(leaf)
 }
 
 /** Rows of one slice after the other. */

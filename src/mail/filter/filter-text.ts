@@ -13,12 +13,6 @@ export function readTextQuery(value: string): string[][] {
   return alternatives.filter(group => group.length > 0)
 }
 
-/** Whether `text`, in lower case with single spaces, satisfies the condition. */
-export function matchesText(alternatives: readonly (readonly string[])[], text: string): boolean {
-  for (const group of alternatives) if (group.every(word => text.includes(word))) return true
-  return false
-}
-
 interface Token {
   readonly text: string
   readonly quoted: boolean

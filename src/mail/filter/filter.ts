@@ -10,8 +10,10 @@ import { limits } from '#lib/limits.ts'
 import { compile, type Pattern } from '#lib/pattern.ts'
 import { domainToUnicode } from '../address/address.ts'
 import type { Header } from '../header/header.ts'
+import { judge, type Verdict } from '../query/judge.ts'
+import { type Query, someLeaf } from '../query/query.ts'
 import { type Analysis, analyse, readPattern, steps } from './filter-pattern.ts'
-import { matchesText, readTextQuery } from './filter-text.ts'
+import { readTextQuery } from './filter-text.ts'
 
 export interface FilterQuery {
   from?: string
@@ -59,43 +61,45 @@ export interface Screening {
   readonly asks: readonly Ask[]
 }
 
+/** What a condition comes to. */
+type Condition =
+  /** Bytes, both included. */
+  | { readonly op: 'size'; readonly min: number; readonly max: number }
+  | { readonly op: 'attachments' }
+  /** Lower case, white space single. */
+  | { readonly op: 'field'; readonly field: FilterField; readonly needle: string }
+  | PatternCondition
+
 interface PatternCondition {
+  readonly op: 'pattern'
   readonly field: FilterField
   readonly pattern: Pattern
   readonly expression: RegExp
   readonly analysis: Analysis
 }
 
-interface CompiledRule {
-  readonly rule: FilterRule
-  readonly fields: readonly FilterField[]
-  readonly needles: readonly string[]
-  readonly texts: readonly (readonly (readonly string[])[])[]
-  readonly patterns: readonly PatternCondition[]
-  readonly ha: boolean | undefined
-  readonly size: number
-}
-
 /** The compiled filters of one account, in their order. */
 export class Matcher {
-  readonly #rules: readonly CompiledRule[]
+  /** For each rule. */
+  readonly #queries: readonly Query<Condition>[]
   readonly rules: readonly FilterRule[]
   /** Whether some condition looks at the message's text. */
   readonly wantsText: boolean
 
   constructor(rules: readonly FilterRule[]) {
     this.rules = rules
-    this.#rules = rules.map(compileRule)
-    this.wantsText = this.#rules.some(
-      rule => rule.texts.length > 0 || rule.patterns.some(({ field }) => field === 'text'),
-    )
+    this.#queries = rules.map(({ query }) => queryOf(query))
+    this.wantsText = this.#queries.some(query => someLeaf(query, leaf => 'field' in leaf && leaf.field === 'text'))
   }
 
   /** Judges every rule by what costs little. */
   screen(mail: FilterMail): Screening {
     const asks: Ask[] = []
-    const budget = { left: limits.filter.inlineStepsMax }
-    const holds = this.#rules.map((rule, at) => cheap(rule, mail) && patterns(rule, at, mail, budget, asks))
+    const about = { mail, stepsLeft: limits.filter.inlineStepsMax, rule: 0, asks }
+    const holds = this.#queries.map((query, rule) => {
+      about.rule = rule
+      return judge(query, verdictOf, about) !== false
+    })
     return { holds, asks }
   }
 }
@@ -107,58 +111,69 @@ export function matched(matcher: Matcher, screening: Screening, answers: readonl
   return matcher.rules.filter((_, at) => screening.holds[at] === true && !failed.has(at))
 }
 
-function cheap(rule: CompiledRule, mail: FilterMail): boolean {
-  const { fields, needles, ha, size } = rule
-  if (size > 0 && mail.size < size) return false
-  if (size < 0 && mail.size > -size) return false
-  for (let at = 0; at < needles.length; at++) {
-    if (!mail.lower(fields[at] as FilterField).includes(needles[at] as string)) return false
-  }
-  if (ha !== undefined && mail.hasAttachment() !== ha) return false
-  for (const alternatives of rule.texts) if (!matchesText(alternatives, mail.lower('text'))) return false
-  return true
+/** A message while it is screened. */
+interface Screened {
+  readonly mail: FilterMail
+  /** What may be spent on expressions still. */
+  stepsLeft: number
+  /** The rule that is judged. */
+  rule: number
+  readonly asks: Ask[]
 }
 
-/** False where an expression cannot match; adds an ask where that takes more than may be spent here. */
-function patterns(rule: CompiledRule, at: number, mail: FilterMail, budget: { left: number }, asks: Ask[]): boolean {
-  for (const { field, pattern, expression, analysis } of rule.patterns) {
-    if (analysis.literal !== '' && !mail.lower(field).includes(analysis.literal)) return false
-    const texts = mail.values(field)
-    let cost = 0
-    for (const text of texts) cost += steps(analysis, text.length)
-    // Not turned round: without a bound the cost is no number.
-    if (!(cost <= budget.left)) {
-      asks.push({ rule: at, pattern, texts })
-      continue
-    }
-    budget.left -= cost
-    if (!texts.some(text => expression.test(text))) return false
+/** Undefined where an expression takes more than may be spent here: somebody else is asked. */
+function verdictOf(leaf: Condition, about: Screened): Verdict {
+  const { mail } = about
+  if (leaf.op === 'field') return mail.lower(leaf.field).includes(leaf.needle)
+  if (leaf.op === 'size') return mail.size >= leaf.min && mail.size <= leaf.max
+  if (leaf.op === 'attachments') return mail.hasAttachment()
+  const { field, pattern, expression, analysis } = leaf
+  if (analysis.literal !== '' && !mail.lower(field).includes(analysis.literal)) return false
+  const texts = mail.values(field)
+  let cost = 0
+  for (const text of texts) cost += steps(analysis, text.length)
+  // Not turned round: without a bound the cost is no number.
+  if (!(cost <= about.stepsLeft)) {
+    about.asks.push({ rule: about.rule, pattern, texts })
+    return undefined
   }
-  return true
+  about.stepsLeft -= cost
+  return texts.some(text => expression.test(text))
 }
 
-function compileRule(rule: FilterRule): CompiledRule {
-  const { query } = rule
-  const fields: FilterField[] = []
-  const needles: string[] = []
-  const found: PatternCondition[] = []
+/** All conditions as a tree: what costs least first, expressions last. */
+function queryOf(query: FilterQuery): Query<Condition> {
+  const { ha, size = 0, text } = query
+  const parts: Query<Condition>[] = []
+  const patterns: PatternCondition[] = []
+  if (size > 0) parts.push({ op: 'size', min: size, max: Number.POSITIVE_INFINITY })
+  if (size < 0) parts.push({ op: 'size', min: 0, max: -size })
   for (const field of headerFields) {
     const value = query[field]
     if (value === undefined || value === '') continue
     const condition = patternCondition(field, value)
-    if (condition !== undefined) found.push(condition)
+    if (condition !== undefined) patterns.push(condition)
     else {
-      fields.push(field)
-      needles.push(field === 'listId' ? insideBrackets(plain(value)) : plain(value))
+      parts.push({ op: 'field', field, needle: field === 'listId' ? insideBrackets(plain(value)) : plain(value) })
     }
   }
-  const texts: string[][][] = []
-  if (query.text) {
-    const condition = patternCondition('text', query.text)
-    if (condition !== undefined) found.push(condition)
-    else texts.push(readTextQuery(query.text))
+  if (ha !== undefined) parts.push(ha ? { op: 'attachments' } : { op: 'not', of: { op: 'attachments' } })
+  if (text) {
+    const condition = patternCondition('text', text)
+    if (condition !== undefined) patterns.push(condition)
+    else parts.push(textQuery(text))
   }
-  return { rule, fields, needles, texts, patterns: found, ha: query.ha, size: query.size ?? 0 }
+  const of = [...parts, ...patterns]
+  const [only] = of
+  return of.length === 1 && only !== undefined ? only : { op: 'and', of }
+}
+
+/** Alternatives, each a list of words and phrases that must all be found; none of them where only separators stand there. */
+function textQuery(value: string): Query<Condition> {
+  const groups = readTextQuery(value).map((words): Query<Condition> => {
+    return { op: 'and', of: words.map(needle => ({ op: 'field', field: 'text', needle })) }
+  })
+  return { op: 'or', of: groups }
 }
 
 /** The expression of a value; a stored one that does not compile is text. */
@@ -166,7 +181,7 @@ function patternCondition(field: FilterField, value: string): PatternCondition |
   const pattern = readPattern(value)
   if (pattern === undefined) return undefined
   try {
-    return { field, pattern, expression: compile(pattern), analysis: analyse(pattern) }
+    return { op: 'pattern', field, pattern, expression: compile(pattern), analysis: analyse(pattern) }
   } catch {
     return undefined
   }

@@ -92,6 +92,12 @@ export function* eachLeaf<L extends { readonly op: string }>(query: Query<L>): G
   else yield query
 }
 
+/** Whether some leaf is of a kind. */
+export function someLeaf<L extends { readonly op: string }>(query: Query<L>, test: (leaf: L) => boolean): boolean {
+  if (isJoined(query)) return query.of.some(part => someLeaf(part, test))
+  return isNegated(query) ? someLeaf(query.of, test) : test(query)
+}
+
 /** The tree with other leaves. */
 export function mapLeaves<L extends { readonly op: string }, M>(query: Query<L>, leaf: (leaf: L) => M): Query<M> {
   if (isJoined(query)) return { op: query.op, of: query.of.map(part => mapLeaves(part, leaf)) }

@@ -13,7 +13,7 @@ import { readBodies } from '../bodies/format/run.ts'
 import type { StoredDetail } from '../mailboxes/outlines.ts'
 import type { SearchCache } from './cache.ts'
 import { looksAtHeaders, maySay } from './plan.ts'
-import { MessageText, type OpenBody, type SearchScope } from './texts.ts'
+import { MessageText, type OpenBody, type SearchScope, type TextCache } from './texts.ts'
 import type { Index } from './trigrams.ts'
 
 export interface ScanTask {
@@ -29,10 +29,11 @@ export interface ScanTask {
 
 interface Scan {
   readonly scope: SearchScope
-  readonly cache: SearchCache
   readonly index: Index
   readonly leaves: readonly TextLeaf[]
   readonly slices: Slices
+  /** Where texts are kept that are looked into. */
+  readonly texts: TextCache | undefined
 }
 
 /** A message that is still to be looked at. */
@@ -61,15 +62,17 @@ export async function scanTexts(
 ): Promise<number[]> {
   const started = monotonic()
   const { leaves } = task
-  const scan: Scan = { scope, cache, index: cache.index(scope.read, task.user), leaves, slices }
+  const index = cache.index(scope.read, task.user)
   const headers = leaves.some(looksAtHeaders)
   const answers = task.bodies.map(() => 0)
   const open: Open[] = []
   for (const [at, num] of task.bodies.entries()) {
-    if (headers || leaves.some(leaf => maySay(scan.index, leaf, num))) {
+    if (headers || leaves.some(leaf => maySay(index, leaf, num))) {
       open.push({ at, num, prefix: task.prefixes[at] ?? '' })
     }
   }
+  const texts = open.length <= limits.search.keptMax ? cache.texts : undefined
+  const scan: Scan = { scope, index, leaves, slices, texts }
   for (let at = 0; at < open.length; at += batch) {
     if (at > 0 && monotonic() - started > limits.search.scanMs) return answers.slice(0, open[at]?.at)
     await scanSome(scan, open.slice(at, at + batch), answers)
@@ -102,7 +105,7 @@ async function scanSome(scan: Scan, some: readonly Open[], answers: number[]): P
     if (detail === undefined) continue
     if (scan.slices.spent) await scan.slices.turn()
     const stored = { num, prefix, detail: JSON.parse(detail) as StoredDetail, body: opened.get(num) }
-    answers[at] = await scanOne(scan, new MessageText(scan.scope, scan.cache.texts, stored), num)
+    answers[at] = await scanOne(scan, new MessageText(scan.scope, scan.texts, stored), num)
   }
 }
 

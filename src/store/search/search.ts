@@ -208,6 +208,8 @@ class Search {
   readonly #folders: readonly Folder[]
   readonly #named = new Map<Leaf, ReadonlySet<number>>()
   readonly #index: Index
+  /** So few bodies may be looked into that their texts are worth keeping. */
+  #few = false
 
   constructor(scope: SearchScope, cache: SearchCache, user: number, query: Query) {
     this.#scope = scope
@@ -230,15 +232,15 @@ class Search {
   async run(slices: Slices): Promise<Row[]> {
     const hits: Row[] = []
     let facts: Facts | undefined
+    const verdictOf = (leaf: Leaf, about: Facts) => this.#verdict(leaf, about)
     for (const row of this.#rows()) {
       if (slices.spent) await slices.turn()
       if ((row[column.flags] & flag.deleted) !== 0) continue
       facts ??= new Facts(row)
       facts.row = row
-      const one = facts
-      const verdict = judge<Leaf>(this.#query, leaf => this.#verdict(leaf, one))
+      const verdict = judge(this.#query, verdictOf, facts)
       if (verdict === false) continue
-      if (verdict === true || (await this.#look(one))) hits.push(row)
+      if (verdict === true || (await this.#look(facts))) hits.push(row)
     }
     return hits
   }
@@ -247,6 +249,7 @@ class Search {
   *#rows(): Generator<Row> {
     const { read } = this.#scope
     const bodies = candidateBodies(this.#index, this.#query)
+    this.#few = bodies !== null && bodies.size <= limits.search.keptMax
     if (bodies !== null && bodies.size <= limits.search.byBodyMax) {
       const all = [...bodies]
       for (let at = 0; at < all.length; at += limits.search.sliceRows) {
@@ -276,10 +279,11 @@ class Search {
   async #look(facts: Facts): Promise<boolean> {
     const { row } = facts
     const stored = { num: row[column.body], prefix: row[column.prefix] ?? '' }
-    const message = new MessageText(this.#scope, this.#cache.texts, stored)
-    return decide<Leaf>(
+    const message = new MessageText(this.#scope, this.#few ? this.#cache.texts : undefined, stored)
+    return decide(
       this.#query,
-      leaf => this.#verdict(leaf, facts),
+      (leaf: Leaf, about) => this.#verdict(leaf, about),
+      facts,
       async leaf => isLookedInto(leaf) && message.holds(leaf),
     )
   }

@@ -76,7 +76,7 @@ export interface Stored {
 
 export class MessageText {
   readonly #scope: SearchScope
-  readonly #cache: TextCache
+  readonly #cache: TextCache | undefined
   readonly #message: Stored
   readonly #kept: Kept
   #detail: StoredDetail | null | undefined
@@ -85,11 +85,12 @@ export class MessageText {
   #header: Header | undefined
   #headerText: string | undefined
 
-  constructor(scope: SearchScope, cache: TextCache, message: Stored) {
+  /** @param cache where what is read is kept; nothing is where there are too many */
+  constructor(scope: SearchScope, cache: TextCache | undefined, message: Stored) {
     this.#scope = scope
     this.#cache = cache
     this.#message = message
-    this.#kept = cache.of(message.num)
+    this.#kept = cache?.of(message.num) ?? { said: new Map(), length: 0 }
     this.#detail = message.detail
     this.#body = message.body
   }
@@ -205,7 +206,7 @@ export class MessageText {
   }
 
   #grew(length: number): void {
-    this.#cache.grew(this.#message.num, this.#kept, length)
+    this.#cache?.grew(this.#message.num, this.#kept, length)
   }
 
   readonly #read: ReadRange = (start, end) => {
@@ -243,7 +244,7 @@ export async function indexTexts(
   for (const num of bodies) {
     if (slices.spent) await slices.turn()
     // Seldom looked for at once: nothing is kept.
-    const message = new MessageText(scope, new TextCache(), { num, prefix: '' })
+    const message = new MessageText(scope, undefined, { num, prefix: '' })
     const { summary } = message
     if (summary === undefined) {
       all.push({ text: indexText(''), whole: true })
