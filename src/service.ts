@@ -117,7 +117,7 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
   }
 }
 
-/** The socket of the command line. The service runs without it where the path of its directory is too long for one. */
+/** The socket of the command line. The service runs without it where there can be none. */
 async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers: Closers): Promise<void> {
   const { config, log, metrics, system, bodies, sequence } = core
   const file = controlFile(config.dataDir)

@@ -27,12 +27,14 @@ export function childEnvironment(dataDir: string, more: Record<string, string> =
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
 }
 
-/** Runs a command of the program to its end. */
+/** Runs a command of the program to its end, begun with the words of `through` where there are any. */
 export async function runTeal(
   words: readonly string[],
   env: Record<string, string>,
+  through: readonly string[] = [],
 ): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, ['dist/main.js', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [program = '', ...rest] = [...through, process.execPath, 'dist/main.js', ...words]
+  const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
   child.stdout.on('data', chunk => {

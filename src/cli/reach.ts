@@ -11,6 +11,7 @@ import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { undici } from '#lib/process/lazy.ts'
+import { type SocketPath, socketPath } from '#lib/process/socket-path.ts'
 import { controlFile } from '#store/folder/place.ts'
 import { requireData } from './place.ts'
 
@@ -54,7 +55,8 @@ export async function reach(config: Config, create = false): Promise<Reach> {
 /** Whether somebody listens at a socket. */
 async function answers(file: string): Promise<boolean> {
   if (!existsSync(file)) return false
-  const client = new (undici().Client)('http://control', { socketPath: file })
+  const named = socketPath(file)
+  const client = new (undici().Client)('http://control', { socketPath: named.path })
   try {
     const { statusCode, body } = await client.request({ method: 'GET', path: '/control' })
     await body.dump()
@@ -63,6 +65,7 @@ async function answers(file: string): Promise<boolean> {
     return false
   } finally {
     await client.destroy()
+    named.release()
   }
 }
 
@@ -71,10 +74,12 @@ type Pool = InstanceType<ReturnType<typeof undici>['Pool']>
 class Client implements Reach {
   readonly #pool: Pool
   readonly #opened: { close(): Promise<void> } | undefined
+  readonly #named: SocketPath
 
   constructor(file: string, opened: { close(): Promise<void> } | undefined) {
+    this.#named = socketPath(file)
     this.#pool = new (undici().Pool)('http://control', {
-      socketPath: file,
+      socketPath: this.#named.path,
       connections: limits.transfer.connectionsMax,
       headersTimeout: limits.transfer.callMs,
       bodyTimeout: limits.transfer.callMs,
@@ -110,6 +115,7 @@ class Client implements Reach {
 
   async close(): Promise<void> {
     await this.#pool.destroy()
+    this.#named.release()
     await this.#opened?.close()
   }
 

@@ -13,6 +13,7 @@ import { rmSync } from 'node:fs'
 import { after, every, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { socketPath } from '#lib/process/socket-path.ts'
 import type { Body } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { type HttpBounds, HttpConnections } from './guard/connections.ts'
@@ -43,21 +44,23 @@ export async function listenHttp(exchange: Exchange, options: HttpOptions): Prom
 /**
  * Listens on a socket in the file system, which nobody but the owner of this process may open.
  *
- * @throws Fault PortInUse where the path is too long or cannot be used
+ * @throws Fault PortInUse, DataDirectoryUnusable where the path is too long or cannot be used
  */
 export async function listenLocal(exchange: Exchange, path: string): Promise<HttpServer> {
   const app = uws.App().any('/*', handler(exchange, null))
   rmSync(path, { force: true })
+  const named = socketPath(path)
   const before = process.umask(0o177)
   try {
-    const socket = await new Promise<uws.us_listen_socket | false>(resolve => app.listen_unix(resolve, path))
+    const socket = await new Promise<uws.us_listen_socket | false>(resolve => app.listen_unix(resolve, named.path))
     if (socket === false) {
       app.close()
-      throw new Fault('PortInUse', { text: `The socket ${path} cannot be made; is its path too long?` })
+      throw new Fault('PortInUse', { text: `The socket ${path} cannot be made` })
     }
     return new HttpServer({ app, socket }, path, exchange, null)
   } finally {
     process.umask(before)
+    named.release()
   }
 }
 

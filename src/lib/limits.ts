@@ -768,6 +768,10 @@ export const limits = {
     /** Messages that a task changes in one command. */
     batchMessages: 500,
   },
+  process: {
+    /** Bytes of the path of a socket: the field that takes it has 104 on some systems, 108 on Linux, one for its end. */
+    socketPathBytesMax: 103,
+  },
   /** Moving mail and accounts in and out. */
   transfer: {
     /** Names of messages asked about in one call. */

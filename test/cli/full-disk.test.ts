@@ -1,9 +1,8 @@
 // A disk that fills up in the middle of a command: the error is clear, nothing half-written stays, and the same command
 // completes when there is room again.
 //
-// The disk is a small file system in memory, which only root may mount; a file that is removed again makes the room.
+// The disk is a small file system in memory (disk.ts); a file that is removed again makes the room.
 
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -21,19 +20,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { childEnvironment, runTeal } from '../child.ts'
+import { type Disk, smallDisk } from '../disk.ts'
 import type { Body } from '../running.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-full-'))
-const disk = join(root, 'disk')
-const filler = join(disk, 'filler')
+let mounted: Disk | undefined
+/** Where it is for commands and for this process. */
+let disk = ''
+let seen = ''
+let filler = ''
 const source = join(root, 'source')
 const messages = 60
 const messageBytes = 100_000
 let number = 0
 
 beforeAll(async () => {
-  mkdirSync(disk)
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk])
+  mounted = await smallDisk(join(root, 'disk'), '64m')
+  disk = mounted.path
+  seen = mounted.seen
+  filler = join(seen, 'filler')
   mkdirSync(join(source, 'maildir/cur'), { recursive: true })
   let mbox = ''
   for (let at = 0; at < messages; at++) {
@@ -45,11 +50,11 @@ beforeAll(async () => {
 })
 
 afterEach(() => {
-  for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true })
+  for (const name of readdirSync(seen)) rmSync(join(seen, name), { recursive: true })
 })
 
-afterAll(() => {
-  execFileSync('umount', [disk])
+afterAll(async () => {
+  await mounted?.unmount()
   rmSync(root, { recursive: true, force: true })
 })
 
@@ -64,7 +69,7 @@ function message(at: number): string {
 /** Leaves so many bytes free. */
 function fill(left: number): void {
   rmSync(filler, { force: true })
-  const { bavail, bsize } = statfsSync(disk)
+  const { bavail, bsize } = statfsSync(seen)
   const handle = openSync(filler, 'w')
   const piece = Buffer.alloc(4096, 1)
   for (let bytes = bavail * bsize - left; bytes > 0; bytes -= piece.length) writeSync(handle, piece)
@@ -83,13 +88,13 @@ async function directory(where: string): Promise<Record<string, string>> {
 }
 
 async function good(env: Record<string, string>, ...words: string[]): Promise<string> {
-  const { code, out, err } = await runTeal(words, env)
+  const { code, out, err } = await runTeal(words, env, mounted?.enter)
   expect(`${words[0]} ${code} ${err}`).toMatch(/^\S+ 0 /)
   return out
 }
 
 async function refused(env: Record<string, string>, ...words: string[]): Promise<void> {
-  const { code, out, err } = await runTeal(words, env)
+  const { code, out, err } = await runTeal(words, env, mounted?.enter)
   expect(`${out}${err}`).toMatch(/storage|no space|disk|room/i)
   expect(code).toBe(1)
   expect(`${out}${err}`).not.toMatch(/\n\s+at /)
@@ -116,16 +121,16 @@ test.each(['maildir', 'mbox'])('import-%s', async kind => {
 
 test('export', async () => {
   const env = await directory(root)
-  const folder = join(disk, 'exports')
+  const folder = join(seen, 'exports')
   mkdirSync(folder)
-  const file = join(folder, 'accounts.teal')
+  const file = join(disk, 'exports/accounts.teal')
   fill(0)
   await refused(env, 'export', file)
   expect(readdirSync(folder)).toEqual([])
   makeRoom()
   await good(env, 'export', file)
   writeFileSync(join(folder, 'before'), '')
-  expect(existsSync(file)).toBe(true)
+  expect(existsSync(join(folder, 'accounts.teal'))).toBe(true)
 })
 
 test('import', async () => {
@@ -146,11 +151,12 @@ test('backup, and restore', async () => {
   const env = await directory(root)
   const folder = join(disk, 'backup')
   await good(env, 'backup', folder)
-  const whole = readdirSync(folder).sort()
+  const names = () => readdirSync(join(seen, 'backup')).sort()
+  const whole = names()
   await good(env, 'import-maildir', `alice:${join(source, 'maildir')}`)
   fill(2_000_000)
   await refused(env, 'backup', folder)
-  expect(readdirSync(folder).sort()).toEqual(whole)
+  expect(names()).toEqual(whole)
   makeRoom()
   await good(env, 'verify', '--backup', folder)
   await good(env, 'backup', folder)
@@ -158,7 +164,7 @@ test('backup, and restore', async () => {
   const target = childEnvironment(join(disk, 'restored'))
   fill(2_000_000)
   await refused(target, 'restore', folder)
-  expect(existsSync(join(disk, 'restored/teal.db'))).toBe(false)
+  expect(existsSync(join(seen, 'restored/teal.db'))).toBe(false)
   makeRoom()
   await good(target, 'restore', folder)
   await good(target, 'verify')

@@ -1,0 +1,135 @@
+// Commands that are killed on their way: run again as they were, they come to the end, and nothing that was there is worse
+// for it. And folders with names that not every program minds.
+
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sleep } from '#lib/clock.ts'
+import { startTeal } from '#service'
+import { openForWriting } from '#store/engine/sqlite.ts'
+import { databaseFile } from '#store/folder/place.ts'
+import { childEnvironment, runTeal } from '../child.ts'
+import { deliver, openLmtp } from '../dialogue.ts'
+import { accessTo } from '../running.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'teal-killed-'))
+const whole = join(root, 'whole')
+const files = 16
+
+beforeAll(async () => {
+  mkdirSync(whole)
+  const teal = await startTeal({ dataDir: whole })
+  const running = accessTo(() => teal)
+  await running.user('anna')
+  const lmtp = await openLmtp(running.at('lmtp'))
+  for (let at = 0; at < files; at++) {
+    const noise = randomBytes(700_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+    const mime = 'MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64'
+    const message = Buffer.from(`Subject: ${at}\r\n${mime}\r\n\r\n${noise}\r\n`)
+    expect(await deliver(lmtp, 'a@example.org', ['anna@example.com'], message)).toEqual([
+      expect.stringMatching(/^250 /),
+    ])
+  }
+  lmtp.close()
+  await running.indexed()
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+})
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+function entries(dir: string): number {
+  return existsSync(dir) ? readdirSync(dir, { recursive: true }).length : 0
+}
+
+/** Runs a command and kills it as soon as `isTime`. @returns whether it was still running then */
+async function killed(words: readonly string[], dataDir: string, isTime: () => boolean): Promise<boolean> {
+  const env = childEnvironment(dataDir)
+  const child = spawn(process.execPath, ['dist/main.js', ...words], { env, stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  while (child.exitCode === null && !isTime()) await sleep(1)
+  child.kill('SIGKILL')
+  await ended
+  return child.signalCode === 'SIGKILL'
+}
+
+async function good(words: readonly string[], dataDir: string): Promise<void> {
+  const { code, err } = await runTeal(words, childEnvironment(dataDir))
+  expect([words, code, err]).toEqual([words, 0, ''])
+}
+
+test('a backup, killed again and again, is a whole one after it was left alone; one that was whole stays so', async () => {
+  const backup = join(root, 'backup')
+  let times = 0
+  for (const more of [1, 3, 8]) {
+    const before = entries(backup)
+    if (await killed(['backup', backup], whole, () => entries(backup) >= before + more)) times += 1
+  }
+  expect(times).toBeGreaterThan(0)
+  await good(['backup', backup], whole)
+  await good(['verify', '--backup', backup], whole)
+  // Over one that is whole: at its first sign of life.
+  await killed(['backup', backup], whole, () => readdirSync(backup).some(name => /part|new|tmp/.test(name)))
+  await good(['verify', '--backup', backup], whole)
+})
+
+test('a restore, killed again and again, is refused to be served and comes to the end when it is run again', async () => {
+  const backup = join(root, 'backup-to-restore')
+  await good(['backup', backup], whole)
+  const target = join(root, 'restored')
+  let times = 0
+  for (const count of [1, 6, 15]) {
+    if (!(await killed(['restore', backup], target, () => entries(target) >= count))) continue
+    times += 1
+    if (!existsSync(databaseFile(target)) && existsSync(join(target, 'blobs'))) {
+      const { code, err } = await runTeal(['user', 'list'], childEnvironment(target))
+      expect([code, err]).toEqual([1, expect.stringMatching(/^teal: [^\n]+\n$/)])
+    }
+  }
+  expect(times).toBeGreaterThan(0)
+  if (!existsSync(databaseFile(target))) await good(['restore', backup], target)
+  await good(['verify'], target)
+})
+
+test('a repair, killed at its first write, is done when it is run again', async () => {
+  const dir = join(root, 'to-repair')
+  cpSync(whole, dir, { recursive: true })
+  const handle = openForWriting(databaseFile(dir))
+  handle.unsafeMode(true)
+  handle.exec('UPDATE body SET refs = 9; UPDATE part SET refs = 0')
+  handle.pragma('wal_checkpoint(TRUNCATE)')
+  handle.close()
+  const { code } = await runTeal(['verify'], childEnvironment(dir))
+  expect(code).toBe(1)
+  for (const bytes of ['-shm', '-wal']) {
+    await killed(['verify', '--repair'], dir, () => existsSync(`${databaseFile(dir)}${bytes}`))
+  }
+  await good(['verify', '--repair'], dir)
+  await good(['verify'], dir)
+})
+
+test.each([
+  ['with spaces and letters of many scripts', `a b  c ${'é'.normalize('NFD')} 日本 'quoted' "twice" $HOME %41 #x?y`],
+  ['of two hundred characters', 'x'.repeat(200)],
+])('a data directory of a name %s is served, backed up, restored and reached by commands', async (_, name) => {
+  const dir = join(root, name)
+  await good(['user', 'add', 'anna', '--address', 'anna@example.com', '--generate', '--create'], dir)
+  const teal = await startTeal({ dataDir: dir })
+  const running = accessTo(() => teal)
+  const lmtp = await openLmtp(running.at('lmtp'))
+  const noise = randomBytes(1_000_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+  const message = Buffer.from(`Subject: s\r\n\r\n${noise}\r\n`)
+  expect(await deliver(lmtp, 'a@example.org', ['anna@example.com'], message)).toEqual([expect.stringMatching(/^250 /)])
+  lmtp.close()
+  const { out } = await runTeal(['user', 'list'], childEnvironment(dir))
+  expect(out).toContain('anna')
+  expect(await teal.check()).toEqual([])
+  await good(['backup', `${dir}.b`], dir)
+  await teal.close()
+  await good(['restore', `${dir}.b`], `${dir}.r`)
+  await good(['verify'], `${dir}.r`)
+})
