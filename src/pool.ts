@@ -22,16 +22,7 @@ import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
 import { Passwords } from './pool/passwords.ts'
 import { Thread, type ThreadForm, type ThreadTask } from './pool/thread.ts'
-import { Turns } from './pool/turns.ts'
-
-export interface RunOptions {
-  /** Ends the caller's wait; a task that has not started is not started any more. */
-  readonly signal?: AbortSignal | undefined
-  /** Time the task may wait, and time it may then run; a thread that runs longer is killed. */
-  readonly deadlineMs?: number
-  /** Whose task it is (an account, or a path down to one): lanes take turns, at every step of the path. */
-  readonly lane?: string | readonly string[]
-}
+import { type RunOptions, Turns } from './pool/turns.ts'
 
 /** Task name -> what it takes and gives. A thread exports each under its name, wrapped by `answering`, and `ready`. */
 export type TaskTable = Readonly<Record<string, { readonly input: unknown; readonly value: unknown }>>
@@ -101,7 +92,7 @@ export function makePools(options: PoolsOptions): Pools {
       ? undefined
       : make<TaskTable>({ ...readForm(), ...options.reads, threads: threads?.readThreads ?? 1 })
   return {
-    passwords: new Passwords(passwords, new Recall({ enabled: options.recall })),
+    passwords: new Passwords(hashing(passwords), new Recall({ enabled: options.recall })),
     keys,
     patterns: {
       run: (task, run) => patterns.run('match', task, run),
@@ -118,6 +109,13 @@ export function makePools(options: PoolsOptions): Pools {
         reads?.close(),
       ])
     },
+  }
+}
+
+function hashing(pool: Pool<PasswordTasks>): ConstructorParameters<typeof Passwords>[0] {
+  return {
+    hash: (input, options) => pool.run('hash', input, options),
+    verify: (input, options) => pool.run('verify', input, options),
   }
 }
 

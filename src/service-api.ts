@@ -6,7 +6,7 @@
 import type { Core } from '#core'
 import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
-import type { MessageDeps } from '#http/api/messages/messages.ts'
+import type { MessageDeps } from '#http/api/messages/message-deps.ts'
 import { eventForms } from '#http/document/event-forms.ts'
 import type { ApiDeps } from '#http/endpoints.ts'
 import type { Tasks } from '#jobs/tasks/tasks.ts'
@@ -85,7 +85,7 @@ function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
   return {
     version,
     log,
-    storePing: async () => read.one('SELECT 1'),
+    storePing: async () => read.prove(),
     storeWrite: () => writer.prove(),
     cachePing: async () => cache.ping(),
     cacheWrite: () => cache.check(),

@@ -72,6 +72,43 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
       { 'src/jobs/a.ts': "import type { W } from '#actors/kernel/job-writer.ts'" },
     ],
   ],
+  cycle: [
+    [
+      { 'src/lib/a.ts': "import { b } from './b.ts'", 'src/lib/b.ts': "import type { A } from './a.ts'" },
+      {
+        'src/lib/a.ts': "import { b } from './b.ts'",
+        'src/lib/b.ts': "import { c } from '#lib/c.ts'",
+        'src/lib/c.ts': '',
+      },
+    ],
+    [
+      {
+        'src/lib/a.ts': "export * from './b.ts'\nimport './d.ts'",
+        'src/lib/b.ts': "import './c.ts'",
+        'src/lib/c.ts': "import '#lib/a.ts'",
+        'src/lib/d.ts': '',
+      },
+      { 'src/lib/a.ts': "import './b.ts'\nimport './c.ts'", 'src/lib/b.ts': "import './c.ts'", 'src/lib/c.ts': '' },
+    ],
+  ],
+  room: [
+    [
+      Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`src/lib/a${at}.ts`, ''])),
+      Object.fromEntries(Array.from({ length: 38 }, (_, at) => [`src/lib/${at % 2}/a${at}.ts`, ''])),
+    ],
+  ],
+  sql: [
+    [
+      { 'src/http/a.ts': "read.one('SELECT num FROM mailbox WHERE id = ?')" },
+      { 'src/http/a.ts': "'SELECT INBOX' + 'DELETE folder'", 'src/store/a.ts': "read.one('SELECT 1 FROM user')" },
+    ],
+    [
+      { 'actors/a.ts': '`SELECT m.num, count(*) AS n FROM x`' },
+      { 'src/imap/a.ts': "selecting('SELECT') // SELECT 1 FROM x" },
+    ],
+    [{ 'actors/a.ts': "'SELECT 1'" }, { 'workers/a.ts': "'SELECT 1'" }],
+    [{ 'actors/a.ts': "'DELETE FROM a'" }, { 'actors/a.ts': "'DELETE from here'" }],
+  ],
   orphan: [
     [{ 'src/lib/a.ts': '' }, { 'src/lib/a.ts': '', 'src/main.ts': "import '#lib/a.ts'" }],
     [{ 'src/lib/a.ts': '', 'test/a.test.ts': "import '#lib/a.ts'" }, {}],

@@ -6,13 +6,14 @@
 
 import { Fault } from '#lib/fault.ts'
 import { parseDate } from '#mail/header/date.ts'
-import { resolveLogin } from '#store/accounts/address.ts'
+import { resolveLogin } from '#store/accounts/login-name.ts'
 import { isImported, missingKeys } from '#store/accounts/transfer.ts'
 import { importedInsert } from '#store/accounts/transfer-writes.ts'
 import { findUser } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import { mailboxNumberOf } from '#store/mailboxes/numbers.ts'
 import { prepare } from '../delivery/prepare.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { appendMessage } from '../mailbox/append.ts'
@@ -74,13 +75,9 @@ export class Importer {
   /** Those of `keys` that are not there yet. */
   async missing(user: string, mailbox: string, source: string, keys: readonly string[]): Promise<string[]> {
     const { read } = this.#options.system
-    const found = read.one<{ num: number }>(
-      'SELECT m.num FROM mailbox m JOIN user u ON u.num = m.user WHERE m.id = ? AND u.id = ?',
-      mailbox,
-      user,
-    )
-    if (found === undefined) throw new Fault('NoSuchMailbox')
-    return missingKeys(read, found.num, source, keys)
+    const num = mailboxNumberOf(read, user, mailbox)
+    if (num === undefined) throw new Fault('NoSuchMailbox')
+    return missingKeys(read, num, source, keys)
   }
 
   /** Takes in a message of `size` bytes; the caller gives it back with `discard`. */

@@ -13,16 +13,10 @@ import { readParts, readSaid } from '#mail/text/said.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { StoredDetail, StoredSummary } from '#store/mailboxes/outlines.ts'
+import { storedOutline } from '#store/mailboxes/stored-outline.ts'
 import type { Prepared } from '../mailbox/append.ts'
 import { referenceHash, refersOf } from './prepare.ts'
 import type { Arriving } from './rules.ts'
-
-interface OutlineColumns {
-  readonly envelope: string
-  readonly bodystructure: string
-  readonly summary: string
-  readonly detail: string
-}
 
 const empty = new Uint8Array(0)
 
@@ -32,10 +26,7 @@ const empty = new Uint8Array(0)
  * @throws Fault MessageNotFound
  */
 export function prepareStored(read: Reader, body: number): Prepared {
-  const outline = read.one<OutlineColumns>(
-    'SELECT envelope, bodystructure, summary, detail FROM outline WHERE body = ?',
-    body,
-  )
+  const outline = storedOutline(read, body)
   if (outline === undefined) throw new Fault('MessageNotFound')
   const summary = JSON.parse(outline.summary) as StoredSummary
   const { size } = JSON.parse(outline.detail) as StoredDetail

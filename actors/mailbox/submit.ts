@@ -7,6 +7,7 @@ import { Fault } from '#lib/fault.ts'
 import { flag, forwarded } from '#mail/flags.ts'
 import { fileDelete, findFile } from '#store/accounts/file.ts'
 import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import { hasMessage } from '#store/mailboxes/numbers.ts'
 import { type Outgoing, queue } from '../sending/outgoing.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { type Append, type Appended, appendMessage } from './append.ts'
@@ -78,7 +79,7 @@ async function mark(turn: UserTurn, { mailbox, uid, action }: NonNullable<Submis
 async function isThere(turn: UserTurn, { mailbox: id, uid }: MessagePlace): Promise<boolean> {
   const mailbox = [...turn.state.mailboxes.values()].find(one => one.id === id)
   if (mailbox === undefined) return false
-  return turn.read.one('SELECT 1 FROM message WHERE mailbox = ? AND uid = ?', mailbox.num, uid) !== undefined
+  return hasMessage(turn.read, mailbox.num, uid)
 }
 
 async function dropFiles(turn: UserTurn, ids: readonly string[]): Promise<void> {

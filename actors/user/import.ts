@@ -10,7 +10,7 @@ import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { addressInsert, findAddressByKey } from '#store/accounts/address.ts'
 import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
-import { addressBookInsert } from '#store/accounts/register.ts'
+import { addressBookInsert, isRegistered } from '#store/accounts/register.ts'
 import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
 import {
   findUserByKey,
@@ -21,7 +21,7 @@ import {
   userUpdate,
 } from '#store/accounts/users.ts'
 import { mailboxInsert } from '#store/mailboxes/mailboxes.ts'
-import { autoreplyPut } from '#store/rules/autoreply.ts'
+import { autoreplyPut, hasAutoreply } from '#store/rules/autoreply.ts'
 import { filterInsert } from '#store/rules/filter.ts'
 import { newMailbox } from './account.ts'
 import { mailboxAt, requireUser, type UserCommand, type UserTurn } from './user.ts'
@@ -128,8 +128,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
   },
   register(turn, row) {
     const key = normalizeAddress(text(row.address)).key
-    const there = turn.read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', turn.state.num, key)
-    if (there !== undefined) return 'existing'
+    if (isRegistered(turn.read, turn.state.num, key)) return 'existing'
     turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
       ...{ used: moment(row.used), disabled: truth(row.disabled) },
@@ -137,7 +136,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     return 'imported'
   },
   autoreply(turn, row) {
-    if (turn.read.one('SELECT 1 FROM autoreply WHERE user = ?', turn.state.num) !== undefined) return 'existing'
+    if (hasAutoreply(turn.read, turn.state.num)) return 'existing'
     const { num: user } = turn.state
     turn.write(autoreplyPut, {
       ...{ user, id: text(row.id), status: truth(row.status), name: text(row.name) },

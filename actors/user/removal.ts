@@ -10,6 +10,9 @@ import { limits } from '#lib/limits.ts'
 import { type Address, addressDelete, addressInsert, findAddressByKey, listAddresses } from '#store/accounts/address.ts'
 import { fileDelete, oldestFiles } from '#store/accounts/file.ts'
 import {
+  archivedNumbers,
+  countExpunged,
+  countRemoval,
   type RemovalPart,
   removalExpunged,
   removalMailbox,
@@ -169,7 +172,7 @@ async function nextPiece(turn: UserTurn): Promise<Piece | undefined> {
   const [mailbox] = state.mailboxes.values()
   if (mailbox !== undefined) return ofMailbox(read, mailbox)
   const count = limits.removal.batchRows
-  const archived = read.arrays<[number]>('SELECT num FROM archive WHERE user = ? LIMIT ?', state.num, count).flat()
+  const archived = archivedNumbers(read, state.num, count)
   if (archived.length > 0) {
     return () => {
       turn.write(archiveDrop, { nums: archived })
@@ -199,8 +202,7 @@ function ofMailbox(read: Reader, mailbox: Mailbox): Piece {
       mailbox.total -= n
       return { kind: 'messages', n }
     }
-    const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM expunged WHERE mailbox = ? LIMIT ?)'
-    if ((read.one<{ n: number }>(text, mailbox.num, count)?.n ?? 0) === count) {
+    if (countExpunged(read, mailbox.num, count) === count) {
       turn.write(removalExpunged, { mailbox: mailbox.num, count })
       return { kind: null, n: 0 }
     }
@@ -217,8 +219,7 @@ function removeFiles(turn: UserTurn, files: readonly { id: string; size: number 
   return { kind: 'files', n: files.length }
 }
 
-function countPart(turn: UserTurn, { table, owner, by }: RemovalPart, count: number): number {
+function countPart(turn: UserTurn, part: RemovalPart, count: number): number {
   const { num, id } = turn.state
-  const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE ${owner} = ? LIMIT ?)`
-  return turn.read.one<{ n: number }>(text, by === 'num' ? num : id, count)?.n ?? 0
+  return countRemoval(part, turn.read, part.by === 'num' ? num : id, count)
 }

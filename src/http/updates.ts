@@ -10,9 +10,11 @@ import type { UserHandle } from '#actors/kernel/system.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flagList } from '#mail/flags.ts'
+import { lastModseq } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type JournalEntry, journalAfter, journalLength } from '#store/mailboxes/journal.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
+import { mailboxIdOf, mailboxNumber } from '#store/mailboxes/numbers.ts'
 import type { StreamEvent } from './answer.ts'
 
 export interface StreamStart {
@@ -129,8 +131,7 @@ export class UpdateStream {
   }
 
   #last(): number {
-    const text = 'SELECT modseq FROM usage WHERE user = ?'
-    return this.#handle.read.one<{ modseq: number }>(text, this.#user)?.modseq ?? 0
+    return lastModseq(this.#handle.read, this.#user)
   }
 
   /** Tells what happened after what was told, in pieces; changes heard meanwhile are filtered by their number. */
@@ -153,7 +154,7 @@ export class UpdateStream {
       if (piece.whole) break
     }
     for (const mailbox of touched) {
-      const num = read.one<{ num: number }>('SELECT num FROM mailbox WHERE id = ?', mailbox)?.num ?? 0
+      const num = mailboxNumber(read, mailbox) ?? 0
       const counters = folderCounters(read, num)
       if (counters !== undefined) yield this.#counters(mailbox, counters.total, counters.unseen)
     }
@@ -214,9 +215,7 @@ export class UpdateStream {
 const foldersMax = 50
 
 function folderId(read: Reader, user: number, num: number): string {
-  const here = read.one<{ id: string }>('SELECT id FROM mailbox WHERE num = ?', num)
-  const text = 'SELECT id FROM removed_mailbox WHERE user = ? AND mailbox = ? ORDER BY modseq DESC LIMIT 1'
-  return (here ?? read.one<{ id: string }>(text, user, num))?.id ?? numberId(num)
+  return mailboxIdOf(read, user, num) ?? numberId(num)
 }
 
 function entryData(entry: JournalEntry): object {

@@ -6,21 +6,30 @@
 import { limits } from '#lib/limits.ts'
 import type { Password, PasswordTasks } from '#lib/secret/hash.ts'
 import type { Mark, Recall } from '#lib/secret/recall.ts'
-import type { Pool, RunOptions } from '../pool.ts'
+import type { RunOptions } from './turns.ts'
+
+type Hash = PasswordTasks['hash']
+type Verify = PasswordTasks['verify']
+
+/** The threads that hash. */
+interface Hashing {
+  hash(input: Hash['input'], options?: RunOptions): Promise<Hash['value']>
+  verify(input: Verify['input'], options?: RunOptions): Promise<Verify['value']>
+}
 
 export class Passwords {
-  readonly #pool: Pool<PasswordTasks>
+  readonly #pool: Hashing
   readonly #recall: Recall
   readonly #flights = new Map<Mark, Flight>()
 
-  constructor(pool: Pool<PasswordTasks>, recall: Recall) {
+  constructor(pool: Hashing, recall: Recall) {
     this.#pool = pool
     this.#recall = recall
   }
 
   /** The stored form of a new password. @throws Fault Overloaded, TimedOut */
   hash(password: Password, options?: RunOptions): Promise<string> {
-    return this.#pool.run('hash', { password }, options)
+    return this.#pool.hash({ password }, options)
   }
 
   /** Whether this password for this stored hash was verified a moment ago. Costs microseconds. */
@@ -35,9 +44,9 @@ export class Passwords {
    * @throws Fault Overloaded, TimedOut, and HashError for a stored hash of no known form
    */
   async verify(password: Password, stored: string | null, options: RunOptions = {}): Promise<boolean> {
-    if (!isShort(password)) return this.#pool.run('verify', { password: '', stored: null }, options)
+    if (!isShort(password)) return this.#pool.verify({ password: '', stored: null }, options)
     if (stored === null || stored === '' || !this.#recall.enabled) {
-      return this.#pool.run('verify', { password, stored }, options)
+      return this.#pool.verify({ password, stored }, options)
     }
     const mark = this.#recall.markOf(password, stored)
     if (this.#recall.knows(mark)) return true
@@ -46,7 +55,7 @@ export class Passwords {
   }
 
   #start(mark: Mark, password: Password, stored: string, options: RunOptions): Flight {
-    const flight = new Flight(signal => this.#pool.run('verify', { password, stored }, { ...options, signal }))
+    const flight = new Flight(signal => this.#pool.verify({ password, stored }, { ...options, signal }))
     this.#flights.set(mark, flight)
     flight.result.then(
       same => {

@@ -4,6 +4,15 @@
 // Promises: adding, removing and taking cost the depth of the path; nothing of an empty lane is kept. The queue has no bound
 // of its own: whoever fills it asks `longest` for what is to go.
 
+export interface RunOptions {
+  /** Ends the caller's wait; a task that has not started is not started any more. */
+  readonly signal?: AbortSignal | undefined
+  /** Time the task may wait, and time it may then run; a thread that runs longer is killed. */
+  readonly deadlineMs?: number
+  /** Whose task it is (an account, or a path down to one): lanes take turns, at every step of the path. */
+  readonly lane?: string | readonly string[]
+}
+
 interface Node<Job> {
   size: number
   readonly parent: Node<Job> | undefined

@@ -13,7 +13,7 @@ import { toRanges } from '#mail/numbers.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import { contentId, newestRows } from '#store/mailboxes/listing.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
-import type { Pop3Services } from './server.ts'
+import type { DeleteTo, Pop3Services } from './services.ts'
 
 export interface LocalDelivery {
   readonly uid: number
@@ -24,8 +24,6 @@ export interface LocalDelivery {
   deleted: boolean
   read: boolean
 }
-
-export type DeleteTo = 'trash' | 'expunge'
 
 export class Maildrop {
   readonly #handle: UserHandle

@@ -12,7 +12,7 @@ import type { Connection } from '#net/connection.ts'
 import { beginSasl, mechanisms } from '#net/sasl.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { bytesOf, Maildrop, Stuffer, uniqueId } from './maildrop.ts'
-import type { Pop3Services } from './server.ts'
+import type { Pop3Services } from './services.ts'
 
 /** A refusal with its response code (RFC 2449 8, RFC 3206). */
 class Refusal extends Error {}

@@ -12,8 +12,8 @@ import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
 import { Arrival, readChunk, readDots } from './message.ts'
 import { messageNotice, recipientNotice, takesNotices } from './notice.ts'
-import type { Setting } from './server.ts'
 import type { Session, Transaction } from './session.ts'
+import type { Setting } from './setting.ts'
 
 export interface Command {
   readonly name: string

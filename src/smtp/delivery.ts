@@ -8,6 +8,7 @@ import { Disconnected } from '#net/connection.ts'
 import type { Outcome } from './drop.ts'
 import { type Arrival, type Reply, replyForAll, replyOf } from './message.ts'
 import type { Session, Transaction } from './session.ts'
+import type { DeliveryResult } from './setting.ts'
 
 /** Delivers what has arrived and answers: one reply for each recipient over LMTP, else one. */
 export async function deliver(session: Session, transaction: Transaction, arrival: Arrival): Promise<void> {
@@ -44,8 +45,6 @@ async function hand(
     return recipients.map(() => ({ refused: error }))
   }
 }
-
-export type DeliveryResult = 'stored' | 'temporary' | 'permanent'
 
 function resultOf({ code }: Reply): DeliveryResult {
   return code < 300 ? 'stored' : code < 500 ? 'temporary' : 'permanent'

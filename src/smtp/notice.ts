@@ -10,7 +10,7 @@ import {
   readOriginal,
   readReturns,
 } from '#mail/made/notice.ts'
-import type { Setting } from './server.ts'
+import type { Setting } from './setting.ts'
 
 /** Whether a listener takes such wishes. */
 export function takesNotices({ authenticate }: Setting): boolean {

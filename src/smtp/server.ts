@@ -10,24 +10,10 @@ import type { Admission } from '#net/admission.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
-import type { DeliveryResult } from './delivery.ts'
+import { commandOf } from './commands.ts'
 import type { MailDrop, SmtpService, Speaker } from './drop.ts'
 import { Session } from './session.ts'
-
-/** Bounds of one listener; those of limits.smtp where not given. */
-export interface Bounds {
-  readonly messageBytesMax: number
-  readonly recipientsMax: number
-  readonly errorsMax: number
-  readonly sessionsMax: number
-  readonly sessionsPerNetworkMax: number
-  readonly idleMs: number
-  readonly drainMs: number
-  readonly loginMs: number
-  readonly loginCommandsMax: number
-  readonly messagelessMs: number
-  readonly messagelessCommandsMax: number
-}
+import type { Bounds, Setting } from './setting.ts'
 
 export interface SmtpOptions<Recipient, Received> {
   readonly service: SmtpService
@@ -48,22 +34,6 @@ export interface SmtpOptions<Recipient, Received> {
   readonly admission?: Admission
   readonly log: Log
   readonly metrics?: Metrics
-}
-
-/** What every session of a listener knows. */
-export interface Setting {
-  readonly service: SmtpService
-  readonly lmtp: boolean
-  readonly hostname: string
-  readonly implicitTls: boolean
-  readonly tls: TlsStore | undefined
-  readonly drop: MailDrop<unknown, unknown>
-  readonly authenticate: SmtpOptions<unknown, unknown>['authenticate']
-  readonly cleartext: CleartextPolicy
-  readonly bounds: Bounds
-  count(command: string): void
-  countDelivery(result: DeliveryResult, ms: number): void
-  onError(error: unknown, speaker: Speaker): void
 }
 
 /** Starts a listener. @throws Fault PortInUse, ConfigInvalid */
@@ -98,7 +68,7 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     busy: `421 4.7.0 ${hostname} Too many sessions, try again later\r\n`,
     serve: connection => {
       metrics?.connections.labels(service).inc()
-      return new Session(connection, setting).run()
+      return new Session(connection, setting, commandOf).run()
     },
     onError: error => log.error({ error, service }, 'a session broke'),
     onSessions: count => metrics?.sessions.labels(service).set(count),

@@ -10,10 +10,9 @@ import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import type { TlsInfo } from '#net/tls/tls.ts'
-import { commandOf } from './commands.ts'
 import type { SmtpService, Speaker } from './drop.ts'
 import type { Arrival, Reply } from './message.ts'
-import type { Setting } from './server.ts'
+import type { Setting } from './setting.ts'
 
 /** What was agreed on between MAIL and the end of the message. */
 export interface Transaction {
@@ -24,6 +23,12 @@ export interface Transaction {
   /** Set between the chunks of BDAT. */
   arrival: Arrival | undefined
 }
+
+/** The command of a name (upper case) that a listener has; a text after the name goes in as `argument`. */
+type CommandOf = (
+  setting: Setting,
+  name: string,
+) => { run(session: Session, argument: string): Promise<void> | void } | undefined
 
 const idBytes = 6
 
@@ -41,6 +46,7 @@ export class Session implements Speaker {
   authFailures = 0
   /** Messages answered so far. */
   messages = 0
+  readonly #commandOf: CommandOf
   #errors = 0
   #over = false
   /** Why it is to end; said before the next command is read. */
@@ -51,7 +57,8 @@ export class Session implements Speaker {
   #idleCommands = 0
   #since = monotonic()
 
-  constructor(connection: Connection, setting: Setting) {
+  constructor(connection: Connection, setting: Setting, commandOf: CommandOf) {
+    this.#commandOf = commandOf
     this.connection = connection
     this.setting = setting
   }
@@ -195,7 +202,7 @@ export class Session implements Speaker {
     const text = commandText(line, this.connection.bareLine)
     const space = text.indexOf(' ')
     const name = (space < 0 ? text : text.slice(0, space)).toUpperCase()
-    const command = commandOf(this.setting, name)
+    const command = this.#commandOf(this.setting, name)
     if (command === undefined) throw new Fault('BadCommand', { text: 'The command is not known' })
     this.setting.count(name)
     if (!transferring.has(name)) this.#countIdle()

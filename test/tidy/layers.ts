@@ -4,7 +4,7 @@
 // here before anybody can use it.
 
 import { posix } from 'node:path'
-import type { Project, Source } from './source.ts'
+import { lineAt, type Project, type Source } from './source.ts'
 import { type Finding, isProgram, look, type Rule } from './style.ts'
 
 const base = ['lib', 'config']
@@ -47,6 +47,12 @@ const doors: Readonly<Record<string, string>> = {
 }
 
 const writer = 'src/store/writer/writer.ts'
+
+const roomFilesMax = 19
+
+/** How a statement begins; words of IMAP and of prose go on otherwise. */
+const sql =
+  /^\s*(SELECT (DISTINCT )?([\w.*]+|\w+\(.*\))( AS \w+)?( FROM\b|,)|SELECT 1\b|INSERT (OR \w+ )?INTO |UPDATE \S+ SET |DELETE FROM [a-z_"]+( |$)|PRAGMA |CREATE (TABLE|INDEX) )/
 
 /** Files that are started rather than imported. */
 const entries = new Set(['src/main.ts', 'src/library.ts', 'bench/main.ts'])
@@ -106,6 +112,51 @@ export const layerRules: readonly Rule[] = [
           return found(source, line, 'the writer is for actors and the core')
         },
       ),
+  },
+  {
+    name: 'cycle',
+    promise: 'no file reaches itself by imports, types included',
+    find: project => {
+      const edges = new Map(programs(project).map(({ path }): [string, string[]] => [path, []]))
+      for (const [{ path }, , target] of imports(project)) if (edges.has(target)) edges.get(path)?.push(target)
+      const cycles = rings(edges).map(ring => ring.toSorted())
+      const findings = cycles.map(ring => ({
+        path: ring[0] ?? '',
+        line: 1,
+        detail: `in a cycle of ${ring.length} files: ${ring.join(', ')}`,
+      }))
+      return { looked: { files: edges.size }, findings }
+    },
+  },
+  {
+    name: 'room',
+    promise: `a folder holds no more than ${roomFilesMax} files of the service`,
+    find: project => {
+      const rooms = Object.groupBy(programs(project), ({ path }) => posix.dirname(path))
+      return look({ folders: Object.entries(rooms) }, ([folder, files = []]) => {
+        const path = `${folder}/`
+        return files.length > roomFilesMax && { path, line: 1, detail: `holds ${files.length} files` }
+      })
+    },
+  },
+  {
+    name: 'sql',
+    promise: 'statements of SQL stand in the store alone',
+    find: project => {
+      const texts = programs(project).flatMap(source => source.literals.map(literal => ({ source, ...literal })))
+      const inside = (path: string) => unitOf(path) === 'store' || unitOf(path) === 'workers'
+      const statements = texts.filter(({ text }) => sql.test(text))
+      return look(
+        {
+          texts,
+          'statements in the store': statements.filter(({ source }) => inside(source.path)),
+        },
+        ({ source, at, text }, kind) => {
+          if (kind !== 'texts' || !sql.test(text) || inside(source.path)) return false
+          return found(source, lineAt(source, at), `holds ${text.slice(0, 60)}`)
+        },
+      )
+    },
   },
   {
     name: 'orphan',
@@ -180,6 +231,33 @@ function resolve(source: Source, specifier: string): string | undefined {
   const name = specifier.slice(1)
   if (!name.includes('/')) return `src/${name}.ts`
   return name.startsWith('actors/') ? name : `src/${name}`
+}
+
+/** Groups of more than one node that all reach each other (Tarjan's strongly connected components), and nodes that reach themselves. */
+function rings(edges: ReadonlyMap<string, readonly string[]>): string[][] {
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const open: string[] = []
+  const result: string[][] = []
+  const visit = (node: string): number => {
+    const own = order.size
+    let low = own
+    order.set(node, own)
+    open.push(node)
+    const targets = edges.get(node) ?? []
+    for (const target of targets) {
+      const seen = order.get(target)
+      if (seen === undefined) low = Math.min(low, visit(target))
+      else if (open.includes(target)) low = Math.min(low, lowest.get(target) ?? seen)
+    }
+    lowest.set(node, low)
+    if (low < own) return low
+    const ring = open.splice(open.indexOf(node))
+    if (ring.length > 1 || targets.includes(node)) result.push(ring)
+    return low
+  }
+  for (const node of edges.keys()) if (!order.has(node)) visit(node)
+  return result
 }
 
 function programs(project: Project): Source[] {

@@ -8,9 +8,9 @@
 import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address/address.ts'
 import { fold } from '#mail/text/fold.ts'
 import { findAlias } from '../domains/alias.ts'
+import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { called, json, moment, nullable, optional, type RowOf, table, text } from '../engine/table.ts'
-import { containing, findUserByKey, likePattern } from './users.ts'
 
 /** What happens to mail for an address that belongs to no account. */
 export interface Forward {
@@ -122,14 +122,6 @@ function firstOf(read: Reader, keys: readonly string[]): Address | undefined {
 /** Whether any address lies in this domain. */
 export async function holdsDomain(read: Reader, domain: string): Promise<boolean> {
   return read.one('SELECT 1 FROM address WHERE domain = ? LIMIT 1', domain) !== undefined
-}
-
-/** The id of the account a login name means: a username, or an address of the account (api-semantics 2.4). */
-export async function resolveLogin(read: Reader, name: string): Promise<string | undefined> {
-  if (!name.includes('@')) return findUserByKey(read, name.trim().toLowerCase().replaceAll('.', ''))
-  const address = await resolveAddress(read, name, false)
-  if (address !== undefined) return address.user ?? undefined
-  return findUserByKey(read, normalizeAddress(name).key)
 }
 
 export interface AddressPage {

@@ -2,11 +2,11 @@
 //
 // Nobody waits for what is noted here: it is a help, and learned again when it is lost.
 
+import { containing } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { boolean, integer, moment, type RowOf, table, text } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import { containing } from './users.ts'
 
 const register = table(
   'register',
@@ -90,3 +90,8 @@ checkParts.push({
     },
   ],
 })
+
+/** Whether an account's address book has this address, by its key. */
+export function isRegistered(read: Reader, user: number, key: string): boolean {
+  return read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', user, key) !== undefined
+}

@@ -4,6 +4,7 @@
 // A piece that broke off can be asked for again.
 
 import { bodyRelease } from '../bodies/writes.ts'
+import type { Reader } from '../engine/reader.ts'
 
 import { defineWrite } from '../engine/write.ts'
 
@@ -103,3 +104,20 @@ export const removalUser = defineWrite<{ user: number; id: string }>('removal.us
   const { changes } = sql('DELETE FROM user WHERE num = ? AND id = ?').run(user, id)
   if (changes > 0) sql(`INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING`).run()
 })
+
+/** Numbers of some messages of an account's archive. */
+export function archivedNumbers(read: Reader, user: number, count: number): number[] {
+  return read.arrays<[number]>('SELECT num FROM archive WHERE user = ? LIMIT ?', user, count).flat()
+}
+
+/** Notes of expunged messages a folder still has, up to `count`. */
+export function countExpunged(read: Reader, mailbox: number, count: number): number {
+  const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM expunged WHERE mailbox = ? LIMIT ?)'
+  return read.one<{ n: number }>(text, mailbox, count)?.n ?? 0
+}
+
+/** Rows of one part of an account, up to `count`. */
+export function countRemoval({ table, owner }: RemovalPart, read: Reader, key: number | string, count: number): number {
+  const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE ${owner} = ? LIMIT ?)`
+  return read.one<{ n: number }>(text, key, count)?.n ?? 0
+}

@@ -4,6 +4,7 @@
 // take it for a living one. Absent keys of the options have the default named beside them.
 
 import { fold } from '#mail/text/fold.ts'
+import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { boolean, integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
@@ -280,13 +281,7 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
   return { where: where.map(condition => ` AND ${condition}`).join(''), values }
 }
 
-/** The condition on `column`, and its one value, that find `text` anywhere and in any case. */
-export function containing(column: string, text: string): [condition: string, value: string] {
-  const plain = /^[\x20-\x7e]*$/.test(text)
-  return [`${plain ? column : `folded(${column})`} LIKE ? ESCAPE '\\'`, likePattern(fold(text))]
-}
-
-/** A LIKE pattern (escape `\`) that finds `text` anywhere. */
-export function likePattern(text: string): string {
-  return `%${text.replace(/[\\%_]/g, '\\$&')}%`
+/** Highest change number of an account that is on disk; 0 where there is none. */
+export function lastModseq(read: Reader, user: number): number {
+  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? 0
 }

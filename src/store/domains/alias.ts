@@ -2,7 +2,7 @@
 //
 // An alias stands for one domain. Both are in lower case and in unicode. Reads are by index, but for lists with a query.
 
-import { likePattern } from '../accounts/users.ts'
+import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { moment, type RowOf, table, text } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'

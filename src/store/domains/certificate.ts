@@ -4,7 +4,7 @@
 // They are few (limits.certificate.certificatesMax), so a part of a name may be looked for in all of them. The directory is
 // the only one to use the writes, so what it read of a server name still holds.
 
-import { likePattern } from '../accounts/users.ts'
+import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { boolean, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'

@@ -59,6 +59,11 @@ export class Reader {
     }
   }
 
+  /** One read of nothing, for those who ask about health. */
+  prove(): void {
+    this.one('SELECT 1')
+  }
+
   close(): void {
     this.#handle.close()
   }

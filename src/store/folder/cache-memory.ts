@@ -2,7 +2,27 @@
 //
 // As many entries as on a disk, so memory has the same bound (limits.cache.entriesMax).
 
-import type { Entry, Tables } from './cache.ts'
+export type Entry = readonly [until: number, value: unknown]
+
+/** What the cache needs of a place that keeps it: some of what LMDB has. */
+export interface Tables {
+  readonly root: { readonly flushed: Promise<unknown>; resetReadTxn(): void; close(): Promise<void> }
+  /** Key -> end and value. */
+  readonly entries: Table<string, Entry> & { get(key: string): Entry | undefined }
+  /** End and key, in the order of their ends. */
+  readonly ends: Table<[number, string], number> & {
+    getKeys(range: { end?: [number, string]; limit: number }): Iterable<[number, string]>
+  }
+  /** Entries there are. */
+  count(): number
+  /** Whether it lies in the folder. */
+  readonly lasting: boolean
+}
+
+interface Table<Key, Value> {
+  put(key: Key, value: Value): Promise<boolean>
+  remove(key: Key): Promise<boolean>
+}
 
 /** Empty tables. */
 export function memoryTables(): Tables {

@@ -9,14 +9,14 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, open, type RootDatabase } from 'lmdb'
+import { type Database, open } from 'lmdb'
 import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { guarded, sealFolder, setAside } from './cache-folder.ts'
-import { memoryTables } from './cache-memory.ts'
+import { type Entry, memoryTables, type Tables } from './cache-memory.ts'
 
 /** A counter within its window. */
 export interface Count {
@@ -34,23 +34,6 @@ export interface CacheOptions {
   readonly dir: string
   readonly log: Log
   readonly entriesMax?: number
-}
-
-export type Entry = readonly [until: number, value: unknown]
-
-/** What the cache needs of a place that keeps it. */
-export interface Tables {
-  readonly root: Pick<RootDatabase, 'flushed' | 'resetReadTxn' | 'close'>
-  /** Key -> end and value. */
-  readonly entries: Pick<Database<Entry, string>, 'get' | 'put' | 'remove'>
-  /** End and key, in the order of their ends. */
-  readonly ends: Pick<Database<number, [number, string]>, 'put' | 'remove'> & {
-    getKeys(range: { end?: [number, string]; limit: number }): Iterable<[number, string]>
-  }
-  /** Entries there are. */
-  count(): number
-  /** Whether it lies in the folder. */
-  readonly lasting: boolean
 }
 
 export class Cache {

@@ -44,3 +44,8 @@ checkParts.push({
     },
   ],
 })
+
+/** Whether an account has an autoreply, on or off. */
+export function hasAutoreply(read: Reader, user: number): boolean {
+  return read.one('SELECT 1 FROM autoreply WHERE user = ?', user) !== undefined
+}

@@ -4,7 +4,7 @@
 // actors/delivery/rules.ts's: nothing here knows what a filter means. `offences` tells of expressions that took too long.
 
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
-import { likePattern } from '../accounts/users.ts'
+import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { boolean, called, integer, json, moment, nullable, optional, type RowOf, table, text } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'

@@ -23,9 +23,9 @@ import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { mailboxId, messageId, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
+import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
 import { actionShape, cleaned, filterId, iso, maskedAction } from './filter-view.ts'
-import type { FilterDeps } from './filters.ts'
 
 const tracing = {
   filters: Type.Array(Type.Object({ id: filterId, name: Type.Optional(Type.String()) })),

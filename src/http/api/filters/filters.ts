@@ -4,17 +4,11 @@
 // turn for what it names. What filters decide about messages is in filter-decisions.ts.
 
 import { Type } from 'typebox'
-import type { AuthLog } from '#actors/auth/auth-log.ts'
-import type { Rules } from '#actors/delivery/rules.ts'
-import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createFilter, deleteFilter, type NewFilter, updateFilter } from '#actors/user/rules.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
-import type { Bodies } from '#store/bodies/bodies.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
-import type { Settings } from '#store/folder/settings.ts'
 import { countFilterPage, findFilter, listFilters, pageFilters } from '#store/rules/filter.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -22,6 +16,7 @@ import { bool, metaData, moment, object, optional, pageReply, paging, text, user
 import { originOf } from '../auth/factor-fields.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
+import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
 import {
   actionShape,
@@ -37,15 +32,6 @@ import {
   pathsOf,
   queryShape,
 } from './filter-view.ts'
-
-export interface FilterDeps {
-  readonly system: ActorSystem
-  readonly settings: Settings
-  readonly rules: Rules
-  readonly bodies: Bodies
-  readonly sequence: Sequence
-  readonly authLog: AuthLog
-}
 
 const params = { user: userId, filter: filterId }
 const name = text({ max: limits.filter.nameLengthMax, trim: true, description: 'Name of the filter' })

@@ -11,9 +11,9 @@ import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { date, int, mailboxId, optional, pageReply, paging, userId } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { Listing, listingFields, orderField } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
-import type { MessageDeps } from './messages.ts'
 
 const archivedId = int({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Number of the message in the archive' })
 

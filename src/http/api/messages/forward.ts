@@ -6,7 +6,7 @@
 
 import { Type } from 'typebox'
 import { sealForward } from '#actors/delivery/encryption.ts'
-import { type ForwardKeys, planForward, type Throttle } from '#actors/delivery/forward.ts'
+import { planForward } from '#actors/delivery/forward.ts'
 import { onward } from '#actors/delivery/onward.ts'
 import { arriveStored } from '#actors/delivery/stored.ts'
 import { storeFlags } from '#actors/mailbox/message.ts'
@@ -17,15 +17,10 @@ import { forwarded } from '#mail/flags.ts'
 import { listAddresses } from '#store/accounts/address.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { int, list, optional } from '../../schema.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { messageOf, place, requireActive } from './message-place.ts'
-import type { MessageDeps } from './messages.ts'
 import { seqText } from './outbound.ts'
 import { target } from './target.ts'
-
-export interface ForwardDeps {
-  readonly throttle: Throttle
-  readonly keys: ForwardKeys
-}
 
 const targetsMax = 100
 

@@ -14,8 +14,8 @@ import { uidBatches } from '#store/writer/batches.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, date, field, mailboxId, metaData, optional, orFalse, userId } from '../../schema.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { type FlagWishes, mailboxOf, messageOf, place, setFlags } from './message-place.ts'
-import type { MessageDeps } from './messages.ts'
 
 const updateReply = {
   id: Type.Optional(Type.Array(Type.Array(Type.Integer()), { description: 'Pairs of old and new number' })),

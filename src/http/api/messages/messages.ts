@@ -4,11 +4,8 @@
 // when asked for, within limits. Bytes are streamed as the client reads.
 
 import { Type } from 'typebox'
-import type { ActorSystem } from '#actors/kernel/system.ts'
-import type { RecipientLimits } from '#actors/sending/sender.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { Mailbox } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { Header } from '#mail/header/header.ts'
 import { decodeCharset } from '#mail/mime/charset.ts'
@@ -16,21 +13,18 @@ import { parseValued } from '#mail/mime/parameter.ts'
 import { readText, replaceCidLinks } from '#mail/text/text.ts'
 import { findFile } from '#store/accounts/file.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
-import type { Reads } from '#store/engine/reads.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
-import type { Settings } from '#store/folder/settings.ts'
 import { type Outlined, pageMessages } from '#store/mailboxes/messages.ts'
 import { readDetail } from '#store/mailboxes/outlines.ts'
 import { binary } from '../../answer.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
-import type { TaskStarter } from '../accounts/tasks.ts'
 import { archiveEndpoints } from './archive.ts'
 import { collect } from './compose-fields.ts'
-import { type ForwardDeps, forwardEndpoints } from './forward.ts'
+import { forwardEndpoints } from './forward.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
 import { changeEndpoints } from './message-changes.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { Listing, listingFields, orderField } from './message-listing.ts'
 import { decodedStream, mailboxOf, messageOf, place, setFlags } from './message-place.ts'
 import { listedMessage, listedShape, shownMessage, shownShape } from './message-view.ts'
@@ -38,21 +32,6 @@ import { waysOut } from './outbound.ts'
 import { searchEndpoints } from './search.ts'
 import { submitEndpoints } from './submit.ts'
 import { uploadEndpoints } from './upload.ts'
-
-export interface MessageDeps {
-  readonly system: ActorSystem
-  readonly bodies: Bodies
-  readonly reads: Reads
-  readonly tasks: TaskStarter
-  readonly sequence: Sequence
-  readonly settings: Settings
-  readonly hostname: string
-  /** Recipients of a day. */
-  readonly counters: RecipientLimits['counters']
-  /** Whom an account has written to. */
-  readonly register: { note(user: number, addresses: readonly Mailbox[], used: number): void }
-  readonly forward: ForwardDeps
-}
 
 export function messageEndpoints(deps: MessageDeps): Endpoint[] {
   return [

@@ -27,9 +27,9 @@ import {
   userId,
 } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { Listing, listingFields } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
-import type { MessageDeps } from './messages.ts'
 
 const words = text({ max: 255, trim: true })
 const someOf = {

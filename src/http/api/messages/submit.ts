@@ -35,8 +35,8 @@ import {
   type Referenced,
   referenceField,
 } from './compose-fields.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { messageOf, place, requireActive } from './message-place.ts'
-import type { MessageDeps } from './messages.ts'
 import { withRecipients } from './reply-recipients.ts'
 
 type Sender = { name: string; address: string }

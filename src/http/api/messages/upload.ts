@@ -33,8 +33,8 @@ import {
   uploadFlags,
 } from './compose-fields.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
+import type { MessageDeps } from './message-deps.ts'
 import { mailboxOf, requireActive } from './message-place.ts'
-import type { MessageDeps } from './messages.ts'
 import { withRecipients } from './reply-recipients.ts'
 
 interface Upload extends ComposeValues {
