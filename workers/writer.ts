@@ -233,12 +233,19 @@ function apply(handle: Handle, sql: Sql, unit: WrittenUnit, tasks: Tasks): UnitF
     if (!handle.inTransaction) throw error
     sql('ROLLBACK TO unit').run()
     sql('RELEASE unit').run()
-    return { kind: failure === undefined ? 'error' : 'conflict', text: String((error as Error).message) }
+    const kind = failure !== undefined ? 'conflict' : isFull(error) ? 'full' : 'error'
+    return { kind, text: String((error as Error).message) }
   }
   tasks.before.push(...own.before)
   tasks.afterwards.push(...own.afterwards)
   tasks.undo.push(...own.undo)
   return undefined
+}
+
+/** A file of this unit found no room; the database has a disk of its own, or will say so itself. */
+function isFull(error: unknown): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return syscall !== undefined && (code === 'ENOSPC' || code === 'EDQUOT')
 }
 
 function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }: Tasks): void {

@@ -126,7 +126,9 @@ function publish(sql: Sql, part: PartRow, scratch: string, effects: Effects): vo
   try {
     files.publish(scratch, name)
   } catch (error) {
-    // The disk's fault is the whole batch's.
+    const { code } = error as NodeJS.ErrnoException
+    // No room for a file is this unit's own failure: what needs none goes on. Another fault of the disk is everybody's.
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw error
     effects.beforeCommit(() => {
       throw error
     })

@@ -45,7 +45,7 @@ export interface WriterReply {
   /** Its last request; all that are not answered yet up to this one are answered. */
   readonly upTo: number
   /** Units that failed, counted through its requests in order; the others are on disk. */
-  readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'error'; text: string }[]
+  readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'full' | 'error'; text: string }[]
   /** The commit itself failed: nothing of it is on disk. */
   readonly broken: string | null
   /** What the commit alone took, milliseconds. */
@@ -295,6 +295,10 @@ export class Writer {
 
   #failureOf(failure: WriterReply['failures'][number]): Error {
     if (failure.kind === 'stale') return new StaleUnit('an earlier unit failed')
+    if (failure.kind === 'full') {
+      this.#log.error({ failure: failure.text }, 'there is no room for the file of a large message')
+      return new Fault('StorageUnavailable')
+    }
     const constraint = /constraint failed: (.*)$/.exec(failure.text)?.[1] ?? ''
     const code = conflicts[constraint]
     if (failure.kind === 'conflict' && code !== undefined) return new Fault(code)
