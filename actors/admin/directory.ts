@@ -2,8 +2,7 @@
 
 import { type TokenRow, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { settingPut } from '#store/engine/writes.ts'
-import type { SettingKey } from '#store/folder/settings.ts'
+import { type SettingKey, settingDelete, settingPut } from '#store/folder/settings.ts'
 import type { Command } from '../kernel/actor.ts'
 
 /** The directory keeps nothing in memory: its rows are few and its commands rare. */
@@ -37,6 +36,7 @@ export const revokeToken: DirectoryCommand<{ hash: string }, void> = {
 export const changeSetting: DirectoryCommand<{ key: SettingKey; value: number | boolean | string | null }, void> = {
   name: 'setting.change',
   run(turn, { key, value }) {
-    turn.write(settingPut, { key, value: value === null ? null : JSON.stringify(value) })
+    if (value === null) turn.write(settingDelete, { key })
+    else turn.write(settingPut, { key, value })
   },
 }

@@ -5,9 +5,9 @@
 
 import { limits } from '#lib/limits.ts'
 import { isClear, type UrlSecrets } from '#lib/secret/url-secret.ts'
+import { metaPut } from '#store/engine/meta.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Write } from '#store/engine/write.ts'
-import { metaPut } from '#store/engine/writes.ts'
 import {
   areUrlsSealed,
   type UrlPlace,

@@ -10,11 +10,11 @@ import { remember } from '#lib/memoize.ts'
 import { mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { type BodyRow, bodyAdd } from '#store/bodies/writes.ts'
-import { outlineInsert, referenceInsert } from '#store/engine/writes.ts'
 import { messageAppend } from '#store/mailboxes/audits.ts'
 import { countersAdd, type Mailbox, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
 import { type MessageMeta, threadSummaries } from '#store/mailboxes/messages.ts'
-import type { StoredSummary } from '#store/mailboxes/outlines.ts'
+import { outlineInsert, summaryOf } from '#store/mailboxes/outlines.ts'
+import { referenceInsert } from '#store/mailboxes/references.ts'
 import {
   inbox,
   mailboxAt,
@@ -112,7 +112,7 @@ export const appendMessage: UserCommand<Append, Appended> = {
 }
 
 function received(user: string, { prepared, meta }: Append, { mailbox, uid, size }: Appended) {
-  const { from: senders, subject } = JSON.parse(prepared.outline.summary) as StoredSummary
+  const { from: senders, subject } = summaryOf(prepared.outline.summary)
   const from = mailboxes(senders)[0]?.address ?? meta.from ?? ''
   return { user, mailbox, message: uid, size, from, subject }
 }
@@ -180,11 +180,11 @@ function insert(
     thread,
     body: prepared.body,
     saved: turn.now,
-    attachments: prepared.attachments ? 1 : 0,
-    keywords: input.keywords.length === 0 ? null : input.keywords.join(' '),
+    attachments: prepared.attachments,
+    keywords: input.keywords,
     expires,
     prefix: input.prefix,
-    meta: JSON.stringify(input.meta),
+    meta: input.meta,
   })
   turn.write(countersAdd, { mailbox: mailbox.num, uidNext: mailbox.uidNext, modseq, total: 1, unseen, size })
   for (const hash of known.missing) {
@@ -240,7 +240,7 @@ async function repeated(
   if (pending !== undefined) return { uid: pending, num: 0, thread: thread ?? 0, modseq: mailbox.modseq, uidValidity }
   if (seen === undefined || prepared.identity === '') return undefined
   for (const row of await threadSummaries(turn.read, mailbox.num, seen)) {
-    const { identity } = JSON.parse(row.summary) as Pick<StoredSummary, 'identity'>
+    const { identity } = summaryOf(row.summary)
     if (identity === prepared.identity) return { ...row, thread: seen, uidValidity }
   }
   return undefined

@@ -3,7 +3,7 @@
 
 import { flag } from '#mail/flags.ts'
 import { bodyRelease } from '#store/bodies/writes.ts'
-import { archiveDrop, archiveInsert } from '#store/mailboxes/archive-writes.ts'
+import { archiveDrop, archiveInsert } from '#store/mailboxes/archive.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Message } from '#store/mailboxes/messages.ts'
 import type { UserCommand, UserTurn } from '../user/user.ts'
@@ -30,10 +30,10 @@ export function shelve(turn: UserTurn, mailbox: Mailbox, messages: readonly Mess
       thread,
       body,
       saved,
-      attachments: message.attachments ? 1 : 0,
-      keywords: keywords.length === 0 ? null : keywords.join(' '),
+      attachments: message.attachments,
+      keywords,
       prefix,
-      meta: JSON.stringify(meta),
+      meta,
       archived: turn.now,
       expires: turn.now + archiveMs,
     })

@@ -99,7 +99,7 @@ export const deleteMailbox: UserCommand<MailboxDeletion, void> = {
     if (staysSubscribed && subscribed) setNames(turn, [...namesOf(turn), path])
     turn.state.mailboxes.delete(num)
     const modseq = nextModseq(turn)
-    turn.write(mailboxDelete, { num, id, user: turn.state.num, path, uidValidity, modseq, at: turn.now })
+    turn.write(mailboxDelete, { mailbox: num, id, user: turn.state.num, path, uidValidity, modseq, at: turn.now })
     turn.emit('mailbox.deleted', { user: user.id, mailbox: id, path })
     turn.notify({ kind: 'mailbox', what: 'deleted', mailbox: num, id, path, modseq })
   },

@@ -10,10 +10,18 @@ import { limits } from '#lib/limits.ts'
 import { changeKeywords, flag } from '#mail/flags.ts'
 import { joinRanges } from '#mail/numbers.ts'
 import { bodyAdd, bodyRelease, bodyRetain } from '#store/bodies/writes.ts'
-import { messageExpunge, messageFlags, messageInsert, messageMeta, outlineInsert } from '#store/engine/writes.ts'
 import { flagRows } from '#store/mailboxes/listing.ts'
 import { countersAdd, type Mailbox } from '#store/mailboxes/mailboxes.ts'
-import { type Message, type MessageMeta, rangeMessages } from '#store/mailboxes/messages.ts'
+import {
+  type Message,
+  type MessageMeta,
+  messageExpunge,
+  messageFlags,
+  messageInsert,
+  messageMeta,
+  rangeMessages,
+} from '#store/mailboxes/messages.ts'
+import { outlineInsert } from '#store/mailboxes/outlines.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { learnKeywords, type Prepared } from './append.ts'
 import { shelve } from './archive.ts'
@@ -110,7 +118,7 @@ function writeFlags(
   const uids = Uint32Array.from(changed, one => one.uid)
   const flags = Uint8Array.from(changed, one => one.flags)
   const plain = changed.every(one => one.keywords.length === 0) && input.keywords.length === 0
-  const keywords = plain ? null : changed.map(one => (one.keywords.length === 0 ? null : one.keywords.join(' ')))
+  const keywords = plain ? null : changed.map(one => one.keywords)
   turn.write(messageFlags, { mailbox: mailbox.num, modseq, uids, flags, keywords }, 60 + changed.length * 16)
   learnKeywords(turn, mailbox, input.how === 'remove' ? [] : input.keywords)
   count(turn, mailbox, modseq, 0, unseen, 0)
@@ -135,7 +143,7 @@ export const changeMeta: UserCommand<MetaChange, { changed: number }> = {
       input.change?.(meta)
       const expires = input.expires === undefined ? message.expires : input.expires
       const { uid, modseq } = message
-      turn.write(messageMeta, { mailbox: mailbox.num, uid, modseq, expires, meta: JSON.stringify(meta) })
+      turn.write(messageMeta, { mailbox: mailbox.num, uid, modseq, expires, meta })
     }
     return { changed: messages.length }
   },
@@ -331,11 +339,11 @@ function place(
       thread,
       body,
       saved: turn.now,
-      attachments: message.attachments ? 1 : 0,
-      keywords: keywords.length === 0 ? null : keywords.join(' '),
+      attachments: message.attachments,
+      keywords,
       expires,
       prefix,
-      meta: JSON.stringify(message.meta),
+      meta: message.meta,
     })
     turn.notify({ kind: 'exists', mailbox: target.num, uid, num, modseq, flags, keywords, idate, size, thread })
     if ((flags & flag.seen) === 0) unseen += 1

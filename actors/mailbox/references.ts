@@ -6,7 +6,7 @@
 import { limits } from '#lib/limits.ts'
 import { remember } from '#lib/memoize.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { findReferences, listReferences } from '#store/mailboxes/messages.ts'
+import { findReferences, listReferences } from '#store/mailboxes/references.ts'
 
 const { referencesMax, referencesReadMax } = limits.actor
 
@@ -25,7 +25,7 @@ export class References {
       if (this.#whole) return
     }
     const unknown = hashes.filter(hash => !this.#threads.has(hash))
-    for (const { hash, thread } of await findReferences(read, user, unknown)) this.put(hash, thread)
+    for (const [hash, thread] of await findReferences(read, user, unknown)) this.put(hash, thread)
   }
 
   /** The thread of a known id, after `load`. */

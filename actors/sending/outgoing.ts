@@ -12,7 +12,7 @@ import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
-import { outlineInsert } from '#store/engine/writes.ts'
+import { outlineInsert } from '#store/mailboxes/outlines.ts'
 import {
   countCancelled,
   findOutbound,

@@ -20,11 +20,11 @@ import {
   removalParts,
   removalRows,
   removalUser,
-} from '#store/accounts/removal-writes.ts'
+} from '#store/accounts/removal.ts'
 import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts/task.ts'
 import { findUserByKey, type User, usageAdd, userUpdate } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { archiveDrop, archiveForget } from '#store/mailboxes/archive-writes.ts'
+import { archiveDrop, archiveForget } from '#store/mailboxes/archive.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { UserCommand, UserTurn } from './user.ts'
 

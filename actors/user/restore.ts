@@ -1,8 +1,7 @@
 // Bringing archived messages back, to the folder they came from or to another one.
 
 import { Fault } from '#lib/fault.ts'
-import { findArchived } from '#store/mailboxes/archive.ts'
-import { archiveTake } from '#store/mailboxes/archive-writes.ts'
+import { archiveTake, findArchived } from '#store/mailboxes/archive.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Message } from '#store/mailboxes/messages.ts'
 import { putBack } from '../mailbox/message.ts'

@@ -2,8 +2,7 @@
 // that of two changes the newer one wins.
 
 import { limits } from '#lib/limits.ts'
-import { uidSlice } from '#store/mailboxes/retention.ts'
-import { messageRestamp } from '#store/mailboxes/retention-writes.ts'
+import { messageRestamp, uidSlice } from '#store/mailboxes/retention.ts'
 import type { UserCommand } from './user.ts'
 
 /** Dates some messages of a folder from a uid on; answers the uid to go on with, or null when all are done. */

@@ -16,7 +16,7 @@ import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { addressInsert } from '#store/accounts/address.ts'
 import { findUser } from '#store/accounts/users.ts'
-import { metaPut } from '#store/engine/writes.ts'
+import { metaPut } from '#store/engine/meta.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 
 let dir: string

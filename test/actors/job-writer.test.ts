@@ -9,8 +9,8 @@ import { type Core, openCore } from '#core'
 import { makeLog } from '#lib/log.ts'
 import { taskInsert } from '#store/accounts/task.ts'
 import { usageAdd } from '#store/accounts/users.ts'
+import { metaPut } from '#store/engine/meta.ts'
 import { operation } from '#store/engine/write.ts'
-import { metaPut } from '#store/engine/writes.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 
 let dir: string

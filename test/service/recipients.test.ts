@@ -6,7 +6,7 @@ import { referenceHash } from '#actors/delivery/prepare.ts'
 import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { operation } from '#store/engine/write.ts'
-import { referenceInsert } from '#store/engine/writes.ts'
+import { referenceInsert } from '#store/mailboxes/references.ts'
 import { send } from '../api/mail.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { type Body, useTeal } from '../running.ts'
@@ -55,7 +55,7 @@ test('a change of an address, an alias, an account or its quota is true for the 
   expect(await answer('eager@example.com')).toBe('550')
 })
 
-// Those of an account with few are read at once, of others they are looked up one by one.
+// Those of an account with few are read at once, of others only those that a message names.
 test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
   'of an account with %i ids an answer to an old message finds its thread',
   async count => {

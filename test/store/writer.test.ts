@@ -11,12 +11,12 @@ import { makeMetrics } from '#lib/metrics.ts'
 import { type Address, addressInsert } from '#store/accounts/address.ts'
 import { unpack } from '#store/bodies/format/codec.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
+import { metaPut } from '#store/engine/meta.ts'
 import { Reader } from '#store/engine/reader.ts'
 import { migrations } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite.ts'
 import { changedBy } from '#store/engine/watched.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { metaPut } from '#store/engine/writes.ts'
 import { StaleUnit, Writer } from '#store/writer/writer.ts'
 
 let dir: string

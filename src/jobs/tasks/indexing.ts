@@ -9,8 +9,7 @@ import type { Log } from '#lib/log.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { type WaitingDoc, waitingDocs } from '#store/search/trigrams.ts'
-import { type SearchDoc, searchAdd } from '#store/search/writes.ts'
+import { type SearchDoc, searchAdd, type WaitingDoc, waitingDocs } from '#store/search/docs.ts'
 import { Loop } from '../loop.ts'
 
 export interface IndexingOptions {

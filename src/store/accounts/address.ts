@@ -56,7 +56,7 @@ const addresses = table(
     key: ['id'],
     clustered: true,
     indexes: {
-      address_key: { on: ['key'], unique: true },
+      address_key: { on: ['key'], unique: true, conflict: 'AddressExistsError' },
       address_user: { on: ['user'], where: '"user" IS NOT NULL' },
       address_domain: { on: ['domain'] },
     },

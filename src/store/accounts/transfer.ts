@@ -1,4 +1,4 @@
-// What was moved in from elsewhere: reading it.
+// What was moved in from elsewhere: the table, its reads and its write; and reading a whole account to move it.
 //
 // Sources are told apart by their kind, messages by the names they have there. An account is read as it is at one
 // moment, without internal numbers, so that it fits another store; which tables belong to an account stands here for
@@ -6,7 +6,23 @@
 
 import { fold } from '#mail/text/fold.ts'
 import type { Reader } from '../engine/reader.ts'
+import { integer, table, text } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
+
+const imported = table(
+  'imported',
+  {
+    mailbox: integer,
+    /** Kind of the source. */
+    source: text,
+    /** Name a message has there. */
+    key: text,
+  },
+  { key: ['mailbox', 'source', 'key'], clustered: true },
+)
+
+/** Remembers that a message of a source lies in a folder; in the unit that stores the message. */
+export const importedInsert = imported.defineInsert('insert', { ifNew: true })
 
 /** Those of `keys` that were not moved into the folder from this source. */
 export function missingKeys(read: Reader, mailbox: number, source: string, keys: readonly string[]): string[] {

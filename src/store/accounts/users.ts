@@ -119,7 +119,7 @@ const users = table(
     key: ['num'],
     indexes: {
       user_id: { on: ['id'], unique: true },
-      user_key: { on: ['key'], unique: true },
+      user_key: { on: ['key'], unique: true, conflict: 'UserExistsError' },
       user_here: { on: ['id'], where: 'deleted IS NULL' },
     },
   },

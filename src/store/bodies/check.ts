@@ -13,6 +13,7 @@ import { BodyFiles, fileName } from './files.ts'
 import { encodedLength } from './format/base64.ts'
 import { ChunkTable, codecChunks, decodeRecipe, unpack } from './format/codec.ts'
 import { isNamed, type PartColumns, streamPart } from './read.ts'
+import type { StoredBody, StoredPart } from './writes.ts'
 
 checkParts.push({
   rules: [
@@ -43,18 +44,11 @@ export interface BodyCheck {
 /** Rows looked at in one go. */
 const pageRows = 200
 
-interface CheckedBody {
-  num: number
-  size: number
-  codec: number
-  recipe: Buffer | null
-  skeleton: Buffer
-}
+type CheckedBody = Omit<StoredBody, 'refs'>
 
-interface CheckedPart extends PartColumns {
-  stored: number
+interface CheckedPart extends PartColumns, Pick<StoredPart, 'stored'> {
   /** The chunk table, for parts in files. */
-  table: Buffer | null
+  readonly table: Buffer | null
 }
 
 /** Everything that is wrong with the bodies of the store under `dataDir`, as sentences. */

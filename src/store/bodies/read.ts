@@ -22,6 +22,7 @@ import {
   unpack,
   unpackPiece,
 } from './format/codec.ts'
+import { bodies, parts, type StoredBody, type StoredPart } from './writes.ts'
 
 /** An attachment without its transfer encoding. */
 export interface Attachment {
@@ -39,20 +40,14 @@ interface Stretch {
   readonly lines: Lines | null
 }
 
-interface BodyColumns {
-  size: number
-  codec: number
-  recipe: Buffer | null
-  skeleton: Buffer
-}
+const bodyColumns = ['size', 'codec', 'recipe', 'skeleton'] as const
+const partColumns = ['num', 'hash', 'size', 'codec', 'file'] as const
 
-export interface PartColumns {
-  num: number
-  hash: Buffer
-  size: number
-  codec: number
-  file: number
-}
+export type PartColumns = Pick<StoredPart, (typeof partColumns)[number]>
+
+const bodyText = `SELECT ${bodies.listOf(undefined, bodyColumns)} FROM body WHERE num = ?`
+const partsText = `SELECT ${parts.listOf('p', partColumns)} FROM body_part b JOIN part p ON p.num = b.part
+  WHERE b.body = ? ORDER BY b.seq`
 
 /**
  * Opens the body with this number.
@@ -60,15 +55,11 @@ export interface PartColumns {
  * @throws Fault MessageNotFound where there is none
  */
 export function readBody(read: Reader, files: BodyFiles, num: number): Body {
-  const row = read.one<BodyColumns>('SELECT size, codec, recipe, skeleton FROM body WHERE num = ?', num)
+  const row = read.one<Pick<StoredBody, (typeof bodyColumns)[number]>>(bodyText, num)
   if (row === undefined) throw new Fault('MessageNotFound')
   if (row.recipe === null) return new Body(row.size, unpack(row.codec, row.skeleton, row.size), null)
   const spans = decodeRecipe(row.recipe)
-  const rows = read.all<PartColumns>(
-    `SELECT p.num, p.hash, p.size, p.codec, p.file FROM body_part b JOIN part p ON p.num = b.part
-     WHERE b.body = ? ORDER BY b.seq`,
-    num,
-  )
+  const rows = read.all<PartColumns>(partsText, num)
   if (rows.length !== spans.length) throw new Fault('MessageNotFound')
   const stretches: Stretch[] = []
   let at = 0

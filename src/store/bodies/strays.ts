@@ -1,4 +1,5 @@
-// Files of bodies that no row names, and rows whose file is not there: looked for at the start and once a day.
+// Files of bodies that no row names, and rows whose file is not there: looked for at the start and once a day. The table
+// of the former, and its writes.
 //
 // A crash leaves a few files behind. An older copy of the database beside newer files looks the same, and there they are
 // somebody's mail: so a file goes only after it was seen without a row on many different days, and until then the right
@@ -9,11 +10,38 @@ import { breathe, every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Reader } from '../engine/reader.ts'
-import type { Write } from '../engine/write.ts'
+import { integer, table, text } from '../engine/table.ts'
+import { defineWrite, type Write } from '../engine/write.ts'
 import type { Bodies } from './bodies.ts'
 import { BodyFiles, fileName } from './files.ts'
-import { strayForget, strayNote } from './stray-writes.ts'
 import { partSuspect } from './writes.ts'
+
+/** Files seen without a row. */
+const strays = table(
+  'stray',
+  {
+    name: text,
+    /** On how many days, and the last of them (days since 1970): one counts once, however often the service starts in it. */
+    days: integer,
+    last: integer,
+  },
+  { key: ['name'], clustered: true },
+)
+
+const noting = `${strays.insertion}
+  ON CONFLICT (name) DO UPDATE SET days = days + (last <> excluded.last), last = excluded.last`
+
+/** Files that were seen without a row on that day (days since 1970). */
+const strayNote = defineWrite<{ names: readonly string[]; day: number }>('stray.note', (sql, { names, day }) => {
+  for (const name of names) {
+    sql(noting).run(name, 1, day)
+  }
+})
+
+/** Forgets those that were not seen on that day: they are gone, or have a row again. */
+const strayForget = defineWrite<{ day: number }>('stray.forget', (sql, { day }) => {
+  sql('DELETE FROM stray WHERE last <> ?').run(day)
+})
 
 export interface StraysOptions {
   readonly dataDir: string

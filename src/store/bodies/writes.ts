@@ -1,4 +1,4 @@
-// Writes of bodies and their parts: they run in the writer thread, inside a unit.
+// Bodies and their parts: the tables, and their writes, which run in the writer thread, inside a unit.
 //
 // A body counts the messages that carry it, a part the places in bodies that it fills; at nothing left the row goes.
 // Small values are packed here, and a part that is there already is not packed again. Files get their names within the
@@ -11,10 +11,67 @@ import { dirname } from 'node:path'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Sql } from '../engine/sqlite.ts'
+import { bytes, integer, nullable, type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects } from '../engine/write.ts'
-import { searchForget } from '../search/writes.ts'
+import { searchForget } from '../search/docs.ts'
 import { BodyFiles, fileName, hashInName } from './files.ts'
 import { pack } from './format/codec.ts'
+
+/** Received content, shared by the messages that carry it. */
+export const bodies = table(
+  'body',
+  {
+    num: integer,
+    /** Messages that carry it. */
+    refs: integer,
+    size: integer,
+    /** Of the skeleton, see format/codec.ts. */
+    codec: integer,
+    /** See `encodeRecipe`; null where the skeleton is the whole message. */
+    recipe: nullable(bytes),
+    /** Bytes outside of the parts. */
+    skeleton: bytes,
+  },
+  { key: ['num'] },
+)
+
+/** A leaf part stored once for everybody: in the row, or in a file named by its hash. */
+export const parts = table(
+  'part',
+  {
+    num: integer,
+    /** SHA-256 of the value. */
+    hash: bytes,
+    /** Places in bodies that it fills. */
+    refs: integer,
+    size: integer,
+    codec: integer,
+    /** 1: `data` is the chunk table of a file. */
+    file: integer,
+    /** Bytes of `data`, or of the file. */
+    stored: integer,
+    data: nullable(bytes),
+  },
+  {
+    key: ['num'],
+    indexes: { part_hash: { on: ['hash'], unique: true }, part_file: { on: ['num'], where: 'file = 1' } },
+  },
+)
+
+/** Which parts a body is made of, in order. */
+const places = table(
+  'body_part',
+  { body: integer, seq: integer, part: integer },
+  { key: ['body', 'seq'], clustered: true },
+)
+
+export type StoredBody = Readonly<RowOf<typeof bodies>>
+export type StoredPart = Readonly<RowOf<typeof parts>>
+
+const bodyInsertion = bodies.insertion
+const placeInsertion = places.insertion
+/** The engine numbers parts. */
+const partInsertion = parts.inserting(['hash', 'refs', 'size', 'codec', 'file', 'stored', 'data'])
 
 export interface BodyRow {
   readonly num: number
@@ -46,16 +103,10 @@ function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
   if (sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(row.num).changes === 1) return
   for (const [seq, part] of row.parts.entries()) {
     const num = addPart(sql, part, effects)
-    sql('INSERT INTO body_part (body, seq, part) VALUES (?, ?, ?)').run(row.num, seq, num)
+    sql(placeInsertion).run(row.num, seq, num)
   }
   const { codec, data } = pack(row.skeleton)
-  sql('INSERT INTO body (num, refs, size, codec, recipe, skeleton) VALUES (?, 1, ?, ?, ?, ?)').run(
-    row.num,
-    row.size,
-    codec,
-    row.recipe,
-    data,
-  )
+  sql(bodyInsertion).run(row.num, 1, row.size, codec, row.recipe, data)
 }
 
 /** Stores a body, or counts one more reference to it where an earlier unit has stored it. */
@@ -84,7 +135,7 @@ export const bodyRelease = defineWrite<{ num: number }>('body.release', (sql, ro
   for (const { part } of parts) {
     const rest = sql(`UPDATE part SET refs = refs - 1 WHERE num = ?
       RETURNING refs, hash, CASE WHEN file = 1 THEN data END AS "table"`).get(part) as
-      | (Refs & { hash: Buffer; table: Buffer | null })
+      | (Pick<StoredPart, 'refs' | 'hash'> & { table: Buffer | null })
       | undefined
     if (rest === undefined) throw new Error(`part ${part} of body ${row.num} is not there to be released`)
     if (rest.refs > 0) continue
@@ -101,9 +152,7 @@ export const partSuspect = defineWrite<{ names: readonly string[] }>('part.suspe
   })
 })
 
-interface Refs {
-  refs: number
-}
+type Refs = Pick<StoredBody, 'refs'>
 
 /** Counts one more use of a part and returns its number; stores it where it is new. */
 function addPart(sql: Sql, part: PartRow, effects: Effects): number {
@@ -111,9 +160,8 @@ function addPart(sql: Sql, part: PartRow, effects: Effects): number {
   if (there !== undefined) return (there as { num: number }).num
   if (part.file !== null) publish(sql, part, part.file, effects)
   const { codec, data } = part.codec === null ? pack(part.data) : { codec: part.codec, data: part.data }
-  const { lastInsertRowid } = sql(
-    'INSERT INTO part (hash, refs, size, codec, file, stored, data) VALUES (?, 1, ?, ?, ?, ?, ?)',
-  ).run(part.hash, part.size, codec, part.file === null ? 0 : 1, part.file === null ? data.length : part.stored, data)
+  const [file, stored] = part.file === null ? [0, data.length] : [1, part.stored]
+  const { lastInsertRowid } = sql(partInsertion).run(part.hash, 1, part.size, codec, file, stored, data)
   return Number(lastInsertRowid)
 }
 

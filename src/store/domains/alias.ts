@@ -14,7 +14,10 @@ const aliases = table(
   {
     key: ['id'],
     clustered: true,
-    indexes: { domainalias_alias: { on: ['alias'], unique: true }, domainalias_domain: { on: ['domain'] } },
+    indexes: {
+      domainalias_alias: { on: ['alias'], unique: true, conflict: 'AliasExists' },
+      domainalias_domain: { on: ['domain'] },
+    },
   },
 )
 

@@ -5,6 +5,7 @@
 // (test/store/table.test.ts). Names are those of the properties in snake case. Values are always bound. What only one
 // engine knows (full text, pragmas) stays in the files that say so: definitions hold to what SQLite and PostgreSQL share.
 
+import type { FaultCode } from '#lib/fault.ts'
 import type { Reader } from './reader.ts'
 import { defineWrite, type Write } from './write.ts'
 
@@ -12,63 +13,82 @@ import { defineWrite, type Write } from './write.ts'
 export type Stored = number | string | Uint8Array | null
 
 /** How one value of a row is stored. */
-export interface Column<Value> {
-  readonly type: 'integer' | 'text' | 'bytes'
+export interface Column<Value, Form extends Stored = Stored> {
+  readonly type: 'integer' | 'text' | 'bytes' | 'any'
   readonly nullable: boolean
   /** Where it is not that of the property. */
   readonly name?: string | undefined
   /** Absent where the value is stored as it is. */
-  readonly codec?: Codec<Value> | undefined
+  readonly codec?: Codec<Value, Form> | undefined
 }
 
-interface Codec<Value> {
-  encode(value: Value): Stored
-  decode(stored: Stored): Value
+interface Codec<Value, Form extends Stored = Stored> {
+  encode(value: Value): Form
+  decode(stored: Form): Value
 }
 
 /** A whole number, exact to 2^53. */
-export const integer: Column<number> = { type: 'integer', nullable: false }
+export const integer: Column<number, number> = { type: 'integer', nullable: false }
 /** Milliseconds since 1970. */
 export const moment = integer
-export const text: Column<string> = { type: 'text', nullable: false }
-export const bytes: Column<Uint8Array> = { type: 'bytes', nullable: false }
+export const text: Column<string, string> = { type: 'text', nullable: false }
+export const bytes: Column<Buffer, Buffer> = { type: 'bytes', nullable: false }
+/** A number or a text, as it was given. */
+export const scalar: Column<number | string, number | string> = { type: 'any', nullable: true }
 /** Stored as 0 or 1. */
-export const boolean: Column<boolean> = {
+export const boolean: Column<boolean, number> = {
   type: 'integer',
   nullable: false,
   codec: { encode: value => (value ? 1 : 0), decode: stored => stored === 1 },
 }
 
+/** Words without blanks, with one between each two; null where there are none. */
+export const words: Column<readonly string[], string | null> & {
+  readonly codec: Codec<readonly string[], string | null>
+} = {
+  type: 'text',
+  nullable: true,
+  codec: {
+    encode: value => (value.length === 0 ? null : value.join(' ')),
+    decode: stored => (stored === null ? [] : stored.split(' ')),
+  },
+}
+
 /** Text of a closed set of words, or numbers of one. */
-export function oneOf<Value extends string>(): Column<Value> {
-  return text as Column<Value>
+export function oneOf<Value extends string>(): Column<Value, Value> {
+  return text as Column<Value, Value>
 }
 
 /** A value that is only ever read whole, as JSON. */
-export function json<Value>(): Column<Value> {
+export function json<Value>(): Column<Value, string> {
   return {
     type: 'text',
     nullable: false,
-    codec: { encode: value => JSON.stringify(value), decode: stored => JSON.parse(stored as string) as Value },
+    codec: { encode: value => JSON.stringify(value), decode: stored => JSON.parse(stored) as Value },
   }
 }
 
-export function nullable<Value>(column: Column<Value>): Column<Value | null> {
+export function nullable<Value, Form extends Stored>(column: Column<Value, Form>): Column<Value | null, Form | null> {
   return { ...column, nullable: true, codec: absent(column.codec, null) }
 }
 
 /** Like `nullable`, for rows where what is absent is undefined. */
-export function optional<Value>(column: Column<Value>): Column<Value | undefined> {
-  const plain: Codec<Value> = { encode: value => value as Stored, decode: stored => stored as Value }
+export function optional<Value, Form extends Stored>(
+  column: Column<Value, Form>,
+): Column<Value | undefined, Form | null> {
+  const plain = { encode: (value: unknown) => value as Form, decode: (stored: unknown) => stored as Value }
   return { ...column, nullable: true, codec: absent(column.codec ?? plain, undefined) }
 }
 
 /** A column with a name of its own. */
-export function called<Value>(name: string, column: Column<Value>): Column<Value> {
+export function called<Value, Form extends Stored>(name: string, column: Column<Value, Form>): Column<Value, Form> {
   return { ...column, name }
 }
 
-function absent<Value, None>(codec: Codec<Value> | undefined, none: None): Codec<Value | None> | undefined {
+function absent<Value, Form extends Stored, None>(
+  codec: Codec<Value, Form> | undefined,
+  none: None,
+): Codec<Value | None, Form | null> | undefined {
   if (codec === undefined) return undefined
   return {
     encode: value => (value === none ? null : codec.encode(value as Value)),
@@ -78,13 +98,55 @@ function absent<Value, None>(codec: Codec<Value> | undefined, none: None): Codec
 
 type Columns = Readonly<Record<string, Column<unknown>>>
 type ValueOf<C> = C extends Column<infer Value> ? Value : never
+type FormOf<C> = C extends Column<unknown, infer Form> ? Form : never
 /** A row as the program has it. */
 export type RowOf<T> = T extends Table<infer C> ? Row<C> : never
 type Row<C extends Columns> = { -readonly [Key in keyof C]: ValueOf<C[Key]> }
 
+/** Where each of some columns stands in a row that is an array. */
+type Places<Keys extends readonly string[]> = {
+  readonly [Place in Exclude<keyof Keys, keyof unknown[]> as Keys[Place] &
+    string]: Place extends `${infer At extends number}` ? At : never
+}
+type Forms<C extends Columns, Keys extends readonly string[]> = { -readonly [At in keyof Keys]: FormOf<C[Keys[At]]> }
+
+/**
+ * Columns of rows that are read as arrays, for listings of thousands: a value is found by `row[column.uid]`, in the form in
+ * which it is stored.
+ */
+class Picked<Keys extends readonly string[], Form extends unknown[]> {
+  /** For a SELECT. */
+  readonly list: string
+  readonly keys: Keys
+  readonly at: Places<Keys>
+
+  constructor(keys: Keys, list: string) {
+    this.keys = keys
+    this.list = list
+    this.at = Object.fromEntries(keys.map((key, at) => [key, at])) as unknown as Places<Keys>
+  }
+
+  /** These and those of another table that it is joined with. */
+  with<Others extends readonly string[], OtherForm extends unknown[]>(
+    other: Picked<Others, OtherForm>,
+  ): Picked<readonly [...Keys, ...Others], [...Form, ...OtherForm]> {
+    return new Picked([...this.keys, ...other.keys] as const, `${this.list}, ${other.list}`)
+  }
+
+  /** All rows of a query that is bounded by its LIMIT or its nature; `rest` begins with FROM. */
+  all(read: Reader, rest: string, ...values: unknown[]): Form[] {
+    return read.arrays<Form>(`SELECT ${this.list} ${rest}`, ...values)
+  }
+}
+
+/** A row of picked columns. */
+export type PickedRow<P> = P extends Picked<readonly string[], infer Form> ? Form : never
+
 export interface Index<Key> {
   readonly on: readonly Key[]
   readonly unique?: boolean
+  /** What is said to who writes a second row. */
+  readonly conflict?: FaultCode
   /** Rows it holds, as a condition. */
   readonly where?: string
 }
@@ -100,6 +162,15 @@ export interface Shape<Key> {
 
 const defined = new Map<string, Table<Columns>>()
 
+/** The fault of the caller who broke a unique index, which is named by its columns: `mailbox.user, mailbox.path`. */
+export function conflictOf(columns: string): FaultCode | undefined {
+  const [name = ''] = columns.split('.')
+  const found = defined.get(name)
+  return Object.values(found?.shape.indexes ?? {}).find(({ on, conflict }) => {
+    return conflict !== undefined && on.map(key => `${name}.${found?.columnOf(key)}`).join(', ') === columns
+  })?.conflict
+}
+
 /** Every table that was defined, by name; for the test that compares them with what migrations make. */
 export function definedTables(): ReadonlyMap<string, Table<Columns>> {
   return defined
@@ -111,6 +182,9 @@ export class Table<C extends Columns> {
   readonly shape: Shape<keyof C & string>
   /** Every column for a SELECT of whole rows. */
   readonly list: string
+  /** Where each column stands in `values`. */
+  readonly at: Readonly<Record<keyof C & string, number>>
+  readonly #keys: readonly (keyof C & string)[]
   readonly #coded: readonly (readonly [string, Codec<unknown>])[]
 
   constructor(name: string, columns: C, shape: Shape<keyof C & string>) {
@@ -118,7 +192,9 @@ export class Table<C extends Columns> {
     this.columns = columns
     this.shape = shape
     this.list = this.listOf()
-    this.#coded = coded(columns, Object.keys(columns))
+    this.#keys = Object.keys(columns)
+    this.at = Object.fromEntries(this.#keys.map((key, at) => [key, at])) as Record<keyof C & string, number>
+    this.#coded = coded(columns, this.#keys)
   }
 
   /** Its name in a text. */
@@ -135,6 +211,11 @@ export class Table<C extends Columns> {
         return name === key ? place + quoted(name) : `${place}${quoted(name)} AS "${key}"`
       })
       .join(', ')
+  }
+
+  /** Columns of rows that are read as arrays. */
+  pick<const Keys extends readonly (keyof C & string)[]>(keys: Keys, alias?: string): Picked<Keys, Forms<C, Keys>> {
+    return new Picked(keys, this.listOf(alias, keys))
   }
 
   /** A row that was read with `list`, or with some of its columns. Changes what it is given. */
@@ -174,32 +255,63 @@ export class Table<C extends Columns> {
     return read.one<{ n: number }>(`SELECT count(*) AS n FROM ${this} ${rest}`, ...values)?.n ?? 0
   }
 
-  /** The write `<table>.insert`. */
-  defineInsert(name = 'insert'): Write<Row<C>> {
-    return this.#define(name, Object.keys(this.columns), this.#insert())
+  /** Values of a row in their stored form, in the order of the columns; for writes that bind by place (`insertion`). */
+  values(row: Readonly<Row<C>>): Stored[] {
+    return this.#values(this.#keys, row)
+  }
+
+  /** The row of such values. */
+  rowOf(values: readonly Stored[]): Row<C> {
+    return this.decode(Object.fromEntries(this.#keys.map((key, at) => [key, values[at]])))
+  }
+
+  /** The write `<table>.insert`; `ifNew` leaves a row alone that is there under the same key. */
+  defineInsert(name = 'insert', { ifNew = false } = {}): Write<Readonly<Row<C>>> {
+    return this.#define(name, this.#keys, ifNew ? `${this.insertion} ON CONFLICT DO NOTHING` : this.insertion)
   }
 
   /** The write `<table>.put`: a row that is there under the same key is replaced, but for what it keeps. */
-  defineUpsert(name = 'put', keeps: readonly (keyof C & string)[] = []): Write<Row<C>> {
-    const keys = Object.keys(this.columns)
-    const rest = keys.filter(key => !this.shape.key.includes(key) && !keeps.includes(key)).map(key => this.place(key))
+  defineUpsert(name = 'put', keeps: readonly (keyof C & string)[] = []): Write<Readonly<Row<C>>> {
+    const rest = this.#keys
+      .filter(key => !this.shape.key.includes(key) && !keeps.includes(key))
+      .map(key => this.place(key))
     const set = rest.map(place => `${place} = excluded.${place}`).join(', ')
     const key = this.shape.key.map(key => this.place(key)).join(', ')
-    return this.#define(name, keys, `${this.#insert()} ON CONFLICT (${key}) DO UPDATE SET ${set}`)
+    return this.#define(name, this.#keys, `${this.insertion} ON CONFLICT (${key}) DO UPDATE SET ${set}`)
   }
 
   /** The write `<table>.<name>`: sets columns of the row that agrees in the others, by default in the key. */
   defineUpdate<Set extends keyof C & string, By extends keyof C & string>(
     name: string,
     { set, by }: { set: readonly Set[]; by: readonly By[] },
-  ): Write<Pick<Row<C>, Set | By>> {
-    const assignments = set.map(key => `${this.place(key)} = ?`).join(', ')
-    return this.#define(name, [...set, ...by], `UPDATE ${this} SET ${assignments} WHERE ${this.#agree(by)}`)
+  ): Write<Readonly<Pick<Row<C>, Set | By>>> {
+    return this.#define(name, [...set, ...by], this.updating(set, by))
   }
 
   /** The write `<table>.<name>`: takes away the rows that agree. */
-  defineDelete<By extends keyof C & string>(by: readonly By[], name = 'delete'): Write<Pick<Row<C>, By>> {
-    return this.#define(name, by, `DELETE FROM ${this} WHERE ${this.#agree(by)}`)
+  defineDelete<By extends keyof C & string>(by: readonly By[], name = 'delete'): Write<Readonly<Pick<Row<C>, By>>> {
+    return this.#define(name, by, this.deleting(by))
+  }
+
+  /** The text that inserts a row, its values in the order of the columns. */
+  get insertion(): string {
+    return this.inserting(this.#keys)
+  }
+
+  /** The same of some columns, where the engine gives the others their values. */
+  inserting(keys: readonly (keyof C & string)[]): string {
+    const places = keys.map(key => this.place(key)).join(', ')
+    return `INSERT INTO ${this} (${places}) VALUES (${keys.map(() => '?').join(', ')})`
+  }
+
+  /** The text that sets columns of the rows that agree; its values are those, then these. */
+  updating(set: readonly (keyof C & string)[], by: readonly (keyof C & string)[]): string {
+    return `UPDATE ${this} SET ${set.map(key => `${this.place(key)} = ?`).join(', ')} WHERE ${this.#agree(by)}`
+  }
+
+  /** The text that takes away the rows that agree. */
+  deleting(by: readonly (keyof C & string)[]): string {
+    return `DELETE FROM ${this} WHERE ${this.#agree(by)}`
   }
 
   /** The stored name of a property: `authVersion` is `auth_version`. */
@@ -216,20 +328,17 @@ export class Table<C extends Columns> {
     return by.map(key => `${this.place(key)} = ?`).join(' AND ')
   }
 
-  #insert(): string {
-    const keys = Object.keys(this.columns)
-    return `INSERT INTO ${this} (${keys.map(key => this.place(key)).join(', ')}) VALUES (${keys.map(() => '?').join(', ')})`
-  }
-
   /** A write of one statement whose values are bound by place, in the order of `keys`. */
   #define<Input>(name: string, keys: readonly string[], text: string): Write<Input> {
-    const codecs = keys.map(key => [key, this.columns[key]?.codec] as const)
-    return defineWrite<Input, Stored[]>(`${this.name}.${name}`, (sql, values) => void sql(text).run(...values), {
-      encode: input =>
-        codecs.map(([key, codec]) => {
-          const value = (input as Record<string, unknown>)[key]
-          return codec === undefined ? (value as Stored) : codec.encode(value)
-        }),
+    return defineWrite<Input, Stored[]>(`${this.name}.${name}`, (sql, values) => void sql(text).run(values), {
+      encode: input => this.#values(keys, input as Readonly<Record<string, unknown>>),
+    })
+  }
+
+  #values(keys: readonly string[], row: Readonly<Record<string, unknown>>): Stored[] {
+    return keys.map(key => {
+      const codec = this.columns[key]?.codec
+      return codec === undefined ? (row[key] as Stored) : codec.encode(row[key])
     })
   }
 }

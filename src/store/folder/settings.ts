@@ -1,9 +1,10 @@
-// Settings an operator changes while the service runs: every key with type, default and meaning, and their values in
-// memory. A change is a row written by the directory; `apply` is called after its commit, so it is effective at once.
+// Settings an operator changes while the service runs: every key with type, default and meaning, their table, and their
+// values in memory. A change is a row written by the directory; `apply` is called after its commit, so it is effective at once.
 //
 // Reading a value never touches the disk. Whoever needs one asks at the moment of use and must not keep it.
 
 import type { Reader } from '../engine/reader.ts'
+import { json, table, text } from '../engine/table.ts'
 
 export type SettingType = 'number' | 'duration' | 'size' | 'boolean' | 'string'
 
@@ -15,6 +16,18 @@ export interface SettingForm {
   /** What a value of type string must look like. */
   readonly pattern?: RegExp
 }
+
+/** Those that were changed. */
+const settings = table(
+  'setting',
+  { key: text, value: json<number | boolean | string>() },
+  { key: ['key'], clustered: true },
+)
+
+export const settingPut = settings.defineUpsert()
+
+/** Puts the default back. */
+export const settingDelete = settings.defineDelete(['key'])
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -135,9 +148,7 @@ export class Settings {
   constructor(read: Reader, defaults: Partial<Record<SettingKey, number | boolean | string>> = {}) {
     for (const [key, form] of Object.entries(forms)) this.#defaults.set(key, form.default)
     for (const [key, value] of Object.entries(defaults)) this.#defaults.set(key, value)
-    for (const row of read.all<{ key: string; value: string }>('SELECT key, value FROM setting')) {
-      this.#values.set(row.key, JSON.parse(row.value) as number | boolean | string)
-    }
+    for (const { key, value } of settings.all(read, '')) this.#values.set(key, value)
   }
 
   /** The value in force. */

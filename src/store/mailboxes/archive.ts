@@ -1,52 +1,100 @@
-// The archive of deleted messages: what a row means, and reading it.
+// The archive of deleted messages: the tables, their reads and writes.
 //
-// Archived messages hold their bodies until their time is over. The rules of the consistency checker about them stand
+// Archived messages hold their bodies until their time is over: one that goes into the archive keeps its reference to its
+// body, and hands it on when it comes back. The rules of the consistency checker about them stand
 // at the end.
 
+import { bodyRelease } from '../bodies/writes.ts'
 import type { Reader } from '../engine/reader.ts'
+import { boolean, integer, json, moment, type RowOf, type Stored, table, text, words } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import type { Message, MessageBoundary, MessageMeta, Outlined } from './messages.ts'
+import type { MessageBoundary, MessageMeta, Outlined } from './messages.ts'
 
-export interface Archived {
+const archive = table(
+  'archive',
+  {
+    /** The number the message had. */
+    num: integer,
+    user: integer,
+    /** Number, id and path of the folder it lay in, and its number there. */
+    mailbox: integer,
+    mailboxId: text,
+    path: text,
+    uid: integer,
+    flags: integer,
+    idate: moment,
+    size: integer,
+    thread: integer,
+    body: integer,
+    saved: moment,
+    attachments: boolean,
+    keywords: words,
+    prefix: text,
+    meta: json<MessageMeta>(),
+    /** When it was deleted, and until when it is kept. */
+    archived: moment,
+    expires: moment,
+  },
+  {
+    key: ['num'],
+    indexes: { archive_user: { on: ['user', 'idate', 'num'] }, archive_expires: { on: ['expires'] } },
+  },
+)
+
+/** How many an account has: read, never counted. */
+table('archive_tally', { user: integer, total: integer }, { key: ['user'] })
+
+type Row = RowOf<typeof archive>
+
+export interface Archived extends Pick<Row, 'mailboxId' | 'path' | 'archived' | 'expires'> {
   /** As it was; `mailbox` is the number of the folder it lay in, `uid` its number there. */
   readonly message: Outlined
-  readonly mailboxId: string
-  readonly path: string
-  /** When it was deleted, and until when it is kept. */
-  readonly archived: number
-  readonly expires: number
 }
 
-interface Row {
-  num: number
-  user: number
-  mailbox: number
-  mailboxId: string
-  path: string
-  uid: number
-  flags: number
-  idate: number
-  size: number
-  thread: number
-  body: number
-  saved: number
-  attachments: number
-  keywords: string | null
-  prefix: string
-  meta: string
-  archived: number
-  expires: number
-  summary: string
-}
+const insertion = archive.insertion
 
-const select = `SELECT a.num, a.user, a.mailbox, a.mailbox_id AS mailboxId, a.path, a.uid, a.flags, a.idate, a.size,
-  a.thread, a.body, a.saved, a.attachments, a.keywords, a.prefix, a.meta, a.archived, a.expires, o.summary
-  FROM archive a JOIN outline o ON o.body = a.body`
+export const archiveInsert = defineWrite<Readonly<Row>, Stored[]>(
+  'archive.insert',
+  (sql, values) => {
+    sql(insertion).run(values)
+    sql(
+      'INSERT INTO archive_tally ("user", total) VALUES (?, 1) ON CONFLICT ("user") DO UPDATE SET total = total + 1',
+    ).run(values[archive.at.user])
+  },
+  { encode: row => archive.values(row) },
+)
+
+/** Takes a message out of the archive; whoever does so has its body now. Fails where it is not there any more. */
+export const archiveTake = defineWrite<{ num: number }>('archive.take', (sql, { num }) => {
+  const row = sql('DELETE FROM archive WHERE num = ? RETURNING user').get(num) as { user: number } | undefined
+  if (row === undefined) throw new Error(`message ${num} is not in the archive`)
+  sql('UPDATE archive_tally SET total = total - 1 WHERE user = ?').run(row.user)
+})
+
+/** Ends archived messages for good, with their bodies; those that are gone already are passed over. */
+export const archiveDrop = defineWrite<{ nums: readonly number[] }>('archive.drop', (sql, { nums }, effects) => {
+  for (const num of nums) {
+    const row = sql('DELETE FROM archive WHERE num = ? RETURNING user, body').get(num) as
+      | { user: number; body: number }
+      | undefined
+    if (row === undefined) continue
+    sql('UPDATE archive_tally SET total = total - 1 WHERE user = ?').run(row.user)
+    bodyRelease.run(sql, { num: row.body }, effects)
+  }
+})
+
+/** The account is gone. Its archived messages must be dropped before. */
+export const archiveForget = defineWrite<{ user: number }>('archive.forget', (sql, { user }) => {
+  sql('DELETE FROM archive_tally WHERE user = ?').run(user)
+})
+
+const select = `SELECT ${archive.listOf('a')}, o.summary FROM archive a JOIN outline o ON o.body = a.body`
 
 /** Those of these archived messages of an account that are there, in the order of their numbers. */
 export async function findArchived(read: Reader, user: number, nums: readonly number[]): Promise<Archived[]> {
   const text = `${select} WHERE a.num IN (SELECT value FROM json_each(?)) AND a.user = ? ORDER BY a.num`
-  return read.all<Row>(text, JSON.stringify(nums), user).map(decode)
+  return read.all<{ summary: string }>(text, JSON.stringify(nums), user).map(decode)
 }
 
 /** A page of an account's archive by internal date; a boundary's `uid` is the archived message's number. */
@@ -61,7 +109,7 @@ export async function pageArchive(
   const order = falling ? 'DESC' : 'ASC'
   const text = `${select} WHERE a.user = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
-  return read.all<Row>(text, user, edge.idate, edge.uid, count).map(decode)
+  return read.all<{ summary: string }>(text, user, edge.idate, edge.uid, count).map(decode)
 }
 
 /** How many messages an account has in the archive. */
@@ -104,16 +152,10 @@ export async function expiredArchive(
   )
 }
 
-function decode(row: Row): Archived {
-  const { mailboxId, path, archived, expires, attachments, keywords, meta, ...rest } = row
-  const message: Message & { summary: string } = {
-    ...rest,
-    modseq: 0,
-    attachments: attachments === 1,
-    keywords: keywords === null ? [] : keywords.split(' '),
-    expires: null,
-    meta: JSON.parse(meta) as MessageMeta,
-  }
+function decode(stored: Record<string, unknown> & { summary: string }): Archived {
+  const { summary } = stored
+  const { mailboxId, path, archived, expires, ...rest } = archive.decode(stored)
+  const message = { ...rest, modseq: 0, expires: null, summary }
   return { message, mailboxId, path, archived, expires }
 }
 

@@ -8,10 +8,10 @@
 import { bodyRelease } from '../bodies/writes.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import { integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { integer, json, moment, nullable, type RowOf, type Stored, table, text } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
-import { type MessageRow, messageInsert } from '../engine/writes.ts'
 import { checkParts } from '../upkeep/check.ts'
+import { decodeMessage, encodeMessage, insertMessage, type Message } from './messages.ts'
 
 const audits = table(
   'audit',
@@ -73,15 +73,12 @@ export const auditInsert: Write<NewAudit> = {
 
 export const auditState = audits.defineUpdate('state', { set: ['state', 'failed'], by: ['id'] })
 
-interface Copied {
-  readonly body: number
-  readonly idate: number
-  readonly size: number
-  readonly flags: number
-  readonly path: string
-  readonly prefix: string
-  readonly meta: string
-}
+type Copied = Omit<RowOf<typeof copies>, 'audit'>
+
+const copyInsertion = `${copies.insertion} ON CONFLICT DO NOTHING`
+
+/** What is copied of a message. */
+const copiedColumns = `m.body, m.idate, m.size, m.flags, m.prefix, coalesce(json_extract(m.meta, '$.from'), '') AS sender`
 
 /** Copies messages, in folders or in the archive, by their numbers; those that are gone are passed over. */
 export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; at: number }>(
@@ -89,9 +86,8 @@ export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; a
   (sql, row) => {
     let copied = 0
     for (const num of row.nums) {
-      const found = (sql(`SELECT m.body, m.idate, m.size, m.flags, b.path, m.prefix, m.meta FROM message m
-      JOIN mailbox b ON b.num = m.mailbox WHERE m.num = ?`).get(num) ??
-        sql('SELECT body, idate, size, flags, path, prefix, meta FROM archive WHERE num = ?').get(num)) as
+      const found = (sql(`SELECT ${copiedColumns}, b.path FROM message m JOIN mailbox b ON b.num = m.mailbox
+        WHERE m.num = ?`).get(num) ?? sql(`SELECT ${copiedColumns}, m.path FROM archive m WHERE num = ?`).get(num)) as
         | Copied
         | undefined
       if (found !== undefined && keep(sql, row.audit, found, row.at)) copied += 1
@@ -101,27 +97,31 @@ export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; a
 )
 
 /** A message that came in: stored, and copied for every audit of its account that is on. */
-export const messageAppend = defineWrite<MessageRow>('message.append', (sql, row, effects) => {
-  messageInsert.run(sql, row, effects)
-  if (sql('SELECT 1 FROM audit WHERE deleted IS NULL LIMIT 1').get() === undefined) return
+export const messageAppend = defineWrite<Message, Stored[]>(
+  'message.append',
+  (sql, values) => {
+    insertMessage(sql, values)
+    if (sql('SELECT 1 FROM audit WHERE deleted IS NULL LIMIT 1').get() !== undefined) audit(sql, decodeMessage(values))
+  },
+  { encode: encodeMessage },
+)
+
+function audit(sql: Sql, message: Message): void {
   const audits =
     sql(`SELECT a.id FROM audit a JOIN "user" u ON u.id = a."user" WHERE u.num = @user AND a.deleted IS NULL
     AND coalesce(a.starts, 0) <= @at AND coalesce(a.ends, @at) >= @at AND a.expires > @at`).all({
-      user: row.user,
-      at: row.saved,
+      user: message.user,
+      at: message.saved,
     }) as { id: string }[]
   if (audits.length === 0) return
-  const { path } = sql('SELECT path FROM mailbox WHERE num = ?').get(row.mailbox) as { path: string }
-  for (const { id } of audits) keep(sql, id, { ...row, path }, row.saved)
-})
+  const { path } = sql('SELECT path FROM mailbox WHERE num = ?').get(message.mailbox) as { path: string }
+  for (const { id } of audits) keep(sql, id, { ...message, path, sender: message.meta.from ?? '' }, message.saved)
+}
 
-function keep(sql: Sql, audit: string, { body, idate, size, flags, path, prefix, meta }: Copied, at: number): boolean {
-  const sender = (JSON.parse(meta) as { from?: string }).from ?? ''
-  const row = { audit, body, idate, size, flags, path, prefix, sender }
-  const { changes } = sql(`INSERT INTO audit_message (audit, idate, body, size, flags, path, prefix, sender)
-    VALUES (@audit, @idate, @body, @size, @flags, @path, @prefix, @sender) ON CONFLICT DO NOTHING`).run(row)
+function keep(sql: Sql, audit: string, copy: Copied, at: number): boolean {
+  const { changes } = sql(copyInsertion).run(copies.values({ ...copy, audit }))
   if (changes === 0) return false
-  sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(body)
+  sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(copy.body)
   sql('UPDATE audit SET audited = audited + 1, last = max(coalesce(last, 0), ?) WHERE id = ?').run(at, audit)
   return true
 }

@@ -5,8 +5,8 @@
 // uid validity.
 
 import type { Reader } from '../engine/reader.ts'
-import { boolean, integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
-import { defineWrite, type Write } from '../engine/write.ts'
+import { boolean, integer, json, moment, nullable, type RowOf, type Stored, table, text } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
 
 const mailboxes = table(
   'mailbox',
@@ -34,15 +34,34 @@ const mailboxes = table(
   },
   {
     key: ['num'],
-    indexes: { mailbox_id: { on: ['id'], unique: true }, mailbox_path: { on: ['user', 'path'], unique: true } },
+    indexes: {
+      mailbox_id: { on: ['id'], unique: true },
+      mailbox_path: { on: ['user', 'path'], unique: true, conflict: 'MailboxExistsError' },
+    },
   },
 )
 
 /** Narrow, and apart from the folder, since it changes with every message. */
 const counters = table(
   'tally',
-  { mailbox: integer, uidNext: integer, modseq: integer, total: integer, unseen: integer, size: integer },
+  {
+    mailbox: integer,
+    uidNext: integer,
+    modseq: integer,
+    total: integer,
+    unseen: integer,
+    size: integer,
+    /** The uid from which no IMAP session was told of messages (RFC 3501 2.3.2). */
+    told: integer,
+  },
   { key: ['mailbox'] },
+)
+
+/** A folder that is gone, so that no uid validity is ever used twice and streams can tell. */
+const removed = table(
+  'removed_mailbox',
+  { user: integer, modseq: integer, mailbox: integer, id: text, path: text, uidValidity: integer, at: moment },
+  { key: ['user', 'modseq', 'mailbox'], clustered: true },
 )
 
 const own = [
@@ -57,19 +76,23 @@ type Counters = RowOf<typeof counters>
 /** A folder with its counters: `modseq` is the highest change number of the folder and everything in it. */
 export type Mailbox = MailboxRow & Pick<Counters, 'uidNext' | 'total' | 'unseen' | 'size'>
 
-const insertRow = mailboxes.defineInsert('row')
+const insertion = mailboxes.insertion
+const counting = counters.insertion
 
 /** An empty folder. */
-export const mailboxInsert: Write<MailboxRow> = defineWrite(
+export const mailboxInsert = defineWrite<MailboxRow, readonly [mailbox: Stored[], counters: Stored[]]>(
   'mailbox.insert',
-  (sql, [form, num, modseq]: readonly [unknown, number, number], effects) => {
-    insertRow.run(sql, form, effects)
-    sql('INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) VALUES (?, 1, ?, 0, 0, 0)').run(num, modseq)
+  (sql, [mailbox, empty]) => {
+    sql(insertion).run(mailbox)
+    sql(counting).run(empty)
   },
   {
     encode: row => {
-      const form = insertRow.encode?.({ ...row, createdModseq: row.modseq, pathModseq: row.modseq })
-      return [form, row.num, row.modseq] as const
+      const { num, modseq } = row
+      return [
+        mailboxes.values({ ...row, createdModseq: modseq, pathModseq: modseq }),
+        counters.values({ mailbox: num, uidNext: 1, modseq, total: 0, unseen: 0, size: 0, told: 1 }),
+      ]
     },
   },
 )
@@ -85,25 +108,21 @@ export const mailboxUpdate = defineWrite<MailboxRow, Record<string, unknown>>(
   { encode: row => mailboxes.encode(row) },
 )
 
-export interface MailboxRemovedRow {
-  num: number
-  id: string
-  user: number
-  path: string
-  uidValidity: number
-  modseq: number
-  at: number
-}
+const removal = removed.insertion
 
 /** The folder must be empty: its messages go one by one, with their bodies. */
-export const mailboxDelete = defineWrite<MailboxRemovedRow>('mailbox.delete', (sql, row) => {
-  sql('DELETE FROM mailbox WHERE num = ?').run(row.num)
-  sql('DELETE FROM tally WHERE mailbox = ?').run(row.num)
-  sql('DELETE FROM expunged WHERE mailbox = ?').run(row.num)
-  sql('DELETE FROM imported WHERE mailbox = ?').run(row.num)
-  sql(`INSERT INTO removed_mailbox ("user", modseq, mailbox, id, path, uid_validity, at)
-    VALUES (@user, @modseq, @num, @id, @path, @uidValidity, @at)`).run(row)
-})
+export const mailboxDelete = defineWrite<Readonly<RowOf<typeof removed>>, Stored[]>(
+  'mailbox.delete',
+  (sql, values) => {
+    const mailbox = values[removed.at.mailbox]
+    sql('DELETE FROM mailbox WHERE num = ?').run(mailbox)
+    sql('DELETE FROM tally WHERE mailbox = ?').run(mailbox)
+    sql('DELETE FROM expunged WHERE mailbox = ?').run(mailbox)
+    sql('DELETE FROM imported WHERE mailbox = ?').run(mailbox)
+    sql(removal).run(values)
+  },
+  { encode: row => removed.values(row) },
+)
 
 /** Differences, but for `uidNext` and `modseq`, which never lower the stored ones. */
 export interface CountersChange {

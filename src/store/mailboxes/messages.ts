@@ -1,9 +1,24 @@
-// Messages: what a row means, and reading them by folder, uid, thread and page. Parsed facts come from the outline that
-// was stored with the body; nothing here parses mail.
+// Messages: the table, its writes, and reading them by folder, uid, thread and page. Parsed facts come from the outline
+// that was stored with the body; nothing here parses mail.
 //
 // Short reads by index, but where a function says that it scans.
 
 import type { Reader } from '../engine/reader.ts'
+import type { Sql } from '../engine/sqlite.ts'
+import {
+  boolean,
+  integer,
+  json,
+  moment,
+  nullable,
+  type RowOf,
+  type Stored,
+  table,
+  text,
+  words,
+} from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { searchWait } from '../search/docs.ts'
 
 /** What is known about a message besides its bytes; JSON in `message.meta`. */
 export interface MessageMeta {
@@ -27,61 +42,142 @@ export interface MessageMeta {
   forwarded?: boolean
 }
 
-export interface Message {
-  readonly mailbox: number
-  readonly uid: number
-  readonly num: number
-  readonly user: number
-  modseq: number
-  flags: number
-  readonly idate: number
-  readonly size: number
-  readonly thread: number
-  readonly body: number
-  readonly saved: number
-  readonly attachments: boolean
-  keywords: string[]
-  expires: number | null
-  readonly prefix: string
-  meta: MessageMeta
-}
+/** A message in a folder. */
+const messages = table(
+  'message',
+  {
+    mailbox: integer,
+    uid: integer,
+    /** Its number across all folders: another one after a move. */
+    num: integer,
+    /** Number of the account. */
+    user: integer,
+    /** Change number of its last change. */
+    modseq: integer,
+    /** Bits, see mail/flags.ts. */
+    flags: integer,
+    /** Internal date. */
+    idate: moment,
+    /** Bytes of the body and of the lines on top. */
+    size: integer,
+    thread: integer,
+    body: integer,
+    /** When it came into this folder. */
+    saved: moment,
+    attachments: boolean,
+    /** Change number it came with. */
+    createdModseq: integer,
+    keywords: words,
+    expires: nullable(moment),
+    /** Header lines on top of the body. */
+    prefix: text,
+    meta: json<MessageMeta>(),
+  },
+  {
+    key: ['mailbox', 'uid'],
+    clustered: true,
+    indexes: {
+      message_num: { on: ['num'], unique: true },
+      message_changed: { on: ['mailbox', 'modseq'], where: 'modseq > created_modseq' },
+      message_idate: { on: ['mailbox', 'idate', 'uid'] },
+      message_unseen: { on: ['mailbox', 'idate', 'uid'], where: 'flags & 1 = 0' },
+      message_thread: { on: ['thread'] },
+      message_expires: { on: ['expires'], where: 'expires IS NOT NULL' },
+      message_body: { on: ['body', 'user'] },
+    },
+  },
+)
+
+/** A message that is gone, for clients that were away (RFC 7162). */
+const expunged = table(
+  'expunged',
+  { mailbox: integer, modseq: integer, uid: integer, num: integer, thread: integer, at: moment },
+  { key: ['mailbox', 'modseq', 'uid'], clustered: true },
+)
+
+type Row = RowOf<typeof messages>
+
+const own = [
+  ...(['mailbox', 'uid', 'num', 'user', 'modseq', 'flags', 'idate', 'size', 'thread', 'body', 'saved'] as const),
+  ...(['attachments', 'keywords', 'expires', 'prefix', 'meta'] as const),
+]
+
+export type Message = Pick<Row, 'flags'> & Readonly<Pick<Row, (typeof own)[number]>>
 
 export interface Outlined extends Message {
-  /** JSON text of the outline's summary (mail/mime/outline.ts). */
+  /** JSON text of the outline's summary (outlines.ts). */
   readonly summary: string
 }
 
-interface Row {
-  mailbox: number
-  uid: number
-  num: number
-  user: number
-  modseq: number
-  flags: number
-  idate: number
-  size: number
-  thread: number
-  body: number
-  saved: number
-  attachments: number
-  keywords: string | null
-  expires: number | null
-  prefix: string
-  meta: string
-  summary: string
+const insertion = messages.insertion
+
+/** A message that came into a folder: its body waits to be indexed, unless it is already. */
+export const messageInsert = defineWrite<Message, Stored[]>('message.insert', insertMessage, { encode: encodeMessage })
+
+/** What crosses for a message; for other writes that store one. */
+export function encodeMessage(message: Message): Stored[] {
+  return messages.values({ ...message, createdModseq: message.modseq })
 }
 
-const columns = `m.mailbox, m.uid, m.num, m.user, m.modseq, m.flags, m.idate, m.size, m.thread, m.body, m.saved,
-  m.attachments, m.keywords, m.expires, m.prefix, m.meta`
+/** The message of that. */
+export function decodeMessage(values: readonly Stored[]): Message {
+  return messages.rowOf(values)
+}
+
+/** What `message.insert` does. */
+export function insertMessage(sql: Sql, values: readonly Stored[]): void {
+  sql(insertion).run(values)
+  searchWait(sql, values[messages.at.body] as number, values[messages.at.user] as number)
+}
+
+export interface FlagsChange {
+  readonly mailbox: number
+  readonly modseq: number
+  /** Messages and the flags each has now. */
+  readonly uids: Uint32Array
+  readonly flags: Uint8Array
+  /** Their keywords, or null where none of them has or had any. */
+  readonly keywords: readonly (readonly string[])[] | null
+}
+
+interface FlagsForm extends Omit<FlagsChange, 'keywords'> {
+  readonly keywords: readonly (string | null)[] | null
+}
+
+const updateFlags = messages.updating(['modseq', 'flags', 'keywords'], ['mailbox', 'uid'])
+
+export const messageFlags = defineWrite<FlagsChange, FlagsForm>(
+  'message.flags',
+  (sql, { mailbox, modseq, uids, flags, keywords }) => {
+    const update = sql(updateFlags)
+    for (let at = 0; at < uids.length; at++) {
+      update.run(modseq, flags[at], keywords === null ? null : keywords[at], mailbox, uids[at])
+    }
+  },
+  { encode: change => ({ ...change, keywords: change.keywords?.map(words.codec.encode) ?? null }) },
+)
+
+export const messageMeta = messages.defineUpdate('meta', { set: ['modseq', 'expires', 'meta'], by: ['mailbox', 'uid'] })
+
+const deletion = messages.deleting(['mailbox', 'uid'])
+const expunge = expunged.insertion
+
+/** Takes a message out of its folder. What becomes of its body is the caller's to say. */
+export const messageExpunge = defineWrite<Readonly<RowOf<typeof expunged>>, Stored[]>(
+  'message.expunge',
+  (sql, values) => {
+    sql(deletion).run(values[expunged.at.mailbox], values[expunged.at.uid])
+    sql(expunge).run(values)
+  },
+  { encode: row => expunged.values(row) },
+)
+
+const outlined = `SELECT ${messages.listOf('m', own)}, o.summary FROM message m JOIN outline o ON o.body = m.body`
 
 /** One message of a folder. */
 export async function findMessage(read: Reader, mailbox: number, uid: number): Promise<Outlined | undefined> {
-  const row = read.one<Row>(
-    `SELECT ${columns}, o.summary FROM message m JOIN outline o ON o.body = m.body WHERE m.mailbox = ? AND m.uid = ?`,
-    mailbox,
-    uid,
-  )
-  return row === undefined ? undefined : { ...decode(row), summary: row.summary }
+  const row = read.one<Record<string, unknown>>(`${outlined} WHERE m.mailbox = ? AND m.uid = ?`, mailbox, uid)
+  return row === undefined ? undefined : decode(row)
 }
 
 /** Messages of a folder with uids in [from, to], rising, at most `count`. */
@@ -92,15 +188,7 @@ export async function rangeMessages(
   to: number,
   count: number,
 ): Promise<Message[]> {
-  return read
-    .all<Row>(
-      `SELECT ${columns} FROM message m WHERE m.mailbox = ? AND m.uid BETWEEN ? AND ? ORDER BY m.uid LIMIT ?`,
-      mailbox,
-      from,
-      to,
-      count,
-    )
-    .map(decode)
+  return messages.all(read, 'WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid LIMIT ?', mailbox, from, to, count)
 }
 
 /** Where a page of a folder's list begins or ends. */
@@ -135,27 +223,25 @@ export async function pageMessages(
     ? `AND NOT EXISTS (SELECT 1 FROM message n WHERE n.thread = m.thread AND n.mailbox = m.mailbox
         ${unseen ? 'AND n.flags & 1 = 0' : ''} AND (n.idate, n.uid) ${falling ? '>' : '<'} (m.idate, m.uid))`
     : ''
-  const rows = read.all<Row>(
-    `SELECT ${columns}, o.summary FROM message m JOIN outline o ON o.body = m.body
-     WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only} ${first}
+  const rows = read.all<Record<string, unknown>>(
+    `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only} ${first}
      ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`,
     mailbox,
     edge.idate,
     edge.uid,
     count,
   )
-  return rows.map(row => ({ ...decode(row), summary: row.summary }))
+  return rows.map(decode)
 }
 
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
 export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<Outlined[]> {
-  const rows = read.all<Row>(
-    `SELECT ${columns}, o.summary FROM message m JOIN outline o ON o.body = m.body
-     WHERE m.num IN (SELECT value FROM json_each(?)) AND m.user = ?`,
+  const rows = read.all<Record<string, unknown>>(
+    `${outlined} WHERE m.num IN (SELECT value FROM json_each(?)) AND m.user = ?`,
     JSON.stringify(nums),
     user,
   )
-  const byNumber = new Map(rows.map(row => [row.num, { ...decode(row), summary: row.summary }]))
+  const byNumber = new Map(rows.map(decode).map(message => [message.num, message]))
   return nums.flatMap(num => byNumber.get(num) ?? [])
 }
 
@@ -214,25 +300,6 @@ export async function countThreads(
   return new Map(rows.map(row => [row.thread, row.n]))
 }
 
-/** The thread each known Message-ID hash of an account belongs to. */
-export async function findReferences(
-  read: Reader,
-  user: number,
-  hashes: readonly number[],
-): Promise<{ hash: number; thread: number }[]> {
-  const found: { hash: number; thread: number }[] = []
-  for (const hash of hashes) {
-    const row = read.one<{ thread: number }>('SELECT thread FROM reference WHERE user = ? AND hash = ?', user, hash)
-    if (row !== undefined) found.push({ hash, thread: row.thread })
-  }
-  return found
-}
-
-/** Up to `count` ids of an account, by hash, with the thread each belongs to. */
-export async function listReferences(read: Reader, user: number, count: number): Promise<[number, number][]> {
-  return read.arrays<[number, number]>('SELECT hash, thread FROM reference WHERE user = ? LIMIT ?', user, count)
-}
-
 /** Messages of a thread that lie in one folder, with the summary (JSON) and size of their bodies. */
 export async function threadSummaries(
   read: Reader,
@@ -247,23 +314,6 @@ export async function threadSummaries(
   )
 }
 
-function decode(row: Row): Message {
-  return {
-    mailbox: row.mailbox,
-    uid: row.uid,
-    num: row.num,
-    user: row.user,
-    modseq: row.modseq,
-    flags: row.flags,
-    idate: row.idate,
-    size: row.size,
-    thread: row.thread,
-    body: row.body,
-    saved: row.saved,
-    attachments: row.attachments === 1,
-    keywords: row.keywords === null ? [] : row.keywords.split(' '),
-    expires: row.expires,
-    prefix: row.prefix,
-    meta: JSON.parse(row.meta) as MessageMeta,
-  }
+function decode(stored: Record<string, unknown>): Outlined {
+  return messages.decode(stored, own) as unknown as Outlined
 }

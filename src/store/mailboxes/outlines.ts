@@ -1,9 +1,11 @@
 // What was worked out about a body when it arrived, as it is stored with it: a summary for listings, and the detail that
-// finding one part or text of one message needs. Both are JSON; ENVELOPE and BODYSTRUCTURE are text beside them.
+// finding one part or text of one message needs. Both are JSON; ENVELOPE and BODYSTRUCTURE are text beside them. The
+// table, its reads and its write.
 
 import { madeMessageId } from '#mail/header/message-id.ts'
 import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/mime/outline.ts'
 import type { Reader } from '../engine/reader.ts'
+import { integer, table, text } from '../engine/table.ts'
 
 export interface StoredSummary extends Summary {
   /** The Date field as written. */
@@ -36,16 +38,44 @@ export interface StoredDetail {
   readonly index: Outline['index']
 }
 
+/** All of it is text that was made once, whoever gets the message. */
+const outlines = table(
+  'outline',
+  {
+    body: integer,
+    /** As IMAP has it. */
+    envelope: text,
+    bodystructure: text,
+    /** See `summaryOf`. */
+    summary: text,
+    /** See `detailOf`. */
+    detail: text,
+  },
+  { key: ['body'] },
+)
+
+export const outlineInsert = outlines.defineInsert('insert', { ifNew: true })
+
+/** A stored summary. */
+export function summaryOf(stored: string): StoredSummary {
+  return JSON.parse(stored) as StoredSummary
+}
+
+/** A stored detail. */
+export function detailOf(stored: string): StoredDetail {
+  return JSON.parse(stored) as StoredDetail
+}
+
 /** The detail of a body; offsets count from the body's first byte. */
 export async function readDetail(read: Reader, body: number): Promise<StoredDetail | undefined> {
   const row = read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
-  return row === undefined ? undefined : (JSON.parse(row.detail) as StoredDetail)
+  return row === undefined ? undefined : detailOf(row.detail)
 }
 
 /** The summary of a body. */
 export async function readSummary(read: Reader, body: number): Promise<StoredSummary | undefined> {
   const row = read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
-  return row === undefined ? undefined : (JSON.parse(row.summary) as StoredSummary)
+  return row === undefined ? undefined : summaryOf(row.summary)
 }
 
 /** The Message-ID by which a message is shown: never empty, for rows from before one was made on arrival as well. */

@@ -1,6 +1,8 @@
-// Messages of a folder in slices, for what goes through all of them.
+// Retention, when messages of a folder are to go: its write, and the messages of a folder in slices, for what goes through
+// all of them.
 
 import type { Reader } from '../engine/reader.ts'
+import { defineWrite } from '../engine/write.ts'
 
 /** Uids of a folder from `from` on, at most `count`: the last of them, and how many there are. */
 export async function uidSlice(
@@ -24,3 +26,12 @@ export async function sliceBytes(read: Reader, mailbox: number, from: number, to
   const text = 'SELECT sum(size) AS size FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ?'
   return read.one<{ size: number | null }>(text, mailbox, from, to)?.size ?? 0
 }
+
+/** Dates messages with uids in [from, to] anew, by the time each came into the folder; 0 milliseconds: never. */
+export const messageRestamp = defineWrite<{ mailbox: number; from: number; to: number; retention: number }>(
+  'message.restamp',
+  (sql, row) => {
+    sql(`UPDATE message SET expires = CASE WHEN @retention > 0 THEN CAST(saved + @retention AS INTEGER) END
+      WHERE mailbox = @mailbox AND uid BETWEEN @from AND @to`).run(row)
+  },
+)

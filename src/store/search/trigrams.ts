@@ -7,17 +7,7 @@
 import { limits } from '#lib/limits.ts'
 import { grams } from '#mail/text/fold.ts'
 import type { Reader } from '../engine/reader.ts'
-import { checkParts } from '../upkeep/check.ts'
-
-export interface WaitingDoc {
-  readonly user: number
-  readonly body: number
-}
-
-/** Bodies that wait to be indexed. */
-export async function waitingDocs(read: Reader, count: number): Promise<WaitingDoc[]> {
-  return read.all('SELECT user, body FROM search_doc WHERE indexed = 0 ORDER BY user, body LIMIT ?', count)
-}
+import { cutDocs, waitingBodies } from './docs.ts'
 
 /** The index of one account. */
 export class Index {
@@ -57,21 +47,13 @@ export class Index {
 
   /** Bodies that are not indexed yet. */
   get waiting(): ReadonlySet<number> {
-    this.#waiting ??= new Set(
-      this.#read
-        .arrays<[number]>('SELECT body FROM search_doc WHERE user = ? AND indexed = 0', this.#user)
-        .map(([body]) => body),
-    )
+    this.#waiting ??= new Set(waitingBodies(this.#read, this.#user))
     return this.#waiting
   }
 
   /** Bodies that say more than the index holds of them. */
   get cut(): ReadonlySet<number> {
-    this.#cut ??= new Set(
-      this.#read
-        .arrays<[number]>('SELECT body FROM search_doc WHERE user = ? AND indexed = 2', this.#user)
-        .map(([body]) => body),
-    )
+    this.#cut ??= new Set(cutDocs(this.#read, this.#user))
     return this.#cut
   }
 
@@ -121,25 +103,3 @@ export class Index {
 
 /** A needle and its place, in bodies. */
 const needleWeight = 100
-
-checkParts.push({
-  rules: [
-    {
-      says: 'every body of an account is indexed or waits to be',
-      query: `SELECT m.body || ' of ' || m.user FROM message m
-        LEFT JOIN search_doc d ON d.body = m.body AND d.user = m.user WHERE d.body IS NULL`,
-    },
-    {
-      says: 'what is indexed or waits has its body',
-      query: 'SELECT body FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
-    },
-    {
-      says: 'the index has a row for each body that is marked as indexed, and no other',
-      query: `SELECT d.user || ' ' || d.body FROM search_doc d WHERE indexed > 0
-        AND (((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search)
-          OR ((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search_word))
-        UNION ALL SELECT s.rowid FROM search s WHERE NOT EXISTS
-          (SELECT 1 FROM search_doc d WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`,
-    },
-  ],
-})

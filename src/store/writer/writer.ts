@@ -14,9 +14,10 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { Queue } from '#lib/queue.ts'
+import { metaDelete, metaPut } from '../engine/meta.ts'
+import { conflictOf } from '../engine/table.ts'
 import { type Watched, watched } from '../engine/watched.ts'
 import { type Operation, operation, type Write } from '../engine/write.ts'
-import { conflicts, metaDelete, metaPut } from '../engine/writes.ts'
 import { type Opened, startWriterThread, type WriterThread } from './thread.ts'
 
 export interface Unit {
@@ -159,7 +160,7 @@ export class Writer {
   /**
    * Queues a unit; resolves when it is on disk.
    *
-   * @throws Fault of `conflicts` for a broken rule, StorageUnavailable when the disk refuses, Overloaded when too much
+   * @throws Fault of the index (`conflict`, engine/table.ts) for a broken rule, StorageUnavailable when the disk refuses, Overloaded when too much
    * waits, StaleUnit when an earlier unit of the lane failed
    */
   submit(unit: Unit): Promise<void> {
@@ -300,7 +301,7 @@ export class Writer {
       return new Fault('StorageUnavailable')
     }
     const constraint = /constraint failed: (.*)$/.exec(failure.text)?.[1] ?? ''
-    const code = conflicts[constraint]
+    const code = conflictOf(constraint)
     if (failure.kind === 'conflict' && code !== undefined) return new Fault(code)
     this.#log.error({ failure: failure.text }, 'a unit broke a rule of the schema')
     return new Error(failure.text)

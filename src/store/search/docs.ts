@@ -1,0 +1,118 @@
+// Which bodies are indexed for which account, and which still wait: the table, its reads, and the writes of the index over
+// the text of messages (search.ts), which run in the writer thread, inside a unit.
+//
+// A message that is stored marks its body as waiting, in the same unit; a background unit indexes some at a time; a body
+// that goes leaves the index in the unit in which it goes.
+
+import type { Reader } from '../engine/reader.ts'
+import type { Sql } from '../engine/sqlite.ts'
+import { integer, type RowOf, table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
+
+const docs = table(
+  'search_doc',
+  {
+    body: integer,
+    user: integer,
+    /** 0: waits, 1: all of it is indexed, 2: as much of it as the index holds. */
+    indexed: integer,
+  },
+  {
+    key: ['body', 'user'],
+    clustered: true,
+    indexes: {
+      search_waiting: { on: ['user', 'body'], where: 'indexed = 0' },
+      search_cut: { on: ['user', 'body'], where: 'indexed = 2' },
+    },
+  },
+)
+
+type Doc = RowOf<typeof docs>
+export type WaitingDoc = Readonly<Pick<Doc, 'user' | 'body'>>
+
+const insertion = `${docs.insertion} ON CONFLICT DO NOTHING`
+
+/** A body of an account waits to be indexed, unless it is already. Part of `message.insert`. */
+export function searchWait(sql: Sql, body: number, user: number): void {
+  sql(insertion).run(body, user, 0)
+}
+
+/** The body is gone. Part of `body.release`. */
+export function searchForget(sql: Sql, body: number): void {
+  const rows = sql('DELETE FROM search_doc WHERE body = ? RETURNING "user", indexed').all(body) as Pick<
+    Doc,
+    'user' | 'indexed'
+  >[]
+  for (const { user, indexed } of rows) {
+    if (indexed === 0) continue
+    sql('DELETE FROM search WHERE rowid = (? << 32) | ?').run(user, body)
+    sql('DELETE FROM search_word WHERE rowid = (? << 32) | ?').run(user, body)
+  }
+}
+
+export interface SearchDoc {
+  readonly user: number
+  readonly body: number
+  /** Folded (mail/text/fold.ts); empty where there is nothing to find. */
+  readonly text: string
+  /** The body says no more than that; else it is marked, so that a search that wants all looks into it. */
+  readonly whole: boolean
+}
+
+/** Indexes bodies. One that went meanwhile, or that is indexed already, is left alone. */
+export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>('search.add', (sql, row) => {
+  // The engine keeps rows of one transaction together as long as their numbers rise.
+  const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
+  for (const { user, body, text, whole } of docs) {
+    const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND user = ? AND indexed = 0').run(
+      whole ? 1 : 2,
+      body,
+      user,
+    )
+    if (changes === 0) continue
+    sql('INSERT INTO search (rowid, text) VALUES ((? << 32) | ?, ?)').run(user, body, text)
+    sql('INSERT INTO search_word (rowid, text) VALUES ((? << 32) | ?, ?)').run(user, body, text)
+  }
+})
+
+/** Bodies that wait to be indexed. */
+export async function waitingDocs(read: Reader, count: number): Promise<WaitingDoc[]> {
+  return read.all('SELECT "user", body FROM search_doc WHERE indexed = 0 ORDER BY "user", body LIMIT ?', count)
+}
+
+/** Those of one account. */
+export function waitingBodies(read: Reader, user: number): number[] {
+  return marked(read, 'indexed = 0', user)
+}
+
+/** Bodies of an account of which the index does not hold all. */
+export function cutDocs(read: Reader, user: number): number[] {
+  return marked(read, 'indexed = 2', user)
+}
+
+function marked(read: Reader, how: string, user: number): number[] {
+  return read.arrays<[number]>(`SELECT body FROM search_doc WHERE "user" = ? AND ${how}`, user).map(([body]) => body)
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'every body of an account is indexed or waits to be',
+      query: `SELECT m.body || ' of ' || m.user FROM message m
+        LEFT JOIN search_doc d ON d.body = m.body AND d.user = m.user WHERE d.body IS NULL`,
+    },
+    {
+      says: 'what is indexed or waits has its body',
+      query: 'SELECT body FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
+    },
+    {
+      says: 'the index has a row for each body that is marked as indexed, and no other',
+      query: `SELECT d.user || ' ' || d.body FROM search_doc d WHERE indexed > 0
+        AND (((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search)
+          OR ((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search_word))
+        UNION ALL SELECT s.rowid FROM search s WHERE NOT EXISTS
+          (SELECT 1 FROM search_doc d WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`,
+    },
+  ],
+})
