@@ -1,7 +1,7 @@
 // All actors of a service: finds or makes the one of an account, lets idle ones go, drains them on stop.
 //
 // There is one actor for an account at any time, made when somebody asks for it and let go when it was idle for
-// limits.actor.idleMs with no watcher. Doors stay good when the actor behind them goes: front ends hold a handle, never
+// limits.actor.idleMs with no watcher. Handles stay good when the actor behind them goes: front ends hold a handle, never
 // an actor. After close() has begun every new command is refused.
 
 import { every, now, type Timer } from '#lib/clock.ts'

@@ -64,7 +64,7 @@ export interface Append {
   readonly idate?: number | undefined
   readonly meta: MessageMeta
   readonly expires?: number | null | undefined
-  /** LocalDelivery it, and say so, when the same message already lies in the folder. */
+  /** Drop it, and say so, when the same message already lies in the folder. */
   readonly once: boolean
   /** Refuse it when the account is full. */
   readonly limited: boolean

@@ -15,7 +15,7 @@ import { contentId, newestRows } from '#store/mailboxes/listing.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { DeleteTo, Pop3Services } from './services.ts'
 
-export interface LocalDelivery {
+export interface MaildropMessage {
   readonly uid: number
   readonly size: number
   readonly body: number
@@ -29,7 +29,7 @@ export class Maildrop {
   readonly #handle: UserHandle
   readonly #inbox: Mailbox
   readonly #trash: Mailbox | undefined
-  readonly #drops: readonly LocalDelivery[]
+  readonly #drops: readonly MaildropMessage[]
 
   private constructor(handle: UserHandle, folders: readonly Mailbox[], count: number) {
     const inbox = folders.find(folder => folder.path === 'INBOX')
@@ -53,12 +53,12 @@ export class Maildrop {
   }
 
   /** Messages that are not deleted, with their numbers. */
-  *left(): Generator<[number: number, drop: LocalDelivery]> {
+  *left(): Generator<[number: number, drop: MaildropMessage]> {
     for (const [index, drop] of this.#drops.entries()) if (!drop.deleted) yield [index + 1, drop]
   }
 
   /** The message of that number, unless it is deleted. */
-  at(number: number): LocalDelivery | undefined {
+  at(number: number): MaildropMessage | undefined {
     const drop = this.#drops[number - 1]
     return drop === undefined || drop.deleted ? undefined : drop
   }
@@ -80,7 +80,7 @@ export class Maildrop {
 
   /** RFC 1939 6: the update. */
   async update(deleteTo: DeleteTo, transfer: Pop3Services['transfer']): Promise<void> {
-    const uids = (some: readonly LocalDelivery[]) => toRanges(some.map(drop => drop.uid))
+    const uids = (some: readonly MaildropMessage[]) => toRanges(some.map(drop => drop.uid))
     const read = this.#drops.filter(drop => drop.read)
     const deleted = this.#drops.filter(drop => drop.deleted)
     const mailbox = this.#inbox.id
@@ -102,7 +102,7 @@ export class Maildrop {
 }
 
 /** An id that is the same in every session (RFC 1939 7). */
-export function uniqueId(drop: LocalDelivery): string {
+export function uniqueId(drop: MaildropMessage): string {
   return contentId(drop.body, drop.prefix)
 }
 
@@ -112,7 +112,7 @@ export function uniqueId(drop: LocalDelivery): string {
  *
  * @throws Fault MessageNotFound when it is gone, BodyUnreadable; both before the first piece
  */
-export async function* bytesOf(bodies: Bodies, drop: LocalDelivery): AsyncGenerator<Buffer> {
+export async function* bytesOf(bodies: Bodies, drop: MaildropMessage): AsyncGenerator<Buffer> {
   const body = bodies.open(drop.body)
   await bodies.proof.prove(drop.body, body)
   if (drop.prefix !== '') yield Buffer.from(drop.prefix)

@@ -1,6 +1,6 @@
 // APPEND with MULTIAPPEND, UTF8 and literal8 (RFC 9051 6.3.12, RFC 3502, RFC 6855 4, RFC 7889).
 //
-// Not a row of the table: its literals are messages, read straight into the blob store a chunk at a time. What can be
+// Not a row of the table: its literals are messages, read straight into the store of bodies a chunk at a time. What can be
 // refused is refused before a literal is invited; one that comes uninvited is read and forgotten, as far as that is not
 // too much. Several messages are stored in one unit, all or none.
 

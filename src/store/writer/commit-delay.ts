@@ -1,4 +1,4 @@
-// Where a sync takes milliseconds: whether the writer waits for commitDelay before it begins the next transaction.
+// Where a sync takes milliseconds: whether the writer waits for company before it begins the next transaction.
 //
 // Who has just been answered often sends more at once, yet too late for the transaction that begins at that moment: half of
 // 16 senders share one sync, the other half the next. So they are waited for, as long as a sync at most (bench/NOTES.md,
