@@ -47,8 +47,8 @@ function scope(): SearchScope {
 /** Those that take much memory. */
 const arranging = new Permits(limits.search.arrangedMax)
 
-/** Answers once the thread is up. */
-export const ready = (): boolean => true
+/** Answers once the thread is up and has loaded what is native, which must not be cut off. */
+export const ready = (): boolean => scope() !== undefined
 
 export const search = sharing((task: SearchTask, slices) => searchMessages(scope(), cache, task, slices))
 

@@ -99,6 +99,9 @@ export class Thread {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#idle?.cancel()
+    // A thread that is ended while it loads what is native takes the process with it.
+    const up = Promise.resolve(this.#up).catch(() => {})
+    await within(limits.pool.startMs, up, () => new Error('the thread does not start')).catch(() => {})
     await this.#letGo()
   }
 
