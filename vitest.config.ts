@@ -16,6 +16,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/tidy.test.ts', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
           pool: 'forks',
+          // What crosses to an actor is copied on its way, so that nothing but data does.
+          env: { TEAL_TEST_CROSSING: 'copied' },
           ...slow,
         },
       },

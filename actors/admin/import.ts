@@ -15,7 +15,7 @@ import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { mailboxNumberOf } from '#store/mailboxes/numbers.ts'
 import { prepare } from '../delivery/prepare.ts'
 import type { ActorSystem } from '../kernel/system.ts'
-import { appendMessage } from '../mailbox/append.ts'
+import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { createMailbox } from '../mailbox/mailbox.ts'
 import { mailboxAt, requireUser, type UserCommand } from '../user/user.ts'
 
@@ -103,13 +103,13 @@ export class Importer {
       const { mailbox, source, key, flags, keywords } = item
       if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
       const prepared = await prepare(received, this.#options.sequence)
-      await this.#options.system.handle(user).run(appendMessage, {
+      const append: Append = {
         ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },
         idate: item.idate ?? receivedAt(received) ?? undefined,
         meta: { source: 'import' },
         ...{ once: false, limited: false, silent: true },
-        also: (turn, { mailboxNumber }) => turn.write(importedInsert, { mailbox: mailboxNumber, source, key }),
-      })
+      }
+      await this.#options.system.handle(user).run(importMessage, { append, source, key })
       return 'imported'
     } finally {
       await received.discard()
@@ -125,7 +125,18 @@ function receivedAt(received: Received): number | null {
   return at ?? parseDate(header.raw('date') ?? '')
 }
 
-const importFolder: UserCommand<ImportFolder, Mailbox> = {
+/** Stores a message, and under which name it was found at its source, so that it is not brought again. */
+export const importMessage: UserCommand<{ append: Append; source: string; key: string }, Appended> = {
+  name: 'message.import',
+  pipelined: true,
+  async run(turn, { append, source, key }) {
+    const appended = await appendMessage.run(turn, append)
+    turn.write(importedInsert, { mailbox: appended.mailboxNumber, source, key })
+    return appended
+  },
+}
+
+export const importFolder: UserCommand<ImportFolder, Mailbox> = {
   name: 'mailbox.import',
   async run(turn, input) {
     requireUser(turn)

@@ -5,9 +5,9 @@
 
 import { type Trace, traceInsert } from '#store/rules/trace.ts'
 import { queueId } from '#store/sending/outbound.ts'
-import type { Appended } from '../mailbox/append.ts'
+import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { queue } from '../sending/outgoing.ts'
-import type { UserTurn } from '../user/user.ts'
+import { requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import type { SealedForward } from './encryption.ts'
 import type { Arriving, Decision } from './rules.ts'
 
@@ -18,8 +18,39 @@ export function forwarding(decision: Decision, { outgoing, unusable }: SealedFor
   return { ...decision, outgoing, drop: false, forward: undefined, trace: { ...decision.trace, forward } }
 }
 
+/** What of a decision its turn carries out. */
+export interface CarriedOut extends Pick<Decision, 'outgoing' | 'trace'> {
+  /** Hash of the Message-ID the decision was about. */
+  readonly reference: number
+}
+
+export function carried({ outgoing, trace }: Decision, { prepared }: Arriving): CarriedOut {
+  return { outgoing, trace, reference: prepared.hash }
+}
+
+/** Stores a message as its owner's rules want it; one that is there already carries nothing out. */
+export const deliverMessage: UserCommand<{ append: Append; decision: CarriedOut }, Appended> = {
+  name: 'message.deliver',
+  pipelined: true,
+  async run(turn, { append, decision }) {
+    const appended = await appendMessage.run(turn, append)
+    if (!appended.duplicate) carryOut(turn, decision, appended)
+    return appended
+  },
+}
+
+/** Takes a message that its owner's rules do not want to be stored. */
+export const dropMessage: UserCommand<CarriedOut, void> = {
+  name: 'message.drop',
+  pipelined: true,
+  run(turn, decision) {
+    requireUser(turn)
+    carryOut(turn, decision, null)
+  },
+}
+
 /** Queues what was decided and keeps the decision for those who ask. */
-export function carryOut(turn: UserTurn, decision: Decision, message: Arriving, appended: Appended | null): void {
+function carryOut(turn: UserTurn, decision: CarriedOut, appended: Appended | null): void {
   const queued = decision.outgoing.map(outgoing => ({ origin: outgoing.origin, ...queue(turn, outgoing) }))
   const idOf = (origin: string) => queued.find(one => one.origin === origin)?.num
   const { forward, autoreply, ...rest } = decision.trace
@@ -41,7 +72,7 @@ export function carryOut(turn: UserTurn, decision: Decision, message: Arriving, 
     message: appended?.num ?? null,
     mailbox: appended?.mailboxNumber ?? null,
     uid: appended?.uid ?? null,
-    reference: message.prepared.hash,
+    reference: decision.reference,
     trace,
   })
 }

@@ -1,10 +1,19 @@
 // Addresses that belong to no account and send their mail on: commands of the directory.
 
-import { Fault } from '#lib/fault.ts'
+import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
-import { type Address, addressDelete, addressInsert, addressUpdate, findAddress } from '#store/accounts/address.ts'
+import { keepSecrets } from '#lib/secret/url-secret.ts'
+import { isAddress, normalizeAddress } from '#mail/address/address.ts'
+import {
+  type Address,
+  addressDelete,
+  addressInsert,
+  addressUpdate,
+  type ForwardReply,
+  findAddress,
+} from '#store/accounts/address.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
-import { checkRename } from '../user/account.ts'
+import { type AddressFields, applyAddress, checkRename } from '../user/account.ts'
 
 export type NewForwarded = Pick<
   Address,
@@ -22,13 +31,36 @@ export const createForwarded: DirectoryCommand<NewForwarded, { id: string }> = {
   },
 }
 
+/** What may change about a forwarded address; what is not given stays as it is. */
+export interface ForwardedFields extends AddressFields {
+  readonly targets?: string[] | undefined
+  /** Messages a day. */
+  readonly forwards?: number | undefined
+  readonly autoreply?: ForwardReply | undefined
+  /** Mail to it is refused. */
+  readonly disabled?: boolean | undefined
+}
+
+/** Mail that goes on to where it came from would never end. @throws Fault InputValidationError */
+export function refuseSelf(targets: readonly string[], key: string): void {
+  const self = targets.findIndex(one => isAddress(one) && normalizeAddress(one).key === key)
+  if (self >= 0) throw invalid(`targets,${self}`, 'must not be the forwarded address itself')
+}
+
 /** Changes a forwarded address. @throws Fault AddressNotFound, AddressExistsError, ChangeNotAllowed, WildcardNotPermitted */
-export const updateForwarded: DirectoryCommand<{ id: string; change: (address: Address) => void }, void> = {
+export const updateForwarded: DirectoryCommand<{ id: string; fields: ForwardedFields }, void> = {
   name: 'forwarded.update',
-  async run(turn, { id, change }) {
+  async run(turn, { id, fields }) {
     const address = await requireForwarded(turn.read, id)
     const before = address.key
-    change(address)
+    const { targets, forwards, autoreply, disabled, ...named } = fields
+    const { forward } = address
+    applyAddress(address, named)
+    if (targets !== undefined) forward.targets = keepSecrets(targets, forward.targets, 'targets')
+    if (forwards !== undefined) forward.forwards = forwards
+    if (autoreply !== undefined) forward.autoreply = { ...forward.autoreply, ...autoreply }
+    if (disabled !== undefined) forward.disabled = disabled
+    refuseSelf(forward.targets, address.key)
     checkRename(before, address.key)
     turn.write(addressUpdate, address)
   },

@@ -24,10 +24,9 @@ import type { DirectoryCommand } from '../admin/directory.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
-import { requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { type AddressBook, learned } from './address-book.ts'
 import { withoutVerdicts } from './classification.ts'
-import { carryOut, forwarding } from './decision.ts'
+import { type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
 import {
   type DeliveryEnvelope,
@@ -198,18 +197,17 @@ export class LocalDelivery {
   }
 
   /** Stores a message for an account, encrypted where the account wants it. */
-  async #store(account: User, append: Append, bytes: Bytes): Promise<Appended> {
+  async #store(account: User, append: Append, bytes: Bytes, decision?: CarriedOut): Promise<Appended> {
     const { system, bodies, reads, sequence, keys } = this.#options
     const handle = system.handle(account.id)
-    if (keysOf(account) === null) return handle.run(appendMessage, append)
+    const put = (append: Append) =>
+      decision === undefined ? handle.run(appendMessage, append) : handle.run(deliverMessage, { append, decision })
+    if (keysOf(account) === null) return put(append)
     const how = { secret: keys.loopSecret, bytes }
     const sealed = await sealDelivery({ read: system.read, bodies, reads, sequence }, account, append, how)
-    if (sealed === null) return handle.run(appendMessage, append)
+    if (sealed === null) return put(append)
     try {
-      return await handle.run(appendMessage, {
-        ...append,
-        prepared: { ...sealed.prepared, plain: append.prepared.body },
-      })
+      return await put({ ...append, prepared: { ...sealed.prepared, plain: append.prepared.body } })
     } finally {
       await sealed.discard()
     }
@@ -236,29 +234,25 @@ export class LocalDelivery {
     let decision = decided
     let discard = async () => {}
     let taken = false
-    const also = (turn: UserTurn, appended: Appended | null) => {
-      taken = true
-      carryOut(turn, decision, message, appended)
-    }
     try {
       const sealed = await sealForward(this.#options, account, decided.outgoing, bytes)
       discard = sealed.discard
       decision = forwarding(decided, sealed)
       if (decision.drop) {
-        await handle.run(dropMessage, { also: turn => also(turn, null) })
+        await handle.run(dropMessage, carried(decision, message))
+        taken = true
         return null
       }
       const { to, flags, forward } = decision
       const forwardTargets = forward?.targets.map(({ kind: type, value }) => ({ type, value })) ?? []
       const meta = { ...append.meta, ...(forwardTargets.length > 0 && { forwardTargets }) }
       const prefix = append.prefix + decision.lines
-      const stored = await this.#store(account, { ...append, to, flags, meta, prefix, also }, bytes)
+      const placed = { ...append, to, flags, meta, prefix }
+      const stored = await this.#store(account, placed, bytes, carried(decision, message))
+      taken = !stored.duplicate
       const isJunk = typeof to === 'object' && 'specialUse' in to && to.specialUse === '\\Junk'
       this.#note(message, account, stored, isJunk)
       return stored
-    } catch (error) {
-      taken = false
-      throw error
     } finally {
       if (!taken) decision.undo()
       await decision.discard()
@@ -350,18 +344,8 @@ function plainAppend(
   }
 }
 
-/** Takes a message that its owner's rules do not want to be stored. */
-const dropMessage: UserCommand<{ also: (turn: UserTurn) => void }, void> = {
-  name: 'message.drop',
-  pipelined: true,
-  run(turn, { also }) {
-    requireUser(turn)
-    also(turn)
-  },
-}
-
 /** Queues messages that belong to no account. */
-const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
+export const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
   name: 'outgoing.queue',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
 }

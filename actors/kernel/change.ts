@@ -24,8 +24,6 @@ export type Change =
       readonly flags: number
       readonly keywords: readonly string[]
       readonly thread: number
-      /** Whoever made the change, so that a view can tell its own; null for the service itself. */
-      readonly origin: object | null
     }
   | {
       readonly kind: 'expunge'
@@ -34,7 +32,6 @@ export type Change =
       readonly num: number
       readonly modseq: number
       readonly thread: number
-      readonly origin: object | null
     }
   | {
       readonly kind: 'mailbox'

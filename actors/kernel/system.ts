@@ -14,6 +14,7 @@ import { type DirectoryState, loadDirectory } from '../admin/directory.ts'
 import { loadUser, type UserState } from '../user/user.ts'
 import { Actor, type ActorSurroundings, type Command, type Guard } from './actor.ts'
 import type { Change } from './change.ts'
+import { cross, crossing, crossReply } from './crossing.ts'
 
 /** What front ends hold for one account. */
 export interface UserHandle {
@@ -82,9 +83,9 @@ export class ActorSystem {
       read: this.#around.read,
       run: (command, input, signal) => {
         if (this.#stopping) return Promise.reject(new Fault('Stopping'))
-        return this.#actor(id).run(command, input, signal)
+        return crossReply(this.#actor(id).run(command, cross(input), signal))
       },
-      watch: listener => this.#actor(id).watch(listener),
+      watch: listener => this.#actor(id).watch(crossing(listener)),
       guard: guard => this.#actor(id).guard(guard),
     }
   }
@@ -94,7 +95,7 @@ export class ActorSystem {
       read: this.#around.read,
       run: (command, input, signal) => {
         if (this.#stopping) return Promise.reject(new Fault('Stopping'))
-        return this.#directory.run(command, input, signal)
+        return crossReply(this.#directory.run(command, cross(input), signal))
       },
     }
   }

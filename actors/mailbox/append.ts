@@ -70,8 +70,6 @@ export interface Append {
   readonly limited: boolean
   /** It was received long ago elsewhere: nobody is told by an event. */
   readonly silent?: boolean
-  /** Adds further writes to the unit, where the message was not there already. Must not throw. */
-  readonly also?: ((turn: UserTurn, appended: Appended) => void) | undefined
 }
 
 export interface Appended {
@@ -102,7 +100,6 @@ export const appendMessage: UserCommand<Append, Appended> = {
         return { ...there, mailbox: mailbox.id, mailboxNumber: mailbox.num, size, duplicate: true }
     }
     const appended = insert(turn, mailbox, input, size, known)
-    input.also?.(turn, appended)
     if (input.silent === true) return appended
     // Only what was delivered: people know of what they store themselves.
     const arrived = input.meta.rcpt !== undefined
@@ -119,7 +116,7 @@ function received(user: string, { prepared, meta }: Append, { mailbox, uid, size
 
 /** Stores several messages in one unit: all of them or none (RFC 3502). The first fault refuses them all. */
 export const appendMessages: UserCommand<readonly Append[], Appended[]> = {
-  name: 'message.append',
+  name: 'message.append-all',
   pipelined: true,
   async run(turn, inputs) {
     requireUser(turn)

@@ -43,8 +43,6 @@ export interface FlagChange {
   readonly unchangedSince?: number | undefined
   /** Messages that become flagged by this are said to be no spam (API only). */
   readonly ham?: boolean
-  /** Who asks, so that a view can tell its own changes. */
-  readonly origin: object | null
 }
 
 export interface Flagged {
@@ -93,8 +91,7 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
       unseen += seenChange(flagsBefore, flags)
       if ((flags & ~flagsBefore & flag.flagged) !== 0) flagged.push(uid)
       changed.push({ uid, modseq, flags, keywords })
-      const { origin } = input
-      turn.notify({ kind: 'flags', mailbox: mailbox.num, uid, num, modseq, flags, keywords, thread, origin })
+      turn.notify({ kind: 'flags', mailbox: mailbox.num, uid, num, modseq, flags, keywords, thread })
     }
     if (changed.length > 0) writeFlags(turn, mailbox, input, changed, unseen)
     if (input.ham === true && flagged.length > 0 && turn.wants('marked.ham')) {
@@ -128,7 +125,8 @@ export interface MetaChange {
   readonly mailbox: string
   readonly uids: UidRanges
   readonly expires?: number | null | undefined
-  readonly change?: (meta: MessageMeta) => void
+  /** Instead of what the owner of the messages had put there. */
+  readonly metaData?: MessageMeta['metaData']
 }
 
 /** Changes what is kept about messages besides flags: expiry and metadata. */
@@ -139,8 +137,7 @@ export const changeMeta: UserCommand<MetaChange, { changed: number }> = {
     const mailbox = requireMailbox(turn, input.mailbox)
     const messages = await select(turn, mailbox, input.uids)
     for (const message of messages) {
-      const meta = structuredClone(message.meta)
-      input.change?.(meta)
+      const meta = input.metaData === undefined ? message.meta : { ...message.meta, metaData: input.metaData }
       const expires = input.expires === undefined ? message.expires : input.expires
       const { uid, modseq } = message
       turn.write(messageMeta, { mailbox: mailbox.num, uid, modseq, expires, meta })
@@ -157,7 +154,6 @@ export interface Transfer {
   readonly anew?: boolean
   /** Messages that change on the way, by uid: their encrypted form (transfer.ts). */
   readonly sealed?: ReadonlyMap<number, Prepared>
-  readonly origin: object | null
 }
 
 export interface Transferred {
@@ -203,7 +199,7 @@ export const moveMessages: UserCommand<Transfer, Transferred> = {
     for (const { uid, body } of messages) {
       if (input.sealed?.has(uid) === true) turn.write(bodyRelease, { num: body }, 20)
     }
-    takeOut(turn, source, messages, input.origin)
+    takeOut(turn, source, messages)
     await markTransfer(turn, source, target, messages, uids)
     return { mailbox: target.id, uidValidity: target.uidValidity, uids: pairs(messages, uids) }
   },
@@ -232,7 +228,6 @@ export interface Expunge {
   readonly marked: boolean
   /** False: they do not go into the archive. */
   readonly archive?: boolean
-  readonly origin: object | null
 }
 
 /** Takes messages out of their folder: the one way in which messages are deleted, whatever the protocol. */
@@ -243,7 +238,7 @@ export const expungeMessages: UserCommand<Expunge, { uids: number[]; modseq: num
     const mailbox = requireMailbox(turn, input.mailbox)
     const found = await select(turn, mailbox, input.uids)
     const messages = input.marked ? found.filter(message => (message.flags & flag.deleted) !== 0) : found
-    remove(turn, mailbox, messages, input.origin, input.archive !== false)
+    remove(turn, mailbox, messages, input.archive !== false)
     return { uids: messages.map(message => message.uid), modseq: mailbox.modseq }
   },
 }
@@ -254,20 +249,14 @@ export const expireMessages: typeof expungeMessages = { ...expungeMessages, name
 /** Empties a folder inside a turn. */
 export async function expungeAll(turn: UserTurn, mailbox: Mailbox): Promise<number> {
   const messages = await select(turn, mailbox, [[1, 0xffffffff]])
-  remove(turn, mailbox, messages, null, true)
+  remove(turn, mailbox, messages, true)
   return messages.length
 }
 
-function remove(
-  turn: UserTurn,
-  mailbox: Mailbox,
-  messages: readonly Message[],
-  origin: object | null,
-  archive: boolean,
-): void {
+function remove(turn: UserTurn, mailbox: Mailbox, messages: readonly Message[], archive: boolean): void {
   shelve(turn, mailbox, messages, archive)
   const size = messages.reduce((sum, message) => sum + message.size, 0)
-  takeOut(turn, mailbox, messages, origin)
+  takeOut(turn, mailbox, messages)
   if (size > 0) nextModseq(turn, -size)
 }
 
@@ -287,14 +276,14 @@ async function select(turn: UserTurn, mailbox: Mailbox, uids: UidRanges): Promis
   return messages
 }
 
-function takeOut(turn: UserTurn, mailbox: Mailbox, messages: readonly Message[], origin: object | null): void {
+function takeOut(turn: UserTurn, mailbox: Mailbox, messages: readonly Message[]): void {
   if (messages.length === 0) return
   const modseq = nextModseq(turn)
   let unseen = 0
   let size = 0
   for (const { uid, num, thread, ...message } of messages) {
     turn.write(messageExpunge, { mailbox: mailbox.num, uid, num, thread, modseq, at: turn.now }, 60)
-    turn.notify({ kind: 'expunge', mailbox: mailbox.num, uid, num, modseq, thread, origin })
+    turn.notify({ kind: 'expunge', mailbox: mailbox.num, uid, num, modseq, thread })
     if ((message.flags & flag.seen) === 0) unseen -= 1
     size -= message.size
   }

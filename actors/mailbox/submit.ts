@@ -61,7 +61,7 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
     for (const gone of [draft, input.replaced]) {
       if (gone === undefined || !(await isThere(turn, gone))) continue
       const uids = [[gone.uid, gone.uid]] as const
-      await expungeMessages.run(turn, { mailbox: gone.mailbox, uids, marked: false, origin: null })
+      await expungeMessages.run(turn, { mailbox: gone.mailbox, uids, marked: false })
     }
     if (reference !== undefined && (await isThere(turn, reference))) await mark(turn, reference)
     await dropFiles(turn, input.files ?? [])
@@ -73,7 +73,7 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
 async function mark(turn: UserTurn, { mailbox, uid, action }: NonNullable<Submission['reference']>): Promise<void> {
   const flags = action === 'forward' ? 0 : flag.answered
   const keywords = action === 'forward' ? [forwarded] : []
-  await storeFlags.run(turn, { mailbox, uids: [[uid, uid]], how: 'add', flags, keywords, origin: null })
+  await storeFlags.run(turn, { mailbox, uids: [[uid, uid]], how: 'add', flags, keywords })
 }
 
 async function isThere(turn: UserTurn, { mailbox: id, uid }: MessagePlace): Promise<boolean> {

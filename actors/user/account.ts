@@ -20,6 +20,7 @@ import {
 import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/accounts/users.ts'
 import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes/mailboxes.ts'
 import { type Append, appendMessage } from '../mailbox/append.ts'
+import { applyFields, applyKeys, type KeyFields, type UserFields } from './fields.ts'
 import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface NewUser {
@@ -60,8 +61,10 @@ export const createUser: UserCommand<NewUser, { id: string }> = {
 }
 
 export interface UserChange {
-  /** Applies the change to a copy of the account; returns false when nothing was to change. */
-  readonly change: (user: User) => boolean
+  readonly fields: UserFields
+  readonly keys?: KeyFields
+  /** The stored form of a new password; empty for none. */
+  readonly password?: string | undefined
 }
 
 /** Changes fields of the account, and tells the new forwarding targets. A new password also ends every token and is an event. */
@@ -70,7 +73,8 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
   run(turn, input) {
     const before = requireUser(turn)
     const user = structuredClone(before)
-    if (!input.change(user)) return { user: before, tokensEnded: false, targets: [] }
+    applyKeys(user, input.keys ?? { kind: 'none' })
+    applyFields(user, input.fields, input.password)
     const passwordChanged = user.password !== before.password
     if (passwordChanged || (user.suspended && !before.suspended) || (user.disabled && !before.disabled)) {
       user.authVersion = before.authVersion + 1
@@ -141,7 +145,8 @@ export const createAddress: UserCommand<AddressInput, { id: string }> = {
 
 export interface AddressChange {
   readonly id: string
-  readonly change: (address: Address) => void
+  /** What it becomes; what is not given stays as it is. */
+  readonly fields: AddressFields
   readonly main: boolean
   /** The owner of the account asks for it, not an operator. */
   readonly own: boolean
@@ -156,7 +161,7 @@ export const updateAddress: UserCommand<AddressChange, void> = {
     if (address?.user !== user.id) throw new Fault('AddressNotFound')
     const wasMain = address.address === user.address
     const before = address.key
-    input.change(address)
+    applyAddress(address, input.fields)
     checkRename(before, address.key)
     if (input.own && address.key !== before) await checkClaim(turn, address, Number.POSITIVE_INFINITY)
     if (input.main && address.key.includes('*')) throw new Fault('WildcardNotPermitted')
@@ -166,6 +171,17 @@ export const updateAddress: UserCommand<AddressChange, void> = {
       turn.write(userUpdate, user)
     }
   },
+}
+
+/** Of an address: its name in all forms, and what is kept with it. */
+export type AddressFields = Partial<
+  Pick<Address, 'address' | 'key' | 'domain' | 'name' | 'tags' | 'metaData' | 'internalData'>
+>
+
+/** Puts fields into an address; what is undefined stays as it is. */
+export function applyAddress(address: Address, fields: AddressFields): void {
+  for (const [field, value] of Object.entries(fields))
+    if (value !== undefined) Object.assign(address, { [field]: value })
 }
 
 /** A wildcard keeps its name, and nothing becomes one. @throws Fault ChangeNotAllowed, WildcardNotPermitted */

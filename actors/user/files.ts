@@ -19,24 +19,24 @@ export interface NewFile {
   readonly type: string
   /** Content-ID without brackets; null for none. */
   readonly cid: string | null
-  /** Received, and kept until the command is done. */
-  readonly content: Received
+  /** Bytes of it. */
+  readonly size: number
+  /** The row of its body, which gets its number in here, and about what that weighs. */
+  readonly content: ReturnType<Received['bodyRow']>
 }
 
 /** Stores a file. @throws Fault OverQuotaError, TooManyFiles */
 export const createFile: UserCommand<NewFile, { id: string }> = {
   name: 'file.create',
-  async run(turn, { filename, type, cid, content }) {
+  async run(turn, { filename, type, cid, size, content: { row, weight } }) {
     requireUser(turn)
     const { state } = turn
-    const { size } = content
     if (state.storage + size > quotaOf(turn)) throw new Fault('OverQuotaError')
     const { total } = await countFiles(turn.read, { user: state.num, query: '' })
     if (total >= limits.storage.filesMax) throw new Fault('TooManyFiles')
     const body = turn.sequence.next('body')
-    const { row, weight } = content.bodyRow(body)
     const id = newId()
-    turn.write(bodyAdd, row, weight)
+    turn.write(bodyAdd, { ...row, num: body }, weight)
     turn.write(fileInsert, { id, user: state.num, filename, type, cid, size, body, created: turn.now })
     nextModseq(turn, size)
     return { id }

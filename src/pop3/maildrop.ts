@@ -85,7 +85,7 @@ export class Maildrop {
     const deleted = this.#drops.filter(drop => drop.deleted)
     const mailbox = this.#inbox.id
     if (read.length > 0) {
-      const change = { how: 'add', flags: flag.seen, keywords: [], origin: null } as const
+      const change = { how: 'add', flags: flag.seen, keywords: [] } as const
       await this.#handle.run(storeFlags, { mailbox, uids: uids(read), ...change })
     }
     if (deleted.length === 0) return
@@ -93,10 +93,10 @@ export class Maildrop {
       // Some at a time, since each may have to be encrypted.
       for (let at = 0; at < deleted.length; at += limits.actor.encryptedMax) {
         const some = uids(deleted.slice(at, at + limits.actor.encryptedMax))
-        await transfer(this.#handle, moveMessages, { from: mailbox, to: this.#trash.id, uids: some, origin: null })
+        await transfer(this.#handle, moveMessages, { from: mailbox, to: this.#trash.id, uids: some })
       }
     } else {
-      await this.#handle.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false, origin: null })
+      await this.#handle.run(expungeMessages, { mailbox, uids: uids(deleted), marked: false })
     }
   }
 }

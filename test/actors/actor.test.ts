@@ -170,11 +170,8 @@ test('an account that is not there is told so, and a disk that is full changes n
   const id = await make('anna')
   const handle = core.system.handle(id)
   core.writer.limitPages(1)
-  const change = (user: { name: string }) => {
-    user.name = 'x'.repeat(100_000)
-    return true
-  }
-  await expect(handle.run(updateUser, { change })).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  const fields = { name: 'x'.repeat(100_000) }
+  await expect(handle.run(updateUser, { fields })).rejects.toMatchObject({ code: 'StorageUnavailable' })
   core.writer.limitPages(0)
   await expect.poll(() => core.writer.healthy, { timeout: 10_000 }).toBe(true)
   expect(await handle.run(nameOf, undefined)).toBe('')

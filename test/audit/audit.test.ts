@@ -69,7 +69,7 @@ describe('an audit', () => {
     const { results } = (await service.call('GET', `/users/${user}/mailboxes`)).body
     const inbox = results.find((one: Body) => one.path === 'INBOX').id
     const { handle } = { handle: service.teal.core.system.handle(user) }
-    await handle.run(expungeMessages, { mailbox: inbox, uids: [[1, 2]], marked: false, archive: false, origin: null })
+    await handle.run(expungeMessages, { mailbox: inbox, uids: [[1, 2]], marked: false, archive: false })
     const { text, messages } = await mboxOf(created.id, client)
     expect(messages).toHaveLength(2)
     expect(messages[0]).toContain(body.replaceAll('\r', ''))

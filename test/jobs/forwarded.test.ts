@@ -198,11 +198,8 @@ describe('encrypted forwards', () => {
     const user = await service.user('broken', { pubKey, encryptForwarded: true })
     const filter = { query: {}, action: { delete: true, targets: ['friend@elsewhere.test'] } }
     await service.call('POST', `/users/${user}/filters`, filter)
-    const change = (account: { options: { pubKey?: string } }) => {
-      account.options.pubKey = 'no key at all'
-      return true
-    }
-    await service.teal.core.system.handle(user).run(updateUser, { change })
+    const fields = { pubKey: 'no key at all' }
+    await service.teal.core.system.handle(user).run(updateUser, { fields })
     const forwards = queued('forward')
     const { id, reply, message } = await send('broken@example.com')
     expect(reply).toMatch(/^250/)

@@ -45,7 +45,7 @@ const store = command({
     await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
     const refused: number[] = []
     for (const uids of unitsOf(view, places)) {
-      const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords, origin: session }
+      const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords }
       const done = await session.user.handle.run(storeFlags, { ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
@@ -88,7 +88,7 @@ const move = command({
     const target = await session.target(path)
     if (places.length === 0) return undefined
     for (const uids of unitsOf(view, places)) {
-      const transfer = { from: view.id, to: target.id, uids, anew: true, origin: session }
+      const transfer = { from: view.id, to: target.id, uids, anew: true }
       const code = copyUid(await session.services.transfer(session.user.handle, moveMessages, transfer))
       // RFC 6851 4.3: the code comes before the messages are told gone.
       if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
@@ -246,7 +246,7 @@ async function expungeUnits(session: Session, view: View, places: Places, told: 
   let last = 0
   // One with nothing in it says where the folder stands.
   for (const uids of units.length === 0 ? [[]] : units) {
-    const { modseq } = await handle.run(expungeMessages, { mailbox: view.id, uids, marked: true, origin: session })
+    const { modseq } = await handle.run(expungeMessages, { mailbox: view.id, uids, marked: true })
     last = modseq
     await told()
   }
@@ -260,7 +260,7 @@ async function copyUnits(session: Session, view: View, to: string, units: readon
   let uidValidity = 0
   try {
     for (const uids of units) {
-      const transfer = { from: view.id, to, uids, origin: session }
+      const transfer = { from: view.id, to, uids }
       const done = await services.transfer(user.handle, copyMessages, transfer)
       for (const pair of done.uids) all.push(pair)
       uidValidity = done.uidValidity
@@ -269,7 +269,7 @@ async function copyUnits(session: Session, view: View, to: string, units: readon
   } catch (error) {
     for (let at = 0; at < all.length; at += limits.imap.unitMessages) {
       const uids = toRanges(all.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
-      await user.handle.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false, origin: null })
+      await user.handle.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false })
     }
     throw error
   }

@@ -313,7 +313,6 @@ async function markSeen(session: Session, view: View, rows: readonly ListedRow[]
     how: 'add',
     flags: flag.seen,
     keywords: [],
-    origin: session,
   })
   const fresh = new Map(changed.map(one => [one.uid, one]))
   for (const row of unseen) {

@@ -112,7 +112,7 @@ async function moveAll(session: Session, from: Mailbox, to: string): Promise<voi
   const { handle, id, num } = session.user
   const [user, target] = [await findUser(handle.read, id), await findMailbox(handle.read, num, to)]
   const move = (uids: UidRanges) => {
-    return session.services.transfer(handle, moveMessages, { from: from.id, to, uids, origin: null })
+    return session.services.transfer(handle, moveMessages, { from: from.id, to, uids })
   }
   if (user === undefined || !wantsEncryption(user, target)) {
     await move([[1, 0xffffffff]])

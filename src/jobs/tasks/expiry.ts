@@ -64,7 +64,7 @@ async function messagePieces(system: ActorSystem, at: number): Promise<Piece[]> 
   return [...groups.values()].map(group => async () => {
     const [{ user, mailbox }] = group as [(typeof group)[number]]
     const uids = joinRanges(group.map(({ uid }) => [uid, uid]))
-    await system.handle(user).run(expireMessages, { mailbox, uids, marked: false, origin: null })
+    await system.handle(user).run(expireMessages, { mailbox, uids, marked: false })
   })
 }
 

@@ -76,11 +76,11 @@ async function change(
     const mask = names.reduce((bits, name) => bits | flag[name], 0)
     const flags = names.reduce((bits, name) => (action[name] === true ? bits | flag[name] : bits), 0)
     const ham = action.flagged === true
-    await handle.run(storeFlags, { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null })
+    await handle.run(storeFlags, { mailbox, uids, how: 'set', flags, mask, keywords: [], ham })
   }
-  if (action.delete === true) await handle.run(expungeMessages, { mailbox, uids, marked: false, origin: null })
+  if (action.delete === true) await handle.run(expungeMessages, { mailbox, uids, marked: false })
   else if (action.moveTo !== undefined && action.moveTo !== mailbox) {
-    await transferMessages(deps, handle, moveMessages, { from: mailbox, to: action.moveTo, uids, origin: null })
+    await transferMessages(deps, handle, moveMessages, { from: mailbox, to: action.moveTo, uids })
   }
 }
 
@@ -93,7 +93,7 @@ async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: Task
   let deleted = 0
   for (const uids of uidBatches(system.read, mailbox.num, [[1, last]], limits.task.batchMessages)) {
     run.signal.throwIfAborted()
-    const expunge = { mailbox: id, uids, marked: false, archive: !skipArchive, origin: null }
+    const expunge = { mailbox: id, uids, marked: false, archive: !skipArchive }
     deleted += (await handle.run(expungeMessages, expunge)).uids.length
     await run.progress({ deleted, errors: 0 })
   }

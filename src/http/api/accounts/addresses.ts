@@ -133,15 +133,9 @@ export function addressEndpoints({ system }: AddressDeps) {
     async run({ input, signal, caller }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
-      const change = (address: Address) => {
-        if (renamed !== undefined)
-          Object.assign(address, { address: renamed.address, key: renamed.key, domain: renamed.domain })
-        if (input.name !== undefined) address.name = input.name
-        if (input.tags !== undefined) address.tags = input.tags
-        if (input.metaData !== undefined) address.metaData = input.metaData
-        if (input.internalData !== undefined) address.internalData = input.internalData
-      }
-      const changed = { id: input.id, change, main: input.main === true, own: caller.user !== null }
+      const { name, tags, metaData, internalData } = input
+      const fields = { ...renamed, name, tags, metaData, internalData }
+      const changed = { id: input.id, fields, main: input.main === true, own: caller.user !== null }
       await system.handle(input.user).run(updateAddress, changed, signal)
       return {}
     },

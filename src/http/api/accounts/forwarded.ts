@@ -4,12 +4,16 @@
 // is asked for. What is sent on, and how often, is decided where mail is dropped.
 
 import { Type } from 'typebox'
-import { createForwarded, deleteForwarded, requireForwarded, updateForwarded } from '#actors/delivery/forwarded.ts'
+import {
+  createForwarded,
+  deleteForwarded,
+  refuseSelf,
+  requireForwarded,
+  updateForwarded,
+} from '#actors/delivery/forwarded.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
-import { invalid } from '#lib/fault.ts'
 import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
-import { isAddress, normalizeAddress } from '#mail/address/address.ts'
-import type { Address, Forward, ForwardReply } from '#store/accounts/address.ts'
+import type { Forward } from '#store/accounts/address.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { endpoint } from '../../endpoint.ts'
 import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../../schema.ts'
@@ -99,12 +103,9 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     async run({ input, signal }) {
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
       const targets = input.targets && (await system.secrets.sealAll(input.targets))
-      const fields = { ...input, ...(targets && { targets }) }
-      const change = (address: Address) => {
-        if (renamed !== undefined) Object.assign(address, renamed)
-        changeForwarded(address, fields)
-      }
-      await directory.run(updateForwarded, { id: input.id, change }, signal)
+      const { name, tags, metaData, internalData, forwards, autoreply, forwardedDisabled: disabled } = input
+      const kept = { name, tags, metaData, internalData, targets, forwards, autoreply, disabled }
+      await directory.run(updateForwarded, { id: input.id, fields: { ...renamed, ...kept } }, signal)
       if (input.forwards !== undefined) counters.reset('forwards', input.id)
       return {}
     },
@@ -167,37 +168,6 @@ export function shownForward(id: string, forward: Forward, settings: Settings, c
     autoreply: { status, start: shownDate(start), end: shownDate(end), name, subject, text: plain, html },
     forwardedDisabled: forward.disabled,
   }
-}
-
-interface ForwardChange {
-  readonly name?: string
-  readonly tags?: string[]
-  readonly metaData?: Record<string, unknown>
-  readonly internalData?: Record<string, unknown>
-  readonly targets?: string[]
-  readonly forwards?: number
-  readonly autoreply?: ForwardReply
-  readonly forwardedDisabled?: boolean
-}
-
-function changeForwarded(address: Address, input: ForwardChange): void {
-  const { forward } = address
-  if (forward === null) return
-  if (input.name !== undefined) address.name = input.name
-  if (input.tags !== undefined) address.tags = input.tags
-  if (input.metaData !== undefined) address.metaData = input.metaData
-  if (input.internalData !== undefined) address.internalData = input.internalData
-  if (input.targets !== undefined) forward.targets = keepSecrets(input.targets, forward.targets, 'targets')
-  if (input.forwards !== undefined) forward.forwards = input.forwards
-  if (input.autoreply !== undefined) forward.autoreply = { ...forward.autoreply, ...input.autoreply }
-  if (input.forwardedDisabled !== undefined) forward.disabled = input.forwardedDisabled
-  refuseSelf(forward.targets, address.key)
-}
-
-/** Mail that goes on to where it came from would never end. */
-function refuseSelf(targets: readonly string[], key: string): void {
-  const self = targets.findIndex(one => isAddress(one) && normalizeAddress(one).key === key)
-  if (self >= 0) throw invalid(`targets,${self}`, 'must not be the forwarded address itself')
 }
 
 function shownDate(ms: number | false | undefined): string | false | undefined {

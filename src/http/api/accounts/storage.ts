@@ -53,7 +53,8 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
       try {
         const { filename, type } = described(input, request)
         const cid = input.cid?.replace(/^<|>$/g, '') || null
-        return await system.handle(input.user).run(createFile, { filename, type, cid, content: received }, signal)
+        const file = { filename, type, cid, size: received.size, content: received.bodyRow(0) }
+        return await system.handle(input.user).run(createFile, file, signal)
       } finally {
         await received.discard()
       }

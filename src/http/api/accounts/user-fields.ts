@@ -5,9 +5,8 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { keepSecrets, type UrlSecrets } from '#lib/secret/url-secret.ts'
+import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { fold } from '#mail/text/fold.ts'
-import type { User, UserLimit } from '#store/accounts/users.ts'
 import { amount, bool, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../../schema.ts'
 import { target } from '../messages/target.ts'
 import type { DailyCounter } from './user-view.ts'
@@ -98,45 +97,7 @@ export const resets: readonly (readonly [string, DailyCounter])[] = [
   ['pop3MaxDownload', 'pop3Download'],
 ]
 
-const limitFields: readonly UserLimit[] = [
-  'recipients',
-  'forwards',
-  'filters',
-  'imapMaxUpload',
-  'imapMaxDownload',
-  'pop3MaxDownload',
-  'pop3MaxMessages',
-  'imapMaxConnections',
-  'receivedMax',
-]
-
-const optionFields = [
-  'language',
-  'retention',
-  'targets',
-  'mtaRelay',
-  'spamLevel',
-  'fromWhitelist',
-  'disabledScopes',
-  'metaData',
-  'internalData',
-  'pubKey',
-  'smimeCerts',
-  'smimeCipher',
-  'smimeKeyTransport',
-  'encryptMessages',
-  'encryptForwarded',
-  'featureFlags',
-  'require2faEnabled',
-  'uploadSentMessages',
-] as const
-
-type Options = Partial<Record<Exclude<(typeof optionFields)[number], 'targets' | 'mtaRelay'> | UserLimit, unknown>> & {
-  targets?: string[] | undefined
-  mtaRelay?: string | false | undefined
-}
-
-/** The options with what is secret in their URLs sealed, ready for `applyOptions`. */
+/** The options with what is secret in their URLs sealed. */
 export async function sealOptions<Input extends { targets?: string[]; mtaRelay?: string | false }>(
   secrets: UrlSecrets,
   input: Input,
@@ -147,48 +108,6 @@ export async function sealOptions<Input extends { targets?: string[]; mtaRelay?:
     ...(targets !== undefined && { targets: await secrets.sealAll(targets) }),
     ...(typeof mtaRelay === 'string' && { mtaRelay: await secrets.seal(mtaRelay) }),
   }
-}
-
-export function applyOptions(user: Pick<User, 'options'>, given: Options): void {
-  const input = { ...given }
-  const { mtaRelay, targets = [] } = user.options
-  if (given.targets !== undefined) input.targets = keepSecrets(given.targets, targets, 'targets')
-  if (given.mtaRelay) [input.mtaRelay] = keepSecrets([given.mtaRelay], mtaRelay ? [mtaRelay] : [], 'mtaRelay')
-  for (const field of optionFields)
-    if (input[field] !== undefined) Object.assign(user.options, { [field]: input[field] })
-  if (input.mtaRelay === false) delete user.options.mtaRelay
-  for (const field of limitFields) {
-    const value = input[field]
-    if (typeof value === 'number') user.options.limits = { ...user.options.limits, [field]: value }
-  }
-}
-
-export function changeUser(
-  user: User,
-  input: Options & {
-    name?: string | undefined
-    quota?: number | undefined
-    tags?: string[] | undefined
-    disabled?: boolean | undefined
-    suspended?: boolean | undefined
-    disable2fa?: boolean | undefined
-  },
-  hash: string | undefined,
-): boolean {
-  applyOptions(user, input)
-  if (input.name !== undefined) user.name = input.name
-  if (input.quota !== undefined) user.quota = input.quota
-  if (input.tags !== undefined) user.tags = input.tags
-  if (input.disabled !== undefined) user.disabled = input.disabled
-  if (input.suspended !== undefined) user.suspended = input.suspended
-  if (hash !== undefined) {
-    user.password = hash
-    user.temporary = null
-    delete user.options.requirePasswordChange
-    delete user.options.passwordPwned
-    delete user.options.lastPwnedCheck
-  }
-  return true
 }
 
 export async function storedPassword(

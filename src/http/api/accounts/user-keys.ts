@@ -2,8 +2,8 @@
 //
 // They exclude each other (api-semantics 10.6): one call gives one kind, and what is set takes the place of the other.
 
+import type { KeyFields } from '#actors/user/fields.ts'
 import { invalid } from '#lib/fault.ts'
-import type { User } from '#store/accounts/users.ts'
 import type { Reads } from '#store/engine/reads.ts'
 
 interface KeyInput {
@@ -12,7 +12,7 @@ interface KeyInput {
 }
 
 /**
- * Checks a key that is to be set and gives what notes it in the account.
+ * Checks keys that are to be set and says what becomes of those that were.
  *
  * @throws Fault InputValidationError
  */
@@ -20,7 +20,7 @@ export async function checkKey(
   reads: Pick<Reads, 'inspectKey' | 'encrypt'>,
   input: KeyInput,
   signal: AbortSignal,
-): Promise<(user: Pick<User, 'options'>) => void> {
+): Promise<KeyFields> {
   const { pubKey, smimeCerts = [] } = input
   if (smimeCerts.length > 0 && pubKey) throw invalid('smimeCerts', 'must not be given together with pubKey')
   for (const [at, pem] of smimeCerts.entries()) {
@@ -29,18 +29,10 @@ export async function checkKey(
     const tried = await reads.encrypt({ message: Buffer.from('tried'), keys }, { signal })
     if (tried === null) throw invalid(`smimeCerts,${at}`, reason)
   }
-  if (smimeCerts.length > 0) {
-    return user => {
-      delete user.options.pubKey
-      delete user.options.keyInfo
-    }
-  }
-  if (pubKey === undefined) return () => {}
-  if (pubKey === '') return user => void delete user.options.keyInfo
+  if (smimeCerts.length > 0) return { kind: 'smime' }
+  if (pubKey === undefined) return { kind: 'none' }
+  if (pubKey === '') return { kind: 'empty' }
   const facts = await reads.inspectKey({ key: pubKey }, { signal })
   if (facts === null) throw invalid('pubKey', 'must be an OpenPGP public key that can encrypt')
-  return user => {
-    user.options.keyInfo = facts
-    delete user.options.smimeCerts
-  }
+  return { kind: 'pgp', info: facts }
 }

@@ -9,6 +9,7 @@ import type { AuthLog } from '#actors/auth/auth-log.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createUser, logoutUser, type NewUser, updateUser } from '#actors/user/account.ts'
 import { clearFactors, factorsOf } from '#actors/user/credential.ts'
+import { applyKeys, applyOptions, userFields } from '#actors/user/fields.ts'
 import { recountQuota, recountTask } from '#actors/user/quota.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
@@ -17,7 +18,7 @@ import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
-import { countUsers, findUserByKey, isFiltered, listUsers, readUsage, type User } from '#store/accounts/users.ts'
+import { countUsers, findUserByKey, isFiltered, listUsers, readUsage } from '#store/accounts/users.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { countFilters } from '#store/rules/filter.ts'
@@ -27,16 +28,7 @@ import { bool, email, id, object, optional, pageReply, paging, text, userId, use
 import { existingPassword, type FreshDeps, freshFaults, originOf, requireFresh } from '../auth/factor-fields.ts'
 import { mailboxPath, requireUser } from '../messages/mailboxes.ts'
 import { words } from '../service/words.ts'
-import {
-  applyOptions,
-  changeUser,
-  type PasswordMaker,
-  password,
-  resets,
-  sealOptions,
-  shared,
-  storedPassword,
-} from './user-fields.ts'
+import { type PasswordMaker, password, resets, sealOptions, shared, storedPassword } from './user-fields.ts'
 import { checkKey } from './user-keys.ts'
 import { type DailyCounters, listed, listShape, shape, shown } from './user-view.ts'
 
@@ -162,7 +154,7 @@ export function userEndpoints(deps: UserDeps) {
       if (new Set(folders.map(folder => folder.path)).size < folders.length) {
         throw invalid('mailboxes', 'contains a duplicate value')
       }
-      const noteKey = await checkKey(deps.reads, input, signal)
+      const keys = await checkKey(deps.reads, input, signal)
       const hash = await storedPassword(deps.passwords, input, input.password, signal)
       const user: NewUser['user'] = {
         username: input.username,
@@ -179,7 +171,7 @@ export function userEndpoints(deps: UserDeps) {
         options: { spamLevel: 50 },
       }
       applyOptions(user, await sealOptions(system.secrets, input))
-      noteKey(user)
+      applyKeys(user, keys)
       if (input.requirePasswordChange) user.options.requirePasswordChange = true
       const mailboxes = folders.map(folder => ({
         ...folder,
@@ -240,7 +232,7 @@ export function userEndpoints(deps: UserDeps) {
     faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', ...freshFaults],
     async run({ input, signal, caller, request }) {
       const before = await requireUser(read, input.user)
-      const noteKey = await checkKey(deps.reads, input, signal)
+      const keys = await checkKey(deps.reads, input, signal)
       const sensitive = input.password !== undefined || input.disable2fa === true
       if (caller.user !== null && sensitive) await requireFresh(deps.fresh, { caller, input, signal })
       else if (input.existingPassword !== undefined && before.password !== '') {
@@ -250,11 +242,7 @@ export function userEndpoints(deps: UserDeps) {
         input.password === undefined ? undefined : await storedPassword(deps.passwords, input, input.password, signal)
       const handle = system.handle(input.user)
       const fields = await sealOptions(system.secrets, input)
-      const change = (user: User) => {
-        noteKey(user)
-        return changeUser(user, fields, hash)
-      }
-      const changed = await handle.run(updateUser, { change }, signal)
+      const changed = await handle.run(updateUser, { fields: userFields(fields), keys, password: hash }, signal)
       const ownToken = caller.user === input.user ? request.token : null
       if (changed.tokensEnded && ownToken !== null) await deps.renewToken(ownToken, changed.user.authVersion)
       const origin = { result: 'success', ...originOf(input, input.protocol) } as const

@@ -90,7 +90,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       }
       if (queueId === undefined) return {}
       const uids = [[message.uid, message.uid]] as const
-      const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded], origin: null } as const
+      const mark = { mailbox: mailbox.id, uids, how: 'add', flags: 0, keywords: [forwarded] } as const
       await handle.run(storeFlags, mark, signal)
       const shown = plan.targets.map(({ kind, value }, at) => ({
         seq: seqText(at + 1),

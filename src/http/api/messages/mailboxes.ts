@@ -180,7 +180,7 @@ async function emptyLarge(handle: UserHandle, id: string, signal: AbortSignal): 
     const mailbox = user === undefined ? undefined : await findMailbox(handle.read, user.num, id)
     if (mailbox === undefined || mailbox.total <= pieceMessages || !isDeletable(mailbox)) return
     const { to } = await uidSlice(handle.read, mailbox.num, 1, pieceMessages)
-    const piece = { mailbox: id, uids: [[1, to]] as const, marked: false, origin: null }
+    const piece = { mailbox: id, uids: [[1, to]] as const, marked: false }
     await handle.run(expungeMessages, piece, signal)
   }
 }

@@ -9,7 +9,6 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { parseNumbers, resolveNumbers, toRanges } from '#mail/numbers.ts'
 import { findMailbox, type Mailbox } from '#store/mailboxes/mailboxes.ts'
-import type { MessageMeta } from '#store/mailboxes/messages.ts'
 import { uidBatches } from '#store/writer/batches.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, date, field, mailboxId, metaData, optional, orFalse, userId } from '../../schema.ts'
@@ -90,7 +89,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     async run({ input, signal }) {
       const { mailbox, message } = await messageOf(read, input)
       const uids: UidRanges = [[message.uid, message.uid]]
-      const expunge = { mailbox: mailbox.id, uids, marked: false, origin: null }
+      const expunge = { mailbox: mailbox.id, uids, marked: false }
       const { uids: gone } = await system.handle(input.user).run(expungeMessages, expunge, signal)
       if (gone.length === 0) throw new Fault('MessageNotFound')
       return {}
@@ -128,7 +127,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       let deleted = 0
       for (const uids of batches(mailbox, [[1, last]])) {
         signal.throwIfAborted()
-        const expunge = { mailbox: mailbox.id, uids, marked: false, archive: !skipArchive, origin: null }
+        const expunge = { mailbox: mailbox.id, uids, marked: false, archive: !skipArchive }
         deleted += (await handle.run(expungeMessages, expunge, signal)).uids.length
       }
       return { deleted, errors: 0 }
@@ -154,7 +153,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
         await changeFacts(input, mailbox.id, batch, signal)
         continue
       }
-      const transfer = { from: mailbox.id, to: moveTo, uids: batch, origin: null }
+      const transfer = { from: mailbox.id, to: moveTo, uids: batch }
       const moved = await transferMessages(deps, system.handle(input.user), moveMessages, transfer, signal)
       for (const pair of moved.uids) pairs.push([...pair])
       // Where they are now, since the folder they came into has dated them by its retention.
@@ -174,11 +173,10 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
   ): Promise<void> {
     if (uids.length === 0) return
     if (expires === undefined && meta === undefined) return
-    const change = (stored: MessageMeta) => {
-      if (meta !== undefined) stored.metaData = meta
-    }
     const until = expires === undefined ? undefined : expires === false ? null : expires
-    await system.handle(user).run(changeMeta, { mailbox, uids, expires: until, change }, signal)
+    await system
+      .handle(user)
+      .run(changeMeta, { mailbox, uids, expires: until, ...(meta !== undefined && { metaData: meta }) }, signal)
   }
 
   function batches(mailbox: Mailbox, uids: UidRanges): Generator<UidRanges> {

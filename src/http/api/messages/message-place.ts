@@ -66,7 +66,7 @@ export async function setFlags(
   const mask = asked.reduce((bits, name) => bits | flag[name], 0)
   const flags = asked.reduce((bits, name) => (wishes[name] === true ? bits | flag[name] : bits), 0)
   const ham = wishes.flagged === true
-  const change = { mailbox, uids, how: 'set', flags, mask, keywords: [], ham, origin: null } as const
+  const change = { mailbox, uids, how: 'set', flags, mask, keywords: [], ham } as const
   const { found } = await handle.run(storeFlags, change, signal)
   return found
 }

@@ -177,7 +177,7 @@ export function uploadEndpoints(deps: MessageDeps): Endpoint[] {
     { mailbox, uid }: { mailbox: string; uid: number },
   ): Promise<{ previousDeleted: boolean; previousDeleteError?: string }> {
     try {
-      const expunge = { mailbox, uids: [[uid, uid]] as const, marked: false, origin: null }
+      const expunge = { mailbox, uids: [[uid, uid]] as const, marked: false }
       const { uids } = await system.handle(user).run(expungeMessages, expunge)
       if (uids.length > 0) return { previousDeleted: true }
       return { previousDeleted: false, previousDeleteError: new Fault('MessageNotFound').message }
