@@ -17,7 +17,7 @@ export default defineConfig({
           exclude: ['test/tidy.test.ts', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
           pool: 'forks',
           // What crosses to an actor is copied on its way, so that nothing but data does.
-          env: { TEAL_TEST_CROSSING: 'copied' },
+          setupFiles: 'test/crossing.ts',
           ...slow,
         },
       },

@@ -126,7 +126,7 @@ function receivedAt(received: Received): number | null {
 }
 
 /** Stores a message, and under which name it was found at its source, so that it is not brought again. */
-export const importMessage: UserCommand<{ append: Append; source: string; key: string }, Appended> = {
+const importMessage: UserCommand<{ append: Append; source: string; key: string }, Appended> = {
   name: 'message.import',
   pipelined: true,
   async run(turn, { append, source, key }) {
@@ -136,7 +136,7 @@ export const importMessage: UserCommand<{ append: Append; source: string; key: s
   },
 }
 
-export const importFolder: UserCommand<ImportFolder, Mailbox> = {
+const importFolder: UserCommand<ImportFolder, Mailbox> = {
   name: 'mailbox.import',
   async run(turn, input) {
     requireUser(turn)

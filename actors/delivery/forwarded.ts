@@ -1,4 +1,7 @@
 // Addresses that belong to no account and send their mail on: commands of the directory.
+//
+// They share one space of keys with the addresses of accounts. What is given of one changes, the rest of it stays; passwords
+// in targets come sealed, and a masked one stays what it was.
 
 import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'

@@ -345,7 +345,7 @@ function plainAppend(
 }
 
 /** Queues messages that belong to no account. */
-export const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
+const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
   name: 'outgoing.queue',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
 }

@@ -19,7 +19,7 @@ export type Failure =
     }
   | { readonly kind: 'mistake'; readonly text: string; readonly stack: string }
 
-export function packFailure(error: unknown): Failure {
+function packFailure(error: unknown): Failure {
   if (error instanceof Fault) {
     const { code, message: text, status, details, extra, retryAfter } = error
     return { kind: 'fault', code, text, status, details, extra, retryAfter }
@@ -28,7 +28,7 @@ export function packFailure(error: unknown): Failure {
   return { kind: 'mistake', text: known.message, stack: known.stack ?? '' }
 }
 
-export function unpackFailure(failure: Failure): Error {
+function unpackFailure(failure: Failure): Error {
   if (failure.kind === 'fault') {
     const { code, text, status, details, extra, retryAfter } = failure
     return new Fault(code, {
@@ -43,8 +43,12 @@ export function unpackFailure(failure: Failure): Error {
   return error
 }
 
-/** Whether tests have everything copied (CONTRIBUTING.md, tests). */
-const copies = process.env.TEAL_TEST_CROSSING === 'copied'
+let copies = false
+
+/** For tests: from now on everything is copied, as if the actors lived elsewhere. */
+export function copyAll(): void {
+  copies = true
+}
 
 /** What arrives at the other end of a crossing inside one thread. */
 export function cross<Data>(data: Data): Data {
