@@ -10,7 +10,7 @@ import { limits } from '#lib/limits.ts'
 import { pathProblem } from '#mail/path.ts'
 import { taskInsert } from '#store/accounts/task.ts'
 import { userUpdate } from '#store/accounts/users.ts'
-import { type Mailbox, mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
+import { isDeletable, type Mailbox, mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
 import { newMailbox } from '../user/account.ts'
 import { dropFiltersTo } from '../user/rules.ts'
 import { mailboxAt, nextModseq, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
@@ -112,11 +112,6 @@ export const unsubscribeName: UserCommand<{ path: string }, void> = {
     requireUser(turn)
     takeName(turn, path)
   },
-}
-
-/** INBOX, folders of special use and hidden ones stay. */
-export function isDeletable({ path, specialUse, hidden }: Mailbox): boolean {
-  return path !== 'INBOX' && specialUse === null && !hidden
 }
 
 function reasonToStay({ path, hidden }: Mailbox): string {

@@ -3,10 +3,9 @@
 // `parse` sees the command's text and what the session has enabled, nothing else; `run` gets the session. A refusal is a
 // Fault: BadCommand becomes BAD, every other NO with the response code of the fault table.
 
-import type { Session } from './session.ts'
+import type { Session, State } from './session.ts'
 import type { Decoder } from './wire/decoder.ts'
-
-export type State = 'greeted' | 'authenticated' | 'selected'
+import type { Gathered } from './wire/gather.ts'
 
 /** How a command went well; `code` is a response code without brackets. */
 export interface Done {
@@ -22,12 +21,14 @@ export interface CommandRow {
   readonly states: readonly State[]
   /** Whether `UID name` exists. */
   readonly uid?: true
+  /** Its literals are messages: from the first on they stay on the wire, for `run` to read, refused or not. */
+  readonly messages?: true
   /** Whether messages may be told gone at its end (RFC 9051 7.5.1); commands by sequence number hold that back. */
   readonly expunges: 'always' | 'uid' | 'never'
   /** Capabilities this command stands for. */
   readonly capabilities: readonly string[]
   parse(decoder: Decoder, byUid: boolean): unknown
-  run(session: Session, input: never, byUid: boolean): Promise<Done | undefined> | Done | undefined
+  run(session: Session, input: never, byUid: boolean, gathered: Gathered): Promise<Done | undefined> | Done | undefined
 }
 
 /** A row of the table; `Input` is what `parse` gives and `run` takes. */
@@ -35,14 +36,13 @@ export function command<Input>(row: {
   name: string
   states: readonly State[]
   uid?: true
+  messages?: true
   expunges?: CommandRow['expunges']
   capabilities?: readonly string[]
   parse(decoder: Decoder, byUid: boolean): Input
-  run(session: Session, input: Input, byUid: boolean): Promise<Done | undefined> | Done | undefined
+  run(session: Session, input: Input, byUid: boolean, gathered: Gathered): Promise<Done | undefined> | Done | undefined
 }): CommandRow {
-  const { name, states, parse, run } = row
-  const base = { name, states, expunges: row.expunges ?? 'always', capabilities: row.capabilities ?? [], parse, run }
-  return row.uid === undefined ? base : { ...base, uid: row.uid }
+  return { ...row, expunges: row.expunges ?? 'always', capabilities: row.capabilities ?? [] }
 }
 
 export const anyState: readonly State[] = ['greeted', 'authenticated', 'selected']

@@ -1,5 +1,6 @@
 // The table of commands, and what the service can do, computed from it.
 
+import { appendCommands } from './command/append.ts'
 import { changeCommands } from './command/change.ts'
 import { fetchCommands } from './command/fetch.ts'
 import { folderCommands } from './command/folders.ts'
@@ -20,6 +21,7 @@ export const commands: readonly CommandRow[] = [
   ...selectCommands,
   ...fetchCommands,
   ...changeCommands,
+  ...appendCommands,
   ...searchCommands,
   ...quotaCommands,
   ...notifyCommands,

@@ -48,6 +48,12 @@ const doors: Readonly<Record<string, string>> = {
 
 const writer = 'src/store/writer/writer.ts'
 
+/** Where actors are, readers, pools and bodies. */
+const homes = ['actors/', 'src/store/engine/', 'src/store/writer/', 'src/store/bodies/']
+
+/** The files of IMAP that know them. */
+const mailStore = new Set(['mail-store', 'local-store', 'recency', 'services'].map(name => `src/imap/${name}.ts`))
+
 const roomFilesMax = 19
 
 /** How a statement begins; words of IMAP and of prose go on otherwise. */
@@ -112,6 +118,21 @@ export const layerRules: readonly Rule[] = [
           return found(source, line, 'the writer is for actors and the core')
         },
       ),
+  },
+  {
+    name: 'mail store',
+    promise: 'what an IMAP session asks of the mail it serves goes through its store, as a type too',
+    find: project => {
+      const all = imports(project).filter(([{ path }]) => path.startsWith('src/imap/'))
+      const behind = all.filter(([, , target]) => homes.some(home => target.startsWith(home)))
+      return look(
+        { imports: all, 'imports of what lies behind': behind },
+        ([source, line, target], kind) =>
+          kind !== 'imports' &&
+          !mailStore.has(source.path) &&
+          found(source, line, `${target} is for the mail store of IMAP`),
+      )
+    },
   },
   {
     name: 'cycle',

@@ -1,21 +1,15 @@
 // APPEND with MULTIAPPEND, UTF8 and literal8 (RFC 9051 6.3.12, RFC 3502, RFC 6855 4, RFC 7889).
 //
-// Not a row of the table: its literals are messages, read straight into the store of bodies a chunk at a time. What can be
-// refused is refused before a literal is invited; one that comes uninvited is read and forgotten, as far as that is not
-// too much. Several messages are stored in one unit, all or none.
+// Its literals are messages, read straight into the store of bodies a chunk at a time. What can be refused is refused
+// before a literal is invited; one that comes uninvited is read and forgotten, as far as that is not too much. Several
+// messages are stored in one unit, all or none.
 
-import { wantsEncryption } from '#actors/delivery/encryption.ts'
-import { prepare } from '#actors/delivery/prepare.ts'
-import { type Append, appendMessages } from '#actors/mailbox/append.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { flag } from '#mail/flags.ts'
 import { parseInternalDate } from '#mail/header/date.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { findUser } from '#store/accounts/users.ts'
-import type { Received } from '#store/bodies/bodies.ts'
-import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
-import type { Done } from '../command.ts'
+import { command, type Done, loggedIn } from '../command.ts'
+import type { Mailbox, Received } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import { Decoder, malformed } from '../wire/decoder.ts'
 import { type Announced, announcedBy, discard, type Gathered, nextLine, take } from '../wire/gather.ts'
@@ -31,22 +25,31 @@ interface Head {
 
 interface Arrived {
   readonly head: Head
-  received: Received
+  readonly received: Received
 }
 
-/** Carries out an APPEND whose first message literal is announced and still on the wire. */
-export async function runAppend(session: Session, gathered: Gathered): Promise<Done | undefined> {
-  const arrived: Arrived[] = []
-  try {
-    const { mailbox, failure } = await receiveAll(session, gathered, arrived)
-    if (failure !== undefined) throw failure
-    if (mailbox === undefined) throw malformed('A mailbox is missing')
-    session.checkStanding()
-    return await storeAll(session, mailbox, arrived)
-  } finally {
-    for (const { received } of arrived) await received.discard()
-  }
-}
+const append = command({
+  name: 'APPEND',
+  states: loggedIn,
+  messages: true,
+  // Between its messages stands more of it: all is read where they are.
+  parse: () => undefined,
+  async run(session, _, __, gathered) {
+    if (gathered.message === undefined) throw malformed('A message literal is missing')
+    const arrived: Arrived[] = []
+    try {
+      const { mailbox, failure } = await receiveAll(session, gathered, arrived)
+      if (failure !== undefined) throw failure
+      if (mailbox === undefined) throw malformed('A mailbox is missing')
+      session.checkStanding()
+      return await storeAll(session, mailbox, arrived)
+    } finally {
+      for (const { received } of arrived) await received.discard()
+    }
+  },
+})
+
+export const appendCommands = [append]
 
 /** Reads message after message; after something was refused, what still comes is thrown away. */
 async function receiveAll(
@@ -69,7 +72,7 @@ async function receiveAll(
         }
         head = parseHead(decoder)
         await requireRoomFor(session, mailbox, head.keywords)
-        session.requireTransfer('imapUpload', message.size)
+        await session.requireTransfer('imapUpload', message.size)
         if (message.size === 0) throw new Fault('EmptyMessage')
         if (message.size > session.services.messageBytesMax) throw new Fault('MessageTooLarge')
         if (arrived.length >= limits.imap.appendMessagesMax) throw new Fault('TooManyMessages')
@@ -103,7 +106,7 @@ function discardMax(session: Session): number {
 }
 
 async function receive(session: Session, message: Announced, head: Head): Promise<Arrived | Error> {
-  const intake = session.services.bodies.intake(message.size)
+  const intake = session.mail.intake(message.size)
   let failure: Error | undefined
   if (message.waits) session.invite()
   try {
@@ -116,7 +119,7 @@ async function receive(session: Session, message: Announced, head: Head): Promis
         failure = error as Error
       }
     })
-    session.transferred('imapUpload', message.size)
+    session.mail.transferred('imapUpload', message.size)
     if (failure === undefined) return { head, received: await intake.finish() }
     await intake.abort()
     return failure
@@ -147,36 +150,13 @@ function parseHead(decoder: Decoder): Head {
   return { flags: bits, keywords, idate, utf8 }
 }
 
-/** Encrypted where the account or the folder asks for it; drafts never are. */
-async function sealed(session: Session, mailbox: Mailbox, arrived: Arrived): Promise<Received> {
-  const { handle, id } = session.user
-  const user = await findUser(handle.read, id)
-  const draft = (arrived.head.flags & flag.draft) !== 0 || mailbox.specialUse === '\\Drafts'
-  if (user === undefined || draft || !wantsEncryption(user, mailbox)) return arrived.received
-  const plain = arrived.received
-  arrived.received = await session.services.seal(user, plain)
-  if (arrived.received !== plain) await plain.discard()
-  return arrived.received
-}
-
 async function storeAll(session: Session, mailbox: Mailbox, arrived: readonly Arrived[]): Promise<Done> {
-  const { sequence } = session.services
-  const messages: Append[] = []
-  for (const one of arrived) {
-    const { head } = one
-    messages.push({
-      prepared: await prepare(await sealed(session, mailbox, one), sequence),
-      to: { id: mailbox.id },
-      prefix: '',
-      flags: head.flags,
-      keywords: head.keywords,
-      idate: head.idate,
-      meta: { source: 'imap' },
-      once: false,
-      limited: true,
-    })
-  }
-  const stored = await session.user.handle.run(appendMessages, messages)
-  const uids = formatRanges(toRanges(stored.map(one => one.uid)))
-  return { code: `APPENDUID ${mailbox.uidValidity} ${uids}` }
+  const messages = arrived.map(({ head: { flags, keywords, idate }, received }) => ({
+    received,
+    flags,
+    keywords,
+    idate,
+  }))
+  const uids = await session.mail.append(mailbox, messages)
+  return { code: `APPENDUID ${mailbox.uidValidity} ${formatRanges(toRanges(uids))}` }
 }

@@ -3,20 +3,12 @@
 // Small sets are one command of the account's actor, so a client sees all of it or nothing; large ones go in units
 // (units.ts), with untagged answers after each and the tagged one after all of them.
 
-import {
-  copyMessages,
-  expungeMessages,
-  moveMessages,
-  storeFlags,
-  type Transferred,
-  type UidRanges,
-} from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { changeKeywords, type Flags, parseFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { command, inMailbox, nothing } from '../command.ts'
+import type { Transferred, UidRanges } from '../mail-store.ts'
 import { markedUnits, unitsOf } from '../selected/units.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -46,7 +38,7 @@ const store = command({
     const refused: number[] = []
     for (const uids of unitsOf(view, places)) {
       const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords }
-      const done = await session.user.handle.run(storeFlags, { ...change, unchangedSince: input.unchangedSince })
+      const done = await session.mail.storeFlags({ ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
       await answerStore(session, view, input, [...done.changed, ...(input.silent ? [] : done.same)])
@@ -88,8 +80,7 @@ const move = command({
     const target = await session.target(path)
     if (places.length === 0) return undefined
     for (const uids of unitsOf(view, places)) {
-      const transfer = { from: view.id, to: target.id, uids, anew: true }
-      const code = copyUid(await session.services.transfer(session.user.handle, moveMessages, transfer))
+      const code = copyUid(await session.mail.move({ from: view.id, to: target.id, uids, anew: true }))
       // RFC 6851 4.3: the code comes before the messages are told gone.
       if (code !== undefined) session.out.line(`* OK [${code}] Moved`)
       await tellGone(session, view)
@@ -200,8 +191,7 @@ export async function requireRoomFor(
   keywords: readonly string[],
 ): Promise<void> {
   if (keywords.length === 0) return
-  const { handle, num } = session.user
-  const known = (await findMailbox(handle.read, num, mailbox.id))?.keywords ?? []
+  const known = (await session.mail.folder(mailbox.id))?.keywords ?? []
   const fresh = changeKeywords(keywords, [], known)
   if (known.length + fresh.length > limits.imap.keywordsMax && fresh.length > 0) throw new Fault('TooManyKeywords')
 }
@@ -241,12 +231,11 @@ async function tellGone(session: Session, view: View): Promise<void> {
 
 /** Takes away what is marked as deleted; gives the change number of the folder then. */
 async function expungeUnits(session: Session, view: View, places: Places, told: () => Promise<void>): Promise<number> {
-  const { handle } = session.user
   const units = await markedUnits(session, view, places)
   let last = 0
   // One with nothing in it says where the folder stands.
   for (const uids of units.length === 0 ? [[]] : units) {
-    const { modseq } = await handle.run(expungeMessages, { mailbox: view.id, uids, marked: true })
+    const { modseq } = await session.mail.expunge({ mailbox: view.id, uids, marked: true })
     last = modseq
     await told()
   }
@@ -255,13 +244,12 @@ async function expungeUnits(session: Session, view: View, places: Places, told: 
 
 /** Copies all or nothing (RFC 9051 6.4.7): what was copied before a unit failed is taken away again. */
 async function copyUnits(session: Session, view: View, to: string, units: readonly UidRanges[]): Promise<Transferred> {
-  const { user, services, pace } = session
+  const { mail, pace } = session
   const all: (readonly [number, number])[] = []
   let uidValidity = 0
   try {
     for (const uids of units) {
-      const transfer = { from: view.id, to, uids }
-      const done = await services.transfer(user.handle, copyMessages, transfer)
+      const done = await mail.copy({ from: view.id, to, uids })
       for (const pair of done.uids) all.push(pair)
       uidValidity = done.uidValidity
       if (pace.spent) await pace.turn()
@@ -269,7 +257,7 @@ async function copyUnits(session: Session, view: View, to: string, units: readon
   } catch (error) {
     for (let at = 0; at < all.length; at += limits.imap.unitMessages) {
       const uids = toRanges(all.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
-      await user.handle.run(expungeMessages, { mailbox: to, uids, marked: false, archive: false })
+      await mail.expunge({ mailbox: to, uids, marked: false, archive: false })
     }
     throw error
   }

@@ -5,12 +5,11 @@
 // turn whenever some milliseconds were worked, so neither a slow client nor a large folder, nor one message made to be
 // costly, takes memory or time from anybody. Asking for a body without PEEK marks messages seen, a slice in one change.
 
-import { storeFlags } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { type Listed, type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
+import type { Listed, ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
 import { command, type Done, inMailbox } from '../command.ts'
 import { MessageSource } from '../selected/source.ts'
 import { type Places, placeCount, type View } from '../selected/view.ts'
@@ -118,7 +117,7 @@ export async function fetchMessages(
   let answered = 0
   for await (const rows of slicesOfRows(run, places, input.changedSince)) {
     answered += rows.length
-    if (plan.bodies) session.requireTransfer('imapDownload', 0)
+    if (plan.bodies) await session.requireTransfer('imapDownload', 0)
     if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
     if (plan.bodies) answered -= await answerBodies(run, rows)
     else await answerRows(run, rows)
@@ -181,7 +180,7 @@ async function* slicesOfRows(
   places: Places,
   changedSince: number,
 ): AsyncGenerator<ListedRow[]> {
-  const { sliceBodies, sliceRows, sliceLength, slicesAhead } = limits.imap
+  const { sliceBodies, sliceRows, slicesAhead } = limits.imap
   const slices = slicesOf(view, places, plan.bodies ? sliceBodies : sliceRows)
   const depth = plan.bodies && placeCount(places) > sliceBodies ? slicesAhead : 1
   const waiting: { rows: ListedRow[]; read: Promise<void> | undefined }[] = []
@@ -190,11 +189,10 @@ async function* slicesOfRows(
     while (waiting.length < depth) {
       const slice: UidSlice | undefined = left ?? slices.next().value ?? undefined
       if (slice === undefined) break
-      const { read } = session.user.handle
-      const { rows, rest } = listSome(read, view.num, plan.listed, slice, changedSince, [], sliceLength)
+      const { rows, rest } = view.rows.someRows(plan.listed, slice, changedSince, [])
       left = rest
       const elsewhere = depth > 1 && !(first && waiting.length === 0)
-      waiting.push({ rows, read: elsewhere ? session.services.bodies.aheadElsewhere(gathered(rows)) : undefined })
+      waiting.push({ rows, read: elsewhere ? session.mail.readAheadElsewhere(gathered(rows)) : undefined })
     }
     const next = waiting.shift()
     if (next === undefined) return
@@ -246,7 +244,7 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
 
 /** Answers with bytes of messages; returns how many were gone when their turn came. */
 async function answerBodies({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): Promise<number> {
-  const { out, services } = session
+  const { out, mail } = session
   const text = (item: FetchItem, row: ListedRow) => itemText(session, item, row)
   let missing = 0
   let bytes = 0
@@ -259,13 +257,13 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
       try {
         if (index >= ahead) ahead = readAhead(session, rows, index)
         if (session.pace.spent) await session.rest()
-        const source = new MessageSource(services.bodies, session.pace, row[9], row[10], row[14])
+        const source = new MessageSource(mail, session.pace, row[9], row[10], row[14])
         if (!answerWhole(session, plan.items, seq, row, source, text)) {
           await answerMessage(session, plan.items, seq, row, source, text)
         }
         bytes += source.size
       } catch (error) {
-        const fault = services.bodies.proof.faultOf(row[9], error)
+        const fault = mail.faultOf(row[9], error)
         if (!(fault instanceof Fault)) throw fault
         if (fault.code === 'BodyUnreadable') plan.unreadable = true
         else if (fault.code !== 'MessageNotFound') throw fault
@@ -277,15 +275,15 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
       }
     }
   } finally {
-    session.transferred('imapDownload', bytes)
+    mail.transferred('imapDownload', bytes)
   }
   return missing
 }
 
 /** Reads bodies of the next rows in one go, as many as may be gathered; gives the place of the first that was not. */
-function readAhead({ services }: Session, rows: readonly ListedRow[], from: number): number {
+function readAhead({ mail }: Session, rows: readonly ListedRow[], from: number): number {
   const nums = gathered(rows.slice(from))
-  services.bodies.ahead(nums)
+  mail.readAhead(nums)
   return from + nums.length
 }
 
@@ -307,7 +305,7 @@ const marked = new WeakSet<ListedRow>()
 async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
   const unseen = rows.filter(row => (row[2] & flag.seen) === 0)
   if (unseen.length === 0) return
-  const { changed } = await session.user.handle.run(storeFlags, {
+  const { changed } = await session.mail.storeFlags({
     mailbox: view.id,
     uids: toRanges(unseen.map(row => row[0])),
     how: 'add',

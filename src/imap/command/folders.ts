@@ -3,17 +3,11 @@
 // Names are checked before the account's turn; what a change does to folders below is the actor's. Answers are written
 // when the change is on disk, never before.
 
-import { wantsEncryption } from '#actors/delivery/encryption.ts'
-import { createMailbox, deleteMailbox, isDeletable, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
-import { moveMessages, type UidRanges } from '#actors/mailbox/message.ts'
 import { Fault } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
-import { toRanges } from '#mail/numbers.ts'
 import { pathProblem } from '#mail/path.ts'
-import { findUser } from '#store/accounts/users.ts'
-import { arrivals } from '#store/mailboxes/listing.ts'
-import { findMailbox, type Mailbox } from '#store/mailboxes/mailboxes.ts'
+import { isDeletable } from '#store/mailboxes/mailboxes.ts'
 import { command, loggedIn, nothing } from '../command.ts'
+import type { Mailbox } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 import { leftNames } from './list.ts'
@@ -54,16 +48,8 @@ const create = command({
   },
   async run(session, { path, use }) {
     requireName(path)
-    const specialUse = specialUseOf(await session.folders(), use)
-    const { handle } = session.user
-    const created = await handle.run(createMailbox, {
-      path,
-      hidden: false,
-      retention: 0,
-      encrypt: false,
-      subscribed: false,
-      specialUse,
-    })
+    const specialUse = specialUseOf(await session.mail.folders(), use)
+    const created = await session.mail.createFolder({ path, encrypt: false, specialUse })
     return { code: `MAILBOXID (${created.id})` }
   },
 })
@@ -75,7 +61,7 @@ const remove = command({
   async run(session, path) {
     const mailbox = await session.mailbox(path)
     if (session.view?.num === mailbox.num && isDeletable(mailbox)) session.unselect()
-    await session.user.handle.run(deleteMailbox, { id: mailbox.id, staysSubscribed: true })
+    await session.mail.deleteFolder(mailbox.id)
     return undefined
   },
 })
@@ -94,35 +80,17 @@ const rename = command({
   async run(session, { from, to }) {
     requireName(to)
     const mailbox = await session.mailbox(from)
-    const { handle } = session.user
+    const { mail } = session
     if (from !== 'INBOX') {
-      await handle.run(updateMailbox, { id: mailbox.id, path: to })
+      await mail.changeFolder({ id: mailbox.id, path: to })
       return undefined
     }
     // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
-    const fresh = { hidden: false, retention: 0, encrypt: mailbox.encrypt, subscribed: false }
-    const { id } = await handle.run(createMailbox, { path: to, ...fresh })
-    await moveAll(session, mailbox, id)
+    const { id } = await mail.createFolder({ path: to, encrypt: mailbox.encrypt, specialUse: null })
+    await mail.moveAll(mailbox, id)
     return undefined
   },
 })
-
-/** In one step where nothing is to be encrypted on the way, else some at a time. */
-async function moveAll(session: Session, from: Mailbox, to: string): Promise<void> {
-  const { handle, id, num } = session.user
-  const [user, target] = [await findUser(handle.read, id), await findMailbox(handle.read, num, to)]
-  const move = (uids: UidRanges) => {
-    return session.services.transfer(handle, moveMessages, { from: from.id, to, uids })
-  }
-  if (user === undefined || !wantsEncryption(user, target)) {
-    await move([[1, 0xffffffff]])
-    return
-  }
-  const uids = arrivals(handle.read, from.num, 1)
-  for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
-    await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
-  }
-}
 
 const subscribe = command({
   name: 'SUBSCRIBE',
@@ -130,7 +98,7 @@ const subscribe = command({
   parse: oneMailbox,
   async run(session, path) {
     // RFC 9051 6.3.7: what is subscribed to already stays so, there or not; what is not there cannot be subscribed to anew.
-    if ((await leftNames(session, await session.folders())).has(path)) return undefined
+    if ((await leftNames(session, await session.mail.folders())).has(path)) return undefined
     return subscription(session, path, true)
   },
 })
@@ -140,10 +108,10 @@ const unsubscribe = command({
   states: loggedIn,
   parse: oneMailbox,
   async run(session, path) {
-    const folders = await session.folders()
+    const folders = await session.mail.folders()
     if (folders.some(folder => folder.path === path)) return subscription(session, path, false)
     // Programs delete a folder first and unsubscribe then.
-    if ((await leftNames(session, folders)).has(path)) await session.user.handle.run(unsubscribeName, { path })
+    if ((await leftNames(session, folders)).has(path)) await session.mail.unsubscribe(path)
     return undefined
   },
 })
@@ -152,9 +120,7 @@ export const folderCommands = [namespace, create, remove, rename, subscribe, uns
 
 async function subscription(session: Session, path: string, subscribed: boolean): Promise<undefined> {
   const mailbox = await session.mailbox(path)
-  if (mailbox.subscribed !== subscribed) {
-    await session.user.handle.run(updateMailbox, { id: mailbox.id, subscribed })
-  }
+  if (mailbox.subscribed !== subscribed) await session.mail.changeFolder({ id: mailbox.id, subscribed })
   return undefined
 }
 

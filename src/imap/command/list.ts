@@ -3,10 +3,8 @@
 // A name that exists only as the parent of others is listed as `\NonExistent` where a pattern asks for its level.
 
 import { limits } from '#lib/limits.ts'
-import { findUser } from '#store/accounts/users.ts'
-import { countBetween, deletedIn } from '#store/mailboxes/listing.ts'
-import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { command, loggedIn } from '../command.ts'
+import type { Mailbox } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 import { matcher } from '../wire/pattern.ts'
@@ -97,7 +95,7 @@ const lsub = command({
   },
   async run(session, { reference, pattern }) {
     const match = matcher(reference, [pattern])
-    const folders = await session.folders()
+    const folders = await session.mail.folders()
     const left = await leftNames(session, folders)
     const subscribed = [...folders.filter(folder => folder.subscribed).map(folder => folder.path), ...left]
     const names = new Map<string, string>()
@@ -133,7 +131,7 @@ const status = command({
   async run(session, { path, items }) {
     const mailbox = await session.mailbox(path)
     countsChanges(session, items)
-    session.out.line(statusLine(session, mailbox, items))
+    session.out.line(await statusLine(session, mailbox, items))
     return undefined
   },
 })
@@ -199,7 +197,7 @@ function countsChanges(session: Session, items: readonly string[]): void {
 }
 
 async function answerList(session: Session, input: ListInput): Promise<void> {
-  const folders = await session.folders()
+  const folders = await session.mail.folders()
   const match = matcher(input.reference, input.patterns)
   const { selection } = input
   const asked = criteria.filter(option => selection.has(option))
@@ -217,7 +215,7 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
     if (!chosen(folder) && !below) continue
     if (!(await match(folder.path))) continue
     session.out.line(listLine(session, folder, tree, input) + (below ? info : ''))
-    if (input.returns.has('STATUS')) session.out.line(statusLine(session, folder, input.status))
+    if (input.returns.has('STATUS')) session.out.line(await statusLine(session, folder, input.status))
     await session.out.room()
   }
   // RFC 9051 6.3.9: what is subscribed to is listed whether it is there or not.
@@ -235,8 +233,7 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
 
 /** Names the account is subscribed to although there is no such folder. */
 export async function leftNames(session: Session, folders: readonly Mailbox[]): Promise<ReadonlySet<string>> {
-  const { handle, id } = session.user
-  const names = new Set((await findUser(handle.read, id))?.options.subscriptions)
+  const names = new Set(await session.mail.subscriptions())
   for (const { path } of folders) names.delete(path)
   return names
 }
@@ -244,7 +241,7 @@ export async function leftNames(session: Session, folders: readonly Mailbox[]): 
 /** The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2). */
 export async function listResponse(session: Session, folder: Mailbox): Promise<string> {
   const input = { selection: new Set<string>(), returns: new Set<string>(), plain: true }
-  return listLine(session, folder, new Tree(await session.folders()), input)
+  return listLine(session, folder, new Tree(await session.mail.folders()), input)
 }
 
 /**
@@ -287,8 +284,9 @@ function listLine(
 }
 
 /** The STATUS response of a folder. */
-export function statusLine(session: Session, mailbox: Mailbox, items: readonly string[]): string {
-  const values = items.map(item => `${item} ${statusValue(session, mailbox, item)}`)
+export async function statusLine(session: Session, mailbox: Mailbox, items: readonly string[]): Promise<string> {
+  const recent = items.includes('RECENT') ? await recentIn(session, mailbox) : 0
+  const values = items.map(item => `${item} ${item === 'RECENT' ? recent : statusValue(session, mailbox, item)}`)
   return `* STATUS ${session.mailboxName(mailbox.path)} (${values.join(' ')})`
 }
 
@@ -296,8 +294,6 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
   switch (item) {
     case 'MESSAGES':
       return mailbox.total
-    case 'RECENT':
-      return recentIn(session, mailbox)
     case 'UIDNEXT':
       return mailbox.uidNext
     case 'UIDVALIDITY':
@@ -305,9 +301,9 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
     case 'UNSEEN':
       return mailbox.unseen
     case 'DELETED':
-      return deletedIn(session.user.handle.read, mailbox.num).count
+      return session.mail.messages(mailbox.num).deleted().count
     case 'DELETED-STORAGE':
-      return deletedIn(session.user.handle.read, mailbox.num).size
+      return session.mail.messages(mailbox.num).deleted().size
     case 'SIZE':
       return mailbox.size
     case 'HIGHESTMODSEQ':
@@ -322,12 +318,10 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
 }
 
 /** Messages nobody was told of, and those this session was the first to be told of. */
-function recentIn(session: Session, { num, uidNext }: Mailbox): number {
-  if (session.rev2) return 0
-  const { view, services } = session
-  const { read } = session.user.handle
+async function recentIn({ view, mail, rev2 }: Session, { num, uidNext }: Mailbox): Promise<number> {
+  if (rev2) return 0
   const own = view?.num === num && !view.readOnly ? view.recentCount : 0
-  return own + countBetween(read, num, services.recency.from(read, num), uidNext)
+  return own + mail.messages(num).countBetween(await mail.recentFrom(num), uidNext)
 }
 
 /** Which names have others below them, and which are only there because of those. */

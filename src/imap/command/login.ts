@@ -4,8 +4,8 @@
 // is dropped by the connection. Who the account is and whether it may come in is decided by the central authentication.
 
 import { Fault } from '#lib/fault.ts'
-import { beginClientToken, beginSasl, type Credentials, clientTokenMechanism, mechanisms } from '#net/sasl.ts'
-import { findUser } from '#store/accounts/users.ts'
+import { beginClientToken, beginSasl, type Credentials, clientTokenMechanism } from '#net/sasl.ts'
+import { capabilitiesOf } from '../capabilities.ts'
 import { command, type Done } from '../command.ts'
 import type { Session } from '../session.ts'
 
@@ -64,15 +64,6 @@ const authenticate = command({
 
 export const loginCommands = [startTls, login, authenticate]
 
-/** What a session may be told about getting in; empty once it is in. */
-export function loginCapabilities(session: Session): string[] {
-  if (session.loggedIn) return []
-  const { tls } = session.services
-  const offers = session.connection.secure || tls === undefined ? [] : ['STARTTLS']
-  if (!session.services.takesPasswords(session.connection)) return [...offers, 'LOGINDISABLED']
-  return [...offers, ...[...mechanisms, clientTokenMechanism].map(name => `AUTH=${name}`)]
-}
-
 function requirePrivacy(session: Session): void {
   if (!session.services.takesPasswords(session.connection)) throw new Fault('AuthNeedsTls')
 }
@@ -83,34 +74,13 @@ async function respond(session: Session, challenge: string): Promise<string> {
   return line.toString('latin1')
 }
 
-async function enter(session: Session, credentials: Credentials): Promise<Done> {
-  const { services } = session
-  const { username, password, clientToken } = credentials
-  const { user: id, grant } = await services.authenticate({
-    username,
-    password,
-    scope: 'imap',
-    protocol: 'IMAP',
-    session: session.id,
-    ip: session.connection.remoteAddress,
-  })
-  session.stand(grant)
-  const handle = services.handle(id)
-  const user = await findUser(handle.read, id)
-  if (user === undefined) throw new Fault('AuthFailed')
-  services.entered(session, id, user.options.limits?.imapMaxConnections || services.connectionsMax)
+async function enter(session: Session, { username, password, clientToken }: Credentials): Promise<Done> {
+  const { services, connection } = session
+  const attempt = { username, password, session: session.id, ip: connection.remoteAddress }
+  const mail = await services.mail.login(attempt, session.hearer)
   if (clientToken !== undefined)
-    services.log.info({ session: session.id, user: id, clientToken }, 'a program named its session')
-  const { settings } = services
-  const own = user.options.limits
-  session.connection.ticket.prove()
-  session.login({
-    id,
-    num: user.num,
-    username: user.username,
-    handle,
-    uploadMax: own?.imapMaxUpload || settings.get('const:max:imap:upload'),
-    downloadMax: own?.imapMaxDownload || settings.get('const:max:imap:download'),
-  })
-  return { code: `CAPABILITY ${services.capabilities(session)}`, text: 'Logged in' }
+    services.log.info({ session: session.id, user: mail.account.id, clientToken }, 'a program named its session')
+  connection.ticket.prove()
+  session.login(mail)
+  return { code: `CAPABILITY ${capabilitiesOf(session)}`, text: 'Logged in' }
 }

@@ -5,7 +5,8 @@
 
 import { limits } from '#lib/limits.ts'
 import { command, type Done, loggedIn } from '../command.ts'
-import { type EventGroup, Notices, type Registration, type SelectedEvents, silence } from '../selected/notices.ts'
+import { type EventGroup, type Registration, type SelectedEvents, silence } from '../selected/events.ts'
+import { Notices } from '../selected/notices.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
 import { type FetchItem, fetchItem } from '../wire/item.ts'
 
@@ -31,9 +32,10 @@ const notify = command({
     }
     // RFC 5465 3.1: what has gathered is told whatever is wanted from now on.
     await session.view?.tell(session.untagged, true)
-    const folders = await session.folders()
-    session.notices = new Notices(session, registration, folders)
-    if (status) await session.notices.status(folders)
+    const folders = await session.mail.folders()
+    const notices = new Notices(session, registration, folders)
+    session.notices = notices
+    if (status) await notices.status(folders)
     return undefined
   },
 })

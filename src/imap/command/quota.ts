@@ -1,7 +1,6 @@
 // GETQUOTA and GETQUOTAROOT (RFC 9208): one root for the account, one resource, storage in KiB.
 
 import { Fault } from '#lib/fault.ts'
-import { findUserByNumber, readUsage } from '#store/accounts/users.ts'
 import { command, loggedIn } from '../command.ts'
 import type { Session } from '../session.ts'
 
@@ -42,9 +41,6 @@ const getQuotaRoot = command({
 export const quotaCommands = [getQuota, getQuotaRoot]
 
 async function quotaLine(session: Session): Promise<string> {
-  const { handle, num } = session.user
-  const user = await findUserByNumber(handle.read, num)
-  const { storage } = await readUsage(handle.read, num)
-  const allowed = user?.quota || session.services.settings.get('const:max:storage')
+  const { storage, allowed } = await session.mail.usage()
   return `* QUOTA "" (STORAGE ${Math.ceil(storage / 1024)} ${Math.floor(allowed / 1024)})`
 }

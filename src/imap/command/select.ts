@@ -6,9 +6,8 @@
 import { limits } from '#lib/limits.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { firstUnseen, listRows } from '#store/mailboxes/listing.ts'
-import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
+import type { Mailbox } from '../mail-store.ts'
 import { type Claim, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
@@ -51,13 +50,14 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       const mailbox = await session.mailbox(input.path)
       if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
       if (input.condstore || input.resync !== undefined) session.enable('CONDSTORE')
-      const view = new View(session.user.handle.read, mailbox, readOnly, claimOf(session, mailbox, readOnly))
+      const rows = session.mail.messages(mailbox.num)
+      const view = await View.open(rows, mailbox, readOnly, claimOf(session, mailbox, readOnly))
       const { out } = session
       out.line(`* FLAGS (${flagText(systemFlags, mailbox.keywords)})`)
       out.line(`* ${mailbox.total} EXISTS`)
       if (!session.rev2) out.line(`* ${view.recentCount} RECENT`)
       if (!session.rev2 && mailbox.unseen > 0 && mailbox.total <= unseenSearchMax) {
-        const uid = firstUnseen(session.user.handle.read, mailbox.num)
+        const uid = rows.firstUnseen()
         const seq = uid === undefined ? 0 : view.seqOf(uid)
         if (seq > 0) out.line(`* OK [UNSEEN ${seq}] First unseen`)
       }
@@ -70,8 +70,7 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       if (session.rev2) out.line(await listResponse(session, mailbox))
       if (input.resync?.uidValidity === mailbox.uidValidity) await resync(session, view, input.resync)
       session.select(view, mailbox)
-      session.services.expectSearch()
-      if (mailbox.total > limits.imap.sliceBodies) session.services.bodies.expect()
+      session.mail.expect(mailbox.total)
       return { code: readOnly ? 'READ-ONLY' : 'READ-WRITE' }
     },
   })
@@ -79,10 +78,9 @@ function selecting(name: string, readOnly: boolean): CommandRow {
 
 /** RFC 3501 6.3.2: messages stay recent where a folder is only looked at. */
 function claimOf(session: Session, { num }: Mailbox, readOnly: boolean): Claim | undefined {
-  const { read } = session.user.handle
-  const { recency } = session.services
+  const { mail } = session
   if (session.rev2) return undefined
-  return readOnly ? () => recency.from(read, num) : uidNext => recency.claim(read, num, uidNext)
+  return readOnly ? () => mail.recentFrom(num) : uidNext => mail.claimRecent(num, uidNext)
 }
 
 function parseSelect(decoder: Decoder): SelectInput {
@@ -137,7 +135,7 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
   const places = view.resolve(known ?? all, true) ?? []
   const listed = { facts: false, envelope: false, bodystructure: false, summary: false, detail: false }
   for (const slice of slicesOf(view, places, limits.imap.sliceRows)) {
-    for (const [uid, change, flags, keywords] of listRows(session.user.handle.read, view.num, listed, slice, modseq)) {
+    for (const [uid, change, flags, keywords] of view.rows.rows(listed, slice, modseq)) {
       const seq = view.seqOf(uid)
       if (seq > 0) {
         session.out.line(

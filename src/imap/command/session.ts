@@ -6,6 +6,7 @@
 import { version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
 import type { Enableable } from '../abilities.ts'
+import { capabilitiesOf } from '../capabilities.ts'
 import { anyState, command, inMailbox, loggedIn, nothing } from '../command.ts'
 import { idle as waitForDone } from '../idling.ts'
 import { malformed } from '../wire/decoder.ts'
@@ -15,7 +16,7 @@ const capability = command({
   states: anyState,
   parse: nothing,
   run(session) {
-    session.out.line(`* CAPABILITY ${session.services.capabilities(session)}`)
+    session.out.line(`* CAPABILITY ${capabilitiesOf(session)}`)
     return undefined
   },
 })

@@ -8,7 +8,7 @@ import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers
 import { byRow, type RowFacts, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
 import { mapLeaves, requiredLeaves, type TextLeaf } from '#mail/query/query.ts'
-import { type ListedRow, listSome, type UidSlice } from '#store/mailboxes/listing.ts'
+import type { ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
 import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
 import { slicesOf } from '../command/fetch.ts'
@@ -30,7 +30,7 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
   const plan = planRows(query)
   const { texts } = plan
   const found: Found[] = []
-  for (const rows of slicesOfRows(session, view, placesFor(view, key), plan)) {
+  for (const rows of slicesOfRows(view, placesFor(view, key), plan)) {
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
@@ -151,19 +151,13 @@ function verdictOf(leaf: Criterion, candidate: Candidate): Verdict {
 }
 
 /** Rows of one slice after the other. */
-function* slicesOfRows(
-  session: Session,
-  view: View,
-  places: Places,
-  { facts, summary, words }: RowPlan,
-): Generator<ListedRow[]> {
-  const { read } = session.user.handle
+function* slicesOfRows(view: View, places: Places, { facts, summary, words }: RowPlan): Generator<ListedRow[]> {
   const listed = { facts, envelope: false, bodystructure: false, summary, detail: false }
   // What the database leaves out takes its time all the same.
   const length = words.length > 0 ? sliceFiltered : limits.imap.sliceRows
   for (const slice of slicesOf(view, places, length)) {
     for (let left: UidSlice | undefined = slice; left !== undefined; ) {
-      const { rows, rest } = listSome(read, view.num, listed, left, 0, words, limits.imap.sliceLength)
+      const { rows, rest } = view.rows.someRows(listed, left, 0, words)
       yield rows
       left = rest
     }
@@ -181,18 +175,16 @@ function placesFor(view: View, key: Key): Places {
 /** Has the texts of messages looked at, and notes what was found. */
 async function lookInto(session: Session, open: readonly Candidate[], leaves: readonly TextLeaf[]): Promise<void> {
   const headers = leaves.some(looksAtHeaders)
-  const { num, id } = session.user
   const answers: number[] = []
   while (answers.length < open.length) {
     const some = open.slice(answers.length, answers.length + limits.imap.scanMessages)
     const task = {
-      user: num,
       bodies: some.map(({ row }) => row[9]),
       prefixes: headers ? some.map(({ row }) => row[10]) : [],
       leaves,
     }
     // As many as it came to in some time.
-    answers.push(...(await session.services.scan(task, { lane: id, signal: session.connection.gone.signal })))
+    answers.push(...(await session.mail.scan(task, session.connection.gone.signal)))
   }
   for (const [index, candidate] of open.entries()) {
     // A message that went meanwhile has no text.

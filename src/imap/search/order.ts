@@ -3,7 +3,6 @@
 // The work is done on the thread for long reads (store/search/arrange.ts); it ends when the session does. Answers of hundreds of
 // thousands of numbers go out in pieces, while others have their turn.
 
-import { limits } from '#lib/limits.ts'
 import { closing, opening, type SortKey, sortNames, type ThreadTask } from '#store/search/arrange.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
@@ -30,7 +29,7 @@ export function parseSort(decoder: Decoder): SortKey[] {
 /** What was found, in the order of the keys; messages that went meanwhile are left out. */
 export async function sortFound(session: Session, found: readonly Found[], keys: readonly SortKey[]): Promise<Found[]> {
   const task = { mailbox: session.selected.num, uids: uidsOf(found), keys }
-  const places = await session.services.sort(task, optionsOf(session))
+  const places = await session.mail.sort(task, session.connection.gone.signal)
   return Array.from(places, place => found[place] as Found)
 }
 
@@ -42,7 +41,7 @@ export async function threadFound(
   number: (found: Found) => number,
 ): Promise<Iterable<string>> {
   const task = { mailbox: session.selected.num, uids: uidsOf(found), algorithm }
-  const threads = await session.services.thread(task, optionsOf(session))
+  const threads = await session.mail.thread(task, session.connection.gone.signal)
   return threadPieces(threads, place => number(found[place] as Found))
 }
 
@@ -81,8 +80,4 @@ const pieceLength = 16 * 1024
 
 function uidsOf(found: readonly Found[]): Uint32Array {
   return Uint32Array.from(found, one => one.uid)
-}
-
-function optionsOf({ user, connection }: Session) {
-  return { lane: user.id, signal: connection.gone.signal, deadlineMs: limits.pool.arrangeMs }
 }

@@ -5,43 +5,11 @@
 // client was last told, so a storm costs no memory. More than limits.imap.notifyFoldersMax at once is an overflow: the
 // client hears of that and of nothing more until it registers anew.
 
-import type { Change } from '#actors/kernel/change.ts'
 import { limits } from '#lib/limits.ts'
-import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { noticeLines, statusLine } from '../command/list.ts'
-import type { Session } from '../session.ts'
-import type { FetchItem } from '../wire/item.ts'
-
-/** Events of the selected folder. */
-export interface SelectedEvents {
-  /** Messages are told gone only where a command allows it. */
-  readonly delayed: boolean
-  readonly flags: boolean
-  /** What is told of a new message. */
-  readonly items: readonly FetchItem[]
-}
-
-/** Events of other folders. */
-export interface EventGroup {
-  /** Every folder, those subscribed to, those at the paths, or those at or below them. */
-  readonly which: 'all' | 'subscribed' | 'mailboxes' | 'subtree'
-  readonly paths: readonly string[]
-  /** Nothing at all of these folders, whatever other groups say. */
-  readonly none: boolean
-  readonly messages: boolean
-  readonly flags: boolean
-  readonly names: boolean
-  readonly subscriptions: boolean
-}
-
-export interface Registration {
-  /** Undefined where the client wants to hear nothing of the selected folder. */
-  readonly selected: SelectedEvents | undefined
-  readonly groups: readonly EventGroup[]
-}
-
-/** NOTIFY NONE. */
-export const silence: Registration = { selected: undefined, groups: [] }
+import type { Change, Mailbox } from '../mail-store.ts'
+import type { Session, Wishes } from '../session.ts'
+import { type EventGroup, type Registration, type SelectedEvents, silence } from './events.ts'
 
 type Wish = 'messages' | 'flags' | 'names' | 'subscriptions'
 type Known = Pick<Mailbox, 'path' | 'subscribed'>
@@ -49,7 +17,7 @@ type Known = Pick<Mailbox, 'path' | 'subscribed'>
 const messagesBit = 1
 const flagsBit = 2
 
-export class Notices {
+export class Notices implements Wishes {
   readonly #session: Session
   #registration: Registration
   /** Folder -> bits of what happened in it. */
@@ -108,7 +76,7 @@ export class Notices {
     const named = this.#named
     this.#changed.clear()
     this.#named = false
-    const folders = await this.#session.folders()
+    const folders = await this.#session.mail.folders()
     const lines = named ? this.#names(folders) : []
     if (changed.size > limits.imap.notifyFoldersMax || lines.length > limits.imap.notifyFoldersMax) {
       this.#overflow()
@@ -135,7 +103,7 @@ export class Notices {
   async #tellStatus(folder: Mailbox): Promise<void> {
     const { out, condstore } = this.#session
     const modseq = condstore || this.#wanted(folder, 'flags') ? ['HIGHESTMODSEQ'] : []
-    out.line(statusLine(this.#session, folder, ['MESSAGES', 'UIDNEXT', 'UIDVALIDITY', 'UNSEEN', ...modseq]))
+    out.line(await statusLine(this.#session, folder, ['MESSAGES', 'UIDNEXT', 'UIDVALIDITY', 'UNSEEN', ...modseq]))
     await out.room()
   }
 

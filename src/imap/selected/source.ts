@@ -6,19 +6,17 @@
 import assert from 'node:assert'
 import type { Pace } from '#lib/pace.ts'
 import { type PartIndex, type Range, type SectionKind, sectionRange } from '#mail/mime/section.ts'
-import type { Bodies } from '#store/bodies/bodies.ts'
 import type { StoredDetail } from '#store/mailboxes/outlines.ts'
+import type { Body, MailStore } from '../mail-store.ts'
 
 const nothing = Buffer.alloc(0)
 
-type Opened = ReturnType<Bodies['open']>
-
 export class MessageSource {
   readonly size: number
-  readonly #bodies: Bodies
+  readonly #mail: Pick<MailStore, 'body' | 'prove'>
   readonly #num: number
   readonly #prefix: Buffer
-  readonly #body: Opened
+  readonly #body: Body
   readonly #detail: string | undefined
   #index: PartIndex | undefined
   readonly #pace: Pace
@@ -28,20 +26,26 @@ export class MessageSource {
    * @param detail what was stored about the body when it arrived (store/mailboxes/outlines.ts), where sections will be asked for
    * @throws Fault MessageNotFound when the body went meanwhile
    */
-  constructor(bodies: Bodies, pace: Pace, body: number, prefix: string, detail?: string | null) {
-    this.#bodies = bodies
+  constructor(
+    mail: Pick<MailStore, 'body' | 'prove'>,
+    pace: Pace,
+    body: number,
+    prefix: string,
+    detail?: string | null,
+  ) {
+    this.#mail = mail
     this.#pace = pace
     this.#num = body
     this.#prefix = prefix === '' ? nothing : Buffer.from(prefix)
     this.#detail = detail ?? undefined
-    this.#body = bodies.open(body)
+    this.#body = mail.body(body)
     this.size = this.#prefix.length + this.#body.size
   }
 
   /** Makes sure that bytes `start` to `end` will come. @throws Fault MessageNotFound, BodyUnreadable */
   prove(start: number, end: number): Promise<void> {
     const top = this.#prefix.length
-    return this.#bodies.proof.prove(this.#num, this.#body, start - top, end - top)
+    return this.#mail.prove(this.#num, this.#body, start - top, end - top)
   }
 
   /** Whether `pieces` answers. */
@@ -94,7 +98,7 @@ export class MessageSource {
   }
 
   /** The content of the leaf at `range`, where it is stored without its base64. */
-  decoded(range: Range): ReturnType<Opened['attachment']> {
+  decoded(range: Range): ReturnType<Body['attachment']> {
     const top = this.#prefix.length
     return range.start < top ? null : this.#body.attachment(range.start - top, range.end - top)
   }

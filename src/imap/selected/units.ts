@@ -2,10 +2,9 @@
 // its answers go out, and others have their turn in between. A set of places becomes ranges of uids the client knows, at the
 // start, so a message that arrived unseen is never touched by `1:*`, and places may shift meanwhile.
 
-import type { UidRanges } from '#actors/mailbox/message.ts'
 import { limits } from '#lib/limits.ts'
 import { toRanges } from '#mail/numbers.ts'
-import { deletedUids } from '#store/mailboxes/listing.ts'
+import type { UidRanges } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import type { Places, View } from './view.ts'
 
@@ -30,10 +29,10 @@ export function unitsOf(view: View, places: Places, lengthMax: number = limits.i
 }
 
 /** Those of them that are marked `\Deleted`. */
-export async function markedUnits({ user, pace }: Session, view: View, places: Places): Promise<UidRanges[]> {
+export async function markedUnits({ pace }: Session, view: View, places: Places): Promise<UidRanges[]> {
   const uids: number[] = []
   for (const ranges of unitsOf(view, places, lookLength)) {
-    for (const [from, to] of ranges) for (const uid of deletedUids(user.handle.read, view.num, from, to)) uids.push(uid)
+    for (const [from, to] of ranges) for (const uid of view.rows.deletedUids(from, to)) uids.push(uid)
     if (pace.spent) await pace.turn()
   }
   const units: UidRanges[] = []

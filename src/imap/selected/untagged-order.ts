@@ -6,9 +6,9 @@
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { Disconnected } from '#net/connection.ts'
-import type { Session } from '../session.ts'
+import type { Session, Waiting } from '../session.ts'
 
-export class Telling {
+export class Telling implements Waiting {
   readonly #session: Session
   /** Whether messages may be told gone. */
   readonly #expunge: boolean

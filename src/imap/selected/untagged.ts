@@ -6,16 +6,12 @@
 import { Fault } from '#lib/fault.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { fetchMessages } from '../command/fetch.ts'
-import type { Session } from '../session.ts'
-import type { Listener } from './view.ts'
+import type { Session, Untagged } from '../session.ts'
 
-export class UntaggedResponses implements Listener {
+export class UntaggedResponses implements Untagged {
   readonly #session: Session
-  /** How many keywords of the selected folder the client has heard of. */
   keywordCount = 0
-  /** Change numbers were told since `held` was asked last. */
   numbered = false
 
   constructor(session: Session) {
@@ -77,9 +73,9 @@ export class UntaggedResponses implements Listener {
 
   /** Tells keywords that are new in the folder before they appear (RFC 9051 7.3.5). */
   async keywords(): Promise<void> {
-    const { view, out, user } = this.#session
+    const { view, out, mail } = this.#session
     if (view === undefined) return
-    const mailbox = await findMailbox(user.handle.read, user.num, view.id)
+    const mailbox = await mail.folder(view.id)
     if (mailbox === undefined || mailbox.keywords.length === this.keywordCount) return
     this.keywordCount = mailbox.keywords.length
     const all = flagText(systemFlags, mailbox.keywords)

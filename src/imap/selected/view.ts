@@ -5,20 +5,9 @@
 // (uidsAsOf). Changes are not queued: a notice only says that there is something, and `tell` compares with the database
 // by change number, so a storm of changes costs no memory. Expunges wait where RFC 9051 7.5.1 says so.
 
-import type { Change } from '#actors/kernel/change.ts'
 import { limits } from '#lib/limits.ts'
 import { joinRanges, type Ranges } from '#mail/numbers.ts'
-import type { Reader } from '#store/engine/reader.ts'
-import {
-  arrivals,
-  changesAfter,
-  countBetween,
-  folderCounters,
-  goneAfter,
-  uidsAsOf,
-  wentAfter,
-} from '#store/mailboxes/listing.ts'
-import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import type { Change, FolderReads, Mailbox } from '../mail-store.ts'
 import type { NumberSet } from '../wire/decoder.ts'
 
 /** Places in the view, inclusive ranges counted from 0, rising. */
@@ -43,14 +32,15 @@ export interface Listener {
 }
 
 /** Told that this session knows all messages below `uidNext` now: the uid from which they are recent to it. */
-export type Claim = (uidNext: number) => number
+export type Claim = (uidNext: number) => number | Promise<number>
 
 export class View {
   readonly num: number
   readonly id: string
   readonly uidValidity: number
   readonly readOnly: boolean
-  readonly #read: Reader
+  /** Rows of the folder. */
+  readonly rows: FolderReads
   #uids: Uint32Array<ArrayBuffer> | undefined
   #count: number
   /** The uid after the last one the client knows of. */
@@ -72,9 +62,8 @@ export class View {
   #recentTold = 0
   #claim: Claim | undefined
 
-  /** @param claim where messages may be recent (RFC 3501 2.3.2) */
-  constructor(read: Reader, mailbox: Mailbox, readOnly: boolean, claim?: Claim) {
-    this.#read = read
+  private constructor(rows: FolderReads, mailbox: Mailbox, readOnly: boolean, claim: Claim | undefined) {
+    this.rows = rows
     this.num = mailbox.num
     this.id = mailbox.id
     this.uidValidity = mailbox.uidValidity
@@ -84,9 +73,15 @@ export class View {
     this.#modseq = mailbox.modseq
     this.#goneModseq = mailbox.modseq
     this.#claim = claim
-    const from = this.#claimed(1)
-    this.#recentCount = Math.min(this.#count, countBetween(read, mailbox.num, from, mailbox.uidNext))
-    this.#recentTold = this.#recentCount
+  }
+
+  /** @param claim where messages may be recent (RFC 3501 2.3.2) */
+  static async open(rows: FolderReads, mailbox: Mailbox, readOnly: boolean, claim?: Claim): Promise<View> {
+    const view = new View(rows, mailbox, readOnly, claim)
+    const from = await view.#claimed(1)
+    view.#recentCount = Math.min(view.#count, rows.countBetween(from, mailbox.uidNext))
+    view.#recentTold = view.#recentCount
+    return view
   }
 
   /** How many messages are recent to this session. */
@@ -115,9 +110,9 @@ export class View {
   }
 
   /** Takes what is recent of the messages from `first` on that are known now; the uid from which they are. */
-  #claimed(first: number): number {
+  async #claimed(first: number): Promise<number> {
     const next = this.#uidNext
-    const from = Math.max(first, this.#claim?.(next) ?? next)
+    const from = Math.max(first, (await this.#claim?.(next)) ?? next)
     if (from >= next) return next
     const last = this.#recent.at(-1)
     if (last !== undefined && last[1] + 1 >= from) last[1] = next - 1
@@ -147,7 +142,7 @@ export class View {
 
   /** Whether messages went that the client still counts. */
   get holding(): boolean {
-    return this.#expunges && wentAfter(this.#read, this.num, this.#goneModseq, uid => this.seqOf(uid) > 0)
+    return this.#expunges && this.rows.wentAfter(this.#goneModseq, uid => this.seqOf(uid) > 0)
   }
 
   /** Takes note of a change of the account; whether it concerns this folder. */
@@ -180,7 +175,7 @@ export class View {
 
   /** Uids in `set` that went after `modseq`, rising. */
   goneSince(modseq: number, set: NumberSet | undefined): number[] {
-    const gone = goneAfter(this.#read, this.num, modseq).filter(uid => this.seqOf(uid) === 0)
+    const gone = this.rows.goneAfter(modseq).filter(uid => this.seqOf(uid) === 0)
     if (set === undefined) return gone
     if (set === 'saved') return []
     const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
@@ -199,7 +194,7 @@ export class View {
   /** Uids the client knows, rising; `total` of them are valid. */
   get uids(): Uint32Array<ArrayBuffer> {
     if (this.#uids === undefined) {
-      this.#uids = uidsAsOf(this.#read, this.num, this.#goneModseq, this.#uidNext)
+      this.#uids = this.rows.uidsAsOf(this.#goneModseq, this.#uidNext)
       this.#count = this.#uids.length
     }
     return this.#uids
@@ -277,7 +272,7 @@ export class View {
     else {
       await listener.keywords()
       if (fresh.length > 0) {
-        this.#add(fresh)
+        await this.#add(fresh)
         listener.exists(this.#count)
       }
       this.#tellRecent(listener)
@@ -290,12 +285,12 @@ export class View {
   /** What happened, in one picture of the database. */
   #compare(expunge: boolean): { modseqMax: number; gone: number[]; fresh: number[] } {
     const lazy = this.#uids === undefined
-    const compared = this.#read.snapshot(() => ({
-      modseqMax: folderCounters(this.#read, this.num)?.modseq ?? this.#modseq,
+    const { modseq = this.#modseq, ...found } = this.rows.compare({
       // Asked for even without a notice: a commit may be seen here before its notice comes, and the mark moves past it.
-      gone: lazy || expunge ? goneAfter(this.#read, this.num, this.#goneModseq) : [],
-      fresh: this.#news ? arrivals(this.#read, this.num, this.#uidNext) : [],
-    }))
+      gone: lazy || expunge ? this.#goneModseq : undefined,
+      arrived: this.#news ? this.#uidNext : undefined,
+    })
+    const compared = { modseqMax: modseq, ...found }
     // Without expunges the list as of the new marks is as good as the one of the old.
     if (lazy && (compared.gone.length > 0 || this.#removed)) void this.uids
     if (!expunge) return { ...compared, gone: [] }
@@ -324,7 +319,7 @@ export class View {
     listener.gone(seqs, told)
   }
 
-  #add(fresh: readonly number[]): void {
+  async #add(fresh: readonly number[]): Promise<void> {
     const count = this.#count + fresh.length
     if (this.#uids !== undefined) {
       if (count > this.#uids.length) {
@@ -337,7 +332,7 @@ export class View {
     this.#count = count
     const known = this.#uidNext
     this.#uidNext = (fresh.at(-1) as number) + 1
-    const from = this.#claimed(known)
+    const from = await this.#claimed(known)
     this.#recentCount += fresh.filter(uid => uid >= from).length
   }
 
@@ -352,7 +347,7 @@ export class View {
     let modseq = this.#modseq
     let uid = Infinity
     for (;;) {
-      const rows = changesAfter(this.#read, this.num, modseq, uid, modseqMax, limits.imap.sliceRows)
+      const rows = this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
       for (const row of rows) {
         if (row[0] >= known || this.#own.has(row[1])) continue
         const seq = this.seqOf(row[0])

@@ -1,7 +1,7 @@
 // One command off the wire: its line, and the literals in it (RFC 9051 4.3, RFC 7888).
 //
 // Promises: what is held is bounded before it is read, by the bounds of the session's state; a literal that is refused is
-// never invited, and one that comes uninvited is thrown away or the session ends; a message of APPEND is not read here
+// never invited, and one that comes uninvited is thrown away or the session ends; a literal that is a message is not read here
 // but left on the wire for whoever stores it. Parsing is the decoder's.
 
 import { Fault } from '#lib/fault.ts'
@@ -25,7 +25,7 @@ export interface Gathered {
   readonly byUid: boolean
   /** What follows the name. */
   readonly parts: (string | Literal)[]
-  /** The message literal at which gathering stopped (APPEND only). */
+  /** The message literal at which gathering stopped. */
   readonly message: Announced | undefined
   /** Why the command cannot be carried out although its end was found. */
   readonly refused: Fault | undefined
@@ -57,14 +57,14 @@ const announcement = /(~?)\{(\d{1,19})(\+?)\}$/
  * The next command.
  *
  * @param invite sends a continuation request
- * @param refuses why a command cannot be given now: its literals are not invited
+ * @param look why a command cannot be given now, so that its literals are not invited, and whether they are messages
  * @throws Fault IdleTimeout, Stopping; Disconnected; Flooded
  */
 export async function gather(
   connection: Connection,
   bounds: GatherBounds,
   invite: () => void | Promise<void>,
-  refuses: (name: string, byUid: boolean) => Fault | undefined,
+  look: (name: string, byUid: boolean) => { refused: Fault | undefined; messages: boolean },
 ): Promise<Gathered> {
   let { text, refused } = await nextLine(connection)
   const match = head.exec(text)
@@ -80,9 +80,10 @@ export async function gather(
       parts.push(text)
       break
     }
-    refused ??= tag === '' ? undefined : refuses(name, byUid)
+    const asked = tag === '' ? undefined : look(name, byUid)
+    refused ??= asked?.refused
     const before = text.slice(0, text.lastIndexOf(announced.binary ? '~{' : '{'))
-    if (name === 'APPEND' && !byUid && (parts.length > 0 || before.trim() !== '')) {
+    if (asked?.messages === true && (parts.length > 0 || before.trim() !== '')) {
       parts.push(before)
       return { tag, name, byUid, parts, message: announced, refused }
     }

@@ -177,3 +177,8 @@ export function lastRemovedValidity(read: Reader, user: number): number {
 function decode(stored: Record<string, unknown>): Mailbox {
   return mailboxes.decode(stored, own) as unknown as Mailbox
 }
+
+/** INBOX, folders of special use and hidden ones stay. */
+export function isDeletable({ path, specialUse, hidden }: Mailbox): boolean {
+  return path !== 'INBOX' && specialUse === null && !hidden
+}

@@ -1,0 +1,176 @@
+// The loop of one IMAP connection: greets, takes one command after the other off the wire, carries it out, answers.
+//
+// Promises: a command gets exactly one tagged answer, or the connection ends; untagged changes go out before that answer,
+// expunges only where RFC 9051 7.5.1 allows. A mistake of ours is logged and answered `NO [SERVERBUG]`, and tells nothing.
+// Clients that make no sense for long are let go.
+
+import { after, monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { type Connection, Disconnected } from '#net/connection.ts'
+import { capabilitiesOf } from './capabilities.ts'
+import type { CommandRow, Done } from './command.ts'
+import { findCommand } from './commands.ts'
+import { UntaggedResponses } from './selected/untagged.ts'
+import { Telling } from './selected/untagged-order.ts'
+import type { ImapServices } from './services.ts'
+import { Session } from './session.ts'
+import { Decoder, malformed } from './wire/decoder.ts'
+import { afterLogin, beforeLogin, Flooded, type Gathered, gather } from './wire/gather.ts'
+import { lastWords, refusalOf } from './wire/refusal.ts'
+
+export class Dialogue {
+  readonly #session: Session
+  #errors = 0
+  #early = 0
+
+  constructor(id: string, connection: Connection, services: ImapServices) {
+    this.#session = new Session(id, connection, services, session => new UntaggedResponses(session))
+  }
+
+  /** Greets and carries out commands until one side has had enough. */
+  async run(): Promise<void> {
+    const session = this.#session
+    const { connection, services, out } = session
+    connection.lineBytesMax = beforeLogin.commandBytesMax
+    connection.idleMs = limits.imap.loginMs
+    // Commands keep a stranger's connection alive only so long.
+    const late = after(limits.imap.loginMs, () => {
+      if (!session.loggedIn) session.bye('Log in sooner')
+    })
+    out.line(`* OK [CAPABILITY ${capabilitiesOf(session)}] ${services.hostname} ready`).flush()
+    try {
+      while (!session.over && !session.loggedIn) await this.#next()
+      late.cancel()
+      connection.lineBytesMax = afterLogin.commandBytesMax
+      connection.idleMs = limits.imap.idleMs
+      while (!session.over) await this.#next()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      late.cancel()
+      session.close()
+    }
+  }
+
+  async #next(): Promise<void> {
+    const session = this.#session
+    const { connection, pace } = session
+    const idle = connection.peek() === undefined
+    const gathered = await this.#waitForCommand()
+    if (idle) pace.restart()
+    if (gathered.tag === '') {
+      this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
+      this.#countError()
+    } else await this.#execute(gathered)
+    if (!session.loggedIn && ++this.#early >= limits.imap.loginCommandsMax)
+      session.bye('Too many commands before a login')
+    session.out.flush()
+    if (session.startTls) await this.#secure()
+    if (session.compression === 'next') {
+      connection.compress()
+      session.compression = 'active'
+    }
+    if (connection.backlogBytes > limits.net.backlogBytesSoft) await connection.drain()
+    if (pace.spent) await pace.turn()
+  }
+
+  /** Whoever registered for it is told changes meanwhile. */
+  async #waitForCommand(): Promise<Gathered> {
+    const session = this.#session
+    const { connection, notices } = session
+    const bounds = session.loggedIn ? afterLogin : beforeLogin
+    const look = (name: string, byUid: boolean) => {
+      const row = findCommand(name, byUid)
+      return { refused: this.#outOfPlace(name, row), messages: row?.messages === true }
+    }
+    if (notices === undefined) return gather(connection, bounds, () => session.invite(), look)
+    const telling = new Telling(session, notices.selected?.delayed === false)
+    session.telling = telling.stir()
+    try {
+      // What is being told is told to its end: an invitation must not stand in the middle of a message.
+      return await gather(connection, bounds, () => telling.stop().then(() => session.invite()), look)
+    } finally {
+      session.telling = undefined
+      await telling.stop()
+    }
+  }
+
+  async #secure(): Promise<void> {
+    const { connection, services } = this.#session
+    this.#session.startTls = false
+    if (services.tls !== undefined) await connection.startTls(services.tls)
+  }
+
+  async #execute(gathered: Gathered): Promise<void> {
+    const session = this.#session
+    const { tag, name, byUid } = gathered
+    session.tag = tag
+    const row = findCommand(name, byUid)
+    const started = monotonic()
+    let result = 'ok'
+    try {
+      session.checkStanding()
+      const done = await this.#run(row, gathered)
+      await this.#sync(row, byUid)
+      if (done?.no === true) result = 'no'
+      this.#answer(tag, done?.no === true ? 'NO' : 'OK', { text: `${byUid ? 'UID ' : ''}${name} completed`, ...done })
+    } catch (error) {
+      if (error instanceof Disconnected || error instanceof Flooded) throw error
+      result = await this.#refuse(row, gathered, error)
+    }
+    session.services.count(row?.name ?? 'other', result, monotonic() - started)
+  }
+
+  async #run(row: CommandRow | undefined, gathered: Gathered): Promise<Done | undefined> {
+    const { name, byUid, parts, message, refused } = gathered
+    // A message that is still on the wire is read or thrown away by the command, refused or not.
+    const fault = message === undefined ? (refused ?? this.#outOfPlace(name, row)) : undefined
+    if (fault !== undefined) throw fault
+    if (row === undefined) throw malformed('Unknown command')
+    const input = row.parse(new Decoder(parts, this.#session.utf8), byUid)
+    return row.run(this.#session, input as never, byUid, gathered)
+  }
+
+  /** Why a command cannot be given now, or at all. */
+  #outOfPlace(name: string, row: CommandRow | undefined): Fault | undefined {
+    if (row === undefined) return malformed('Unknown command')
+    return row.states.includes(this.#session.state) ? undefined : malformed(`${name} is not allowed now`)
+  }
+
+  /** Untagged changes before the tagged answer. */
+  async #sync(row: CommandRow | undefined, byUid: boolean): Promise<void> {
+    const { view, untagged } = this.#session
+    // What a client took away itself it is told, whatever else it wants to hear.
+    if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await view?.tell(untagged, true)
+    const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
+    if (row?.expunges !== 'never' && this.#session.news(expunge)) await this.#session.tell(expunge)
+    untagged.held(expunge)
+  }
+
+  async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
+    const { status, counts, ...done } = refusalOf(error)
+    if (!(error instanceof Fault) || error.code === 'InternalError')
+      this.#session.services.log.error({ error, session: this.#session.id }, 'a command failed')
+    await this.#sync(row, byUid)
+    this.#answer(tag, status, done)
+    if (counts) this.#countError()
+    return status.toLowerCase()
+  }
+
+  #answer(tag: string, status: 'OK' | 'NO' | 'BAD', { code, text }: Done): void {
+    this.#session.out.line(`${tag} ${status}${code === undefined ? '' : ` [${code}]`} ${text ?? 'Completed'}`)
+  }
+
+  #countError(): void {
+    this.#errors += 1
+    if (this.#errors >= limits.imap.errorsMax) this.#session.bye('Too many commands that made no sense')
+  }
+
+  /** The loop ended by something thrown. */
+  #fail(error: unknown): void {
+    const words = lastWords(error)
+    if (words === undefined) throw error
+    this.#session.bye(words)
+  }
+}

@@ -1,0 +1,371 @@
+// The mail IMAP serves, over actors and rows of this process.
+//
+// Promises: a user has at most so many sessions at once, whatever listener they came in by. Nothing here knows of the
+// protocol, and no session knows of an actor, a reader or a pool.
+
+import { wantsEncryption } from '#actors/delivery/encryption.ts'
+import { prepare } from '#actors/delivery/prepare.ts'
+import type { UserHandle } from '#actors/kernel/system.ts'
+import { type Append, appendMessages } from '#actors/mailbox/append.ts'
+import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
+import {
+  copyMessages,
+  type Expunge,
+  expungeMessages,
+  type FlagChange,
+  moveMessages,
+  storeFlags,
+  type Transfer,
+  type UidRanges,
+} from '#actors/mailbox/message.ts'
+import { after, monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { flag } from '#mail/flags.ts'
+import { toRanges } from '#mail/numbers.ts'
+import { findUser, findUserByNumber, readUsage, type User } from '#store/accounts/users.ts'
+import type { Received } from '#store/bodies/bodies.ts'
+import type { Body } from '#store/bodies/read.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import {
+  arrivals,
+  changesAfter,
+  countBetween,
+  deletedIn,
+  deletedUids,
+  firstUnseen,
+  folderCounters,
+  goneAfter,
+  type Listed,
+  listRows,
+  listSome,
+  type UidSlice,
+  uidsAsOf,
+  wentAfter,
+} from '#store/mailboxes/listing.ts'
+import { findMailbox, findMailboxByPath, listMailboxes } from '#store/mailboxes/mailboxes.ts'
+import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
+import type { ScanTask } from '#store/search/scan.ts'
+import type {
+  Account,
+  Attempt,
+  FolderReads,
+  Hearer,
+  Mailbox,
+  MailEntry,
+  MailStore,
+  NewMessage,
+  TransferKind,
+} from './mail-store.ts'
+import { Recency } from './recency.ts'
+import type { ImapDependencies } from './services.ts'
+
+export type StoreDependencies = Omit<ImapDependencies, 'hostname' | 'cleartext' | 'tls' | 'metrics' | 'log'>
+
+/** How long after a folder was opened the thread that searches is started. */
+const warmMs = 300
+
+export class LocalEntry implements MailEntry {
+  readonly #dependencies: StoreDependencies
+  readonly #recency = new Recency()
+  readonly #sessions = new Map<string, number>()
+  /** Until then the thread that searches is there without being asked. */
+  #warmUntil = 0
+
+  constructor(dependencies: StoreDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Sessions of an account. */
+  connections(user: string): number {
+    return this.#sessions.get(user) ?? 0
+  }
+
+  async login({ username, password, session, ip }: Attempt, hearer: Hearer): Promise<MailStore> {
+    const { authenticate, grants, system, connectionsMax } = this.#dependencies
+    const attempt = { username, password, scope: 'imap', protocol: 'IMAP', session, ip } as const
+    const { user: id, grant } = await authenticate(attempt)
+    const held = grants.hold(grant, reason => hearer.ended(reason))
+    try {
+      const handle = system.handle(id)
+      const user = await findUser(handle.read, id)
+      if (user === undefined) throw new Fault('AuthFailed')
+      this.#enter(id, user.options.limits?.imapMaxConnections || connectionsMax)
+      const unwatch = handle.watch(change => hearer.changed(change))
+      const close = () => {
+        unwatch()
+        held.release()
+        this.#leave(id)
+      }
+      const shared = { recency: this.#recency, warm: () => this.#warm() }
+      return new LocalStore(this.#dependencies, shared, { user, handle, held, close })
+    } catch (error) {
+      held.release()
+      throw error
+    }
+  }
+
+  #enter(user: string, sessionsMax: number): void {
+    const sessions = this.connections(user)
+    if (sessions >= sessionsMax) throw new Fault('TooManySessions', { text: 'Too many sessions of this account' })
+    this.#sessions.set(user, sessions + 1)
+  }
+
+  #leave(user: string): void {
+    const sessions = this.connections(user) - 1
+    if (sessions > 0) this.#sessions.set(user, sessions)
+    else this.#sessions.delete(user)
+  }
+
+  /** Not at once: what a program asks first after it has opened a folder is seldom a search, and a start takes a core. */
+  #warm(): void {
+    const time = monotonic()
+    if (time < this.#warmUntil) return
+    this.#warmUntil = time + limits.pool.idleMs / 2
+    // A pool that is busy is warm, and one that stops need not be.
+    after(warmMs, () => {
+      this.#dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { lane: '' }).catch(() => undefined)
+    })
+  }
+}
+
+interface Entered {
+  readonly user: User
+  readonly handle: UserHandle
+  readonly held: { check(): void }
+  close(): void
+}
+
+class LocalStore implements MailStore {
+  readonly account: Account
+  readonly #dependencies: StoreDependencies
+  readonly #shared: { readonly recency: Recency; warm(): void }
+  readonly #entered: Entered
+  readonly #num: number
+  readonly #handle: UserHandle
+  readonly #read: Reader
+  readonly #most: Readonly<Record<TransferKind, number>>
+
+  constructor(dependencies: StoreDependencies, shared: { readonly recency: Recency; warm(): void }, entered: Entered) {
+    const { user, handle } = entered
+    const { settings } = dependencies
+    this.account = { id: user.id, username: user.username }
+    this.#dependencies = dependencies
+    this.#shared = shared
+    this.#entered = entered
+    this.#num = user.num
+    this.#handle = handle
+    this.#read = handle.read
+    const own = user.options.limits
+    this.#most = {
+      imapUpload: own?.imapMaxUpload || settings.get('const:max:imap:upload'),
+      imapDownload: own?.imapMaxDownload || settings.get('const:max:imap:download'),
+    }
+  }
+
+  checkStanding(): void {
+    this.#entered.held.check()
+  }
+
+  close(): void {
+    this.#entered.close()
+  }
+
+  async folders(): Promise<Mailbox[]> {
+    return (await listMailboxes(this.#read, this.#num)).filter(folder => !folder.hidden)
+  }
+
+  async folderAt(path: string): Promise<Mailbox | undefined> {
+    const found = await findMailboxByPath(this.#read, this.#num, path)
+    return found?.hidden === true ? undefined : found
+  }
+
+  async folder(id: string): Promise<Mailbox | undefined> {
+    return findMailbox(this.#read, this.#num, id)
+  }
+
+  async subscriptions(): Promise<readonly string[]> {
+    return (await this.#user())?.options.subscriptions ?? []
+  }
+
+  async usage(): Promise<{ storage: number; allowed: number }> {
+    const user = await findUserByNumber(this.#read, this.#num)
+    const { storage } = await readUsage(this.#read, this.#num)
+    return { storage, allowed: user?.quota || this.#dependencies.settings.get('const:max:storage') }
+  }
+
+  async createFolder(folder: { path: string; encrypt: boolean; specialUse: string | null }): Promise<{ id: string }> {
+    const { id } = await this.#handle.run(createMailbox, { ...folder, hidden: false, retention: 0, subscribed: false })
+    return { id }
+  }
+
+  async changeFolder(change: { id: string; path?: string; subscribed?: boolean }): Promise<void> {
+    await this.#handle.run(updateMailbox, change)
+  }
+
+  async deleteFolder(id: string): Promise<void> {
+    await this.#handle.run(deleteMailbox, { id, staysSubscribed: true })
+  }
+
+  async unsubscribe(path: string): Promise<void> {
+    await this.#handle.run(unsubscribeName, { path })
+  }
+
+  /** In one step where nothing is to be encrypted on the way, else some at a time. */
+  async moveAll(from: Mailbox, to: string): Promise<void> {
+    const target = await this.folder(to)
+    const user = await this.#user()
+    const move = (uids: UidRanges) => {
+      return this.#dependencies.transfer(this.#handle, moveMessages, { from: from.id, to, uids })
+    }
+    if (user === undefined || !wantsEncryption(user, target)) {
+      await move([[1, 0xffffffff]])
+      return
+    }
+    const uids = arrivals(this.#read, from.num, 1)
+    for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
+      await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
+    }
+  }
+
+  storeFlags(change: FlagChange) {
+    return this.#handle.run(storeFlags, change)
+  }
+
+  copy(transfer: Transfer) {
+    return this.#dependencies.transfer(this.#handle, copyMessages, transfer)
+  }
+
+  move(transfer: Transfer) {
+    return this.#dependencies.transfer(this.#handle, moveMessages, transfer)
+  }
+
+  expunge(expunge: Expunge) {
+    return this.#handle.run(expungeMessages, expunge)
+  }
+
+  intake(bytes: number) {
+    return this.#dependencies.bodies.intake(bytes)
+  }
+
+  async append(folder: Mailbox, messages: readonly NewMessage[]): Promise<number[]> {
+    const { sequence } = this.#dependencies
+    const sealed: Received[] = []
+    try {
+      const inputs: Append[] = []
+      for (const message of messages) {
+        const { flags, keywords, idate, received } = message
+        const stored = await this.#sealed(folder, message)
+        if (stored !== received) sealed.push(stored)
+        const prepared = await prepare(stored, sequence)
+        inputs.push({
+          ...{ prepared, to: { id: folder.id }, prefix: '', flags, keywords, idate },
+          ...{ meta: { source: 'imap' }, once: false, limited: true },
+        })
+      }
+      const stored = await this.#handle.run(appendMessages, inputs)
+      return stored.map(({ uid }) => uid)
+    } finally {
+      for (const received of sealed) await received.discard()
+    }
+  }
+
+  /** Encrypted where the account or the folder asks for it; drafts never are. */
+  async #sealed(folder: Mailbox, { flags, received }: NewMessage): Promise<Received> {
+    const user = await this.#user()
+    const draft = (flags & flag.draft) !== 0 || folder.specialUse === '\\Drafts'
+    if (user === undefined || draft || !wantsEncryption(user, folder)) return received
+    return this.#dependencies.seal(user, received)
+  }
+
+  recentFrom(folder: number): number {
+    return this.#shared.recency.from(this.#read, folder)
+  }
+
+  claimRecent(folder: number, uidNext: number): number {
+    return this.#shared.recency.claim(this.#read, folder, uidNext)
+  }
+
+  keepRecent(folder: number): void {
+    this.#shared.recency.keep(this.#handle, folder)
+  }
+
+  transferLeft(kind: TransferKind): number {
+    return this.#most[kind] - this.#dependencies.transfers.used(kind, this.account.id)
+  }
+
+  transferred(kind: TransferKind, bytes: number): void {
+    this.#dependencies.transfers.count(kind, this.account.id, bytes)
+  }
+
+  messages(folder: number): FolderReads {
+    return folderReads(this.#read, folder)
+  }
+
+  body(num: number): Body {
+    return this.#dependencies.bodies.open(num)
+  }
+
+  prove(num: number, body: Body, start: number, end: number): Promise<void> {
+    return this.#dependencies.bodies.proof.prove(num, body, start, end)
+  }
+
+  faultOf(num: number, error: unknown): unknown {
+    return this.#dependencies.bodies.proof.faultOf(num, error)
+  }
+
+  readAhead(bodies: readonly number[]): void {
+    this.#dependencies.bodies.ahead(bodies)
+  }
+
+  readAheadElsewhere(bodies: readonly number[]): Promise<void> {
+    return this.#dependencies.bodies.aheadElsewhere(bodies)
+  }
+
+  expect(total: number): void {
+    this.#shared.warm()
+    if (total > limits.imap.sliceBodies) this.#dependencies.bodies.expect()
+  }
+
+  scan(task: Omit<ScanTask, 'user'>, signal: AbortSignal): Promise<number[]> {
+    return this.#dependencies.scan({ user: this.#num, ...task }, { lane: this.account.id, signal })
+  }
+
+  sort(task: SortTask, gone: AbortSignal): Promise<Uint32Array> {
+    return this.#dependencies.sort(task, this.#arranging(gone))
+  }
+
+  thread(task: ThreadTask, gone: AbortSignal): Promise<Int32Array> {
+    return this.#dependencies.thread(task, this.#arranging(gone))
+  }
+
+  #arranging(signal: AbortSignal) {
+    return { lane: this.account.id, signal, deadlineMs: limits.pool.arrangeMs }
+  }
+
+  #user(): Promise<User | undefined> {
+    return findUser(this.#read, this.account.id)
+  }
+}
+
+function folderReads(read: Reader, num: number): FolderReads {
+  return {
+    compare: ({ gone, arrived }) =>
+      read.snapshot(() => ({
+        modseq: folderCounters(read, num)?.modseq,
+        gone: gone === undefined ? [] : goneAfter(read, num, gone),
+        fresh: arrived === undefined ? [] : arrivals(read, num, arrived),
+      })),
+    uidsAsOf: (modseq, uidNext) => uidsAsOf(read, num, modseq, uidNext),
+    countBetween: (from, to) => countBetween(read, num, from, to),
+    changesAfter: (modseq, uid, upTo, count) => changesAfter(read, num, modseq, uid, upTo, count),
+    goneAfter: modseq => goneAfter(read, num, modseq),
+    wentAfter: (modseq, isIt) => wentAfter(read, num, modseq, isIt),
+    firstUnseen: () => firstUnseen(read, num),
+    deletedUids: (from, to) => deletedUids(read, num, from, to),
+    deleted: () => deletedIn(read, num),
+    rows: (listed: Listed, slice: UidSlice, since) => listRows(read, num, listed, slice, since),
+    someRows: (listed, slice, since, words) =>
+      listSome(read, num, listed, slice, since, words, limits.imap.sliceLength),
+  }
+}

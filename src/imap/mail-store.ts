@@ -1,0 +1,148 @@
+// What IMAP asks of the mail it serves: the one door between sessions and everything that stores.
+//
+// Inputs and replies of what changes something, or is decided for all sessions together, are plain data and asked for by
+// promises, so that they may cross to another thread. What is answered at once are reads of committed rows, which lie
+// where the session is. Every method may throw the faults of the command behind it; nothing here knows of the protocol.
+
+import type { Change } from '#actors/kernel/change.ts'
+import type { Expunge, FlagChange, Stored, Transfer, Transferred, UidRanges } from '#actors/mailbox/message.ts'
+import type { Intake, Received } from '#store/bodies/bodies.ts'
+import type { Body } from '#store/bodies/read.ts'
+import type { Listed, ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
+import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
+import type { ScanTask } from '#store/search/scan.ts'
+
+export type { Body, Change, Mailbox, Received, Transferred, UidRanges }
+
+/** The way in. */
+export interface MailEntry {
+  /** @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, UserDisabled, SessionEnded, TooManySessions */
+  login(attempt: Attempt, hearer: Hearer): Promise<MailStore>
+}
+
+export interface Attempt {
+  readonly username: string
+  readonly password: string
+  /** Id of the session, and address of its peer. */
+  readonly session: string
+  readonly ip: string
+}
+
+/** What a session is told from then on. */
+export interface Hearer {
+  /** After the commit, and before the reply of whoever made the change. */
+  changed(change: Change): void
+  /** The session may not go on, for this reason. */
+  ended(reason: string): void
+}
+
+export interface Account {
+  readonly id: string
+  readonly username: string
+}
+
+/** The mail of one account, for one session. Folders are named by id where they are changed, by number where they are read. */
+export interface MailStore {
+  readonly account: Account
+  /** Asked before anything that must not happen once the session has ended. @throws Fault SessionEnded */
+  checkStanding(): void
+  /** The session is over: nothing is heard any more. */
+  close(): void
+
+  /** Folders that mail programs may see. */
+  folders(): Promise<Mailbox[]>
+  folderAt(path: string): Promise<Mailbox | undefined>
+  folder(id: string): Promise<Mailbox | undefined>
+  /** Every path the account is subscribed to without a folder, and perhaps some with one. */
+  subscriptions(): Promise<readonly string[]>
+  /** Bytes that are stored, and that may be. */
+  usage(): Promise<{ storage: number; allowed: number }>
+  createFolder(folder: { path: string; encrypt: boolean; specialUse: string | null }): Promise<{ id: string }>
+  changeFolder(change: { id: string; path?: string; subscribed?: boolean }): Promise<void>
+  deleteFolder(id: string): Promise<void>
+  unsubscribe(path: string): Promise<void>
+  /** Moves everything a folder holds. */
+  moveAll(from: Mailbox, to: string): Promise<void>
+
+  storeFlags(change: FlagChange): Promise<Stored>
+  copy(transfer: Transfer): Promise<Transferred>
+  move(transfer: Transfer): Promise<Transferred>
+  expunge(expunge: Expunge): Promise<{ modseq: number }>
+  intake(bytes: number): Intake
+  /** Stores all or none; gives their uids. Discarding what was received is the caller's. */
+  append(folder: Mailbox, messages: readonly NewMessage[]): Promise<number[]>
+
+  /** The uid from which no session was told of messages of a folder (RFC 3501 2.3.2). */
+  recentFrom(folder: number): number | Promise<number>
+  /** Somebody is told of everything below `uidNext`: the same as it was before. */
+  claimRecent(folder: number, uidNext: number): number | Promise<number>
+  /** A folder is left or opened: what was claimed in it should be on disk soon. */
+  keepRecent(folder: number): void
+
+  /** Bytes that may still be moved today. */
+  transferLeft(kind: TransferKind): number | Promise<number>
+  transferred(kind: TransferKind, bytes: number): void
+
+  messages(folder: number): FolderReads
+  /** @throws Fault MessageNotFound, BodyUnreadable */
+  body(num: number): Body
+  /** Makes sure that bytes of a body will come. @throws Fault as `body` */
+  prove(num: number, body: Body, start: number, end: number): Promise<void>
+  /** What something means that was thrown while a body was read. */
+  faultOf(num: number, error: unknown): unknown
+  /** Opening each of these next costs little. */
+  readAhead(bodies: readonly number[]): void
+  /** The same on a thread. */
+  readAheadElsewhere(bodies: readonly number[]): Promise<void>
+  /** A folder of so many messages was opened: what long reads need gets ready. */
+  expect(total: number): void
+  /** Long reads, until nobody waits for them any more. */
+  scan(task: Omit<ScanTask, 'user'>, gone: AbortSignal): Promise<number[]>
+  sort(task: SortTask, gone: AbortSignal): Promise<Uint32Array>
+  thread(task: ThreadTask, gone: AbortSignal): Promise<Int32Array>
+}
+
+export type TransferKind = 'imapUpload' | 'imapDownload'
+
+export interface NewMessage {
+  readonly received: Received
+  readonly flags: number
+  readonly keywords: readonly string[]
+  /** Internal date; now where absent. */
+  readonly idate: number | undefined
+}
+
+/** Committed rows of one folder, as store/mailboxes/listing.ts gives them. */
+export interface FolderReads {
+  /** What happened since, in one picture. */
+  compare(since: { gone?: number | undefined; arrived?: number | undefined }): Compared
+  uidsAsOf(modseq: number, uidNext: number): Uint32Array<ArrayBuffer>
+  countBetween(from: number, to: number): number
+  changesAfter(modseq: number, uid: number, upTo: number, count: number): FlagRow[]
+  goneAfter(modseq: number): number[]
+  /** Whether one of the uids that went after `modseq` is such a one. */
+  wentAfter(modseq: number, isIt: (uid: number) => boolean): boolean
+  firstUnseen(): number | undefined
+  deletedUids(from: number, to: number): number[]
+  deleted(): { count: number; size: number }
+  rows(listed: Listed, slice: UidSlice, after: number): ListedRow[]
+  /** The first of them, no more than some memory holds, and what is left. */
+  someRows(
+    listed: Listed,
+    slice: UidSlice,
+    after: number,
+    words: readonly string[],
+  ): { rows: ListedRow[]; rest: UidSlice | undefined }
+}
+
+export type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]
+
+export interface Compared {
+  /** The folder's change number; undefined where it is gone. */
+  readonly modseq: number | undefined
+  /** Uids that went after the change number `gone`. */
+  readonly gone: number[]
+  /** Uids from `arrived` on. */
+  readonly fresh: number[]
+}
