@@ -268,11 +268,11 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     [
       {
         'src/http/api/a.ts': "method: 'POST', path: '/users/:user/x'",
-        'test/api/a.test.ts': "import './world.ts'\nuser.call('POST', '/x')",
+        'test/http/api/a.test.ts': "import './world.ts'\nuser.call('POST', '/x')",
       },
       {
         'src/http/api/a.ts': "method: 'POST', path: '/users/:user/x'",
-        'test/api/a.test.ts': "import { account } from './mail-world.ts'\nuser.call('POST', '/x')",
+        'test/http/api/a.test.ts': "import { account } from './mail-world.ts'\nuser.call('POST', '/x')",
       },
     ],
     [

@@ -3,7 +3,7 @@
 import { now } from '#lib/clock.ts'
 import { decodeBase32, stepMs, totpCode } from '#lib/secret/totp.ts'
 import { Dialogue } from '../dialogue.ts'
-import { Authenticator } from '../secret/authenticator.ts'
+import { Authenticator } from '../lib/secret/authenticator.ts'
 import { scenario, type World } from './world.ts'
 
 async function setUpTotp(world: World) {

@@ -3,8 +3,8 @@
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { account } from '../api/mail-world.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
+import { account } from '../http/api/mail-world.ts'
 import { useTeal } from '../running.ts'
 import { Client } from './client.ts'
 

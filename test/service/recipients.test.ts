@@ -7,8 +7,8 @@ import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { operation } from '#store/engine/write.ts'
 import { referenceInsert } from '#store/mailboxes/references.ts'
-import { send } from '../api/mail.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
+import { send } from '../http/api/mail.ts'
 import { type Body, useTeal } from '../running.ts'
 
 const running = useTeal()

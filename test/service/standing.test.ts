@@ -4,8 +4,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { shiftClock, sleep } from '#lib/clock.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { EventReader } from '../api/stream.ts'
 import { Dialogue } from '../dialogue.ts'
+import { EventReader } from '../http/api/stream.ts'
 import { useTeal } from '../running.ts'
 
 const service = useTeal({ auth: { cleartext: 'always' }, outbound: { enabled: false } })

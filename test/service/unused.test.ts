@@ -3,8 +3,8 @@
 
 import { expect, test } from 'vitest'
 import { Lookup } from '#store/accounts/lookup.ts'
-import { eventually } from '../api/mail.ts'
 import { Dialogue } from '../dialogue.ts'
+import { eventually } from '../http/api/mail.ts'
 import { useTeal } from '../running.ts'
 
 const service = useTeal()

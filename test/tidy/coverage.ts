@@ -158,13 +158,13 @@ function endpoints(source: Source): { source: Source; at: number; method: string
 
 interface TestLine {
   readonly text: string
-  /** Paths in this line are below an account (test/api/mail-world.ts). */
+  /** Paths in this line are below an account (test/http/api/mail-world.ts). */
   readonly below: boolean
 }
 
 function testLines({ path, text }: Source): TestLine[] {
-  const world = path === 'test/api/mail-world.ts'
-  const uses = text.includes("from './mail-world.ts'")
+  const world = path === 'test/http/api/mail-world.ts'
+  const uses = text.includes("/mail-world.ts'")
   return text.split('\n').map(line => ({ text: line, below: world || (uses && /\w\.call\(/.test(line)) }))
 }
 

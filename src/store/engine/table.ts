@@ -2,7 +2,7 @@
 // texts of ordinary reads and writes.
 //
 // A column is named here and in the migration that makes it, and nowhere else; that both say the same is a test
-// (test/store/table.test.ts). Names are those of the properties in snake case. Values are always bound. What only one
+// (test/store/engine/table.test.ts). Names are those of the properties in snake case. Values are always bound. What only one
 // engine knows (full text, pragmas) stays in the files that say so: definitions hold to what SQLite and PostgreSQL share.
 
 import type { FaultCode } from '#lib/fault.ts'

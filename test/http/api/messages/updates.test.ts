@@ -1,0 +1,170 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createMailbox, deleteMailbox } from '#actors/mailbox/mailbox.ts'
+import { type StreamStart, UpdateStream } from '#http/updates.ts'
+import { numberId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { findUser } from '#store/accounts/users.ts'
+import { useTeal } from '../../../running.ts'
+import { send } from '../mail.ts'
+import { EventReader } from '../stream.ts'
+
+const running = useTeal()
+const { call, user } = running
+const open: EventReader[] = []
+
+afterEach(() => {
+  for (const reader of open.splice(0)) reader.close()
+})
+
+async function listen(id: string, lastEventId?: string): Promise<EventReader> {
+  const reader = await EventReader.open(`${running.teal.url}/users/${id}/updates`, running.teal.rootToken, lastEventId)
+  open.push(reader)
+  return reader
+}
+
+const hexId = expect.stringMatching(/^[0-9a-f]{24}$/)
+
+async function inboxOf(id: string): Promise<string> {
+  return (await call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
+}
+
+const mail = (n: number) => `From: a@example.org\nSubject: ${n}\n\ntext ${n}\n`
+
+/** One of everything, over the wire. */
+async function live(name: string, id: string): Promise<string> {
+  const inbox = await inboxOf(id)
+  await send(running, `${name}@example.com`, mail(1))
+  await call('PUT', `/users/${id}/mailboxes/${inbox}/messages`, { message: '1:*', seen: true, flagged: true })
+  const box = (await call('POST', `/users/${id}/mailboxes`, { path: 'Box' })).body.id
+  await call('PUT', `/users/${id}/mailboxes/${box}`, { path: 'Renamed' })
+  await call('DELETE', `/users/${id}/mailboxes/${inbox}/messages/1`)
+  await call('DELETE', `/users/${id}/mailboxes/${box}`)
+  return inbox
+}
+
+describe('a stream', () => {
+  test('tells every change with its payload, counters after it', async () => {
+    const id = await user('told')
+    const reader = await listen(id)
+    const inbox = await live('told', id)
+    await reader.until(() => reader.commands().at(-1) === 'DELETE')
+    expect(reader.comments).toEqual(['idling 1'])
+    expect(reader.retry).toBe(String(limits.updates.retryMs))
+    const message = { uid: 1, message: hexId, thread: hexId, mailbox: inbox }
+    const box = reader.told.find(one => one.data.command === 'CREATE')?.data.mailbox
+    expect(reader.told.map(one => one.data)).toEqual([
+      { command: 'EXISTS', ...message, idate: expect.stringMatching(/^\d{4}-.*Z$/) },
+      { command: 'COUNTERS', mailbox: inbox, total: 1, unseen: 1 },
+      { command: 'FETCH', ...message, flags: ['\\Seen', '\\Flagged'] },
+      { command: 'COUNTERS', mailbox: inbox, total: 1, unseen: 0 },
+      { command: 'CREATE', path: 'Box', mailbox: box },
+      { command: 'RENAME', path: 'Renamed', mailbox: box },
+      { command: 'EXPUNGE', ...message },
+      { command: 'COUNTERS', mailbox: inbox, total: 0, unseen: 0 },
+      { command: 'DELETE', mailbox: box },
+    ])
+    expect(reader.told.every(one => /^[0-9a-f]{24}$/.test(one.id ?? ''))).toBe(true)
+    const ids = reader.told.map(one => one.id ?? '')
+    expect(ids).toEqual(ids.toSorted())
+  })
+
+  test('resumes after any event and loses nothing', async () => {
+    const id = await user('resumed')
+    const first = await listen(id)
+    const inbox = await inboxOf(id)
+    for (let n = 1; n <= 4; n++) await send(running, 'resumed@example.com', mail(n))
+    await call('PUT', `/users/${id}/mailboxes/${inbox}/messages`, { message: '1:3', seen: true })
+    await call('DELETE', `/users/${id}/mailboxes/${inbox}/messages/2`)
+    await call('POST', `/users/${id}/mailboxes`, { path: 'New' })
+    await first.until(() => first.commands().at(-1) === 'CREATE')
+    for (const { id: known } of first.told) {
+      const again = await listen(id, known)
+      const since = first.told.filter(one => (one.id ?? '') > (known ?? ''))
+      if (since.length === 0) continue
+      await again.until(() => again.commands().includes('CREATE'))
+      const of = (told: typeof since, command: string) =>
+        new Set(told.filter(one => one.data.command === command).map(one => one.data.uid ?? one.data.mailbox))
+      const gone = of(since, 'EXPUNGE')
+      for (const command of ['EXISTS', 'FETCH', 'EXPUNGE', 'CREATE']) {
+        const expected = [...of(since, command)].filter(uid => command === 'EXPUNGE' || !gone.has(uid))
+        expect([...of(again.told, command)]).toEqual(expect.arrayContaining(expected))
+      }
+      again.close()
+    }
+    const last = first.told.at(-1)?.id
+    const quiet = await listen(id, last)
+    await send(running, 'resumed@example.com', mail(9))
+    await quiet.until(() => quiet.told.length >= 2)
+    expect(quiet.told[0]?.data).toMatchObject({ command: 'EXISTS', uid: 5 })
+  })
+
+  test('says where a replay is not possible', async () => {
+    const id = await user('gap')
+    for (const unknown of ['665f00000000000000000001', numberId(999_999), 'no id']) {
+      const reader = await listen(id, unknown)
+      await reader.until(() => reader.told.length > 0)
+      expect(reader.told[0]).toMatchObject({
+        event: 'error',
+        id: hexId,
+        data: { command: 'RESYNC', code: 'ReplayGap', error: expect.any(String) },
+      })
+      reader.close()
+    }
+    const bad = await call('GET', `/users/${id}/updates?Last-Event-ID=xyz`)
+    expect([bad.status, bad.body.code]).toEqual([400, 'InputValidationError'])
+    const nobody = await call('GET', '/users/5f0000000000000000000000/updates')
+    expect([nobody.status, nobody.body.code]).toEqual([404, 'UserNotFound'])
+  })
+
+  test('ends when the account is closed', async () => {
+    const id = await user('closed')
+    const reader = await listen(id)
+    await call('PUT', `/users/${id}`, { suspended: true })
+    await reader.until(() => reader.ended)
+    expect(reader.told.at(-1)).toEqual({
+      id: undefined,
+      event: undefined,
+      data: { command: 'LOGOUT', reason: 'The account was suspended' },
+    })
+  })
+
+  test('is refused to one account beyond its number', async () => {
+    const id = await user('many')
+    const most = Array.from({ length: limits.updates.streamsMax }, () => listen(id))
+    await Promise.all(most)
+    const more = await call('GET', `/users/${id}/updates`)
+    expect([more.status, more.body.code]).toEqual([503, 'TooManySessions'])
+    open.pop()?.close()
+  })
+})
+
+test('a client that takes nothing for a while is told everything from rows', async () => {
+  const id = await user('slow')
+  const { system, read } = running.teal.core
+  const handle = system.handle(id)
+  const owner = await findUser(read, id)
+  const abort = new AbortController()
+  const { grants } = running.teal.core.credentials
+  const hold: StreamStart['hold'] = onEnd => grants.hold({ kind: 'token', user: id, token: null }, onEnd)
+  const start = { handle, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
+  const events = new UpdateStream(start)[Symbol.asyncIterator]()
+  const first = events.next()
+  const count = limits.updates.bufferLengthMax * 3
+  const made: string[] = []
+  for (let n = 0; n < count; n++) {
+    const form = { path: `Box ${n}`, hidden: false, retention: 0, encrypt: false, subscribed: true }
+    made.push((await handle.run(createMailbox, form)).id)
+  }
+  for (const gone of made.slice(0, 50)) await handle.run(deleteMailbox, { id: gone })
+  const told = new Set<unknown>()
+  let next = await first
+  for (; next.done !== true; next = await events.next()) {
+    const { command, mailbox } = next.value.data as { command: string; mailbox: string }
+    told.add(`${command} ${mailbox}`)
+    if (command === 'DELETE' && mailbox === made[49]) break
+  }
+  abort.abort()
+  for (const [index, mailbox] of made.entries()) {
+    expect(told.has(`${index < 50 ? 'DELETE' : 'CREATE'} ${mailbox}`)).toBe(true)
+  }
+})

@@ -1,0 +1,88 @@
+// Backups of a store that is served, and what is refused as one.
+
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { openForWriting } from '#store/engine/sqlite.ts'
+import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
+import { childEnvironment, runTeal } from '../../child.ts'
+import { deliver, openLmtp } from '../../dialogue.ts'
+import { useTeal } from '../../running.ts'
+
+const service = useTeal()
+const root = mkdtempSync(join(tmpdir(), 'teal-backup-'))
+const quiet = () => {}
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+test('a backup taken while mail comes in is one moment of the store, and is restored as that', async () => {
+  const id = await service.user('backed')
+  // What counts against a quota and keeps bodies without being mail in a folder.
+  const sendTime = new Date(Date.now() + 3_600_000).toISOString()
+  const letter = { to: [{ address: 'b@example.net' }], subject: 'Later', text: 'later', sendTime }
+  const sent = (await service.call('POST', `/users/${id}/submit`, letter)).body.message
+  expect(sent.queueId).toMatch(/./)
+  await service.call('POST', `/users/${id}/storage`, { filename: 'a.txt', content: 'text' })
+  const gone = await service.call('DELETE', `/users/${id}/mailboxes/${sent.mailbox}/messages/${sent.id}`)
+  expect(gone.body).toMatchObject({ success: true })
+  const lmtp = await openLmtp(service.at('lmtp'))
+  let going = true
+  const coming = (async () => {
+    for (let at = 0; going; at++) {
+      await deliver(lmtp, 'a@example.org', ['backed@example.com'], Buffer.from(`Subject: ${at}\r\n\r\n${at}\r\n`))
+    }
+  })()
+  const folder = join(root, 'taken')
+  const { dataDir } = service.teal.config
+  await takeBackup(dataDir, folder, new Date(0), quiet)
+  await takeBackup(dataDir, folder, new Date(0), quiet)
+  going = false
+  await coming
+  lmtp.close()
+  expect(readdirSync(folder).filter(name => name.endsWith('.db'))).toHaveLength(1)
+  const restored = join(root, 'restored')
+  await restoreBackup(folder, restored, quiet)
+  expect(await runTeal(['verify', '--json'], childEnvironment(restored))).toMatchObject({
+    code: 0,
+    out: '{"ok":true,"problems":[]}\n',
+  })
+})
+
+test('a store that is damaged is named by verify', async () => {
+  const restored = join(root, 'restored')
+  const handle = openForWriting(join(restored, 'teal.db'))
+  handle.exec('UPDATE tally SET total = total + 1 WHERE mailbox = (SELECT min(mailbox) FROM tally)')
+  handle.close()
+  const { code, out } = await runTeal(['verify', '--json'], childEnvironment(restored))
+  expect(code).toBe(1)
+  expect(JSON.parse(out)).toMatchObject({
+    ok: false,
+    code: 'StoreDamaged',
+    problems: [expect.stringContaining('counters')],
+  })
+})
+
+test('what is no backup is refused', async () => {
+  const foreign = join(root, 'foreign')
+  mkdirSync(foreign)
+  writeFileSync(join(foreign, 'thesis.txt'), 'mine')
+  const refused = expect.objectContaining({ code: 'BackupInvalid' })
+  await expect(takeBackup(service.teal.config.dataDir, foreign, new Date(0), quiet)).rejects.toEqual(refused)
+  await expect(restoreBackup(foreign, join(root, 'never'), quiet)).rejects.toEqual(refused)
+  await expect(backupDatabase(foreign)).rejects.toEqual(refused)
+  writeFileSync(join(foreign, 'backup.json'), '{"database":"../../etc/passwd"}')
+  await expect(backupDatabase(foreign)).rejects.toEqual(refused)
+  expect(readdirSync(foreign).sort()).toEqual(['backup.json', 'thesis.txt'])
+})
+
+test('every part of the store that has rules has them checked', () => {
+  const store = join(import.meta.dirname, '../../../src/store')
+  const parts = readdirSync(store, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .filter(name => /^checkParts\.push\(/m.test(readFileSync(join(store, name), 'utf8')))
+  const checked = readFileSync(join(store, 'upkeep/verify.ts'), 'utf8')
+  expect(parts.length).toBeGreaterThan(0)
+  for (const name of parts)
+    expect(checked).toContain(`'${name.replace(/^(?!upkeep\/)/, '../../').replace('upkeep/', '../')}'`)
+})
