@@ -19,7 +19,7 @@ export async function ownCertificate(config: Config): Promise<{ pair: KeyPair; c
 }
 
 /** What is told of a new default certificate: a TlsStore, or what a listener of another kind has instead. */
-export interface DefaultSink {
+interface DefaultSink {
   update(names: readonly string[], key: string, cert: string): void
 }
 

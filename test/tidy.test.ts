@@ -280,12 +280,6 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
       { 'src/http/api/a.ts': "method: 'PUT', path: '/users'", 'test/a.test.ts': "['PUT', '/users', {}]" },
     ],
   ],
-  export: [
-    [
-      { 'src/a.ts': 'export function alone() {}' },
-      { 'src/a.ts': 'export function alone() {}', 'test/a.test.ts': 'alone()' },
-    ],
-  ],
 }
 
 describe('each rule can fail', () => {

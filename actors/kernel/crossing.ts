@@ -7,7 +7,7 @@
 import { Fault, type FaultCode } from '#lib/fault.ts'
 
 /** A fault or a mistake on its way. */
-export type Failure =
+type Failure =
   | {
       readonly kind: 'fault'
       readonly code: FaultCode

@@ -45,7 +45,7 @@ export interface FlagChange {
   readonly ham?: boolean
 }
 
-export interface Flagged {
+interface Flagged {
   readonly uid: number
   readonly modseq: number
   readonly flags: number

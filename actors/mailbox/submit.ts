@@ -13,7 +13,7 @@ import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, typ
 import { type Append, type Appended, appendMessage } from './append.ts'
 import { expungeMessages, storeFlags } from './message.ts'
 
-export interface MessagePlace {
+interface MessagePlace {
   /** Id of the folder. */
   readonly mailbox: string
   readonly uid: number

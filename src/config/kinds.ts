@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js'
 import { acmeName } from '#lib/acme-name.ts'
 
 /** What reading gives: the value, or why it is none. The reason follows the key's name in a sentence. */
-export type Read<Value> = { readonly value: Value } | { readonly reason: string }
+type Read<Value> = { readonly value: Value } | { readonly reason: string }
 
 /** One key of the configuration: its kind, its default, a line for people, and how to read and show it. */
 export interface Key<Value> {

@@ -17,7 +17,7 @@ export interface Cursor {
 }
 
 /** `forward`: rows after the boundary in list order. `back`: rows before it, the nearest first. */
-export type Direction = 'forward' | 'back'
+type Direction = 'forward' | 'back'
 
 export interface Paging {
   readonly limit: number

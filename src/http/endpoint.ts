@@ -10,7 +10,7 @@ import type { Binary, EventStream, Json } from './answer.ts'
 import type { Allow, Caller } from './guard/access.ts'
 import { pageNumber } from './schema.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export type Fields = Readonly<Record<string, TSchema>>
 
@@ -28,7 +28,7 @@ export type ValueOf<F extends Fields> = Flat<
 >
 
 /** The one flat object of path, query and body, with who is behind the call. */
-export type InputOf<P extends Fields, Q extends Fields, B extends Fields> = Flat<
+type InputOf<P extends Fields, Q extends Fields, B extends Fields> = Flat<
   ValueOf<P> & ValueOf<Q> & ValueOf<B> & { sess?: string; ip?: string }
 >
 
@@ -68,13 +68,13 @@ export interface Context<Input> {
   readonly request: Request
 }
 
-export type Answer<R extends Fields> = ValueOf<R> | Binary | EventStream | Json
+type Answer<R extends Fields> = ValueOf<R> | Binary | EventStream | Json
 
 /**
  * `json`: JSON, urlencoded and multipart, merged into the parameters. `raw`: bytes of any type, left to the endpoint.
  * `upload`: the first where the content type is one of those, the second where not.
  */
-export type BodyKind = 'json' | 'raw' | 'upload'
+type BodyKind = 'json' | 'raw' | 'upload'
 
 export interface Definition<P extends Fields, Q extends Fields, B extends Fields, R extends Fields> {
   readonly method: Method

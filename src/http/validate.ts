@@ -209,7 +209,7 @@ export const readBoolean: Read = (value, path, problems) =>
   lenientBoolean(value) ?? problems.add(path, 'must be a boolean')
 
 /** One of a few constants; numbers and booleans are taken as text too. */
-export function choice(options: readonly unknown[]): Read {
+function choice(options: readonly unknown[]): Read {
   const byText = new Map(options.map(option => [String(option), option]))
   return (value, path, problems) => {
     if (options.includes(value)) return value

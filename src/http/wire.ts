@@ -59,7 +59,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Gateway Timeout',
 }
 
-export function statusLine(status: number): string {
+function statusLine(status: number): string {
   return `${status} ${reasons[status] ?? 'Unknown'}`
 }
 

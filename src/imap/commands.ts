@@ -13,7 +13,7 @@ import { selectCommands } from './command/select.ts'
 import { sessionCommands } from './command/session.ts'
 import type { CommandRow } from './command.ts'
 
-export const commands: readonly CommandRow[] = [
+const commands: readonly CommandRow[] = [
   ...sessionCommands,
   ...loginCommands,
   ...folderCommands,

@@ -136,9 +136,9 @@ export interface FolderReads {
   ): { rows: ListedRow[]; rest: UidSlice | undefined }
 }
 
-export type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]
+type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]
 
-export interface Compared {
+interface Compared {
   /** The folder's change number; undefined where it is gone. */
   readonly modseq: number | undefined
   /** Uids that went after the change number `gone`. */

@@ -18,7 +18,7 @@ import type { Settings } from '#store/folder/settings.ts'
 import type { MailEntry, TransferKind } from './mail-store.ts'
 
 /** Central authentication, as a protocol sees it. @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, UserDisabled */
-export type Authenticate = (attempt: {
+type Authenticate = (attempt: {
   username: string
   password: string
   scope: 'imap'
@@ -28,7 +28,7 @@ export type Authenticate = (attempt: {
 }) => Promise<{ user: string; grant: Grant }>
 
 /** Bytes an account has moved today. */
-export interface Transfers {
+interface Transfers {
   used(kind: TransferKind, user: string): number
   count(kind: TransferKind, user: string, bytes: number): void
 }

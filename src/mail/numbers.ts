@@ -12,7 +12,7 @@ export type NumberSet = readonly (readonly [from: number, to: number])[]
 export type Ranges = readonly (readonly [from: number, to: number])[]
 
 /** Stands for `*` in a NumberSet. */
-export const star = Number.POSITIVE_INFINITY
+const star = Number.POSITIVE_INFINITY
 
 const numberMax = 0xffffffff
 const setPattern = /^(?:\d{1,10}|\*)(?::(?:\d{1,10}|\*))?$/

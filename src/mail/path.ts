@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 
 export type SpecialUse = '\\Sent' | '\\Trash' | '\\Drafts' | '\\Junk' | '\\Archive'
 
-export const inbox = 'INBOX'
+const inbox = 'INBOX'
 
 /**
  * `path` in the form it is stored in; a leading slash is dropped.

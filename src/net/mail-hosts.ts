@@ -9,7 +9,7 @@ import { now } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 
-export interface MxRecord {
+interface MxRecord {
   readonly exchange: string
   readonly priority: number
 }

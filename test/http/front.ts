@@ -16,7 +16,7 @@ import type { Target } from './scenario.ts'
 export const alice = '507f1f77bcf86cd799439011'
 export const bob = '507f1f77bcf86cd799439012'
 
-export const tokens: Record<string, Caller> = {
+const tokens: Record<string, Caller> = {
   root: { role: 'root', user: null, tokenKind: 'provisioned' },
   alice: { role: 'user', user: alice, tokenKind: 'user' },
   bob: { role: 'user', user: bob, tokenKind: 'user' },
@@ -63,7 +63,7 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
   return { url, token: options.token ?? 'root', exchange, metrics, lines, close: drainMs => server.close(drainMs) }
 }
 
-export async function identify(token: string | null): Promise<Caller> {
+async function identify(token: string | null): Promise<Caller> {
   const caller = token === null ? undefined : tokens[token]
   if (caller === undefined) throw new Fault('InvalidToken')
   return caller

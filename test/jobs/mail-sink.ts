@@ -10,7 +10,7 @@ export interface SinkMessage {
   readonly dsn: readonly unknown[]
 }
 
-export interface Answer {
+interface Answer {
   readonly code: number
   readonly text: string
 }

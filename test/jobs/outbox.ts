@@ -115,7 +115,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
   }
 }
 
-export interface Call {
+interface Call {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders

@@ -15,7 +15,7 @@ export interface Issued {
   readonly cert: string
 }
 
-export interface Wanted {
+interface Wanted {
   readonly commonName?: string
   /** DNS names; no extension where empty. */
   readonly names?: readonly string[]

@@ -14,7 +14,7 @@ import type { Envelope, MailDrop, Outcome, SmtpService } from '#smtp/drop.ts'
 import { type SmtpOptions, startSmtp } from '#smtp/server.ts'
 import { Wire } from '../net/wire.ts'
 
-export interface Kept {
+interface Kept {
   readonly message: string
   readonly from: string
   readonly recipients: readonly string[]
@@ -24,7 +24,7 @@ export interface Kept {
 }
 
 /** Keeps every message; each hook may throw what the test wants refused. */
-export class MemoryDrop implements MailDrop<string, Buffer> {
+class MemoryDrop implements MailDrop<string, Buffer> {
   readonly kept: Kept[] = []
   /** Messages begun and neither finished nor aborted. */
   underway = 0
@@ -154,7 +154,7 @@ export async function start(
 }
 
 /** Certificates of a service called mx.teal.test. */
-export async function store(): Promise<TlsStore> {
+async function store(): Promise<TlsStore> {
   const folder = mkdtempSync(join(tmpdir(), 'teal-tls-'))
   closers.push(() => rmSync(folder, { recursive: true, force: true }))
   return new TlsStore(await selfSigned(folder, 'mx.teal.test'))

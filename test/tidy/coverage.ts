@@ -89,21 +89,6 @@ export const coverageRules: readonly Rule[] = [
       })
     },
   },
-  {
-    name: 'export',
-    promise: 'what a file of the service exports is used by another file or by a test',
-    find: project => {
-      const sources = [...project.values()].filter(({ path }) => path.endsWith('.ts'))
-      const names = sources
-        .filter(({ path }) => isProgram(path) && !path.startsWith('workers/') && path !== 'src/service.ts')
-        .flatMap(source => matchAll(source, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm))
-      return look({ exports: names }, declaration => {
-        const word = new RegExp(`\\b${declaration.name}\\b`)
-        const others = sources.filter(other => other !== declaration.source)
-        return !others.some(({ code }) => word.test(code)) && finding('is exported for nobody')(declaration)
-      })
-    },
-  },
 ]
 
 interface Declaration {

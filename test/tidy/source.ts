@@ -6,14 +6,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 
-export interface Import {
+interface Import {
   readonly specifier: string
   /** Only types: nothing of it is left at run time. */
   readonly typeOnly: boolean
   readonly line: number
 }
 
-export interface Literal {
+interface Literal {
   readonly text: string
   readonly at: number
 }

@@ -27,7 +27,7 @@ export type Resource =
   | 'export'
   | 'import'
 
-export type Action = 'create' | 'read' | 'update' | 'delete'
+type Action = 'create' | 'read' | 'update' | 'delete'
 
 /** What an endpoint asks of its caller, `mailboxes.create` for example. */
 export type Allow = `${Resource}.${Action}`

@@ -30,7 +30,7 @@ export interface MessageTaskDeps {
 }
 
 /** What a search changes about everything that it finds. */
-export interface SearchAction {
+interface SearchAction {
   readonly moveTo?: string
   readonly seen?: boolean
   readonly flagged?: boolean

@@ -12,7 +12,7 @@ import { limits } from '#lib/limits.ts'
 import { type Outward, type OutwardFailure, outwardFailure } from '#net/outward.ts'
 
 /** Why a delivery failed: a small closed set, kept in its row. */
-export type Failure = OutwardFailure | 'status' | 'redirect' | 'rejected' | 'target'
+type Failure = OutwardFailure | 'status' | 'redirect' | 'rejected' | 'target'
 
 export interface Outcome {
   /** Null: it arrived. */

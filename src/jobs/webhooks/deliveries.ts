@@ -302,7 +302,7 @@ export class Deliveries {
 }
 
 /** Wait after the attempt with this number (from 1): doubled each time, a fifth more or less by `chance` in [0, 1). */
-export function waitMs(attempt: number, chance: number): number {
+function waitMs(attempt: number, chance: number): number {
   const { retryMs, retryMsMax } = limits.webhook
   return Math.round(Math.min(retryMs * 2 ** (attempt - 1), retryMsMax) * (0.8 + 0.4 * chance))
 }

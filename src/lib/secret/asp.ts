@@ -8,7 +8,7 @@ import { Fault } from '../fault.ts'
 import { randomText } from '../id.ts'
 
 export const aspScopes = ['imap', 'pop3', 'smtp'] as const
-export type AspScope = (typeof aspScopes)[number]
+type AspScope = (typeof aspScopes)[number]
 
 const letters = 'abcdefghijklmnopqrstuvwxyz'
 const form = /^[a-z]{16}$/

@@ -6,11 +6,11 @@
 export type Cbor = number | bigint | string | Buffer | Other | Tagged | readonly Cbor[] | Map<Cbor, Cbor>
 
 /** A simple value or a floating-point number, as it was sent. */
-export interface Other {
+interface Other {
   readonly raw: Buffer
 }
 
-export interface Tagged {
+interface Tagged {
   readonly tag: number | bigint
   readonly value: Cbor
 }

@@ -41,7 +41,7 @@ export interface AssertionInput {
   readonly signature: string
 }
 
-export interface MailServer {
+interface MailServer {
   readonly host: string
   readonly port: number
   readonly tls: boolean

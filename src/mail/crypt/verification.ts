@@ -36,7 +36,7 @@ export interface Verified {
   readonly results: readonly string[]
 }
 
-export type Policy = 'none' | 'quarantine' | 'reject'
+type Policy = 'none' | 'quarantine' | 'reject'
 
 export interface VerifyTasks {
   verify: { input: VerifyInput; value: Verified }

@@ -188,7 +188,7 @@ function patternCondition(field: FilterField, value: string): PatternCondition |
 }
 
 /** As both sides of a comparison are: lower case, white space single. */
-export function plain(text: string): string {
+function plain(text: string): string {
   return single(text).toLowerCase()
 }
 

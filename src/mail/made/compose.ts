@@ -14,7 +14,7 @@ import { domainToAscii, type Mailbox, splitAddress } from '../address/address.ts
 import { liftDataImages } from '../mime/data-url.ts'
 import { forwardSubject, replySubject } from '../text/subject.ts'
 
-export interface ComposeAddress {
+interface ComposeAddress {
   readonly name?: string | undefined
   readonly address: string
 }

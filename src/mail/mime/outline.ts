@@ -52,7 +52,7 @@ export interface Summary {
   readonly encrypted: boolean
 }
 
-export interface ListFields {
+interface ListFields {
   readonly id: { readonly name: string; readonly address: string } | null
   /** Addresses are whole URIs: `mailto:...`, `https://...`. */
   readonly unsubscribe: readonly { readonly name: string; readonly address: string }[]

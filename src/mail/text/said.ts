@@ -28,7 +28,7 @@ export interface Parts {
   readonly texts: readonly SaidText[]
 }
 
-export interface SaidText extends EncodedText {
+interface SaidText extends EncodedText {
   readonly form: 'plain' | 'html' | 'folded'
 }
 

@@ -9,7 +9,7 @@ import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from 
 import { defineWrite, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
-export type TaskState = 'queued' | 'running' | 'done' | 'failed'
+type TaskState = 'queued' | 'running' | 'done' | 'failed'
 
 const tasks = table(
   'task',

@@ -78,7 +78,7 @@ export interface TemporaryPassword {
 }
 
 /** What is needed to bring a deleted account back. */
-export interface DeletedUser {
+interface DeletedUser {
   at: number
   after: number
   task: string

@@ -42,7 +42,7 @@ const orders = table(
 
 export type AcmeAccountRow = RowOf<typeof accounts>
 export type AcmeProgressRow = Pick<RowOf<typeof orders>, 'certificate' | 'due' | 'expires' | 'attempts' | 'failure'>
-export type AcmeOrderRow = Pick<RowOf<typeof orders>, 'certificate' | 'directory' | 'url' | 'key'>
+type AcmeOrderRow = Pick<RowOf<typeof orders>, 'certificate' | 'directory' | 'url' | 'key'>
 
 /** Keeps an account; a server has one. */
 export const acmeAccountPut = accounts.defineUpsert()

@@ -30,7 +30,7 @@ interface Codec<Value, Form extends Stored = Stored> {
 /** A whole number, exact to 2^53. */
 export const integer: Column<number, number> = { type: 'integer', nullable: false }
 /** Milliseconds since 1970. */
-export const moment = integer
+export const moment: Column<number, number> = { ...integer }
 export const text: Column<string, string> = { type: 'text', nullable: false }
 export const bytes: Column<Buffer, Buffer> = { type: 'bytes', nullable: false }
 /** A number or a text, as it was given. */
@@ -139,10 +139,7 @@ class Picked<Keys extends readonly string[], Form extends unknown[]> {
   }
 }
 
-/** A row of picked columns. */
-export type PickedRow<P> = P extends Picked<readonly string[], infer Form> ? Form : never
-
-export interface Index<Key> {
+interface Index<Key> {
   readonly on: readonly Key[]
   readonly unique?: boolean
   /** What is said to who writes a second row. */

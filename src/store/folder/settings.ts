@@ -6,7 +6,7 @@
 import type { Reader } from '../engine/reader.ts'
 import { json, table, text } from '../engine/table.ts'
 
-export type SettingType = 'number' | 'duration' | 'size' | 'boolean' | 'string'
+type SettingType = 'number' | 'duration' | 'size' | 'boolean' | 'string'
 
 export interface SettingForm {
   readonly type: SettingType

@@ -20,7 +20,7 @@ import { giveToOwner } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
 import { Files, namedFiles, Pace, syncFile } from './backup-files.ts'
 
-export interface BackupNote {
+interface BackupNote {
   readonly version: string
   /** ISO 8601. */
   readonly created: string

@@ -132,7 +132,7 @@ export function cbor(value: Cbor): Buffer {
   return Buffer.concat([head(5, entries.length), ...entries.flatMap(([key, inner]) => [cbor(key), cbor(inner)])])
 }
 
-export function sha256(data: Buffer): Buffer {
+function sha256(data: Buffer): Buffer {
   return createHash('sha256').update(data).digest()
 }
 
