@@ -9,7 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import type { Listed, ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
+import { column, type Listed, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { command, type Done, inMailbox } from '../command.ts'
 import { MessageSource } from '../selected/source.ts'
 import { type Places, placeCount, type View } from '../selected/view.ts'
@@ -206,7 +206,7 @@ async function answerRows({ session, view, plan }: FetchRun, rows: readonly List
   const { out } = session
   const { items } = plan
   for (const row of rows) {
-    const seq = view.seqOf(row[0])
+    const seq = view.seqOf(row[column.uid])
     if (seq === 0) continue
     let text = `* ${seq} FETCH (`
     let first = true
@@ -227,12 +227,12 @@ async function answerRows({ session, view, plan }: FetchRun, rows: readonly List
 function itemText(session: Session, item: FetchItem, row: ListedRow): string | undefined {
   switch (item.kind) {
     case 'uid':
-      return `UID ${row[0]}`
+      return `UID ${row[column.uid]}`
     case 'flags':
     case 'modseq':
       if (item.onlyMarked === true && !marked.has(row)) return undefined
-      if (item.kind === 'modseq') return `MODSEQ (${row[1]})`
-      return `FLAGS (${session.flagsText(row[2], row[3], row[0])})`
+      if (item.kind === 'modseq') return `MODSEQ (${row[column.modseq]})`
+      return `FLAGS (${session.flagsText(row[column.flags], row[column.keywords], row[column.uid])})`
     case 'section':
     case 'binary':
     case 'binary.size':
@@ -252,18 +252,18 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
   let ahead = 0
   try {
     for (const [index, row] of rows.entries()) {
-      const seq = view.seqOf(row[0])
+      const seq = view.seqOf(row[column.uid])
       if (seq === 0) continue
       try {
         if (index >= ahead) ahead = readAhead(session, rows, index)
         if (session.pace.spent) await session.rest()
-        const source = new MessageSource(mail, session.pace, row[9], row[10], row[14])
+        const source = new MessageSource(mail, session.pace, row[column.body], row[column.prefix], row[column.detail])
         if (!answerWhole(session, plan.items, seq, row, source, text)) {
           await answerMessage(session, plan.items, seq, row, source, text)
         }
         bytes += source.size
       } catch (error) {
-        const fault = mail.faultOf(row[9], error)
+        const fault = mail.faultOf(row[column.body], error)
         if (!(fault instanceof Fault)) throw fault
         if (fault.code === 'BodyUnreadable') plan.unreadable = true
         else if (fault.code !== 'MessageNotFound') throw fault
@@ -292,9 +292,9 @@ function gathered(rows: readonly ListedRow[]): number[] {
   const nums: number[] = []
   let bytes = 0
   for (const row of rows) {
-    bytes += row[6]
+    bytes += row[column.size]
     if (bytes > limits.imap.sliceBytes && nums.length > 0) break
-    nums.push(row[9])
+    nums.push(row[column.body])
   }
   return nums
 }
@@ -303,21 +303,21 @@ function gathered(rows: readonly ListedRow[]): number[] {
 const marked = new WeakSet<ListedRow>()
 
 async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
-  const unseen = rows.filter(row => (row[2] & flag.seen) === 0)
+  const unseen = rows.filter(row => (row[column.flags] & flag.seen) === 0)
   if (unseen.length === 0) return
   const { changed } = await session.mail.storeFlags({
     mailbox: view.id,
-    uids: toRanges(unseen.map(row => row[0])),
+    uids: toRanges(unseen.map(row => row[column.uid])),
     how: 'add',
     flags: flag.seen,
     keywords: [],
   })
   const fresh = new Map(changed.map(one => [one.uid, one]))
   for (const row of unseen) {
-    const now = fresh.get(row[0])
+    const now = fresh.get(row[column.uid])
     if (now === undefined) continue
-    row[1] = now.modseq
-    row[2] = now.flags
+    row[column.modseq] = now.modseq
+    row[column.flags] = now.flags
     marked.add(row)
     view.toldOwn(now.modseq)
   }

@@ -8,8 +8,8 @@ import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers
 import { byRow, type RowFacts, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
 import { mapLeaves, requiredLeaves, type TextLeaf } from '#mail/query/query.ts'
-import type { ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
-import type { StoredSummary } from '#store/mailboxes/outlines.ts'
+import { column, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
+import { type StoredSummary, summaryOf } from '#store/mailboxes/outlines.ts'
 import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
 import { slicesOf } from '../command/fetch.ts'
 import type { Places, View } from '../selected/view.ts'
@@ -34,7 +34,7 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
-      const seq = view.seqOf(row[0])
+      const seq = view.seqOf(row[column.uid])
       if (seq === 0) continue
       const candidate = new Candidate(row, seq, view)
       const verdict = judge(query, verdictOf, candidate)
@@ -46,7 +46,7 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
     for (const candidate of settled) {
       const { row, seq } = candidate
       if (texts.length === 0 || judge(query, verdictOf, candidate) === true)
-        found.push({ uid: row[0], seq, modseq: row[1] })
+        found.push({ uid: row[column.uid], seq, modseq: row[column.modseq] })
     }
     if (session.pace.spent) await session.rest()
   }
@@ -96,35 +96,35 @@ class Candidate implements RowFacts {
   }
 
   get uid() {
-    return this.row[0]
+    return this.row[column.uid]
   }
 
   get modseq() {
-    return this.row[1]
+    return this.row[column.modseq]
   }
 
   get flags() {
-    return this.row[2]
+    return this.row[column.flags]
   }
 
   get keywords() {
-    return this.row[3]
+    return this.row[column.keywords]
   }
 
   get arrived() {
-    return this.row[5]
+    return this.row[column.idate]
   }
 
   get size() {
-    return this.row[6]
+    return this.row[column.size]
   }
 
   get thread() {
-    return this.row[7]
+    return this.row[column.thread]
   }
 
   get saved() {
-    return this.row[8]
+    return this.row[column.saved]
   }
 
   get recent() {
@@ -141,7 +141,7 @@ class Candidate implements RowFacts {
 
   /** The stored summary, parsed on first use. */
   #parsed(): StoredSummary {
-    this.#summary ??= JSON.parse(this.row[13]) as StoredSummary
+    this.#summary ??= summaryOf(this.row[column.summary])
     return this.#summary
   }
 }
@@ -179,8 +179,8 @@ async function lookInto(session: Session, open: readonly Candidate[], leaves: re
   while (answers.length < open.length) {
     const some = open.slice(answers.length, answers.length + limits.imap.scanMessages)
     const task = {
-      bodies: some.map(({ row }) => row[9]),
-      prefixes: headers ? some.map(({ row }) => row[10]) : [],
+      bodies: some.map(({ row }) => row[column.body]),
+      prefixes: headers ? some.map(({ row }) => row[column.prefix]) : [],
       leaves,
     }
     // As many as it came to in some time.

@@ -349,14 +349,14 @@ export class View {
     for (;;) {
       const rows = this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
       for (const row of rows) {
-        if (row[0] >= known || this.#own.has(row[1])) continue
-        const seq = this.seqOf(row[0])
-        if (seq > 0) listener.flags(seq, row[0], row[2], row[3], row[1])
+        const [uid, modseq, flags, keywords] = row
+        if (uid >= known || this.#own.has(modseq)) continue
+        const seq = this.seqOf(uid)
+        if (seq > 0) listener.flags(seq, uid, flags, keywords, modseq)
       }
       const last = rows.at(-1)
       if (last === undefined || rows.length < limits.imap.sliceRows) break
-      uid = last[0]
-      modseq = last[1]
+      ;[uid, modseq] = last
       await listener.room()
     }
     this.#modseq = Math.max(this.#modseq, modseqMax)

@@ -5,8 +5,8 @@
 
 import { numberId } from '#lib/id.ts'
 import { formatInternalDate } from '#mail/header/date.ts'
-import { contentId, type ListedRow } from '#store/mailboxes/listing.ts'
-import type { StoredDetail, StoredSummary } from '#store/mailboxes/outlines.ts'
+import { column, contentId, type ListedRow } from '#store/mailboxes/listing.ts'
+import { detailOf, summaryOf } from '#store/mailboxes/outlines.ts'
 import { type Decoder, malformed } from './decoder.ts'
 import { quoted } from './encoder.ts'
 import { parseSection, type Section } from './section.ts'
@@ -38,14 +38,17 @@ export type FetchItem =
 const uid: FetchItem = { kind: 'uid' }
 const flags: FetchItem = { kind: 'flags' }
 const modseq: FetchItem = { kind: 'modseq' }
-const internalDate: FetchItem = { kind: 'internaldate', text: row => `INTERNALDATE "${formatInternalDate(row[5])}"` }
-const size: FetchItem = { kind: 'size', text: row => `RFC822.SIZE ${row[6]}` }
-const envelope: FetchItem = { kind: 'envelope', text: row => `ENVELOPE ${row[11]}` }
-const bodyStructure: FetchItem = { kind: 'bodystructure', text: row => `BODYSTRUCTURE ${row[12]}` }
-const body: FetchItem = { kind: 'body', text: row => `BODY ${(JSON.parse(row[14]) as StoredDetail).body}` }
+const internalDate: FetchItem = {
+  kind: 'internaldate',
+  text: row => `INTERNALDATE "${formatInternalDate(row[column.idate])}"`,
+}
+const size: FetchItem = { kind: 'size', text: row => `RFC822.SIZE ${row[column.size]}` }
+const envelope: FetchItem = { kind: 'envelope', text: row => `ENVELOPE ${row[column.envelope]}` }
+const bodyStructure: FetchItem = { kind: 'bodystructure', text: row => `BODYSTRUCTURE ${row[column.bodystructure]}` }
+const body: FetchItem = { kind: 'body', text: row => `BODY ${detailOf(row[column.detail]).body}` }
 const emailId: FetchItem = { kind: 'emailid', text: row => `EMAILID (${emailIdOf(row)})` }
-const threadId: FetchItem = { kind: 'threadid', text: row => `THREADID (${numberId(row[7])})` }
-const saveDate: FetchItem = { kind: 'savedate', text: row => `SAVEDATE "${formatInternalDate(row[8])}"` }
+const threadId: FetchItem = { kind: 'threadid', text: row => `THREADID (${numberId(row[column.thread])})` }
+const saveDate: FetchItem = { kind: 'savedate', text: row => `SAVEDATE "${formatInternalDate(row[column.saved])}"` }
 const preview: FetchItem = { kind: 'preview', text: row => `PREVIEW ${previewOf(row)}` }
 
 const plain: Readonly<Record<string, FetchItem>> = {
@@ -111,13 +114,13 @@ export function fetchItem(decoder: Decoder, alone: boolean): readonly FetchItem[
 
 /** The same bytes have the same id wherever they lie in an account (RFC 8474 5.1). */
 export function emailIdOf(row: RowValues): string {
-  return contentId(row[9], row[10])
+  return contentId(row[column.body], row[column.prefix])
 }
 
 /** Characters of a preview (RFC 8970 3.2). */
 const previewLength = 200
 
 function previewOf(row: RowValues): string {
-  const { intro } = JSON.parse(row[13]) as StoredSummary
+  const { intro } = summaryOf(row[column.summary])
   return quoted([...intro].slice(0, previewLength).join(''))
 }

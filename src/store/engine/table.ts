@@ -139,6 +139,9 @@ class Picked<Keys extends readonly string[], Form extends unknown[]> {
   }
 }
 
+/** A row of picked columns. */
+export type PickedRow<P> = P extends { all(...args: never[]): (infer Form)[] } ? Form : never
+
 interface Index<Key> {
   readonly on: readonly Key[]
   readonly unique?: boolean
@@ -183,6 +186,7 @@ export class Table<C extends Columns> {
   readonly at: Readonly<Record<keyof C & string, number>>
   readonly #keys: readonly (keyof C & string)[]
   readonly #coded: readonly (readonly [string, Codec<unknown>])[]
+  readonly #forms: Form[]
 
   constructor(name: string, columns: C, shape: Shape<keyof C & string>) {
     this.name = name
@@ -192,6 +196,7 @@ export class Table<C extends Columns> {
     this.#keys = Object.keys(columns)
     this.at = Object.fromEntries(this.#keys.map((key, at) => [key, at])) as Record<keyof C & string, number>
     this.#coded = coded(columns, this.#keys)
+    this.#forms = this.#formsOf(this.#keys)
   }
 
   /** Its name in a text. */
@@ -254,7 +259,7 @@ export class Table<C extends Columns> {
 
   /** Values of a row in their stored form, in the order of the columns; for writes that bind by place (`insertion`). */
   values(row: Readonly<Row<C>>): Stored[] {
-    return this.#values(this.#keys, row)
+    return valuesOf(this.#forms, row)
   }
 
   /** The row of such values. */
@@ -327,17 +332,25 @@ export class Table<C extends Columns> {
 
   /** A write of one statement whose values are bound by place, in the order of `keys`. */
   #define<Input>(name: string, keys: readonly string[], text: string): Write<Input> {
+    const forms = this.#formsOf(keys)
     return defineWrite<Input, Stored[]>(`${this.name}.${name}`, (sql, values) => void sql(text).run(values), {
-      encode: input => this.#values(keys, input as Readonly<Record<string, unknown>>),
+      encode: input => valuesOf(forms, input as Readonly<Record<string, unknown>>),
     })
   }
 
-  #values(keys: readonly string[], row: Readonly<Record<string, unknown>>): Stored[] {
-    return keys.map(key => {
-      const codec = this.columns[key]?.codec
-      return codec === undefined ? (row[key] as Stored) : codec.encode(row[key])
-    })
+  #formsOf(keys: readonly string[]): Form[] {
+    return keys.map(key => ({ key, codec: this.columns[key]?.codec }))
   }
+}
+
+/** How the value of a property is bound. */
+interface Form {
+  readonly key: string
+  readonly codec: Codec<unknown> | undefined
+}
+
+function valuesOf(forms: readonly Form[], row: Readonly<Record<string, unknown>>): Stored[] {
+  return forms.map(({ key, codec }) => (codec === undefined ? (row[key] as Stored) : codec.encode(row[key])))
 }
 
 /** Defines a table: its columns by property, in the order in which they are stored. */

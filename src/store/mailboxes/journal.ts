@@ -6,7 +6,9 @@
 
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '../engine/reader.ts'
+import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+import { expunged, messages } from './messages.ts'
 
 interface Told<Kind extends string> {
   readonly kind: Kind
@@ -116,9 +118,8 @@ function folderEntries({ id, path, created, named }: Folder, after: number): Jou
   return named > after ? [{ kind: 'renamed', modseq: named, mailbox: id, path }] : []
 }
 
-type MessageRow = [number, number, number, number, number, number, number, string | null]
-
-const messageColumns = 'uid, modseq, num, created_modseq, thread, idate, flags, keywords'
+const changed = messages.pick(['uid', 'modseq', 'num', 'createdModseq', 'thread', 'idate', 'flags', 'keywords'])
+const gone = expunged.pick(['uid', 'num', 'thread', 'modseq'])
 
 /** Adds what changed in a folder and returns the number up to which that is all. */
 function messageEntries(
@@ -127,13 +128,16 @@ function messageEntries(
   { since, after, room }: { since: number; after: number; room: number },
   entries: JournalEntry[],
 ): number {
-  const rows = changedRows<MessageRow>(read, folder.num, messageColumns, { modseq: after, count: room + 1 })
+  const rows = changedRows<PickedRow<typeof changed>>(read, folder.num, changed.list, {
+    modseq: after,
+    count: room + 1,
+  })
   let upTo = Number.MAX_SAFE_INTEGER
   const more = rows.length > room
-  if (more) upTo = edge(rows.map(row => row[1]))
+  if (more) upTo = edge(rows.map(row => row[changed.at.modseq]))
   // One change number may carry more messages than there is room for: then all of it is read.
-  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[1] ?? 0) : rows
-  if (shown !== rows) upTo = rows[0]?.[1] ?? upTo
+  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[changed.at.modseq] ?? 0) : rows
+  if (shown !== rows) upTo = rows[0]?.[changed.at.modseq] ?? upTo
   for (const [uid, modseq, num, created, thread, idate, flags, keywords] of shown) {
     const about = { mailbox: folder.id, uid, num, thread, idate, flags, keywords: keywords?.split(' ') ?? [] }
     if (created > since) entries.push({ kind: 'exists', modseq, ...about })
@@ -142,29 +146,21 @@ function messageEntries(
   return upTo
 }
 
-function sameNumber(read: Reader, mailbox: number, modseq: number): MessageRow[] {
+function sameNumber(read: Reader, mailbox: number, modseq: number): PickedRow<typeof changed>[] {
   const count = Number.MAX_SAFE_INTEGER
-  return changedRows(read, mailbox, messageColumns, { modseq: modseq - 1, upTo: modseq, count })
+  return changedRows(read, mailbox, changed.list, { modseq: modseq - 1, upTo: modseq, count })
 }
 
 function goneEntries(read: Reader, folder: Folder, after: number, room: number, entries: JournalEntry[]): number {
-  const rows = read.arrays<[number, number, number, number]>(
-    'SELECT uid, num, thread, modseq FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY modseq, uid LIMIT ?',
-    folder.num,
-    after,
-    room + 1,
-  )
+  const text = 'FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY modseq, uid LIMIT ?'
+  const rows = gone.all(read, text, folder.num, after, room + 1)
   let upTo = Number.MAX_SAFE_INTEGER
   let shown = rows
   if (rows.length > room) {
-    upTo = edge(rows.map(row => row[3]))
+    upTo = edge(rows.map(row => row[gone.at.modseq]))
     if (upTo <= after) {
-      upTo = rows[0]?.[3] ?? upTo
-      shown = read.arrays(
-        'SELECT uid, num, thread, modseq FROM expunged WHERE mailbox = ? AND modseq = ? ORDER BY uid',
-        folder.num,
-        upTo,
-      )
+      upTo = rows[0]?.[gone.at.modseq] ?? upTo
+      shown = gone.all(read, 'FROM expunged WHERE mailbox = ? AND modseq = ? ORDER BY uid', folder.num, upTo)
     }
   }
   for (const [uid, num, thread, modseq] of shown) {

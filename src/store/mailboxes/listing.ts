@@ -6,7 +6,10 @@
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
 import type { Reader } from '../engine/reader.ts'
+import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+import { messages } from './messages.ts'
+import { outlines } from './outlines.ts'
 
 /** Counters of a folder, or undefined when it is gone. */
 export function folderCounters(
@@ -72,6 +75,8 @@ function presentUids(
   return uids
 }
 
+const changed = messages.pick(['uid', 'modseq', 'flags', 'keywords'])
+
 /** uid, modseq, flags, keywords of what changed after (`modseq`, `uid`) and up to `modseqMax`, in that order. */
 export function changesAfter(
   read: Reader,
@@ -80,8 +85,8 @@ export function changesAfter(
   uid: number,
   modseqMax: number,
   count: number,
-): [uid: number, modseq: number, flags: number, keywords: string | null][] {
-  return changedRows(read, mailbox, 'uid, modseq, flags, keywords', { modseq, uid, upTo: modseqMax, count })
+): PickedRow<typeof changed>[] {
+  return changedRows(read, mailbox, changed.list, { modseq, uid, upTo: modseqMax, count })
 }
 
 /** Uids from `from` on, rising. */
@@ -134,20 +139,11 @@ export function countBetween(read: Reader, mailbox: number, from: number, to: nu
   return read.one<{ count: number }>(text, mailbox, from, to)?.count ?? 0
 }
 
+const flagColumns = messages.pick(['uid', 'num', 'modseq', 'flags', 'keywords', 'thread'])
+
 /** What a change of flags needs to know, in uid order. */
-export function flagRows(
-  read: Reader,
-  mailbox: number,
-  from: number,
-  to: number,
-): [uid: number, num: number, modseq: number, flags: number, keywords: string | null, thread: number][] {
-  return read.arrays(
-    `SELECT uid, num, modseq, flags, keywords, thread FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ?
-     ORDER BY uid`,
-    mailbox,
-    from,
-    to,
-  )
+export function flagRows(read: Reader, mailbox: number, from: number, to: number): PickedRow<typeof flagColumns>[] {
+  return flagColumns.all(read, 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid', mailbox, from, to)
 }
 
 /** Uids of messages that are marked `\Deleted`, rising. */
@@ -173,24 +169,16 @@ export function contentId(body: number, prefix: string): string {
   return prefix === '' ? numberId(body) : `${numberId(body)}-${crc32(prefix).toString(16).padStart(8, '0')}`
 }
 
+const narrow = messages.pick(['uid', 'modseq', 'flags', 'keywords'], 'm')
+const facts = messages.pick(['num', 'idate', 'size', 'thread', 'saved', 'body', 'prefix'], 'm')
+const texts = outlines.pick(['envelope', 'bodystructure', 'summary', 'detail'], 'o')
+const listedColumns = narrow.with(facts).with(texts)
+
 /** A row of a listing; what was not asked for is absent or null. */
-export type ListedRow = [
-  uid: number,
-  modseq: number,
-  flags: number,
-  keywords: string | null,
-  num: number,
-  idate: number,
-  size: number,
-  thread: number,
-  saved: number,
-  body: number,
-  prefix: string,
-  envelope: string,
-  bodystructure: string,
-  summary: string,
-  detail: string,
-]
+export type ListedRow = PickedRow<typeof listedColumns>
+
+/** Where its columns are: `row[column.uid]`. */
+export const column = listedColumns.at
 
 /** What a listing asks for besides uid, modseq, flags and keywords. Few combinations, so that statements are few. */
 export interface Listed {
@@ -243,8 +231,8 @@ export function listSome(
   let length = 0
   for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
     rows.push(row)
-    for (let column = 11; column < 15; column++) length += ((row[column] as string | null) ?? '').length
-    if (length >= lengthMax) return { rows, rest: behind(slice, row[0]) }
+    for (const key of texts.keys) length += ((row[column[key]] as string | null) ?? '').length
+    if (length >= lengthMax) return { rows, rest: behind(slice, row[column.uid]) }
   }
   return { rows, rest: undefined }
 }
@@ -282,32 +270,17 @@ function listing(
   return { text, values: [mailbox, JSON.stringify(slice.uids), ...values] }
 }
 
-function columnsOf({ facts, envelope, bodystructure, summary, detail }: Listed): string {
-  const outline = isWide({ facts, envelope, bodystructure, summary, detail })
-  const narrow = 'm.uid, m.modseq, m.flags, m.keywords'
-  if (!facts && !outline) return `${narrow} FROM message m`
-  const wide = `${narrow}, m.num, m.idate, m.size, m.thread, m.saved, m.body, m.prefix`
-  if (!outline) return `${wide} FROM message m`
-  const wanted = (want: boolean, name: string) => (want ? `o.${name}` : 'NULL')
-  const columns = [
-    wanted(envelope, 'envelope'),
-    wanted(bodystructure, 'bodystructure'),
-    wanted(summary, 'summary'),
-    wanted(detail, 'detail'),
-  ]
+function columnsOf(listed: Listed): string {
+  if (!listed.facts && !isWide(listed)) return `${narrow.list} FROM message m`
+  const wide = `${narrow.list}, ${facts.list}`
+  if (!isWide(listed)) return `${wide} FROM message m`
+  const columns = texts.keys.map(key => (listed[key] ? outlines.listOf('o', [key]) : 'NULL'))
   return `${wide}, ${columns.join(', ')} FROM message m JOIN outline o ON o.body = m.body`
 }
 
+const newest = messages.pick(['uid', 'size', 'body', 'prefix'])
+
 /** The newest messages of a folder, oldest first: uid, size, body, prefix. */
-export function newestRows(
-  read: Reader,
-  mailbox: number,
-  count: number,
-): [uid: number, size: number, body: number, prefix: string][] {
-  const rows = read.arrays<[number, number, number, string]>(
-    'SELECT uid, size, body, prefix FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?',
-    mailbox,
-    count,
-  )
-  return rows.reverse()
+export function newestRows(read: Reader, mailbox: number, count: number): PickedRow<typeof newest>[] {
+  return newest.all(read, 'FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?', mailbox, count).reverse()
 }

@@ -43,7 +43,7 @@ export interface MessageMeta {
 }
 
 /** A message in a folder. */
-const messages = table(
+export const messages = table(
   'message',
   {
     mailbox: integer,
@@ -89,7 +89,7 @@ const messages = table(
 )
 
 /** A message that is gone, for clients that were away (RFC 7162). */
-const expunged = table(
+export const expunged = table(
   'expunged',
   { mailbox: integer, modseq: integer, uid: integer, num: integer, thread: integer, at: moment },
   { key: ['mailbox', 'modseq', 'uid'], clustered: true },

@@ -39,7 +39,7 @@ export interface StoredDetail {
 }
 
 /** All of it is text that was made once, whoever gets the message. */
-const outlines = table(
+export const outlines = table(
   'outline',
   {
     body: integer,

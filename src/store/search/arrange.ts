@@ -18,8 +18,8 @@ import {
   threadBySubject,
 } from '#mail/thread/threading.ts'
 import type { Reader } from '../engine/reader.ts'
-import { type Listed, type ListedRow, listSome, type UidSlice } from '../mailboxes/listing.ts'
-import type { StoredSummary } from '../mailboxes/outlines.ts'
+import { column, type Listed, type ListedRow, listSome, type UidSlice } from '../mailboxes/listing.ts'
+import { type StoredSummary, summaryOf } from '../mailboxes/outlines.ts'
 
 export { closing, opening }
 
@@ -57,7 +57,7 @@ export async function sortMessages(
   const wide = keys.some(({ by }) => by !== 'ARRIVAL' && by !== 'SIZE')
   const there: number[] = []
   for await (const [place, row] of rowsOf(read, mailbox, uids, wide, slices)) {
-    const summary = wide ? (JSON.parse(row[13]) as StoredSummary) : undefined
+    const summary = wide ? summaryOf(row[column.summary]) : undefined
     for (const [at, { by }] of keys.entries()) columns[at]?.set(place, sortValue(row, summary, by))
     there.push(place)
   }
@@ -80,7 +80,7 @@ export async function threadMessages(
   const gathered = new Gathered(uids.length)
   const places: number[] = []
   for await (const [place, row] of rowsOf(read, mailbox, uids, true, slices)) {
-    gathered.add(JSON.parse(row[13]) as StoredSummary, row[5], algorithm === 'REFERENCES')
+    gathered.add(summaryOf(row[column.summary]), row[column.idate], algorithm === 'REFERENCES')
     places.push(place)
   }
   const threads =
@@ -108,7 +108,7 @@ async function* rowsOf(
     while (left !== undefined) {
       const { rows, rest } = listSome(read, mailbox, listed, left, 0, [], limits.imap.sliceLength)
       for (const row of rows) {
-        while (uids[place] !== row[0]) place += 1
+        while (uids[place] !== row[column.uid]) place += 1
         yield [place, row]
       }
       left = rest
@@ -120,12 +120,12 @@ async function* rowsOf(
 const texts: ReadonlySet<SortKey['by']> = new Set(['CC', 'FROM', 'SUBJECT', 'TO', 'DISPLAYFROM', 'DISPLAYTO'])
 
 function sortValue(row: ListedRow, summary: StoredSummary | undefined, by: SortKey['by']): string | number {
-  if (by === 'ARRIVAL') return row[5]
-  if (by === 'SIZE' || summary === undefined) return row[6]
+  if (by === 'ARRIVAL') return row[column.idate]
+  if (by === 'SIZE' || summary === undefined) return row[column.size]
   switch (by) {
     case 'DATE':
       // RFC 5256 2.2: the Date field, else when it arrived.
-      return summary.date ?? row[5]
+      return summary.date ?? row[column.idate]
     case 'SUBJECT':
       return baseSubject(summary.subject).base
     case 'DISPLAYFROM':
