@@ -62,7 +62,7 @@ export function summaryOf(stored: string): StoredSummary {
 }
 
 /** A stored detail. */
-function detailOf(stored: string): StoredDetail {
+export function detailOf(stored: string): StoredDetail {
   return JSON.parse(stored) as StoredDetail
 }
 

@@ -84,5 +84,5 @@ test('every part of the store that has rules has them checked', () => {
   const checked = readFileSync(join(store, 'upkeep/verify.ts'), 'utf8')
   expect(parts.length).toBeGreaterThan(0)
   for (const name of parts)
-    expect(checked).toContain(`'${name.replace(/^(?!upkeep\/)/, '../../').replace('upkeep/', '../')}'`)
+    expect(checked).toContain(`'${name.replace(/^(?!upkeep\/)/, '../').replace('upkeep/', './')}'`)
 })
