@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 
-/** Five suites: the ordinary one, the style as a test, the one executable, and the two that install programs of Debian's first. */
+/** Suites: the ordinary one, what goes over HTTP once more over the front of Node, the style as a test, the one executable, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
     // Half of what a test does is waiting.
@@ -18,6 +18,16 @@ export default defineConfig({
           pool: 'forks',
           // What crosses to an actor is copied on its way, so that nothing but data does.
           setupFiles: 'test/crossing.ts',
+          ...slow,
+        },
+      },
+      {
+        test: {
+          name: 'node-http',
+          globalSetup: 'test/built.ts',
+          include: ['test/http/**/*.test.ts'],
+          env: { TEAL_API_FRONT: 'node:http' },
+          pool: 'forks',
           ...slow,
         },
       },

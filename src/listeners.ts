@@ -43,7 +43,8 @@ import { type OwnCertificate, openOwnCertificate } from './own-certificate.ts'
 export type Listeners = { [Name in ListenerName | 'acme']?: { host: string; port: number } }
 
 /**
- * Opens every listener that is enabled; the API's serves `endpoints`. `strict` is for tests: see ServiceOptions.
+ * Opens every listener that is enabled; the API's serves `endpoints`. `strict` is for tests: see ServiceOptions. `front` is
+ * what speaks HTTP.
  *
  * @throws Fault PortInUse, ConfigInvalid
  */
@@ -52,9 +53,10 @@ export async function listenAll(
   endpoints: (imap: ImapServer) => readonly Endpoint[],
   how: { readonly strict: boolean },
   closers: Closers,
-): Promise<Listeners> {
+): Promise<{ readonly listeners: Listeners; readonly front: HttpServer['front'] | undefined }> {
   const { config } = core
   const open: Listeners = {}
+  let front: HttpServer['front'] | undefined
   const admission = admissionOf(core)
   /** Where a listener listens, and how many may connect. */
   const at = (service: Exclude<ListenerName, 'api'>) => {
@@ -72,6 +74,7 @@ export async function listenAll(
     const server = await listenApi(core, { endpoints: endpoints(imap), own, admission, ...how }, closers)
     closers.add(() => server.close())
     open.api = { host: server.host, port: server.port }
+    front = server.front
   }
   for (const service of ['lmtp', 'smtp'] as const) {
     if (config[service].enabled) add(service, await startSmtp({ service, ...dropOptions(core, tls, at(service)) }))
@@ -93,7 +96,7 @@ export async function listenAll(
     const { hostname } = config
     add('acme', await listenForChallenges({ ...plain, hostname, admission, challenges: core.acme.challenges }))
   }
-  return open
+  return { listeners: open, front }
 }
 
 /** How many may connect: what descriptors are left when everything else has its part. */
@@ -127,7 +130,7 @@ async function listenApi(
 ) {
   const { endpoints, own, admission, strict } = how
   const { config, log, metrics, access } = core
-  const { host, port, cors, secure, maxOpen: connectionsMax, maxOpenPerNetwork: perNetworkMax } = config.api
+  const { host, port, cors, secure, front, maxOpen: connectionsMax, maxOpenPerNetwork: perNetworkMax } = config.api
   const onRefused = () => metrics.connectionsRefused.labels('api').inc()
   const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
   const identify = (token: string | null) => {
@@ -135,7 +138,9 @@ async function listenApi(
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
   }
   const exchange = new Exchange({ endpoints, identify, log, tally: new RequestCounters(metrics), cors, strict })
-  return secure ? listenHttps(core, own, { exchange, bounds }, closers) : listenHttp(exchange, { host, port, bounds })
+  return secure
+    ? listenHttps(core, own, { exchange, bounds }, closers)
+    : listenHttp(exchange, { host, port, bounds, front })
 }
 
 /** What the listeners need that take mail from other servers. */
@@ -235,11 +240,11 @@ async function listenHttps(
   closers: Closers,
 ): Promise<HttpServer> {
   const { config, log } = core
-  const { host, port } = config.api
+  const { host, port, front } = config.api
   const certificates = new HttpCertificates(own.pair, error => log.error({ error }, 'HTTPS could not be started again'))
   own.follow(certificates)
   core.certificates.supply(certificates, initialOf(core, own))
-  const server = await listenHttp(exchange, { host, port, bounds, tls: certificates.tls })
+  const server = await listenHttp(exchange, { host, port, bounds, front, tls: certificates.tls })
   certificates.attach(server)
   closers.add(() => certificates.close())
   return server

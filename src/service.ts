@@ -5,9 +5,6 @@
 // inside somebody's test run, on free ports and a temporary directory, that leaves nothing behind when closed.
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Importer } from '#actors/admin/import.ts'
 import { type Config, type ConfigPart, hasShortToken, loadConfig } from '#config'
 import { Closers, type Core, openCore } from '#core'
@@ -25,15 +22,17 @@ import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
 import { Tasks } from '#jobs/tasks/tasks.ts'
 import { startWebhooks } from '#jobs/webhooks/webhooks.ts'
 import { version } from '#lib/build-info.ts'
-import { now } from '#lib/clock.ts'
+import { holding, now } from '#lib/clock.ts'
 import { putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
 import { memoize } from '#lib/memoize.ts'
+import { workInBackground } from '#lib/process/background.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { findToken } from '#store/accounts/tokens.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
+import { makeTemporary } from '#store/folder/temporary.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Listeners, listenAll } from './listeners.ts'
@@ -54,6 +53,8 @@ export interface Service {
 export interface ServiceOptions {
   /** Answers over HTTP that their documentation does not describe become errors; for tests of the service itself. */
   readonly strict?: boolean
+  /** Nothing this process opens for a service keeps it alive; for programs that have a service inside of them. */
+  readonly background?: boolean
   /** Of the data directory, where it was taken before. */
   readonly hold?: DirectoryLock
 }
@@ -69,7 +70,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     await sendMail(core, closers)
     const tasks = startJobs(core, closers)
     let endpoints: readonly Endpoint[] | undefined
-    const listeners = await listenAll(
+    const { listeners, front } = await listenAll(
       core,
       imap => {
         endpoints = apiEndpoints(apiDeps(core, tasks, imap))
@@ -83,7 +84,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     writeRunFile(config.dataDir, listeners)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
     if (hasShortToken(config)) log.warn('api.accessToken is short: whoever can reach the API from here may guess it')
-    log.info({ listeners, version }, 'ready')
+    log.info({ listeners, front, version }, 'ready')
     return {
       config,
       core,
@@ -123,7 +124,8 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
   const file = controlFile(config.dataDir)
   const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
   try {
-    const server = await listenControl({ file, endpoints, deps, log, tally: new RequestCounters(metrics) })
+    const tally = new RequestCounters(metrics)
+    const server = await listenControl({ file, endpoints, deps, log, tally, front: config.api.front })
     closers.add(async () => {
       await server.close()
       rmSync(file, { force: true })
@@ -230,24 +232,32 @@ const freePorts: ConfigPart = {
  * @param options any part of the configuration
  */
 export async function startTeal(options: ConfigPart = {}, how: ServiceOptions = {}): Promise<Teal> {
-  const temporary = options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'teal-')) : undefined
-  const dataDir = temporary ?? String(options.dataDir)
-  const discard = async () => {
-    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true })
-  }
+  if (how.background === true) workInBackground()
+  return holding(() => start(options, how))
+}
+
+async function start(options: ConfigPart, how: ServiceOptions): Promise<Teal> {
+  const temporary = options.dataDir === undefined ? await makeTemporary() : undefined
+  const dataDir = temporary?.dataDir ?? String(options.dataDir)
   try {
     const flags = merge(merge({ hostname: 'localhost', log: { level: 'silent' } }, freePorts), { ...options, dataDir })
     const config = loadConfig({ flags })
     const service = await openService(config, makeLog(config.log.level), how)
-    const close = async () => {
-      await service.close()
-      await discard()
-    }
     const api = service.listeners.api
     const url = api === undefined ? '' : `http${config.api.secure ? 's' : ''}://${api.host}:${api.port}`
-    return { ...service, url, rootToken: readFileSync(rootTokenFile(dataDir), 'utf8').trim(), close }
+    const end = async () => {
+      await service.close()
+      await temporary?.remove()
+    }
+    return {
+      ...service,
+      url,
+      rootToken: readFileSync(rootTokenFile(dataDir), 'utf8').trim(),
+      check: () => holding(service.check),
+      close: () => holding(end),
+    }
   } catch (error) {
-    await discard()
+    await temporary?.remove()
     throw error
   }
 }

@@ -33,12 +33,25 @@ export interface Teal {
   readonly listeners: { readonly [Name in ListenerName]?: ListenerAddress }
   /** Every broken invariant of the store; empty when all is well. */
   check(): Promise<string[]>
-  /** Drains and stops; nothing acknowledged is lost. A temporary folder is removed. */
+  /** Drains and stops; nothing acknowledged is lost. A temporary folder is removed. Calling it again changes nothing. */
   close(): Promise<void>
+}
+
+export interface StartOptions {
+  /**
+   * Whether the process stays alive until `close`, for one that does nothing else. Otherwise it ends when the rest of the
+   * program has, as a test does that forgets to close: what was acknowledged is on disk, a temporary folder is removed.
+   */
+  readonly keepAlive?: boolean
 }
 
 /**
  * Runs a whole service in this process. Without `dataDir` it gets a temporary folder that is removed when it closes;
  * without ports it takes free ones; it logs nothing unless told to. Several may run at once.
+ *
+ * HTTP is spoken by Node's own server; `{ api: { front: 'uWebSockets.js' } }` takes the faster one where that package is
+ * installed, and keeps the process alive until `close`.
+ *
+ * @throws Error with `code` PortInUse, DataDirectoryInUse, ConfigInvalid and others, and a text that says what is wrong
  */
-export function startTeal(options?: ConfigPart): Promise<Teal>
+export function startTeal(options?: ConfigPart, how?: StartOptions): Promise<Teal>

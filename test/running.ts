@@ -22,6 +22,12 @@ export interface Running {
 /** Tests look into answers freely. */
 export type Body = ReturnType<typeof JSON.parse>
 
+/** The run of the tests may say what speaks HTTP. */
+function withFront(options: ConfigPart): ConfigPart {
+  const front = process.env.TEAL_API_FRONT as 'node:http' | undefined
+  return front === undefined ? options : { ...options, api: { port: 0, front, ...options.api } }
+}
+
 /** Starts a service before the tests of the calling file and proves every invariant after each of them. */
 export function useTeal(options: ConfigPart = {}): Running {
   let teal: Teal | undefined
@@ -30,7 +36,7 @@ export function useTeal(options: ConfigPart = {}): Running {
     return teal
   }
   beforeAll(async () => {
-    teal = await startTeal(options, { strict: true })
+    teal = await startTeal(withFront(options), { strict: true })
   })
   afterEach(async () => {
     expect(await running().check()).toEqual([])

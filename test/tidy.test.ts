@@ -51,7 +51,7 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   door: [
     [
       { 'src/http/a.ts': "import uws from 'uWebSockets.js'" },
-      { 'src/http/server.ts': "import uws from 'uWebSockets.js'" },
+      { 'src/http/front/uws.ts': "import uws from 'uWebSockets.js'" },
     ],
     [
       { 'workers/a.ts': "import D from 'better-sqlite3'" },

@@ -72,6 +72,11 @@ export const keys = {
   api: {
     ...listener(8080, 'the HTTP API', { open: http.connectionsMax, perNetwork: http.connectionsPerNetworkMax }),
     secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
+    front: choice(
+      ['auto', 'uWebSockets.js', 'node:http'],
+      'auto',
+      'What speaks HTTP: auto is uWebSockets.js where it loads, and the slower one of Node elsewhere',
+    ),
     accessToken: secret(1, 'A token with role root besides the stored ones; may be short on loopback only'),
     accessControl: {
       enabled: flag(true, 'Whether a call needs a token; off means everybody is root, so it is for loopback only'),

@@ -62,21 +62,21 @@ export class Body {
   }
 
   /** A chunk from the socket; `bytes` is valid during the call only. */
-  push(bytes: ArrayBuffer, last: boolean): void {
+  push(bytes: Uint8Array, last: boolean): void {
     this.#received += bytes.byteLength
     this.#complete ||= last
     if (this.#mode !== 'dropped' && this.#failure === null) this.#keep(bytes)
     if (this.#complete || this.#failure !== null) this.#wakeUp()
   }
 
-  #keep(bytes: ArrayBuffer): void {
+  #keep(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return
     const fits = this.#received <= this.#bytesMax
     if (!fits || !this.#held.take(bytes.byteLength)) {
       this.fail(fits ? new Fault('Overloaded', { retryAfter: 1 }) : new Fault('BodyTooLarge'))
       return
     }
-    this.#chunks.push(Buffer.from(Buffer.from(bytes)))
+    this.#chunks.push(Buffer.from(bytes))
     this.#waiting += bytes.byteLength
     if (this.#mode === 'stream') this.#wakeUp()
     if (this.#mode !== 'whole' && this.#waiting > limits.http.bodyWindowBytes && !this.#complete) this.#pause()

@@ -11,7 +11,7 @@ import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import { isRole } from './guard/access.ts'
 import type { RequestCounters } from './request-counters.ts'
-import { listenLocal } from './server.ts'
+import { type FrontChoice, listenLocal } from './server.ts'
 
 export interface ControlOptions {
   /** Path of the socket. */
@@ -20,10 +20,11 @@ export interface ControlOptions {
   readonly deps: ControlDeps
   readonly log: Log
   readonly tally: RequestCounters
+  readonly front: FrontChoice
 }
 
 /** Listens until the returned object is closed. */
-export function listenControl({ file, endpoints, deps, log, tally }: ControlOptions) {
+export function listenControl({ file, endpoints, deps, log, tally, front }: ControlOptions) {
   const exchange = new Exchange({
     endpoints: [...endpoints, ...controlEndpoints(deps)],
     identify: token => ({ role: token !== null && isRole(token) ? token : 'root', user: null, tokenKind: 'root' }),
@@ -31,5 +32,5 @@ export function listenControl({ file, endpoints, deps, log, tally }: ControlOpti
     tally,
     cors: { origins: [] },
   })
-  return listenLocal(exchange, file)
+  return listenLocal(exchange, file, front)
 }

@@ -1,24 +1,18 @@
-// The listener: uWebSockets.js in front of an exchange. The only file that knows that library.
+// The listener of HTTP: an exchange behind one of the fronts (front/), started, renewed and drained.
 //
-// What its request object holds is valid during the handler only, so everything needed later is read before the first
-// await. A response object must not be touched once it has ended or its client has left: every method here looks first.
-// Answers of more than a chunk are sent no faster than the client reads; uWebSockets.js itself ends connections that
-// send or take nothing for about ten seconds.
+// Which front serves is chosen when a listener opens: uWebSockets.js where its native part loads, Node's own otherwise, or
+// the one that was asked for. The service tells which it was.
 
-import './environment.ts'
-
-import * as uws from 'uWebSockets.js'
-import { Buffer } from 'node:buffer'
-import { rmSync } from 'node:fs'
-import { after, every, type Timer } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
+import { every, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { socketPath } from '#lib/process/socket-path.ts'
-import type { Body } from './body.ts'
 import type { Exchange } from './exchange.ts'
+import type { Front, FrontName, Listening } from './front/front.ts'
 import { type HttpBounds, HttpConnections } from './guard/connections.ts'
-import { type HttpTls, withPemFiles } from './guard/pem-files.ts'
-import type { Wire } from './wire.ts'
+import type { HttpTls } from './guard/pem-files.ts'
+
+/** 'auto' takes the fastest that loads. */
+export type FrontChoice = 'auto' | FrontName
 
 export interface HttpOptions {
   readonly host: string
@@ -28,370 +22,92 @@ export interface HttpOptions {
   readonly tls?: HttpTls
   /** How many may connect. Default: anybody. */
   readonly bounds?: HttpBounds
+  /** Default: auto. */
+  readonly front?: FrontChoice
 }
 
-/** What the library has and its types leave out. Silent: no header that names the library and its version. */
-const hidden = uws as unknown as { _cfg(setting: string): void; LIBUS_LISTEN_EXCLUSIVE_PORT: number }
-hidden._cfg('silent')
-
-/** Listens. Rejects where the port is taken or the address is not ours. */
+/** Listens. Rejects where the port is taken or the address is not ours, or the front that was asked for does not load. */
 export async function listenHttp(exchange: Exchange, options: HttpOptions): Promise<HttpServer> {
-  const { host, port, tls, bounds } = options
+  const { host, port, tls, bounds, front: choice = 'auto' } = options
+  const front = await openFront(choice)
   const connections = bounds === undefined ? null : new HttpConnections(bounds)
-  return new HttpServer(await listen(exchange, { host, port, tls, connections }), host, exchange, connections)
+  const serve = exchange.handle.bind(exchange)
+  const listening = await front.listen(serve, { host, port, tls, connections })
+  return new HttpServer({ front, listening, exchange, connections, host })
 }
 
 /**
- * Listens on a socket in the file system, which nobody but the owner of this process may open.
+ * Listens on a socket in the file system, which nobody but the owner of this process may open; on Windows on a named pipe.
  *
  * @throws Fault PortInUse, DataDirectoryUnusable where the path is too long or cannot be used
  */
-export async function listenLocal(exchange: Exchange, path: string): Promise<HttpServer> {
-  const app = uws.App().any('/*', handler(exchange, null))
-  rmSync(path, { force: true })
+export async function listenLocal(exchange: Exchange, path: string, choice: FrontChoice = 'auto'): Promise<HttpServer> {
+  const front = await openFront(process.platform === 'win32' ? 'node:http' : choice)
   const named = socketPath(path)
-  const before = process.umask(0o177)
   try {
-    const socket = await new Promise<uws.us_listen_socket | false>(resolve => app.listen_unix(resolve, named.path))
-    if (socket === false) {
-      app.close()
-      throw new Fault('PortInUse', { text: `The socket ${path} cannot be made` })
-    }
-    return new HttpServer({ app, socket }, path, exchange, null)
-  } finally {
-    process.umask(before)
+    const listening = await front.listenLocal(exchange.handle.bind(exchange), named.path)
+    return new HttpServer({ front, listening, exchange, connections: null, host: path, release: named.release })
+  } catch (error) {
     named.release()
+    throw error
   }
 }
 
-function handler(exchange: Exchange, connections: HttpConnections | null) {
-  return (res: uws.HttpResponse, req: uws.HttpRequest) => {
-    const wire = new UwsWire(res, req, connections)
-    // Before anything else is done with the response: it takes the place of what tells that a silent connection closed.
-    if (connections?.watching === true) connections.heard(wire.address())
-    const call = exchange.handle(wire)
-    wire.leave(() => call.abort(new Error('The client has gone')))
-  }
+async function openFront(choice: FrontChoice): Promise<Front> {
+  // Loaded here and not above: one may not load, and nobody needs both.
+  const openUws = async () => (await import('./front/uws.ts')).openUws()
+  const openNode = async () => (await import('./front/node.ts')).openNode()
+  if (choice === 'node:http') return openNode()
+  return choice === 'auto' ? openUws().catch(openNode) : openUws()
 }
 
-interface Listening {
-  readonly app: uws.TemplatedApp
-  readonly socket: uws.us_listen_socket
-}
-
-/** Counts connections. Whoever is refused is closed before he can say anything. */
-function bounded(app: uws.TemplatedApp, connections: HttpConnections | null): uws.TemplatedApp {
-  if (connections === null) return app
-  const step = (res: uws.HttpResponse, by: number): void => {
-    if (by < 0) {
-      connections.closed()
-      return
-    }
-    const gone = connections.opened(peer(res), () => void res.close())
-    if (gone === undefined) res.close()
-    else res.onAborted(gone)
-  }
-  return app.filter(step)
-}
-
-interface ListenForm {
-  readonly host: string
-  readonly port: number
-  readonly tls: HttpTls | undefined
+interface Served {
+  readonly front: Front
+  readonly listening: Listening
+  readonly exchange: Exchange
   readonly connections: HttpConnections | null
-}
-
-function listen(exchange: Exchange, { host, port, tls, connections }: ListenForm): Promise<Listening> {
-  const serve = handler(exchange, connections)
-  const app = bounded(tls === undefined ? uws.App().any('/*', serve) : secureApp(tls, serve), connections)
-  return new Promise((resolve, reject) => {
-    // Without the option a second process would share the port (SO_REUSEPORT).
-    const start = app.listen as unknown as (host: string, port: number, option: number, done: Done) => void
-    start.call(app, host, port, hidden.LIBUS_LISTEN_EXCLUSIVE_PORT, socket => {
-      if (socket === false) {
-        app.close()
-        reject(
-          new Fault('PortInUse', {
-            text: `Port ${port} on ${host} is in use already, or the address is not available`,
-          }),
-        )
-      } else resolve({ app, socket })
-    })
-  })
-}
-
-type Done = (socket: uws.us_listen_socket | false) => void
-
-function secureApp({ initial, named }: HttpTls, serve: Parameters<uws.TemplatedApp['any']>[1]): uws.TemplatedApp {
-  return withPemFiles(files => {
-    const app = uws.SSLApp(files(initial)).any('/*', serve)
-    for (const [name, pair] of named) {
-      app.addServerName(name, files(pair))
-      // A name has routes of its own. The library says on standard output that it found it.
-      app.domain(name).any('/*', serve)
-    }
-    return app
-  })
+  readonly host: string
+  /** Called when nothing is open any more. */
+  release?(): void
 }
 
 export class HttpServer {
   readonly host: string
   readonly port: number
-  readonly #exchange: Exchange
-  readonly #connections: HttpConnections | null
+  /** What serves. */
+  readonly front: FrontName
+  readonly #served: Served
   readonly #sweeper: Timer
-  /** Those that were replaced and may have connections. */
-  readonly #retired = new Map<uws.TemplatedApp, Timer>()
-  #app: uws.TemplatedApp
-  #socket: uws.us_listen_socket | null
   #closed = false
 
-  constructor(listening: Listening, host: string, exchange: Exchange, connections: HttpConnections | null) {
-    this.#connections = connections
-    this.#app = listening.app
-    this.#socket = listening.socket
-    this.#exchange = exchange
-    this.host = host
-    this.port = uws.us_socket_local_port(listening.socket as uws.us_socket)
-    this.#sweeper = every(limits.http.sweepMs, () => exchange.sweep())
+  constructor(served: Served) {
+    this.#served = served
+    this.host = served.host
+    this.port = served.listening.port
+    this.front = served.front.name
+    this.#sweeper = every(limits.http.sweepMs, () => served.exchange.sweep())
   }
 
   /**
-   * Uses other certificates for connections from now on. The library cannot change one that a connection may use, so
-   * this listens anew on the same port; connections that are open go on, for a while. May be called again after a fault.
+   * Uses other certificates for connections from now on; those that are open go on, for a while. May be called again
+   * after a fault.
    *
    * @throws Fault PortInUse
    */
   async renew(tls: HttpTls): Promise<void> {
-    if (this.#closed) return
-    this.#stopListening()
-    const { host, port } = this
-    const next = await listen(this.#exchange, { host, port, tls, connections: this.#connections })
-    const before = this.#app
-    const timer = after(limits.http.retireMs, () => this.#drop(before))
-    this.#retired.set(before, timer)
-    this.#app = next.app
-    this.#socket = next.socket
-    if (this.#closed) this.#stopListening()
+    if (!this.#closed) await this.#served.listening.renew(tls)
   }
 
   /** Stops listening, lets requests under way end within `drainMs`, then closes every connection. */
   async close(drainMs: number = limits.http.drainMs): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    this.#stopListening()
-    await this.#exchange.stop(drainMs)
+    const { listening, exchange, connections } = this.#served
+    listening.stop()
+    await exchange.stop(drainMs)
     this.#sweeper.cancel()
-    for (const app of [...this.#retired.keys()]) this.#drop(app)
-    this.#app.close()
-    this.#connections?.close()
+    await listening.close()
+    connections?.close()
+    this.#served.release?.()
   }
-
-  #stopListening(): void {
-    if (this.#socket !== null) uws.us_listen_socket_close(this.#socket)
-    this.#socket = null
-  }
-
-  #drop(app: uws.TemplatedApp): void {
-    this.#retired.get(app)?.cancel()
-    this.#retired.delete(app)
-    app.close()
-  }
-}
-
-class UwsWire implements Wire {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly #res: uws.HttpResponse
-  readonly #connections: HttpConnections | null
-  #req: uws.HttpRequest | null
-  /** The response has ended or its client has left; it must not be touched any more. */
-  #over = false
-  #gone = false
-  #address: string | null = null
-  /** Head of a streamed answer that has not been written yet. */
-  #head: string | null = null
-  /** Writes what waits for the socket; true where it has been taken. */
-  #retry: ((offset: number) => boolean) | null = null
-  /** Called when the socket has taken what waited, or the client has left. */
-  #wake: (() => void) | null = null
-
-  constructor(res: uws.HttpResponse, req: uws.HttpRequest, connections: HttpConnections | null) {
-    this.#res = res
-    this.#connections = connections
-    this.#req = req
-    this.method = req.getCaseSensitiveMethod()
-    this.path = req.getUrl()
-    this.query = req.getQuery() ?? ''
-  }
-
-  get gone(): boolean {
-    return this.#gone
-  }
-
-  get crowded(): boolean {
-    return this.#connections?.crowded === true
-  }
-
-  recognised(): void {
-    // Of a connection that has been open for long this was told before.
-    if (this.#address !== null) this.#connections?.remember(this.#address)
-  }
-
-  header(name: string): string {
-    if (this.#req === null) throw new Error('The head of the request is not valid any more')
-    return this.#req.getHeader(name)
-  }
-
-  /** The handler returns: the head is no longer valid, and an answer that is still to come may be aborted. */
-  leave(onGone: () => void): void {
-    this.#req = null
-    if (this.#over) return
-    this.#res.onAborted(() => {
-      this.#over = true
-      this.#gone = true
-      onGone()
-      this.#wake?.()
-    })
-  }
-
-  address(): string {
-    if (this.#address === null) this.#address = this.#over ? '' : peer(this.#res)
-    return this.#address
-  }
-
-  receive(body: Body): void {
-    this.#res.onData((chunk, last) => body.push(chunk, last))
-  }
-
-  pause(): void {
-    if (!this.#over) this.#res.pause()
-  }
-
-  resume(): void {
-    if (!this.#over) this.#res.resume()
-  }
-
-  send(head: string, body: string | Uint8Array, close: boolean): void {
-    if (this.#over) return
-    this.#over = true
-    // In the handler the socket is corked already.
-    if (this.#req !== null) this.#write(head, body, close)
-    else this.#res.cork(() => this.#write(head, body, close))
-  }
-
-  #write(head: string, body: string | Uint8Array, close: boolean): void {
-    const res = this.#res.writeStatus(head)
-    // endWithoutBody is broken for any argument in this version: the connection closes without an answer.
-    if (this.method === 'HEAD') {
-      res.writeHeader('Content-Length', String(Buffer.byteLength(body))).endWithoutBody()
-    } else if (head.startsWith('204') || head.startsWith('304')) res.endWithoutBody()
-    else res.end(body, close)
-  }
-
-  async pipe(
-    head: string,
-    chunks: AsyncIterator<Uint8Array>,
-    length: number | undefined,
-    close: boolean,
-  ): Promise<void> {
-    this.#head = head
-    // Once only: a handler that is set while one is being called is lost.
-    this.#res.onWritable(offset => this.#writable(offset))
-    let left = length ?? Number.POSITIVE_INFINITY
-    while (!this.#over) {
-      const result = await chunks.next()
-      if (this.#over) break
-      if (result.done === true) {
-        this.#finish(length, left, close)
-        return
-      }
-      for (const piece of pieces(result.value)) {
-        const part = piece.length > left ? piece.subarray(0, left) : piece
-        left -= part.length
-        if (part.length > 0 && !this.#over) await this.#push(part, length)
-      }
-    }
-    await chunks.return?.()
-  }
-
-  /** Resolves once the socket has taken `part`, or the client has gone. */
-  #push(part: Uint8Array, length: number | undefined): Promise<void> | null {
-    const res = this.#res
-    let taken = false
-    if (length === undefined) {
-      res.cork(() => {
-        this.#begin()
-        taken = res.write(part)
-      })
-      return taken ? null : this.#drained(() => true)
-    }
-    let before = 0
-    const attempt = (bytes: Uint8Array): boolean => {
-      const [ok, over] = res.tryEnd(bytes, length)
-      if (over) this.#over = true
-      return ok
-    }
-    res.cork(() => {
-      this.#begin()
-      before = res.getWriteOffset()
-      taken = attempt(part)
-    })
-    return taken ? null : this.#drained(offset => attempt(part.subarray(offset - before)))
-  }
-
-  /** Writes the head of a streamed answer, together with its first bytes. */
-  #begin(): void {
-    if (this.#head === null) return
-    this.#res.writeStatus(this.#head)
-    this.#head = null
-  }
-
-  #drained(retry: (offset: number) => boolean): Promise<void> {
-    return new Promise(resolve => {
-      this.#retry = retry
-      this.#wake = resolve
-    })
-  }
-
-  /** The socket takes bytes again. True where what waited has been taken. */
-  #writable(offset: number): boolean {
-    if (this.#over || this.#retry === null) return true
-    if (!this.#retry(offset)) return false
-    this.#retry = null
-    this.#wake?.()
-    return true
-  }
-
-  /** Ends an answer whose source has ended. Throws where that gave less than was announced. */
-  #finish(length: number | undefined, left: number, close: boolean): void {
-    if (this.#over) return
-    if (length !== undefined && length > 0) {
-      throw new Error(`An answer of ${length} bytes ended ${left} bytes early`)
-    }
-    this.#over = true
-    this.#res.cork(() => {
-      this.#begin()
-      this.#res.end(undefined, close)
-    })
-  }
-
-  cut(): void {
-    if (this.#over) return
-    this.#over = true
-    this.#gone = true
-    this.#res.close()
-  }
-}
-
-function peer(res: uws.HttpResponse): string {
-  const text = Buffer.from(res.getRemoteAddressAsText()).toString()
-  // IPv4 on a socket of both families.
-  return text.replace(/^(0000:){5}ffff:/, '').replace(/^::ffff:/, '')
-}
-
-function* pieces(chunk: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < chunk.length; at += limits.body.chunkBytes)
-    yield chunk.subarray(at, at + limits.body.chunkBytes)
 }

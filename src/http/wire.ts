@@ -1,4 +1,4 @@
-// What the exchange needs of a connection, so that uWebSockets.js stays in server.ts, and the heads of answers.
+// What the exchange needs of a connection, whichever front it comes through (front/), and the heads of answers.
 //
 // A head is the status with all headers but the length, as one text: one call into native code instead of one for each
 // header. Whatever is put into a head from outside goes through `headerText` first.
@@ -59,7 +59,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Gateway Timeout',
 }
 
-function statusLine(status: number): string {
+export function statusLine(status: number): string {
   return `${status} ${reasons[status] ?? 'Unknown'}`
 }
 

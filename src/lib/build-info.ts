@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { detach } from './process/background.ts'
 
 /** Told in greetings, /health and the metrics. */
 export const version: string = ownVersion()
@@ -22,7 +23,7 @@ export const threadOptions: readonly string[] = imported(process.execArgv)
 
 /** Starts one of the threads outside of the pools. */
 export function startThread(name: ThreadName, workerData: unknown): Worker {
-  return new Worker(threadFile(name), { workerData, execArgv: [...threadOptions] })
+  return detach(new Worker(threadFile(name), { workerData, execArgv: [...threadOptions] }))
 }
 
 function imported(options: readonly string[]): string[] {

@@ -3,6 +3,8 @@
 // Everything else asks here, so that a test can move the whole service's wall clock (`shiftClock`) instead of
 // waiting for a window to end. Timers run on real time and never keep the process alive by themselves.
 
+import { detach } from './process/background.ts'
+
 let shift = 0
 
 /** Wall clock, milliseconds since 1970. */
@@ -38,7 +40,7 @@ export function every(ms: number, task: () => void): Timer {
   return { cancel: () => clearInterval(handle) }
 }
 
-/** Resolves after `ms`, or rejects with the signal's reason. Keeps the process alive meanwhile. */
+/** Resolves after `ms`, or rejects with the signal's reason. Keeps the process alive meanwhile, if anything of it does. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
@@ -50,6 +52,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener('abort', onAbort)
       resolve()
     }, ms)
+    detach(handle)
     signal?.addEventListener('abort', onAbort, { once: true })
   })
 }
@@ -70,4 +73,23 @@ export function within<T>(ms: number, promise: Promise<T>, late: () => Error): P
     const handle = setTimeout(() => reject(late()), ms)
     promise.then(resolve, reject).finally(() => clearTimeout(handle))
   })
+}
+
+/** The longest a timer can wait, milliseconds. */
+const longestMs = 2 ** 31 - 1
+
+/** Keeps the process alive until the returned function is called. */
+export function hold(): () => void {
+  const handle = setInterval(() => {}, longestMs)
+  return () => clearInterval(handle)
+}
+
+/** What `task` gives, with the process kept alive until then. */
+export async function holding<Value>(task: () => Promise<Value>): Promise<Value> {
+  const release = hold()
+  try {
+    return await task()
+  } finally {
+    release()
+  }
 }

@@ -136,8 +136,14 @@ export const limits = {
     /** Connections at once, and from one network. */
     connectionsMax: 10_000,
     connectionsPerNetworkMax: 1000,
-    /** Time after which a connection without a request is surely gone: uWebSockets.js ends it after ten seconds. */
+    /** Silence of a client that is to send or to take something, and time for a whole head: uWebSockets.js has it built in. */
+    idleMs: 10 * second,
+    /** Time after which a connection without a request is surely gone: it is ended after ten seconds. */
     silentMs: 15 * second,
+    /** Requests that may wait on one connection for the answers before theirs. */
+    pipelineLengthMax: 64,
+    /** How long the last bytes of a connection that is closed may take to leave. */
+    lastBytesMs: 1 * second,
     /** Time for the whole body of a request that needs no token. */
     strangeBodyMs: 10 * second,
     /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
@@ -163,7 +169,7 @@ export const limits = {
     pageSize: 20,
     /** Text of a cursor. */
     cursorLengthMax: 1024,
-    /** Request line and headers together; uWebSockets.js answers 431 past it. */
+    /** Request line and headers together; 431 past it. */
     headerBytesMax: 32 * kib,
     /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */
     bodyWindowBytes: 256 * kib,
@@ -771,6 +777,8 @@ export const limits = {
   process: {
     /** Bytes of the path of a socket: the field that takes it has 104 on some systems, 108 on Linux, one for its end. */
     socketPathBytesMax: 103,
+    /** Age under which a temporary data directory without an owner is taken for one that is being opened. */
+    temporaryGraceMs: 2 * second,
   },
   /** Moving mail and accounts in and out. */
   transfer: {

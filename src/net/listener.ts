@@ -8,6 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { after, every, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { detach } from '#lib/process/background.ts'
 import { plainAddress } from './address.ts'
 import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
@@ -90,6 +91,7 @@ export class Listener {
     })
     server.removeAllListeners('error')
     server.on('error', error => this.#options.onError(error))
+    detach(server)
     const address = server.address()
     if (address !== null && typeof address === 'object') this.#address = { host: address.address, port: address.port }
     this.#sweeper = every(limits.net.sweepMs, () => this.#sweep())
@@ -118,6 +120,7 @@ export class Listener {
   }
 
   #accept(socket: Socket): void {
+    detach(socket)
     const ticket = this.#gate.admit(plainAddress(socket.remoteAddress))
     if (ticket === undefined) {
       this.#refuse(socket)

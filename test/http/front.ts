@@ -10,7 +10,7 @@ import type { Log } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
 import { Exchange, type Identify } from '../../src/http/exchange.ts'
-import { listenHttp } from '../../src/http/server.ts'
+import { type FrontChoice, listenHttp } from '../../src/http/server.ts'
 import type { Target } from './scenario.ts'
 
 export const alice = '507f1f77bcf86cd799439011'
@@ -29,6 +29,8 @@ export interface Front extends Target {
   readonly metrics: ReturnType<typeof makeMetrics>
   /** Lines of the log. */
   readonly lines: Record<string, unknown>[]
+  /** What speaks HTTP. */
+  readonly serves: string
   close(drainMs?: number): Promise<void>
 }
 
@@ -40,6 +42,9 @@ export interface FrontOptions {
   readonly bounds?: HttpBounds
   readonly tls?: HttpTls
 }
+
+/** What the run of the tests was told to take. */
+export const front = (process.env.TEAL_API_FRONT ?? 'auto') as FrontChoice
 
 export async function startFront(endpoints: readonly Endpoint[], options: FrontOptions = {}): Promise<Front> {
   const lines: Record<string, unknown>[] = []
@@ -58,9 +63,11 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
   })
   const { bounds, tls } = options
   const how = { ...(bounds === undefined ? {} : { bounds }), ...(tls === undefined ? {} : { tls }) }
-  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0, ...how })
+  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0, front, ...how })
   const url = `http${tls === undefined ? '' : 's'}://127.0.0.1:${server.port}`
-  return { url, token: options.token ?? 'root', exchange, metrics, lines, close: drainMs => server.close(drainMs) }
+  const token = options.token ?? 'root'
+  const close = (drainMs?: number) => server.close(drainMs)
+  return { url, token, exchange, metrics, lines, serves: server.front, close }
 }
 
 async function identify(token: string | null): Promise<Caller> {

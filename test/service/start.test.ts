@@ -59,23 +59,49 @@ test('a data directory serves one service at a time', async () => {
   await service.close()
 })
 
-test('a program that cannot be loaded to its end says so and ends', async () => {
-  // As where a native part wants a newer system.
+/** A module that keeps a package from being loaded, as where its native part wants a newer system. */
+function hookWithout(name: string): string {
   const hook = join(dir, 'hook.mjs')
   writeFileSync(
     hook,
     `import { registerHooks } from 'node:module'
     registerHooks({ resolve(name, context, next) {
-      if (name === 'uWebSockets.js') throw new Error('too old a system')
+      if (name === '${name}') throw new Error('too old a system')
       return next(name, context)
     } })`,
   )
+  return `--import ${hook}`
+}
+
+test('a program that cannot be loaded to its end says so and ends', async () => {
   const data = join(dir, 'data')
-  const failed = await runTeal(['serve'], childEnvironment(data, { NODE_OPTIONS: `--import ${hook}` }))
+  const failed = await runTeal(['serve'], childEnvironment(data, { NODE_OPTIONS: hookWithout('lmdb') }))
   expect(failed.code).toBe(1)
   expect(failed.err).toContain('too old a system')
   const service = await startTeal({ dataDir: data })
   await service.close()
+})
+
+test('what speaks HTTP is told, and is that of Node where the faster one cannot be loaded', async () => {
+  const data = join(dir, 'data')
+  for (const [front, more] of [
+    ['uWebSockets.js', {}],
+    ['node:http', { NODE_OPTIONS: hookWithout('uWebSockets.js') }],
+    ['node:http', { TEAL_API_FRONT: 'node:http' }],
+  ] as const) {
+    const service = await startChild(data, { TEAL_LOG_LEVEL: 'info', ...more })
+    const ready = service
+      .output()
+      .split('\n')
+      .find(line => line.includes('ready'))
+    expect(ready).toContain(front)
+    const answer = await fetch(`${service.url}/health`, { headers: { 'x-access-token': service.token } })
+    expect(answer.status).toBe(200)
+    expect(await runTeal(['token', 'list'], childEnvironment(data))).toMatchObject({ code: 0, err: '' })
+    expect(await service.end('SIGTERM')).toBe(0)
+  }
+  const env = childEnvironment(data, { NODE_OPTIONS: hookWithout('uWebSockets.js'), TEAL_API_FRONT: 'uWebSockets.js' })
+  expect(await runTeal(['serve'], env)).toMatchObject({ code: 1, err: expect.stringContaining('too old a system') })
 })
 
 test('a token is made from the command line while the service runs, and works at once', async () => {

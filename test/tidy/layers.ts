@@ -37,7 +37,7 @@ const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
 
 /** Package -> the only files (or folder) that may import it. */
 const doors: Readonly<Record<string, string>> = {
-  'uWebSockets.js': 'src/http/server.ts',
+  'uWebSockets.js': 'src/http/front/uws.ts',
   'better-sqlite3': 'src/store/engine/sqlite.ts',
   lmdb: 'src/store/folder/cache.ts',
   piscina: 'src/pool/thread.ts',

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { detach } from '#lib/process/background.ts'
 import { plainAddress } from '../address.ts'
 import { Admission, type Gate } from '../admission.ts'
 import type { Challenges } from './challenges.ts'
@@ -41,7 +42,8 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
   )
   const admission = options.admission ?? new Admission({ connectionsMax: Number.POSITIVE_INFINITY })
   const gate = admission.gate({ connectionsMax, perNetworkMax: connectionsMax })
-  server.on('connection', socket => admit(gate, socket))
+  detach(server)
+  server.on('connection', socket => admit(gate, detach(socket)))
   server.timeout = 2 * headMs
   await listening(server, host, port)
   const { port: taken } = server.address() as AddressInfo

@@ -89,10 +89,19 @@ export class TlsStore {
 /** What a handshake needs of a certificate. @throws Fault CertificateInvalid */
 export function secureContext(pair: KeyPair, minVersion: TlsVersion): SecureContext {
   try {
+    return createSecureContext(contextOptions(pair, minVersion))
+  } catch (error) {
+    throw error instanceof Fault ? error : new Fault('CertificateInvalid', { cause: error })
+  }
+}
+
+/** The same for servers that make their context themselves. @throws Fault CertificateInvalid */
+export function contextOptions(pair: KeyPair, minVersion: TlsVersion = 'TLSv1.2') {
+  try {
     const key = createPrivateKey(pair.key)
     const belongs = new X509Certificate(pair.cert).checkPrivateKey(key)
     if (!belongs) throw new Fault('CertificateInvalid', { text: 'The private key does not belong to the certificate' })
-    return createSecureContext({ key: pair.key, cert: pair.cert, minVersion, ...preferences(key) })
+    return { key: pair.key, cert: pair.cert, minVersion, ...preferences(key) }
   } catch (error) {
     throw error instanceof Fault ? error : new Fault('CertificateInvalid', { cause: error })
   }

@@ -73,7 +73,6 @@ export class BodyThread {
     if (this.#closed || this.#worker !== undefined || monotonic() < this.#notBefore) return
     const worker = startThread('body', { dataDir: this.#dataDir })
     this.#worker = worker
-    worker.unref()
     worker.on('message', (answer: BodyAnswer) => {
       if (worker === this.#worker) this.#settle(answer)
     })
@@ -81,6 +80,8 @@ export class BodyThread {
     worker.on('error', error => {
       if (worker === this.#worker) this.#fail(error)
     })
+    // After the listeners: they attach it.
+    worker.unref()
     this.#rest()
   }
 

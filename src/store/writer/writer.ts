@@ -13,6 +13,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { detach } from '#lib/process/background.ts'
 import { Queue } from '#lib/queue.ts'
 import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
@@ -120,6 +121,8 @@ export class Writer {
     this.#log = options.log
     this.#metrics = options.metrics
     worker.on('message', (reply: WriterReply) => this.#settle(reply))
+    // Listening has attached it again.
+    detach(worker)
     worker.on('error', error => this.#fail(error))
     worker.on('exit', () => this.#closed?.())
   }

@@ -113,7 +113,7 @@ describe('half-sent requests', () => {
 
   test('over TLS are counted and sent away as well', async () => {
     const { port, refused } = await start(40, 10, true)
-    const held = await crowd({ port }, 300, 'not yet a handshake')
+    const held = await crowd({ port }, 300, '\x16\x03\x01\x02\x00\x01')
     closers.push(() => held.close())
     while (held.open > 20) await sleep(5)
     expect(refused()).toBeGreaterThan(0)

@@ -7,13 +7,14 @@ import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
 import { type Authority, openAuthority } from '../../net/authority.ts'
 import type { Body } from '../../running.ts'
+import { front } from '../front.ts'
 
 let teal: Teal
 let root: Authority
 
 beforeAll(async () => {
   root = await openAuthority()
-  teal = await startTeal({ hostname: 'mx.example.com', api: { port: 0, secure: true } }, { strict: true })
+  teal = await startTeal({ hostname: 'mx.example.com', api: { port: 0, secure: true, front } }, { strict: true })
 })
 
 afterAll(() => teal.close())

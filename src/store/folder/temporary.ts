@@ -1,0 +1,69 @@
+// Data directories for a service that keeps nothing: made in the temporary folder, gone when it closes, when its process ends
+// without closing, and at the next start where the process was killed.
+//
+// Whether somebody still has one is asked of its lock and not of a process id, which another container counts otherwise.
+// One that is not locked yet is left alone for a moment.
+
+import { rmSync, statSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import { lock } from '../engine/sqlite.ts'
+import { lockFile } from './place.ts'
+
+const prefix = 'teal-run-'
+const pattern = /^teal-run-[A-Za-z0-9]{6}$/
+
+/** Those of this process. */
+const open = new Set<string>()
+
+/** Makes one, and removes those that were left behind. */
+export async function makeTemporary(): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
+  const dataDir = await mkdtemp(join(tmpdir(), prefix))
+  if (open.size === 0) process.on('exit', removeAll)
+  open.add(dataDir)
+  await sweep()
+  return {
+    dataDir,
+    async remove() {
+      open.delete(dataDir)
+      if (open.size === 0) process.off('exit', removeAll)
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The process ends: there is no time for anything but this. */
+function removeAll(): void {
+  for (const dataDir of open) {
+    try {
+      rmSync(dataDir, { recursive: true, force: true })
+    } catch {
+      // A thread was writing; the next start removes what is left.
+    }
+  }
+}
+
+async function sweep(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const dataDir = join(tmpdir(), name)
+    if (pattern.test(name) && !open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Whether it is ours and nobody has it. */
+function isLeft(dataDir: string): boolean {
+  try {
+    const { uid } = statSync(dataDir)
+    if (uid !== (process.getuid?.() ?? uid)) return false
+    const file = statSync(lockFile(dataDir), { throwIfNoEntry: false })
+    const since = (file ?? statSync(dataDir)).mtimeMs
+    if (now() - since < limits.process.temporaryGraceMs) return false
+    if (file !== undefined) lock(lockFile(dataDir))()
+    return true
+  } catch {
+    return false
+  }
+}
