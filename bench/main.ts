@@ -2,7 +2,7 @@
 //
 // Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it
 // installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
-// folder on the disk to measure (default: the system's folder for temporary files).
+// folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -22,6 +22,7 @@ import { loginSection } from './section/login.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
 import { webhooksSection } from './section/webhooks.ts'
+import { spamSection } from './spam.ts'
 import { updatesSection } from './updates.ts'
 
 const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
@@ -41,11 +42,16 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   outbound: outboundSection,
   listing: listingSection,
   search: searchSection,
+  spam: spamSection,
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, peers: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
+    corpus: { type: 'string' },
+  },
 })
 const names = positionals.length === 0 ? Object.keys(sections) : positionals
 const unknown = names.filter(name => !Object.hasOwn(sections, name))
@@ -54,7 +60,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const plan = { ...(values.quick ? quickPlan : fullPlan), peers: values.peers }
+const plan = { ...(values.quick ? quickPlan : fullPlan), peers: values.peers, corpus: values.corpus }
 const rows: Row[] = []
 let broken = false
 for (const name of names) {

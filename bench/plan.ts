@@ -19,6 +19,8 @@ export interface Plan {
   readonly coldLogins: number
   /** Whether other mail servers are installed, started and measured beside. */
   readonly peers: boolean
+  /** Folder with messages to tell spam from ham by, in `ham` and `spam`. */
+  readonly corpus?: string | undefined
 }
 
 export const fullPlan: Plan = {

@@ -428,6 +428,18 @@ export const limits = {
     startMs: 15 * second,
   },
   /** Finding out whether mail comes from whom it says (mail/crypt/verification.ts). */
+  spam: {
+    /** Letters of the header and of the texts whose pieces are looked at; more costs time and tells nothing. */
+    headerLettersMax: 2500,
+    bodyLettersMax: 6000,
+    /** Letters, words, tags and links of the texts that are looked at one by one. */
+    textLettersMax: 20_000,
+    wordsMax: 3000,
+    tagsMax: 2000,
+    linksMax: 200,
+    /** Bytes of a message that are looked at: its beginning. */
+    messageBytesMax: 256 * kib,
+  },
   verify: {
     /** Messages looked at at once on the thread, and messages that wait for it. */
     concurrency: 32,

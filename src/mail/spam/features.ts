@@ -1,0 +1,262 @@
+// What the classifier sees of a message: numbers of the four-letter pieces of its header and texts, and of its words.
+//
+// Promises: pure and linear in what it reads, of which the limits of limits.spam say how much; what a stranger sent never makes
+// it throw. Models are made of these numbers: a change here asks for another version of what is stored, with which what was
+// learned before is forgotten.
+
+import { limits } from '#lib/limits.ts'
+
+/** Slots of the two tables. */
+export const gramSlots = 1 << 20
+export const wordSlots = 1 << 19
+
+/** A message as it is classified. */
+export interface SpamText {
+  /** Key in lower case and decoded value of each field, in order. */
+  readonly fields: readonly (readonly [key: string, value: string])[]
+  /** The same of its parts. */
+  readonly partFields: readonly (readonly [key: string, value: string])[]
+  readonly texts: readonly { readonly html: boolean; readonly content: string }[]
+}
+
+/** Slot numbers, each once. */
+export interface Features {
+  readonly grams: Uint32Array
+  readonly words: Uint32Array
+}
+
+/** Where pieces stand. The same letters mean something else in a subject and in a body. */
+const area = { fields: 1, received: 2, subject: 3, body: 4 } as const
+
+/** Fields that say nothing, or what other filters thought. */
+const ignored =
+  /^(?:date|mime-version|content-length|lines|delivered-to|return-path|status|x-spam.*|x-rspamd.*|x-bogosity|x-virus.*|authentication-results|arc-.*|received-spf|dkim-signature|domainkey-signature)$/
+const addressed = new Set(['from', 'to', 'cc', 'reply-to', 'sender'])
+
+export function featuresOf(text: SpamText): Features {
+  const fields = text.fields.filter(([key]) => !ignored.test(key))
+  return { grams: gramsOf(text, fields), words: wordsOf(text, fields) }
+}
+
+/** Distinct slots, cleared in the time it took to fill them. */
+class Slots {
+  readonly #seen: Uint8Array
+  readonly #found: Uint32Array
+  #count = 0
+
+  constructor(slots: number, max: number) {
+    this.#seen = new Uint8Array(slots)
+    this.#found = new Uint32Array(max)
+  }
+
+  add(slot: number): void {
+    if (this.#seen[slot] !== 0 || this.#count === this.#found.length) return
+    this.#seen[slot] = 1
+    this.#found[this.#count++] = slot
+  }
+
+  take(): Uint32Array {
+    const found = this.#found.slice(0, this.#count)
+    for (const slot of found) this.#seen[slot] = 0
+    this.#count = 0
+    return found
+  }
+}
+
+const { headerLettersMax, bodyLettersMax, wordsMax, tagsMax, linksMax, textLettersMax } = limits.spam
+const grams = new Slots(gramSlots, headerLettersMax + bodyLettersMax)
+const words = new Slots(wordSlots, 4 * wordsMax)
+
+function gramsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): Uint32Array {
+  let left: number = headerLettersMax
+  for (const [key, value] of fields) {
+    const line = `${key}:${value}\n`.slice(0, left)
+    left -= line.length
+    addGrams(line, key === 'subject' ? area.subject : key === 'received' ? area.received : area.fields)
+    if (left <= 0) break
+  }
+  const parts = partFields.map(([key, value]) => `${key}:${value}`).join('\n')
+  let body = parts.slice(0, bodyLettersMax)
+  for (const { content } of texts) {
+    if (body.length >= bodyLettersMax) break
+    body += content.slice(0, bodyLettersMax)
+  }
+  addGrams(body.slice(0, bodyLettersMax), area.body)
+  return grams.take()
+}
+
+function addGrams(text: string, seed: number): void {
+  let piece = 0
+  let count = 0
+  let blank = false
+  for (let at = 0; at < text.length; at++) {
+    let code = text.charCodeAt(at)
+    if (code <= 0x20) {
+      if (blank) continue
+      blank = true
+      code = 0x20
+    } else {
+      blank = false
+      if (code >= 0x41 && code <= 0x5a) code += 0x20
+      else if (code > 0xff) code = (code ^ (code >> 8)) & 0xff
+    }
+    piece = (piece << 8) | code
+    if (++count >= 4) grams.add(mix(piece, seed) >>> 12)
+  }
+}
+
+function mix(value: number, seed: number): number {
+  let x = Math.imul(value ^ Math.imul(seed, 0x9e3779b1), 0x85ebca6b)
+  x ^= x >>> 15
+  x = Math.imul(x, 0xc2b2ae35)
+  x ^= x >>> 13
+  x = Math.imul(x, 0x27d4eb2f)
+  return (x ^ (x >>> 16)) >>> 0
+}
+
+function wordsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): Uint32Array {
+  for (const [key, value] of fields) addField(key, value)
+  for (const [key, value] of partFields) {
+    if (key.startsWith('content-')) addWords(`P${key}`, value.replace(/boundary="?[^";]*"?/i, ''), 20)
+  }
+  if (texts.length === 0) addWord('X', 'no text')
+  let left: number = textLettersMax
+  for (const { html, content } of texts) {
+    if (left <= 0) break
+    const shown = content.slice(0, left)
+    left -= shown.length
+    addWord('X', html ? 'html' : 'plain')
+    addLinks(shown)
+    addWords('b', html ? addTags(shown) : shown, wordsMax)
+  }
+  return words.take()
+}
+
+function addField(key: string, value: string): void {
+  addWord('H', key)
+  if (key === 'message-id') {
+    const form = value
+      .replace(/[a-z]+/g, 'a')
+      .replace(/[A-Z]+/g, 'A')
+      .replace(/\d+/g, '0')
+    addWord('id', form.slice(0, 40))
+    const at = value.indexOf('@')
+    if (at >= 0) addWord('id@', value.slice(at + 1, at + 100).replace(/>.*/, ''))
+    return
+  }
+  if (!addressed.has(key)) {
+    addWords(key === 'subject' ? 's' : key, value, 60)
+    return
+  }
+  for (const [, local = '', host = ''] of value.slice(0, 4000).matchAll(/([^\s<>,;"@]{1,100})@([^\s<>,;"@]{1,100})/g)) {
+    addWord(`${key}@`, `${local}@${host}`.toLowerCase())
+    addWord(`${key}L`, local.toLowerCase())
+    addHost(`${key}D`, host.toLowerCase())
+  }
+  addWords(key, value.slice(0, 4000).replace(/<[^>]*>/g, ''), 60)
+}
+
+/** A host and the domains it is in. */
+function addHost(prefix: string, host: string): void {
+  for (let name = host, depth = 0; depth < 6; depth++) {
+    addWord(prefix, name)
+    const dot = name.indexOf('.')
+    if (dot < 0) return
+    name = name.slice(dot + 1)
+  }
+}
+
+const link = /\b(https?|ftp|mailto):\/{0,3}(?:[^\s/@"'<>)]{0,80}@)?([^\s/:?#"'<>)]{0,100})([^\s"'<>)]{0,200})/gi
+
+function addLinks(text: string): void {
+  let left: number = linksMax
+  for (const [, scheme = '', host = '', path = ''] of text.matchAll(link)) {
+    if (left-- === 0) return
+    addWord('us', scheme.toLowerCase())
+    if (/^[\d.]+$/.test(host)) addWord('u', 'number')
+    addHost('uH', host.toLowerCase())
+    addWords('up', path.toLowerCase().replace(/[/?&=]/g, ' '), 20)
+  }
+}
+
+/** Adds the tags of a page. @returns what stands between them; tags within a word are gone without a trace */
+function addTags(html: string): string {
+  let left: number = tagsMax
+  let text = ''
+  let from = 0
+  for (let start = html.indexOf('<'); start >= 0 && left-- > 0; start = html.indexOf('<', from)) {
+    text += html.slice(from, start)
+    const comment = html.startsWith('<!--', start)
+    const end = html.indexOf(comment ? '-->' : '>', start + 1)
+    if (end < 0) return text + html.slice(start).replace(/<[^<]{0,300}/g, ' ')
+    from = end + (comment ? 3 : 1)
+    if (comment) continue
+    const name = addTag(html.slice(start + 1, Math.min(end, start + 300)).toLowerCase())
+    if (!/^\/?(?:b|i|font|u|strong|em|a|span)$/.test(name)) text += ' '
+    if (name === 'style' || name === 'script') {
+      const closing = html.indexOf(`</`, from)
+      if (closing >= 0) from = closing
+    }
+  }
+  return text + html.slice(from)
+}
+
+function addTag(tag: string): string {
+  const name = /^\/?[a-z0-9!]{1,20}/.exec(tag)?.[0] ?? ''
+  if (name === '') return name
+  const opened = name.replace('/', '')
+  addWord('t', opened)
+  let left = 12
+  for (const [part] of tag.slice(name.length).matchAll(/[a-z0-9#%:.-]{1,30}/g)) {
+    if (left-- === 0) break
+    addWord('ta', `${opened} ${part}`)
+  }
+  return name
+}
+
+/** Words in a row: letters, digits, and what stands within a word. Case and length are kept. */
+function addWords(prefix: string, text: string, max: number): void {
+  const seed = textHash(prefix, 0x811c9dc5)
+  let left = max
+  let start = -1
+  for (let at = 0; at <= text.length && left > 0; at++) {
+    const inside = at < text.length && isWordCode(text.charCodeAt(at))
+    if (inside && start < 0) start = at
+    if (inside || start < 0) continue
+    let end = at
+    while (start < end && isEdge(text.charCodeAt(start))) start++
+    while (end > start && isEdge(text.charCodeAt(end - 1))) end--
+    if (end > start) {
+      addHash(textHash(text, seed, start, Math.min(end, start + 30)))
+      left--
+    }
+    start = -1
+  }
+}
+
+function addWord(prefix: string, word: string): void {
+  addHash(textHash(word, textHash(prefix, 0x811c9dc5)))
+}
+
+function addHash(hash: number): void {
+  words.add(mix(hash, 5) >>> 13)
+}
+
+/** FNV-1a over UTF-16 units, and a mark for the end. */
+function textHash(text: string, seed: number, start = 0, end = text.length): number {
+  let x = seed
+  for (let at = start; at < end; at++) x = Math.imul(x ^ text.charCodeAt(at), 0x01000193)
+  return Math.imul(x ^ 0x3a, 0x01000193)
+}
+
+const wordCodes = new Uint8Array(0x80)
+for (const one of "$%!_.-'") wordCodes[one.charCodeAt(0)] = 1
+for (let code = 0x30; code < 0x7b; code++) if (/[0-9A-Za-z]/.test(String.fromCharCode(code))) wordCodes[code] = 1
+
+function isWordCode(code: number): boolean {
+  return code < 0x80 ? wordCodes[code] === 1 : code > 0xbf && code !== 0xd7 && (code < 0x2000 || code > 0x303f)
+}
+
+function isEdge(code: number): boolean {
+  return code === 0x2e || code === 0x2d || code === 0x27 || code === 0x5f
+}
