@@ -14,6 +14,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { keys } from './config/keys.ts'
 import { isLoopback, type Key, splitSocket } from './config/kinds.ts'
+import { listeners } from './config/protocols.ts'
 
 /** The configuration: durations in milliseconds, sizes in bytes, paths absolute, '' for what is unset. */
 export type Config = Values<typeof keys>
@@ -283,22 +284,8 @@ function checkAcme(
   if (!api.enabled && acme.http === '') refuse('tls.acme.http', 'must be set while the API is off: nobody else answers')
 }
 
-/** The sections that are listeners, in the order in which they start. */
-export const listeners = [
-  'lmtp',
-  'smtp',
-  'submission',
-  'submissions',
-  'imap',
-  'imaps',
-  'pop3',
-  'pop3s',
-  'api',
-] as const satisfies readonly (keyof Config)[]
-
 export { splitSocket } from './config/kinds.ts'
-
-export type ListenerName = (typeof listeners)[number]
+export { type ListenerName, listeners } from './config/protocols.ts'
 
 function problemText(draft: Draft): string {
   return draft.problems.map(problem => problem.text).join('\n')

@@ -1,14 +1,14 @@
 // What the endpoints of the HTTP API need, family by family, taken from the core.
 //
-// Each family gets the doors and functions it uses and nothing else (http/endpoints.ts says which). Nothing here decides
+// Each family gets the doors and functions it uses and nothing else (http/api/endpoints.ts says which). Nothing here decides
 // anything: rules are the actors', shapes the endpoints'.
 
 import type { Core } from '#core'
 import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
+import type { ApiDeps } from '#http/api/endpoints.ts'
 import type { MessageDeps } from '#http/api/messages/message-deps.ts'
 import { eventForms } from '#http/document/event-forms.ts'
-import type { ApiDeps } from '#http/endpoints.ts'
 import type { Tasks } from '#jobs/tasks/tasks.ts'
 import { version } from '#lib/build-info.ts'
 import { knownHash } from '#lib/secret/form.ts'

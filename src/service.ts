@@ -6,12 +6,13 @@
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { Importer } from '#actors/admin/import.ts'
-import { type Config, type ConfigPart, hasShortToken, loadConfig } from '#config'
+import { type Config, type ConfigPart, hasShortToken, listeners, loadConfig } from '#config'
 import { Closers, type Core, openCore } from '#core'
+import { apiEndpoints } from '#http/api/endpoints.ts'
 import { listenControl } from '#http/control.ts'
 import type { Endpoint } from '#http/endpoint.ts'
-import { apiEndpoints } from '#http/endpoints.ts'
 import { RequestCounters } from '#http/request-counters.ts'
+import type { HttpServer } from '#http/server.ts'
 import { Acme } from '#jobs/acme/acme.ts'
 import { startRelay } from '#jobs/relay/relay.ts'
 import { handleAccountTasks } from '#jobs/tasks/account-tasks.ts'
@@ -35,7 +36,7 @@ import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
-import { type Listeners, listenAll } from './listeners.ts'
+import { type Listeners, listenAll, type SessionCounts } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
 
 export interface Service {
@@ -69,26 +70,25 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     await deliverEvents(core, closers)
     await sendMail(core, closers)
     const tasks = startJobs(core, closers)
-    let endpoints: readonly Endpoint[] | undefined
-    const { listeners, front } = await listenAll(
-      core,
-      imap => {
-        endpoints = apiEndpoints(apiDeps(core, tasks, imap))
-        return endpoints
-      },
-      { strict: options.strict === true },
-      closers,
-    )
+    const counts: SessionCounts = new Map()
+    const connections = (user: string) => counts.get('imap')?.(user) ?? 0
+    const endpoints = apiEndpoints(apiDeps(core, tasks, { connections }))
+    let front: HttpServer['front'] | undefined
+    const onFront = (chosen: HttpServer['front']) => {
+      front = chosen
+    }
+    const api = { endpoints, strict: options.strict === true, onFront }
+    const open = await listenAll(core, api, counts, closers)
     fetchCertificates(core, closers)
-    await listenToOwner(core, endpoints ?? apiEndpoints(apiDeps(core, tasks)), closers)
-    writeRunFile(config.dataDir, listeners)
+    await listenToOwner(core, endpoints, closers)
+    writeRunFile(config.dataDir, open)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
     if (hasShortToken(config)) log.warn('api.accessToken is short: whoever can reach the API from here may guess it')
-    log.info({ listeners, front, version }, 'ready')
+    log.info({ listeners: open, front, version }, 'ready')
     return {
       config,
       core,
-      listeners,
+      listeners: open,
       check: () => verifyStore(core.read, config.dataDir, true, { totp: config.auth.totpSecret !== '' }),
       close: () => closers.run(),
     }
@@ -213,17 +213,7 @@ export interface Teal extends Service {
 }
 
 /** Every listener on a free port. */
-const freePorts: ConfigPart = {
-  api: { port: 0 },
-  smtp: { port: 0 },
-  lmtp: { port: 0 },
-  submission: { port: 0 },
-  submissions: { port: 0 },
-  imap: { port: 0 },
-  imaps: { port: 0 },
-  pop3: { port: 0 },
-  pop3s: { port: 0 },
-}
+const freePorts: ConfigPart = Object.fromEntries(listeners.map(name => [name, { port: 0 }]))
 
 /**
  * Runs a whole service in this process. Without `dataDir` it gets a temporary directory that is removed when it closes;

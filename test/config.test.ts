@@ -252,7 +252,7 @@ describe('refusals', () => {
     expect(problems({ flags: { mobileconfig: { key: '/k' } } })[0]).toMatch(/needs mobileconfig\.cert/)
     expect(problems({ flags: { api: { accessControl: { tokenTtl: '200d' } } } })[0]).toMatch(/tokenTtl/)
     expect(problems({ flags: { imap: { port: 8080 } } })).toEqual([
-      "default: 'api.port' is 8080 on 127.0.0.1, which imap has already",
+      "flag: 'imap.port' is 8080 on 127.0.0.1, which api has already",
     ])
     expect(problems({ flags: { imap: { port: 8080, enabled: false } } })).toEqual([])
     expect(problems({ flags: { imap: { port: 0 }, imaps: { port: 0 } } })).toEqual([])

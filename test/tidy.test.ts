@@ -29,6 +29,11 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     ],
     [{ 'src/store/a.ts': "export * from '../http/b.ts'" }, { 'src/store/a.ts': "export * from './b.ts'" }],
     [{ 'src/new/a.ts': "import { b } from '#lib/b.ts'" }, { 'src/new/a.ts': "import { b } from './b.ts'" }],
+    [
+      { 'src/new/a.ts': "import '#core'", 'src/new/protocol.ts': '' },
+      { 'src/new/a.ts': "import '#actors/b.ts'", 'src/new/protocol.ts': "import '#core'" },
+    ],
+    [{ 'src/listeners.ts': "import '#imap/server.ts'" }, { 'src/listeners.ts': "import '#protocols/new'" }],
     [{ 'src/pool.ts': "import '../workers/a.ts'" }, { 'src/pool.ts': "import '#lib/a.ts'" }],
     [
       { 'workers/a.ts': "import { open } from '#store/writer/writer.ts'" },

@@ -5,9 +5,7 @@
 // behind TEAL_, the environment (`TEAL_API_ACCESS_CONTROL_ENABLED`). A key that nobody reads does not belong here.
 
 import { hostname as osHostname } from 'node:os'
-import { limits } from '#lib/limits.ts'
 import {
-  address,
   choice,
   count,
   duration,
@@ -17,8 +15,6 @@ import {
   notCidr,
   notFetched,
   notHostname,
-  notOrigin,
-  notServer,
   path,
   port,
   secret,
@@ -27,33 +23,7 @@ import {
   url,
   words,
 } from './kinds.ts'
-
-const loopback = '127.0.0.1'
-const { http, imap, pop3, smtp } = limits
-const imapMost = { open: imap.sessionsMax, perNetwork: imap.sessionsPerNetworkMax }
-const pop3Most = { open: pop3.sessionsMax, perNetwork: pop3.sessionsPerNetworkMax }
-const smtpMost = { open: smtp.sessionsMax, perNetwork: smtp.sessionsPerNetworkMax }
-
-/** A listener: whether it runs, where, and for how many. Further keys of its section stand beside these. */
-function listener(portInitial: number, what: string, most: { readonly open: number; readonly perNetwork: number }) {
-  return {
-    enabled: flag(true, `Whether ${what} is served`),
-    host: address(loopback, `Address ${what} listens on`),
-    port: port(portInitial, `Port ${what} listens on; 0 takes a free one`),
-    maxOpen: count(
-      most.open,
-      1,
-      1_000_000,
-      `Connections open at once to ${what}, as far as descriptors reach (ulimit -n)`,
-    ),
-    maxOpenPerNetwork: count(
-      most.perNetwork,
-      1,
-      1_000_000,
-      'The same from one IPv4 address or IPv6 /64 that is no proxy (network.proxies); a quarter before a login or message',
-    ),
-  }
-}
+import { protocolKeys } from './protocols.ts'
 
 /** Where a mail program is told to find a service; empty and 0 mean this service's own. */
 function setup(portInitial: number, what: string) {
@@ -69,54 +39,7 @@ export const keys = {
   dataDir: path('data', 'Folder for everything the service writes'),
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 
-  api: {
-    ...listener(8080, 'the HTTP API', { open: http.connectionsMax, perNetwork: http.connectionsPerNetworkMax }),
-    secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
-    front: choice(
-      ['auto', 'uWebSockets.js', 'node:http'],
-      'auto',
-      'What speaks HTTP: auto is uWebSockets.js where it loads, and the slower one of Node elsewhere',
-    ),
-    accessToken: secret(1, 'A token with role root besides the stored ones; may be short on loopback only'),
-    accessControl: {
-      enabled: flag(true, 'Whether a call needs a token; off means everybody is root, so it is for loopback only'),
-      tokenTtl: duration('14d', '1m', '3650d', 'Idle time after which a user token ends'),
-      tokenLifetime: duration('180d', '1m', '3650d', 'Age at which a user token ends whatever happens'),
-    },
-    cors: { origins: list([], "Origins whose pages may call the API; '*' for all that have a token", notOrigin) },
-    metrics: {
-      enabled: flag(true, 'Whether GET /metrics answers, to every token but those of users'),
-      public: flag(false, 'Whether it answers without a token, too'),
-    },
-  },
-
-  smtp: {
-    ...listener(1025, 'SMTP for incoming mail', smtpMost),
-    authenticate: flag(
-      false,
-      'Whether SPF, DKIM and DMARC are looked at; for a listener that other servers reach without one in between',
-    ),
-    dmarc: choice(
-      ['note', 'heed'],
-      'note',
-      'What a DMARC failure leads to: it is noted, or what the sender domain asks for is done (refuse, junk)',
-    ),
-    dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
-  },
-  lmtp: listener(2424, 'LMTP', smtpMost),
-  submission: listener(1587, 'submission with STARTTLS', smtpMost),
-  submissions: listener(1465, 'submission over TLS', smtpMost),
-  imap: {
-    ...listener(1143, 'IMAP with STARTTLS', imapMost),
-    maxConnections: count(15, 1, 10_000, 'Sessions at once of one user, unless the user has an own number'),
-  },
-  imaps: listener(1993, 'IMAP over TLS', imapMost),
-  pop3: {
-    ...listener(1110, 'POP3 with STLS', pop3Most),
-    deleteTo: choice(['trash', 'expunge'], 'trash', 'What QUIT does with deleted messages'),
-    maxMessages: count(250, 1, 100_000, 'Newest messages a POP3 session sees, unless the user has an own number'),
-  },
-  pop3s: listener(1995, 'POP3 over TLS', pop3Most),
+  ...protocolKeys,
 
   tls: {
     cert: path('', 'Certificate chain in PEM; unset: self-signed for hostname, made at first start'),

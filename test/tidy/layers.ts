@@ -27,10 +27,13 @@ const table: Readonly<Record<string, readonly string[]>> = {
   jobs: front,
   cli: [...front, 'core', 'service'],
   core: front,
-  service: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs'],
+  service: [...front, 'core', 'http', 'jobs'],
   main: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs', 'cli', 'service'],
   workers: ['lib', 'mail', 'store'],
 }
+
+/** The file of a protocol that puts it on the core; nothing else of it knows the core. Its folder is a front end. */
+const module = /^src\/(\w+)\/protocol\.ts$/
 
 /** What a worker may not take from the store: the main thread's ends of what it shares with workers. */
 const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
@@ -52,7 +55,9 @@ const writer = 'src/store/writer/writer.ts'
 const homes = ['actors/', 'src/store/engine/', 'src/store/writer/', 'src/store/bodies/']
 
 /** The files of IMAP that know them. */
-const mailStore = new Set(['mail-store', 'local-store', 'recency', 'services'].map(name => `src/imap/${name}.ts`))
+const mailStore = new Set(
+  ['mail-store', 'local-store', 'recency', 'services', 'protocol'].map(name => `src/imap/${name}.ts`),
+)
 
 const roomFilesMax = 19
 
@@ -71,10 +76,11 @@ export const layerRules: readonly Rule[] = [
       const all = imports(project)
       const units = Object.keys(table).map(unit => [`of ${unit}`, all.filter(([{ path }]) => unitOf(path) === unit)])
       const others = all.filter(([{ path }]) => table[unitOf(path)] === undefined)
-      const { looked, findings } = look<Edge>(Object.fromEntries(units), edge => layer(...edge))
+      const fronts = new Set(programs(project).flatMap(({ path }) => module.exec(path)?.[1] ?? []))
+      const { looked, findings } = look<Edge>(Object.fromEntries(units), edge => layer(fronts, edge))
       // lib may reach for nothing, and need not.
       const { 'of lib': _, ...needed } = looked
-      return { looked: needed, findings: [...findings, ...others.flatMap(edge => layer(...edge))] }
+      return { looked: needed, findings: [...findings, ...others.flatMap(edge => layer(fronts, edge))] }
     },
   },
   {
@@ -210,12 +216,15 @@ function names(source: Source, text: string, path: string): boolean {
   return tail.includes('/') && (path === tail || path.endsWith(`/${tail}`))
 }
 
-function layer(source: Source, line: number, target: string, typeOnly: boolean): Finding[] {
+function layer(fronts: ReadonlySet<string>, [source, line, target, typeOnly]: Edge): Finding[] {
   const from = unitOf(source.path)
   const to = unitOf(target)
   if (from === to && from !== 'workers') return []
   if (to === 'workers') return [found(source, line, 'a worker is started by its URL, never imported')]
-  if (!table[from]?.includes(to)) return [found(source, line, `${from} may not import ${to}`)]
+  if (to === 'core' && module.test(source.path)) return []
+  if (from === 'service' && module.test(target)) return []
+  const may = table[from] ?? (fronts.has(from) ? front : [])
+  if (!may.includes(to)) return [found(source, line, `${from} may not import ${to}`)]
   const file = target.slice('src/store/'.length, -'.ts'.length)
   if (from === 'workers' && to === 'store' && !typeOnly && mainStore.includes(file)) {
     return [found(source, line, `a worker may not import store/${file}.ts`)]
@@ -231,6 +240,9 @@ function unitOf(path: string): string {
   const [top = '', second = ''] = path.split('/')
   const unit = second.replace(/\.ts$/, '')
   if (top !== 'src') return top
+  if (unit === 'protocol') return 'core'
+  // The keys of a protocol are part of the table of keys, though they lie with the protocol.
+  if (/^src\/\w+\/keys\.ts$/.test(path)) return 'config'
   return serviceParts.has(unit) ? 'service' : unit
 }
 
@@ -250,6 +262,7 @@ function resolve(source: Source, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return posix.normalize(posix.join(posix.dirname(source.path), specifier))
   if (!specifier.startsWith('#')) return undefined
   const name = specifier.slice(1)
+  if (name.startsWith('protocols/')) return `src/${name.slice('protocols/'.length)}/protocol.ts`
   if (!name.includes('/')) return `src/${name}.ts`
   return name.startsWith('actors/') ? name : `src/${name}`
 }

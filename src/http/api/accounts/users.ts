@@ -33,7 +33,7 @@ import { checkKey } from './user-keys.ts'
 import { type DailyCounters, listed, listShape, shape, shown } from './user-view.ts'
 
 export type { PasswordMaker } from './user-fields.ts'
-export type { DailyCounter, DailyCounters } from './user-view.ts'
+export type { DailyCounters } from './user-view.ts'
 
 export interface UserDeps {
   readonly system: ActorSystem

@@ -1,0 +1,81 @@
+// Mail that others bring: recipients by their addresses, a place for the bytes, what is found out about the message, and
+// its delivery to whoever is here. Nothing is relayed.
+//
+// What other servers bring over SMTP is strange: who sent it is asked. What comes over LMTP was looked at by whoever hands
+// it on. Whatever becomes of a message, its bytes are let go.
+
+import { now } from '#lib/clock.ts'
+import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
+import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
+import type { LocalDelivery } from './local-delivery.ts'
+import type { Bringer, Verifier } from './verification.ts'
+
+export interface ReceptionOptions {
+  readonly delivery: Pick<LocalDelivery, 'recipient' | 'deliver'>
+  readonly bodies: Pick<Bodies, 'intake'>
+  readonly verifier: Pick<Verifier, 'judge'>
+  readonly hostname: string
+  /** Bytes of the largest message that is taken. */
+  readonly messageBytesMax: number
+  /** Whether SPF, DKIM and DMARC are asked for what is strange. */
+  readonly authenticate: boolean
+}
+
+export interface BroughtEnvelope {
+  /** Envelope sender; empty for a null sender. */
+  readonly from: string
+  readonly recipients: readonly DeliveryRecipient[]
+  /** By which the peer knows the message. */
+  readonly id: string
+  readonly utf8: boolean
+  readonly speaker: Bringer & {
+    /** The listener: what comes by any other than SMTP is not strange. */
+    readonly service: string
+    /** As in a Received field: ESMTPS for example. */
+    readonly protocol: string
+    readonly tls: Passage['tls']
+  }
+}
+
+export class Reception {
+  readonly #options: ReceptionOptions
+
+  constructor(options: ReceptionOptions) {
+    this.#options = options
+  }
+
+  /** @throws Fault as `LocalDelivery.recipient` */
+  recipient(address: string): Promise<DeliveryRecipient> {
+    return this.#options.delivery.recipient(address)
+  }
+
+  /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded */
+  open(): ReturnType<Bodies['intake']> {
+    return this.#options.bodies.intake(this.#options.messageBytesMax)
+  }
+
+  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, and as `LocalDelivery.deliver` */
+  async deliver(
+    received: Received,
+    { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
+  ): Promise<DeliveryResult[]> {
+    const { verifier, hostname: by, delivery, authenticate } = this.#options
+    const { helo, remoteAddress, protocol, tls } = speaker
+    const strange = speaker.service === 'smtp'
+    const at = now()
+    try {
+      const judged = strange ? await verifier.judge(received, from, speaker, authenticate) : undefined
+      const brought = { from: { helo, address: remoteAddress }, recipients: recipients.map(({ address }) => address) }
+      const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
+      const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage
+      const transport = { origin: remoteAddress, transhost: helo, transtype: protocol, time: at }
+      const { verification, score = 0 } = judged ?? {}
+      const source = strange ? 'smtp' : 'lmtp'
+      const known = verification === undefined ? {} : { verification }
+      return await delivery.deliver(received, { from, recipients, source, score, trace, transport, ...known })
+    } finally {
+      await received.discard()
+    }
+  }
+}

@@ -1,0 +1,92 @@
+// The HTTP API as a protocol of the service: its one listener, which serves the endpoints it is given, in clear or over TLS.
+// Callers are told by their tokens, of which only the first digits of a hash go further. A new certificate is shown without a
+// new start of the service.
+
+import assert from 'node:assert'
+import type { Caller as AccessCaller } from '#actors/auth/access.ts'
+import type { Config } from '#config'
+import type { Core } from '#core'
+import { type Ground, type Protocol, placeOf } from '#protocol'
+import type { Endpoint } from './endpoint.ts'
+import { Exchange } from './exchange.ts'
+import { type Caller, isRole } from './guard/access.ts'
+import type { HttpBounds } from './guard/connections.ts'
+import { HttpCertificates } from './guard/secure.ts'
+import { RequestCounters } from './request-counters.ts'
+import { type HttpServer, listenHttp } from './server.ts'
+
+export interface HttpOptions {
+  readonly endpoints: readonly Endpoint[]
+  /** For tests: answers that their documentation does not describe become errors. */
+  readonly strict: boolean
+  /** Hears what speaks HTTP, once it does. */
+  onFront?(front: HttpServer['front']): void
+}
+
+export function http(options: HttpOptions): Protocol {
+  return {
+    name: 'http',
+    config: ['api'],
+    async open(core, ground) {
+      const place = placeOf(core.config, 'api', ground)
+      if (place === undefined) return
+      const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
+      const onRefused = () => core.metrics.connectionsRefused.labels('api').inc()
+      const { front, secure } = core.config.api
+      const at = { host, port, front, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
+      const exchange = exchangeOf(core, options)
+      const server = secure ? await listenSecurely(core, ground, exchange, at) : await listenHttp(exchange, at)
+      if (!secure) ground.opened('api', listening(server))
+      options.onFront?.(server.front)
+    },
+  }
+}
+
+function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
+  const identify = (token: string | null) => {
+    const caller = access.identify(token)
+    return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
+  }
+  const tally = new RequestCounters(metrics)
+  return new Exchange({ endpoints, identify, log, tally, cors: config.api.cors, strict })
+}
+
+interface At {
+  readonly host: string
+  readonly port: number
+  readonly front: Config['api']['front']
+  readonly bounds: HttpBounds
+}
+
+/** Over HTTPS, with the certificates that the other listeners use. */
+async function listenSecurely({ log }: Core, ground: Ground, exchange: Exchange, at: At): Promise<HttpServer> {
+  const failed = (error: unknown) => log.error({ error }, 'HTTPS could not be started again')
+  const certificates = new HttpCertificates(ground.certificates.own, failed)
+  ground.certificates.supply(certificates)
+  const server = await listenHttp(exchange, { ...at, tls: certificates.tls })
+  certificates.attach(server)
+  ground.opened(
+    'api',
+    listening(server, () => certificates.close()),
+  )
+  return server
+}
+
+/** @param after what is done when it is closed */
+function listening(server: HttpServer, after: () => void = () => {}) {
+  const close = async () => {
+    await server.close()
+    after()
+  }
+  return { address: { host: server.host, port: server.port }, close }
+}
+
+/** Of the hash of a token: enough to tell one from another. */
+const sessionDigits = 24
+
+function callerOf(caller: AccessCaller): Caller {
+  assert(isRole(caller.role), 'a stored token has a role of the table')
+  const { role, user, token, tokenKind, loginAt } = caller
+  const session = token?.slice(0, sessionDigits)
+  return { role, user, tokenKind, loginAt, ...(session !== undefined && { session }) }
+}

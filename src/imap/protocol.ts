@@ -1,0 +1,44 @@
+// IMAP as a protocol of the service: its listeners, and what their sessions are given of the core. All of them are one server,
+// so that the sessions of an account are counted together.
+
+import { encrypted } from '#actors/delivery/encryption.ts'
+import { Traffic } from '#actors/user/traffic.ts'
+import { transferMessages } from '#actors/user/transfer.ts'
+import type { Core } from '#core'
+import { type Ground, type Protocol, placeOf } from '#protocol'
+import { ImapServer } from './server.ts'
+import type { ImapDependencies } from './services.ts'
+
+const listeners = ['imap', 'imaps'] as const
+
+export const imap: Protocol = {
+  name: 'imap',
+  config: listeners,
+  async open(core, ground) {
+    const server = new ImapServer(dependencies(core, ground))
+    ground.counted('imap', user => server.connections(user))
+    for (const name of listeners) {
+      const place = placeOf(core.config, name, ground)
+      if (place === undefined) continue
+      ground.opened(name, await server.listen({ ...place, implicitTls: name === 'imaps' }))
+    }
+  },
+}
+
+function dependencies(core: Core, { tls }: Ground): ImapDependencies {
+  const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
+  return {
+    hostname: config.hostname,
+    cleartext: config.auth.cleartext,
+    connectionsMax: config.imap.maxConnections,
+    messageBytesMax: config.mail.maxSize,
+    tls,
+    authenticate: attempt => credentials.authentication.authenticate(attempt),
+    grants: credentials.grants,
+    transfers: new Traffic(core.cache),
+    ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },
+    transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
+    seal: (user, received) => encrypted({ bodies, reads }, user, received),
+    ...{ system, bodies, sequence, settings, metrics, log },
+  }
+}

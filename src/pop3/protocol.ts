@@ -1,0 +1,38 @@
+// POP3 as a protocol of the service: its listeners, and what their sessions are given of the core.
+
+import { Traffic } from '#actors/user/traffic.ts'
+import { transferMessages } from '#actors/user/transfer.ts'
+import type { Core } from '#core'
+import { type Ground, type Protocol, placeOf } from '#protocol'
+import { listenPop3 } from './server.ts'
+import type { Pop3Dependencies } from './services.ts'
+
+const listeners = ['pop3', 'pop3s'] as const
+
+export const pop3: Protocol = {
+  name: 'pop3',
+  config: listeners,
+  async open(core, ground) {
+    for (const name of listeners) {
+      const place = placeOf(core.config, name, ground)
+      if (place === undefined) continue
+      ground.opened(name, await listenPop3(dependencies(core, ground), { ...place, implicitTls: name === 'pop3s' }))
+    }
+  },
+}
+
+function dependencies(core: Core, { tls }: Ground): Pop3Dependencies {
+  const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
+  return {
+    hostname: config.hostname,
+    cleartext: config.auth.cleartext,
+    deleteTo: config.pop3.deleteTo,
+    messagesMax: config.pop3.maxMessages,
+    tls,
+    authenticate: attempt => credentials.authentication.authenticate(attempt),
+    grants: credentials.grants,
+    transfers: new Traffic(core.cache),
+    transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
+    ...{ system, bodies, settings, metrics, log },
+  }
+}

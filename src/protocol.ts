@@ -1,0 +1,51 @@
+// What a protocol is to the service: a name, its sections of the configuration, and a way to open its listeners.
+//
+// Its folder has one file that knows the core (protocol.ts), which hands the rest just what it needs as functions and plain
+// values. Adding one is its folder, its keys in config/protocols.ts and its name in listeners.ts.
+
+import type { TlsSink } from '#actors/admin/certificate.ts'
+import type { Config, ListenerName } from '#config'
+import type { Core } from '#core'
+import type { Admission } from '#net/admission.ts'
+import type { KeyPair, TlsStore } from '#net/tls/tls.ts'
+
+export interface Protocol {
+  readonly name: string
+  /** Its listeners, by their sections of the configuration, in the order in which they open. */
+  readonly config: readonly ListenerName[]
+  /**
+   * Opens those of its listeners that are enabled.
+   *
+   * @throws Fault PortInUse, ConfigInvalid: the service does not start
+   */
+  open(core: Core, ground: Ground): Promise<void>
+}
+
+/** What all listeners of a service share. */
+export interface Ground {
+  /** How many may connect to all of them. */
+  readonly admission: Admission
+  /** The certificates, for listeners on sockets of Node. */
+  readonly tls: TlsStore
+  readonly certificates: {
+    /** Shown where no other was put in. */
+    readonly own: KeyPair
+    /** Gives a sink every certificate there is, and each change of one. */
+    supply(sink: TlsSink): void
+  }
+  /** A listener listens: it is closed with the service, after those that came later. */
+  opened(name: ListenerName, listener: { readonly address: Address; close(): unknown }): void
+  /** Who can tell how many sessions an account has over this protocol. */
+  counted(protocol: string, sessions: (user: string) => number): void
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where a listener listens, and how many may connect; undefined for one that is not enabled. */
+export function placeOf(config: Config, name: ListenerName, { admission }: Pick<Ground, 'admission'>) {
+  const { enabled, host, port, maxOpen: sessionsMax, maxOpenPerNetwork: sessionsPerNetworkMax } = config[name]
+  return enabled ? { host, port, admission, sessionsMax, sessionsPerNetworkMax } : undefined
+}

@@ -1,0 +1,48 @@
+// SMTP, LMTP and submission as one protocol of the service: listeners that take mail from others, and those where accounts send.
+
+import { Reception } from '#actors/delivery/reception.ts'
+import { Verifier } from '#actors/delivery/verification.ts'
+import type { Core } from '#core'
+import { type Ground, type Protocol, placeOf } from '#protocol'
+import { startSmtp } from './server.ts'
+import { submissionSessions } from './submission.ts'
+
+const receiving = ['lmtp', 'smtp'] as const
+const sending = ['submission', 'submissions'] as const
+
+export const smtp: Protocol = {
+  name: 'smtp',
+  config: [...receiving, ...sending],
+  async open(core, ground) {
+    const { config } = core
+    const drop = reception(core)
+    for (const service of receiving) {
+      const place = placeOf(config, service, ground)
+      if (place === undefined) continue
+      ground.opened(service, await startSmtp({ service, drop, ...optionsOf(core, ground, place) }))
+    }
+    const sessions = submissionSessions(core)
+    const { cleartext } = config.auth
+    for (const service of sending) {
+      const place = placeOf(config, service, ground)
+      if (place === undefined) continue
+      ground.opened(service, await startSmtp({ service, cleartext, ...sessions, ...optionsOf(core, ground, place) }))
+    }
+  },
+}
+
+type Place = NonNullable<ReturnType<typeof placeOf>>
+
+/** What all of them need. */
+function optionsOf({ config, log, metrics }: Core, { tls }: Ground, place: Place) {
+  const { sessionsMax, sessionsPerNetworkMax, ...at } = place
+  const bounds = { messageBytesMax: config.mail.maxSize, sessionsMax, sessionsPerNetworkMax }
+  return { ...at, hostname: config.hostname, tls, bounds, log, metrics }
+}
+
+function reception({ drop: delivery, bodies, config, log, pools }: Core): Reception {
+  const { hostname } = config
+  const { authenticate, dmarc } = config.smtp
+  const verifier = new Verifier({ pool: pools.verify, hostname, heed: dmarc === 'heed', log })
+  return new Reception({ delivery, bodies, verifier, hostname, messageBytesMax: config.mail.maxSize, authenticate })
+}

@@ -1,0 +1,56 @@
+// Sessions of accounts that send: who logged in, for how long that holds, and what is done in their name.
+//
+// What an account may send, and what becomes of it, is decided by actors/sending/submission.ts.
+
+import type { Credentials } from '#actors/auth/credentials.ts'
+import type { Held } from '#actors/auth/grant.ts'
+import { Submission, type SubmissionOptions, type SubmissionRecipient } from '#actors/sending/submission.ts'
+import type { Received } from '#store/bodies/bodies.ts'
+import type { MailDrop, Speaker } from './drop.ts'
+
+export interface SubmissionSessionsDeps extends Omit<SubmissionOptions, 'hostname'> {
+  readonly credentials: Pick<Credentials, 'authentication' | 'grants'>
+  readonly config: { readonly hostname: string; readonly mail: { readonly maxSize: number } }
+}
+
+/** Who logged in to a submission session. */
+interface Sender {
+  /** Id of the account. */
+  readonly user: string
+  readonly held: Held
+}
+
+/** What a listener for submission is started with. */
+export function submissionSessions(deps: SubmissionSessionsDeps) {
+  const { system, sequence, settings, drop, cache, bodies, credentials, config } = deps
+  const { hostname } = config
+  const submission = new Submission({ system, sequence, settings, drop, cache, bodies, hostname })
+  const mail: MailDrop<SubmissionRecipient, Received> = {
+    sender: (_, speaker) => submission.sender(senderOf(speaker)),
+    recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
+    open: () => bodies.intake(config.mail.maxSize),
+    async deliver(received, { speaker, ...envelope }) {
+      const { protocol, tls } = speaker
+      try {
+        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), protocol, tls })
+      } finally {
+        await received.discard()
+      }
+    },
+    left: ({ user }) => (user as Sender | undefined)?.held.release(),
+  }
+  const authenticate = async (username: string, password: string, speaker: Speaker): Promise<Sender> => {
+    const { id: session, remoteAddress: ip } = speaker
+    const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session, ip } as const
+    const { user, grant } = await credentials.authentication.authenticate(attempt)
+    return { user, held: credentials.grants.hold(grant, reason => speaker.end(reason)) }
+  }
+  return { drop: mail, authenticate }
+}
+
+/** The account, as long as the session may go on. @throws Fault SessionEnded */
+function senderOf({ user }: Speaker): string {
+  const sender = user as Sender
+  sender.held.check()
+  return sender.user
+}
