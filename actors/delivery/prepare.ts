@@ -4,6 +4,7 @@
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
+import { listedLines } from '#mail/header/pick.ts'
 import { hashBody } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/mime/outline.ts'
 import { intro, readText } from '#mail/text/text.ts'
@@ -46,6 +47,7 @@ export async function prepare(received: Received, sequence: Sequence, known?: st
       }),
       detail: JSON.stringify(detailOf(outlined)),
     },
+    header: headerOf(received, outlined),
     attachments: hasAttachments(outlined),
     messageId,
     identity,
@@ -78,6 +80,11 @@ async function introOf(received: Received, { texts }: Outline): Promise<string> 
     if (shown !== '') return shown
   }
   return ''
+}
+
+/** Read whole: one that is too long is not kept. */
+function headerOf(received: Received, { headerSize }: Outline): string | null {
+  return headerSize > limits.mime.listedHeaderBytesMax ? null : listedLines(received.read(0, headerSize))
 }
 
 function detailOf({ size, headerSize, body, attachments, texts, index }: Outline): StoredDetail {

@@ -39,6 +39,8 @@ export function prepareStored(read: Reader, body: number): Prepared {
     weight: 100,
     size,
     outline,
+    // Its row is there, where it could be.
+    header: null,
     attachments: summary.attachments.some(({ related }) => !related),
     messageId,
     identity,

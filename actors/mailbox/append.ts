@@ -13,7 +13,7 @@ import { type BodyRow, bodyAdd } from '#store/bodies/writes.ts'
 import { messageAppend } from '#store/mailboxes/audits.ts'
 import { countersAdd, type Mailbox, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
 import { type MessageMeta, threadSummaries } from '#store/mailboxes/messages.ts'
-import { outlineInsert, summaryOf } from '#store/mailboxes/outlines.ts'
+import { headerInsert, outlineInsert, summaryOf } from '#store/mailboxes/outlines.ts'
 import { referenceInsert } from '#store/mailboxes/references.ts'
 import {
   inbox,
@@ -42,6 +42,8 @@ export interface Prepared {
     readonly summary: string
     readonly detail: string
   }
+  /** Header lines that lists are made of (mail/header/pick.ts). */
+  readonly header: string | null
   readonly attachments: boolean
   readonly messageId: string
   /** By which a copy of the message is known (format/identity.ts); empty where it cannot be told from another mail. */
@@ -165,6 +167,7 @@ function insert(
   const expires = input.expires ?? (mailbox.retention > 0 ? turn.now + mailbox.retention : null)
   turn.write(bodyAdd, prepared.row, prepared.weight)
   turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+  if (prepared.header !== null) turn.write(headerInsert, { body: prepared.body, lines: prepared.header })
   turn.write(messageAppend, {
     mailbox: mailbox.num,
     uid,

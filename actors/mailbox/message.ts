@@ -21,7 +21,7 @@ import {
   messageMeta,
   rangeMessages,
 } from '#store/mailboxes/messages.ts'
-import { outlineInsert } from '#store/mailboxes/outlines.ts'
+import { headerInsert, outlineInsert } from '#store/mailboxes/outlines.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { learnKeywords, type Prepared } from './append.ts'
 import { shelve } from './archive.ts'
@@ -305,6 +305,7 @@ function place(
     if (prepared === undefined) continue
     turn.write(bodyAdd, prepared.row, prepared.weight)
     turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+    if (prepared.header !== null) turn.write(headerInsert, { body: prepared.body, lines: prepared.header })
   }
   const modseq = nextModseq(turn, storage)
   const expires = target.retention > 0 ? turn.now + target.retention : null

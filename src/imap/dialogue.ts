@@ -144,6 +144,7 @@ export class Dialogue {
     // What a client took away itself it is told, whatever else it wants to hear.
     if (row?.name === 'EXPUNGE' || row?.name === 'MOVE') await view?.tell(untagged, true)
     const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
+    view?.settle(expunge)
     if (row?.expunges !== 'never' && this.#session.news(expunge)) await this.#session.tell(expunge)
     untagged.held(expunge)
   }

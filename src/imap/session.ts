@@ -134,6 +134,7 @@ export class Session extends Abilities {
 
   /** Waits for the account's next turn on the loop. @throws Disconnected when nobody listens any more */
   async rest(): Promise<void> {
+    this.out.flush()
     await this.pace.turn()
     if (this.#over || this.connection.closed) throw new Disconnected()
   }

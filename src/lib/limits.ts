@@ -105,6 +105,9 @@ export const limits = {
     partsMax: 1000,
     /** Bytes of one header block that are parsed; the rest is kept but not looked at. */
     headerBytesMax: 256 * kib,
+    /** Bytes of a header some of whose lines are kept for lists, and of those lines; longer ones are picked when asked for. */
+    listedHeaderBytesMax: 64 * kib,
+    listedLinesMax: 16 * kib,
     /** Header bytes kept while one message is read, all its parts together. */
     headersBytesMax: 2 * mib,
     /** Bytes of a boundary (RFC 2046 allows 70, real mail has had 7,000); a multipart with a longer one is text. */

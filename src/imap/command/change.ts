@@ -42,6 +42,7 @@ const store = command({
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
       await answerStore(session, view, input, [...done.changed, ...(input.silent ? [] : done.same)])
+      view.settle(false)
       if (session.pace.spent) await session.pace.turn()
     }
     if (refused.length === 0) return undefined
@@ -213,7 +214,7 @@ async function answerStore(
       ? ''
       : ` FLAGS (${session.flagsText(flags, keywords.length === 0 ? null : keywords.join(' '), uid)})`
     session.out.text(`* ${seq} FETCH (UID ${uid}${text}${change})\r\n`)
-    if (index % limits.imap.sliceRows === 0) await session.out.room()
+    if (index % limits.imap.sliceRows === limits.imap.sliceRows - 1) await session.out.room()
   }
 }
 

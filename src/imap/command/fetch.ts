@@ -8,9 +8,11 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
+import { isListed, pickLines } from '#mail/header/pick.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { column, type Listed, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { command, type Done, inMailbox } from '../command.ts'
+import { slicesOf } from '../selected/slices.ts'
 import { MessageSource } from '../selected/source.ts'
 import { type Places, placeCount, type View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -119,8 +121,9 @@ export async function fetchMessages(
     answered += rows.length
     if (plan.bodies) await session.requireTransfer('imapDownload', 0)
     if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
-    if (plan.bodies) answered -= await answerBodies(run, rows)
-    else await answerRows(run, rows)
+    if (plan.bodies && plan.fields === undefined) answered -= await answerBodies(run, rows)
+    else answered -= await answerRows(run, rows)
+    if (plan.fields !== undefined) session.mail.transferred('imapDownload', bytesOf(rows))
     await session.out.room()
     if (session.pace.spent) await session.rest()
   }
@@ -137,6 +140,8 @@ interface Plan {
   readonly listed: Listed
   /** Some item needs the bytes of the message. */
   readonly bodies: boolean
+  /** Nothing of the bytes but header fields that rows have ready (mail/header/pick.ts): their names, in lower case. */
+  readonly fields: ReadonlyMap<FetchItem, ReadonlySet<string>> | undefined
   /** Fetching sets `\Seen`. */
   readonly marks: boolean
   /** Some message was left out since its bytes are missing or damaged. */
@@ -154,15 +159,31 @@ function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSinc
   if (marks && !has('flags')) items.push({ kind: 'flags', onlyMarked: true })
   // RFC 7162 3.1: who counts changes hears the number of each.
   if (marks && session.condstore && !has('modseq')) items.push({ kind: 'modseq', onlyMarked: true })
+  const fields = bodies ? fieldsOf(items) : undefined
   const listed: Listed = {
     facts: bodies || items.some(item => item.kind !== 'uid' && item.kind !== 'flags' && item.kind !== 'modseq'),
     envelope: has('envelope'),
     bodystructure: has('bodystructure'),
     summary: has('preview'),
     // Where the parts lie, unless only whole messages are asked for.
-    detail: has('body') || items.some(item => 'section' in item && !isWhole(item.section)),
+    detail: has('body') || (fields === undefined && items.some(item => 'section' in item && !isWhole(item.section))),
+    header: fields !== undefined,
   }
-  return { items, listed, bodies, marks: marks && session.view?.readOnly === false, unreadable: false }
+  return { items, listed, bodies, fields, marks: marks && session.view?.readOnly === false, unreadable: false }
+}
+
+/** Names of the fields that are asked for, where nothing else is asked of the bytes and rows have them. */
+function fieldsOf(items: readonly FetchItem[]): Plan['fields'] {
+  const fields = new Map<FetchItem, ReadonlySet<string>>()
+  for (const item of items) {
+    if (!('section' in item)) continue
+    const { part, what, partial, fields: written } = item.section
+    const names = written.map(name => name.toLowerCase())
+    if (item.kind !== 'section' || part.length > 0 || partial !== undefined) return undefined
+    if (what !== 'HEADER.FIELDS' || !isListed(names)) return undefined
+    fields.set(item, new Set(names))
+  }
+  return fields
 }
 
 interface FetchRun {
@@ -181,8 +202,9 @@ async function* slicesOfRows(
   changedSince: number,
 ): AsyncGenerator<ListedRow[]> {
   const { sliceBodies, sliceRows, slicesAhead } = limits.imap
-  const slices = slicesOf(view, places, plan.bodies ? sliceBodies : sliceRows)
-  const depth = plan.bodies && placeCount(places) > sliceBodies ? slicesAhead : 1
+  const reads = plan.bodies && plan.fields === undefined
+  const slices = slicesOf(view, places, reads ? sliceBodies : sliceRows)
+  const depth = reads && placeCount(places) > sliceBodies ? slicesAhead : 1
   const waiting: { rows: ListedRow[]; read: Promise<void> | undefined }[] = []
   let left: UidSlice | undefined
   for (let first = true; ; first = false) {
@@ -201,17 +223,30 @@ async function* slicesOfRows(
   }
 }
 
-/** The hot path of every listing: text only, which waits for nobody but for those who had no turn for long. */
-async function answerRows({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): Promise<void> {
+/**
+ * The hot path of every listing: text only, which waits for nobody but for those who had no turn for long. Returns how
+ * many were gone when their turn came.
+ */
+async function answerRows(run: FetchRun, rows: readonly ListedRow[]): Promise<number> {
+  const { session, view, plan } = run
   const { out } = session
-  const { items } = plan
+  const { items, fields } = plan
+  let missing = 0
+  if (fields !== undefined) {
+    const unready = rows.filter(row => row[column.lines] === null)
+    if (unready.length > 1) session.mail.readAhead(gathered(unready))
+  }
   for (const row of rows) {
     const seq = view.seqOf(row[column.uid])
     if (seq === 0) continue
+    if (fields !== undefined && row[column.lines] === null) {
+      missing += await answerUnready(run, row)
+      continue
+    }
     let text = `* ${seq} FETCH (`
     let first = true
     for (const item of items) {
-      const value = itemText(session, item, row)
+      const value = item.kind === 'section' ? fieldText(item, fields, row) : itemText(session, item, row)
       if (value === undefined) continue
       text += first ? value : ` ${value}`
       first = false
@@ -222,6 +257,30 @@ async function answerRows({ session, view, plan }: FetchRun, rows: readonly List
       await session.rest()
     }
   }
+  return missing
+}
+
+/** Some header fields of a message, of lines that are ready. */
+function fieldText(item: FetchItem & { kind: 'section' }, fields: Plan['fields'], row: ListedRow): string | undefined {
+  const names = fields?.get(item)
+  if (names === undefined) return undefined
+  const picked = pickLines(row[column.prefix] + row[column.lines], names)
+  return `${item.label}${item.section.label} {${Buffer.byteLength(picked)}}\r\n${picked}`
+}
+
+/** A message of old, whose fields are cut out of its body. */
+async function answerUnready(run: FetchRun, row: ListedRow): Promise<number> {
+  const listed = { ...run.plan.listed, detail: true, header: false }
+  const [whole] = run.view.rows.rows(listed, { uids: [row[column.uid]] }, 0)
+  if (whole === undefined) return 1
+  whole[column.modseq] = row[column.modseq]
+  whole[column.flags] = row[column.flags]
+  if (marked.has(row)) marked.add(whole)
+  return answerBodies(run, [whole], false)
+}
+
+function bytesOf(rows: readonly ListedRow[]): number {
+  return rows.reduce((sum, row) => sum + row[column.size], 0)
 }
 
 function itemText(session: Session, item: FetchItem, row: ListedRow): string | undefined {
@@ -243,7 +302,11 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
 }
 
 /** Answers with bytes of messages; returns how many were gone when their turn came. */
-async function answerBodies({ session, view, plan }: FetchRun, rows: readonly ListedRow[]): Promise<number> {
+async function answerBodies(
+  { session, view, plan }: FetchRun,
+  rows: readonly ListedRow[],
+  counts = true,
+): Promise<number> {
   const { out, mail } = session
   const text = (item: FetchItem, row: ListedRow) => itemText(session, item, row)
   let missing = 0
@@ -275,7 +338,7 @@ async function answerBodies({ session, view, plan }: FetchRun, rows: readonly Li
       }
     }
   } finally {
-    mail.transferred('imapDownload', bytes)
+    if (counts) mail.transferred('imapDownload', bytes)
   }
   return missing
 }
@@ -322,32 +385,3 @@ async function markSeen(session: Session, view: View, rows: readonly ListedRow[]
     view.toldOwn(now.modseq)
   }
 }
-
-/** The rows to read for each slice of places: a range where that is about what is asked for, else the uids. */
-export function* slicesOf(
-  view: View,
-  places: Places,
-  lengthMax: number,
-): Generator<{ from: number; to: number } | { uids: number[] }> {
-  let uids: number[] = []
-  for (const [from, to] of places) {
-    let at = from
-    // A long run of its own is a range; uids in between that the client does not know lie behind all it knows.
-    while (to - at + 1 >= rangeLengthMin && uids.length === 0) {
-      const end = Math.min(to, at + lengthMax - 1)
-      yield { from: view.uidAt(at), to: view.uidAt(end) }
-      at = end + 1
-    }
-    for (; at <= to; at++) {
-      uids.push(view.uidAt(at))
-      if (uids.length >= lengthMax) {
-        yield { uids }
-        uids = []
-      }
-    }
-  }
-  if (uids.length > 0) yield { uids }
-}
-
-/** A run shorter than this is asked for uid by uid. */
-const rangeLengthMin = 16

@@ -8,10 +8,10 @@ import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
 import type { Mailbox } from '../mail-store.ts'
+import { slicesOf } from '../selected/slices.ts'
 import { type Claim, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
-import { slicesOf } from './fetch.ts'
 import { listResponse } from './list.ts'
 
 interface Resync {

@@ -51,6 +51,8 @@ export class View {
   /** Something happened that was not told; at first it may have, between reading the folder and listening. */
   #news = true
   #expunges = true
+  /** The one change of flags that is all there is to tell; undefined where there is another or something else. */
+  #only: number | undefined
   #removed = false
   /** Changes this client made itself and has been told of in the answer. */
   readonly #own = new Set<number>()
@@ -149,6 +151,7 @@ export class View {
   notice(change: Change): boolean {
     if (change.kind === 'mailbox') {
       if (change.mailbox !== this.num || change.what === 'renamed') return false
+      this.#only = undefined
       if (change.what === 'deleted') {
         this.#removed = true
         this.#expunges = true
@@ -158,13 +161,33 @@ export class View {
     }
     if (change.kind === 'counters' || change.mailbox !== this.num) return false
     if (change.kind === 'expunge') this.#expunges = true
-    else this.#news = true
+    else {
+      const same = !this.#news || this.#only === change.modseq
+      this.#only = change.kind === 'flags' && same ? change.modseq : undefined
+      this.#news = true
+    }
     return true
   }
 
   /** The answer to a command has told this change already. */
   toldOwn(modseq: number): void {
     if (modseq > this.#modseq) this.#own.add(modseq)
+  }
+
+  /**
+   * What was told of own changes was all there was to tell.
+   *
+   * @param expunge whether messages might be told gone now
+   */
+  settle(expunge: boolean): void {
+    const only = this.#only
+    if (this.#news && only !== undefined && this.#own.has(only)) {
+      // Changes are heard of in their order: there is none before it that was not.
+      this.#news = false
+      this.#modseq = Math.max(this.#modseq, only)
+      this.#own.clear()
+    }
+    if (expunge && !this.#news && !this.#expunges) this.#goneModseq = Math.max(this.#goneModseq, this.#modseq)
   }
 
   /** Sequence number of a uid; 0 where the client does not know it. */

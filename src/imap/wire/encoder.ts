@@ -12,10 +12,15 @@ export interface Sink {
   write(bytes: Uint8Array, taken?: () => void): void
   /** Resolves when the peer has taken nearly all of it; rejects when it is gone. */
   drain(): Promise<void>
+  /** Bytes it has not got rid of. */
+  readonly backlogBytes: number
 }
 
 /** Text and short bytes are handed to the socket in pieces of about this size. */
 const chunkLength = 64 * 1024
+/** What is shorter waits for the end of its answer: a write costs more than most commands. */
+const littleLength = 8 * 1024
+const done = Promise.resolve()
 /** Shorter bytes are copied to the text around them: thousands of small messages go out in few pieces. */
 const gatherBytes = 16 * 1024
 /** Holds nearly every such piece. */
@@ -99,8 +104,10 @@ export class Encoder {
     })
   }
 
-  /** Hands over what has gathered and waits until the socket takes more. */
+  /** Waits until the socket takes more, much having been written. A little goes out with what follows it. */
   room(): Promise<void> {
+    const length = this.#text.length + this.#gathered
+    if (length < littleLength && this.#sink.backlogBytes === 0) return done
     this.flush()
     return this.#sink.drain()
   }

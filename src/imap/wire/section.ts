@@ -4,9 +4,9 @@
 // picked header lines are copied. Depth is bounded by limits.mime.depthMax.
 
 import { limits } from '#lib/limits.ts'
+import { FieldPicker } from '#mail/header/pick.ts'
 import type { Range } from '#mail/mime/section.ts'
 import { cut } from '../selected/content.ts'
-import { FieldPicker } from '../selected/pick.ts'
 import type { MessageSource } from '../selected/source.ts'
 import { type Decoder, malformed } from './decoder.ts'
 import { astring } from './encoder.ts'

@@ -128,6 +128,7 @@ export const bodyRelease = defineWrite<{ num: number }>('body.release', (sql, ro
   if (left.refs > 0) return
   sql('DELETE FROM body WHERE num = ?').run(row.num)
   sql('DELETE FROM outline WHERE body = ?').run(row.num)
+  sql('DELETE FROM header WHERE body = ?').run(row.num)
   searchForget(sql, row.num)
   const parts = sql('SELECT part FROM body_part WHERE body = ? ORDER BY seq').all(row.num) as { part: number }[]
   if (parts.length === 0) return

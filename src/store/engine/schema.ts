@@ -411,6 +411,12 @@ UPDATE task SET input = replace(input, '{"op":"unseen"}', '{"op":"not","of":{"op
   WHERE kind = 'search.apply';
 `
 
+const listed = `
+-- Header lines that lists are made of. Beside the outlines, so that many lie in one page; there is none for messages of
+-- old and for headers that are too long.
+CREATE TABLE header (body INTEGER PRIMARY KEY, lines TEXT NOT NULL);
+`
+
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [
   first,
@@ -430,6 +436,7 @@ export const migrations: readonly string[] = [
   waiting,
   strays,
   trees,
+  listed,
 ]
 
 /**

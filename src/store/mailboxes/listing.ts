@@ -9,7 +9,7 @@ import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
 import { messages } from './messages.ts'
-import { outlines } from './outlines.ts'
+import { headers, outlines } from './outlines.ts'
 
 /** Counters of a folder, or undefined when it is gone. */
 export function folderCounters(
@@ -172,7 +172,8 @@ export function contentId(body: number, prefix: string): string {
 const narrow = messages.pick(['uid', 'modseq', 'flags', 'keywords'], 'm')
 const facts = messages.pick(['num', 'idate', 'size', 'thread', 'saved', 'body', 'prefix'], 'm')
 const texts = outlines.pick(['envelope', 'bodystructure', 'summary', 'detail'], 'o')
-const listedColumns = narrow.with(facts).with(texts)
+const ready = headers.pick(['lines'], 'h')
+const listedColumns = narrow.with(facts).with(texts).with(ready)
 
 /** A row of a listing; what was not asked for is absent or null. */
 export type ListedRow = PickedRow<typeof listedColumns>
@@ -189,6 +190,8 @@ export interface Listed {
   /** JSON, see outlines.ts. */
   readonly summary: boolean
   readonly detail: boolean
+  /** Header lines that lists are made of; null where they are not known. */
+  readonly header?: boolean
 }
 
 /** Which rows of a folder: a range of uids, or some of them. */
@@ -226,7 +229,8 @@ export function listSome(
   lengthMax: number,
 ): { rows: ListedRow[]; rest: UidSlice | undefined } {
   const { text, values } = listing(read, mailbox, listed, slice, after, words)
-  if (!isWide(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
+  // Header lines are short (limits.mime.listedLinesMax), and rows one by one cost twice as much.
+  if (!isLong(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
   const rows: ListedRow[] = []
   let length = 0
   for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
@@ -243,7 +247,8 @@ function behind(slice: UidSlice, uid: number): UidSlice | undefined {
   return uids.length === 0 ? undefined : { uids }
 }
 
-function isWide({ envelope, bodystructure, summary, detail }: Listed): boolean {
+/** Whether a row may hold megabytes. */
+function isLong({ envelope, bodystructure, summary, detail }: Listed): boolean {
   return envelope || bodystructure || summary || detail
 }
 
@@ -271,11 +276,14 @@ function listing(
 }
 
 function columnsOf(listed: Listed): string {
-  if (!listed.facts && !isWide(listed)) return `${narrow.list} FROM message m`
+  const [long, { header = false }] = [isLong(listed), listed]
+  if (!listed.facts && !long && !header) return `${narrow.list} FROM message m`
   const wide = `${narrow.list}, ${facts.list}`
-  if (!isWide(listed)) return `${wide} FROM message m`
+  if (!long && !header) return `${wide} FROM message m`
   const columns = texts.keys.map(key => (listed[key] ? outlines.listOf('o', [key]) : 'NULL'))
-  return `${wide}, ${columns.join(', ')} FROM message m JOIN outline o ON o.body = m.body`
+  columns.push(header ? ready.list : 'NULL')
+  const outline = long ? ' JOIN outline o ON o.body = m.body' : ''
+  return `${wide}, ${columns.join(', ')} FROM message m${outline}${header ? ' LEFT JOIN header h ON h.body = m.body' : ''}`
 }
 
 const newest = messages.pick(['uid', 'size', 'body', 'prefix'])

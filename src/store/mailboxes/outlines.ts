@@ -56,6 +56,11 @@ export const outlines = table(
 
 export const outlineInsert = outlines.defineInsert('insert', { ifNew: true })
 
+/** Header lines that lists are made of (mail/header/pick.ts), of bodies whose are short. */
+export const headers = table('header', { body: integer, lines: text }, { key: ['body'] })
+
+export const headerInsert = headers.defineInsert('insert', { ifNew: true })
+
 /** A stored summary. */
 export function summaryOf(stored: string): StoredSummary {
   return JSON.parse(stored) as StoredSummary

@@ -93,9 +93,10 @@ const rules: readonly Rule[] = [
     query: 'SELECT id FROM address WHERE user IS NOT NULL AND user NOT IN (SELECT id FROM user)',
   },
   {
-    says: 'the body of every message has an outline, and every outline its body',
+    says: 'the body of every message has an outline, and every outline and header its body',
     query: `SELECT body FROM message WHERE body NOT IN (SELECT body FROM outline)
-      UNION ALL SELECT body FROM outline WHERE body NOT IN (SELECT num FROM body)`,
+      UNION ALL SELECT body FROM outline WHERE body NOT IN (SELECT num FROM body)
+      UNION ALL SELECT body FROM header WHERE body NOT IN (SELECT num FROM body)`,
   },
 ]
 
