@@ -90,11 +90,13 @@ test('what speaks HTTP is told, and is that of Node where the faster one cannot 
     ['node:http', { TEAL_API_FRONT: 'node:http' }],
   ] as const) {
     const service = await startChild(data, { TEAL_LOG_LEVEL: 'info', ...more })
-    const ready = service
-      .output()
-      .split('\n')
-      .find(line => line.includes('ready'))
-    expect(ready).toContain(front)
+    const ready = () =>
+      service
+        .output()
+        .split('\n')
+        .find(line => line.includes('"ready"'))
+    // It is up once its ports are written down; what it says of that may be on its way.
+    await expect.poll(() => ready() ?? '').toContain(front)
     const answer = await fetch(`${service.url}/health`, { headers: { 'x-access-token': service.token } })
     expect(answer.status).toBe(200)
     expect(await runTeal(['token', 'list'], childEnvironment(data))).toMatchObject({ code: 0, err: '' })
