@@ -18,8 +18,6 @@ export interface ReceptionOptions {
   readonly hostname: string
   /** Bytes of the largest message that is taken. */
   readonly messageBytesMax: number
-  /** Whether SPF, DKIM and DMARC are asked for what is strange. */
-  readonly authenticate: boolean
 }
 
 export interface BroughtEnvelope {
@@ -55,17 +53,17 @@ export class Reception {
     return this.#options.bodies.intake(this.#options.messageBytesMax)
   }
 
-  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, and as `LocalDelivery.deliver` */
+  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, and as `LocalDelivery.deliver` */
   async deliver(
     received: Received,
     { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
   ): Promise<DeliveryResult[]> {
-    const { verifier, hostname: by, delivery, authenticate } = this.#options
+    const { verifier, hostname: by, delivery } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
-      const judged = strange ? await verifier.judge(received, from, speaker, authenticate) : undefined
+      const judged = strange ? await verifier.judge(received, from, speaker) : undefined
       const brought = { from: { helo, address: remoteAddress }, recipients: recipients.map(({ address }) => address) }
       const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
       const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage

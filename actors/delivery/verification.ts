@@ -1,28 +1,43 @@
-// Mail that another server brings is looked at before it is dropped: is it from whom it says (mail/crypt/verification.ts)?
+// Mail that a stranger brings is looked at before it is dropped: is it from whom it says (mail/crypt/verification.ts)?
 //
-// What is found goes with the message and is shown with it; nothing is refused for it unless the configuration says that
-// the sender domain's own policy is heeded. Whatever goes wrong in here, and however long DNS takes, the message is taken,
-// no later than limits.verify.totalMs: it then counts as not looked at.
+// What is found goes with the message and is shown with it, and what the domain in From asks for is done (DMARC), unless
+// the configuration says otherwise, a sealer who is believed vouches for the message, or one brings it who forwards mail of
+// others. Refused for good is only what certainly failed: where a name server did not answer by which it might have
+// passed, a message that would be refused is put off. What could not be looked at at all, because DNS is gone or there
+// is too much to do, is taken no later than limits.verify.totalMs: it then counts as not looked at.
 
 import { within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import type { Verified, VerifyInput } from '#mail/crypt/verification.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { rangesOf } from '#lib/network.ts'
+import { domainToAscii } from '#mail/address/address.ts'
+import type { Failure, Policy, Verified, VerifyInput } from '#mail/crypt/verification.ts'
 import type { Pools } from '#pool'
 import type { Received } from '#store/bodies/bodies.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
-export interface VerificationResults extends Partial<Omit<Verified, 'results'>> {
+export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure'>> {
   readonly tls: { readonly name: string; readonly version: string } | false
 }
 
 export interface VerifierOptions {
   readonly pool: Pools['verify']
   readonly hostname: string
+  /** Whether anything is looked at. */
+  readonly enabled: boolean
   /** Whether what the sender domain asks for is done: refused, or taken for junk. */
   readonly heed: boolean
+  /** Networks in CIDR form whose mail is not looked at. */
+  readonly unjudged: readonly string[]
+  /** Networks, and domains proven by SPF, that may bring mail of others. */
+  readonly forwarders: readonly string[]
+  /** Domains whose ARC seals are believed. */
+  readonly sealers: readonly string[]
   readonly log: Log
+  readonly metrics: Metrics
 }
 
 /** Who brought a message, and how. */
@@ -45,34 +60,62 @@ const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 
 export class Verifier {
   readonly #options: VerifierOptions
+  readonly #isUnjudged: (address: string) => boolean
+  readonly #isForwarder: (address: string) => boolean
+  readonly #forwardingDomains: ReadonlySet<string>
+  /** Done when the large message before is. */
+  #large: Promise<unknown> = Promise.resolve()
 
   constructor(options: VerifierOptions) {
     this.#options = options
+    this.#isUnjudged = rangesOf(options.unjudged)
+    this.#isForwarder = rangesOf(options.forwarders.filter(one => one.includes('/')))
+    this.#forwardingDomains = new Set(options.forwarders.filter(one => !one.includes('/')).map(domainToAscii))
   }
 
   /**
-   * What is to be known of a message before it is dropped; without `asks` only what needs no question.
+   * What is to be known of a message before it is dropped; of one from a network that is no stranger only what needs no
+   * question.
    *
-   * @throws Fault SenderRefused, and nothing else
+   * @throws Fault SenderRefused, SenderUnproven, and nothing else
    */
-  async judge(received: Received, sender: string, { remoteAddress, helo, tls }: Bringer, asks = true): Promise<Judged> {
-    const { hostname, heed } = this.#options
+  async judge(received: Received, sender: string, { remoteAddress, helo, tls }: Bringer): Promise<Judged> {
+    const { hostname, heed, sealers, enabled, metrics } = this.#options
     const secured = tls === undefined ? (false as const) : { name: tls.cipher, version: tls.protocol }
-    if (!asks) return { verification: { tls: secured }, score: 0, results: [] }
     const ip = remoteAddress.replace(mappedPrefix, '')
-    const found = await this.#ask({ message: await messageOf(received), ip, helo, sender, hostname })
-    const failed = found?.dmarc?.domain === false ? found.dmarc.policy : 'none'
-    if (heed && failed === 'reject') throw new Fault('SenderRefused')
-    const { results = [], ...shown } = found ?? {}
-    const score = heed && failed === 'quarantine' ? quarantineScore : 0
-    return { verification: { tls: secured, ...shown }, score, results }
+    if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [] }
+    const found = await this.#ask(received, { ip, helo, sender, hostname, sealers })
+    const { results = [], failure, ...shown }: Partial<Verified> = found ?? {}
+    const verification = { tls: secured, ...shown }
+    if (failure === undefined || shown.dmarc === undefined) {
+      const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
+      metrics.verified.labels(result).inc()
+      return { verification, score: 0, results }
+    }
+    const pardon = this.#pardon(failure, ip, shown.spf)
+    const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'
+    metrics.verified.labels(pardon !== '' ? 'pardoned' : failure.certain ? wanted : 'uncertain').inc()
+    if (wanted === 'reject') throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
+    const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
+    return { verification, score, results: pardon === '' ? results : results.map(one => pardoned(one, pardon)) }
   }
 
-  async #ask(input: VerifyInput): Promise<Verified | undefined> {
+  /** Why a failure leads to nothing; empty where it does. */
+  #pardon({ vouched }: Failure, ip: string, spf: string | false | undefined): string {
+    if (vouched !== false) return `sealed by ${vouched}`
+    if (this.#isForwarder(ip)) return 'brought by a forwarder'
+    if (typeof spf === 'string' && this.#forwardingDomains.has(domainToAscii(spf))) return `forwarded by ${spf}`
+    return ''
+  }
+
+  async #ask(received: Received, input: Omit<VerifyInput, 'message'>): Promise<Verified | undefined> {
     const { pool, log } = this.#options
-    const { totalMs } = limits.verify
+    const { totalMs, largeBytes } = limits.verify
+    const look = async () => pool.run('verify', { ...input, message: await messageOf(received) })
+    const looked = received.size < largeBytes ? look() : this.#large.then(look)
+    if (received.size >= largeBytes) this.#large = looked.catch(() => {})
     try {
-      return await within(totalMs, pool.run('verify', input), () => new Fault('TimedOut'))
+      return await within(totalMs, looked, () => new Fault('TimedOut'))
     } catch (error) {
       if (!(error instanceof Fault)) log.warn({ error }, 'the origin of a message could not be looked at')
       return undefined
@@ -80,11 +123,18 @@ export class Verifier {
   }
 }
 
-/** The message, where it and what it asks for are not too much. */
-async function messageOf(received: Received): Promise<Uint8Array | null> {
-  const { messageBytesMax, signaturesMax } = limits.verify
-  const signatures = received.root.header.fields.filter(({ key }) => key === 'dkim-signature').length
-  if (received.size > messageBytesMax || signatures > signaturesMax) return null
+/** What is asked for of this one message: of a share of them, and one step less of the others (RFC 7489 6.6.4). */
+function asked(policy: Policy, { percent }: Failure): Policy {
+  if (percent >= 100 || jitter() * 100 < percent) return policy
+  return policy === 'reject' ? 'quarantine' : 'none'
+}
+
+/** The result of DMARC with the reason why nothing came of it. */
+function pardoned(result: string, why: string): string {
+  return /^dmarc=fail\b/.test(result) ? `${result} (pardoned: ${why.replace(/[^\w.: -]/g, '?')})` : result
+}
+
+async function messageOf(received: Received): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   for await (const chunk of received.stream()) chunks.push(chunk)
   return Buffer.concat(chunks)

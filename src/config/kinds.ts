@@ -173,6 +173,11 @@ export function notCidr(text: string): string | undefined {
   return ipaddr.isValidCIDR(text) ? undefined : "is no address range such as '10.0.0.0/8' or 'fd00::/8'"
 }
 
+/** Why `text` is neither a range of addresses nor a domain, or undefined where it is one. */
+export function notForwarder(text: string): string | undefined {
+  return text.includes('/') ? notCidr(text) : notHostname(text)
+}
+
 /** Why `text` is no origin of a browser (scheme, host, port), or undefined where it is one or '*'. */
 export function notOrigin(text: string): string | undefined {
   const good = text === '*' || (URL.canParse(text) && new URL(text).origin === text)

@@ -186,6 +186,11 @@ const table = {
 
   // Rules and mail on its way out
   FilterNotFound: { status: 404, text: 'This filter does not exist' },
+  SenderUnproven: {
+    status: 503,
+    text: 'The domain in From wants unproven messages refused (DMARC), and a name server by which this one might be proven did not answer; try again later',
+    smtp: '451 4.7.26',
+  },
   SenderRefused: {
     status: 403,
     text: 'The domain in From wants messages refused that it cannot be proven to have sent (DMARC)',

@@ -451,13 +451,27 @@ export const limits = {
     taskMs: 10 * second,
     /** A message is taken after this, whatever is not known by then. */
     totalMs: 12 * second,
-    /** All DNS questions of one message, how many there are, and how long one of them may take before it is asked again. */
+    /** All DNS questions of one message, and how long one of them may take before it is asked again. */
     dnsMs: 6 * second,
-    lookupsMax: 60,
     questionMs: 2 * second,
-    /** Larger messages, and such with more signatures, are looked at for SPF alone. */
-    messageBytesMax: 10 * mib,
+    /** Questions of one message about its host, its keys (signatures, and once more seals), its author's policy, its name. */
+    spfLookupsMax: 40,
+    keyLookupsMax: 25,
+    policyLookupsMax: 60,
+    /** Characters of a TXT record that is read: a key of 4096 bits has 800, a policy some hundred. */
+    recordLengthMax: 4096,
+    /** Messages of this size and more are looked at one after the other, for the memory they take. */
+    largeBytes: 8 * mib,
+    /** Signatures of one message that are looked at (RFC 6376 6.1). */
     signaturesMax: 10,
+    /** Remembered answers of DNS: how many, their bytes together, and those of one. */
+    answersMax: 20_000,
+    answersBytesMax: 16 * mib,
+    answerBytesMax: 64 * kib,
+    /** How long an answer is believed, that there is none, and that nobody could say. */
+    answerMs: 5 * minute,
+    absentMs: minute,
+    failureMs: 5 * second,
   },
   /** Filter patterns. */
   pattern: {

@@ -53,9 +53,7 @@ export function makeMetrics(version: string) {
     apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
     authAttempts: counter('auth_attempts_total', 'Authentication attempts', ['service', 'scope', 'result']),
     connections: counter('connections_total', 'Accepted connections', ['service']),
-    connectionsRefused: counter('connections_refused_total', 'Connections over a bound, refused or sent away', [
-      'service',
-    ]),
+    connectionsRefused: counter('connections_refused_total', 'Connections over a bound', ['service']),
     sessions: gauge('sessions', 'Open sessions', ['service']),
     commands: counter('commands_total', 'Protocol commands', ['service', 'command', 'result']),
     commandSeconds: histogram('command_seconds', 'Time to answer a protocol command', seconds, ['service']),
@@ -69,6 +67,7 @@ export function makeMetrics(version: string) {
     actors: gauge('actors', 'Users with an actor in memory'),
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
+    verified: counter('verifications_total', 'Messages of strangers by what DMARC asked for', ['result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),

@@ -2,20 +2,37 @@
 // and the sample, too.
 
 import { limits } from '#lib/limits.ts'
-import { choice, flag, list, notServer } from '../config/kinds.ts'
+import { choice, flag, list, notCidr, notForwarder, notHostname, notServer } from '../config/kinds.ts'
 import { listener } from '../config/listener.ts'
+
+const loopback = ['127.0.0.0/8', '::1/128']
+const privateNetworks = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fc00::/7', 'fe80::/10']
+/** Large hosts of mail and lists that seal what they found and are known to say the truth. */
+const knownSealers = ['google.com', 'microsoft.com', 'fastmail.com', 'messagingengine.com', 'pobox.com', 'topicbox.com']
 
 export const smtpKeys = {
   smtp: {
     ...listener(1025, 'SMTP for incoming mail', limits.smtp),
-    authenticate: flag(
-      false,
-      'Whether SPF, DKIM and DMARC are looked at; for a listener that other servers reach without one in between',
-    ),
+    authenticate: flag(true, 'Whether SPF, DKIM, ARC and DMARC are looked at where a stranger brings mail'),
     dmarc: choice(
       ['note', 'heed'],
-      'note',
+      'heed',
       'What a DMARC failure leads to: it is noted, or what the sender domain asks for is done (refuse, junk)',
+    ),
+    unjudged: list(
+      [...loopback, ...privateNetworks],
+      'Networks that are no strangers: mail from there is not looked at; unset: loopback and private networks',
+      notCidr,
+    ),
+    forwarders: list(
+      [],
+      'Who may bring mail of others: networks, or domains proven by SPF; DMARC failures are noted only',
+      notForwarder,
+    ),
+    arcSealers: list(
+      knownSealers,
+      'Domains whose ARC seals are believed: what proved its author when it came to them is not refused',
+      notHostname,
     ),
     dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
   },

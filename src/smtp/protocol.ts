@@ -40,9 +40,14 @@ function optionsOf({ config, log, metrics }: Core, { tls }: Ground, place: Place
   return { ...at, hostname: config.hostname, tls, bounds, log, metrics }
 }
 
-function reception({ drop: delivery, bodies, config, log, pools }: Core): Reception {
+function reception(core: Core): Reception {
+  const { drop: delivery, bodies, config } = core
   const { hostname } = config
-  const { authenticate, dmarc } = config.smtp
-  const verifier = new Verifier({ pool: pools.verify, hostname, heed: dmarc === 'heed', log })
-  return new Reception({ delivery, bodies, verifier, hostname, messageBytesMax: config.mail.maxSize, authenticate })
+  return new Reception({ delivery, bodies, verifier: verifierOf(core), hostname, messageBytesMax: config.mail.maxSize })
+}
+
+function verifierOf({ config: { smtp, hostname }, pools, log, metrics }: Core): Verifier {
+  const { authenticate: enabled, dmarc, unjudged, forwarders, arcSealers: sealers } = smtp
+  const how = { enabled, heed: dmarc === 'heed', unjudged, forwarders, sealers }
+  return new Verifier({ pool: pools.verify, hostname, log, metrics, ...how })
 }

@@ -1,6 +1,7 @@
 // Whether mail over SMTP comes from whom it says: what is found is kept and shown, and heeded where that is configured.
 
 import { generateKeyPairSync } from 'node:crypto'
+import { sealMessage } from 'mailauth/lib/arc/index.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -21,10 +22,16 @@ const at = (name: keyof typeof running): Running => accessTo(() => running[name]
 
 beforeAll(async () => {
   dns = await startNameServer()
-  const smtp = { authenticate: true, dnsServers: [dns.address] }
-  running.noting = await startTeal({ smtp, network: { allowPrivate: ['127.0.0.0/8'] } }, { strict: true })
-  running.heeding = await startTeal({ smtp: { ...smtp, dmarc: 'heed' } }, { strict: true })
-  running.off = await startTeal({ smtp: { dnsServers: [dns.address] } }, { strict: true })
+  const smtp = { unjudged: [], arcSealers: ['sealer.test'], forwarders: ['list.test'], dnsServers: [dns.address] }
+  running.noting = await startTeal(
+    { smtp: { ...smtp, dmarc: 'note' }, network: { allowPrivate: ['127.0.0.0/8'] } },
+    { strict: true },
+  )
+  running.heeding = await startTeal({ smtp }, { strict: true })
+  running.off = await startTeal(
+    { smtp: { authenticate: false, unjudged: [], dnsServers: [dns.address] } },
+    { strict: true },
+  )
   for (const name of ['noting', 'heeding', 'off'] as const) await at(name).user('anna')
 })
 afterAll(async () => {
@@ -55,9 +62,17 @@ function message(from: string, text = 'Hello'): Buffer {
   )
 }
 
-async function signed(plain: Buffer): Promise<Buffer> {
-  const head = await signatures(plain, [{ domain: 'good.test', selector: 's1', privateKey: privatePem(key) }])
+async function signed(plain: Buffer, domain = 'good.test'): Promise<Buffer> {
+  const head = await signatures(plain, [{ domain, selector: 's1', privateKey: privatePem(key) }])
   return Buffer.concat([Buffer.from(head), plain])
+}
+
+/** A message of good.test that was changed on its way and sealed by who changed it. */
+async function sealed(signingDomain: string, authResults: string): Promise<Buffer> {
+  const plain = message('bob@good.test')
+  const privateKey = privatePem(key)
+  const how = { signingDomain, selector: 's1', privateKey, algorithm: 'ed25519-sha256', authResults, cv: 'none' }
+  return Buffer.concat([await sealMessage(plain, how as never), plain])
 }
 
 async function send(service: Running, sender: string, bytes: Buffer): Promise<string> {
@@ -131,7 +146,8 @@ describe('what is found', () => {
       limits.verify.signaturesMax,
     )
     await send(noting, 'x@elsewhere.test', Buffer.concat([Buffer.from(many), await signed(message('bob@good.test'))]))
-    expect((await newest(noting)).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+    const shown = (await newest(noting)).verificationResults
+    expect(shown).toMatchObject({ dkim: false, dmarc: { domain: false, policy: 'reject' } })
   })
 
   test('no policy is no verdict, and neither is a message without From or with ten', async () => {
@@ -190,6 +206,74 @@ describe('what follows', () => {
     expect((await newest(at('heeding'), 'Junk')).text).toContain(text)
   })
 
+  test('a thousand signatures save nobody from being judged, and nobody from being believed', async () => {
+    const heeding = at('heeding')
+    const line = (n: number) => `DKIM-Signature: v=1; a=rsa-sha256; d=d${n}.test; s=s; h=from; bh=AA==; b=AA==\r\n`
+    const many = Buffer.from(Array.from({ length: 1000 }, (_, n) => line(n)).join(''))
+    const asked = dns.asked.length
+    expect(await send(heeding, 'x@elsewhere.test', Buffer.concat([many, message('bob@good.test')]))).toMatch(/^550/)
+    const believed = Buffer.concat([many, await signed(message('bob@good.test'))])
+    expect(await send(heeding, 'x@elsewhere.test', believed)).toMatch(/^250/)
+    expect(dns.asked.length - asked).toBeLessThan(limits.verify.keyLookupsMax + limits.verify.policyLookupsMax)
+  })
+
+  test.each([
+    ['a policy for no share of messages asks for one step less', 'pct.test', 'v=DMARC1; p=reject; pct=0', 'Junk'],
+    ['a test asks for one step less', 'tried.test', 'v=DMARC1; p=reject; t=y', 'Junk'],
+    ['subdomains have a policy of their own', 'a.sub.test', 'v=DMARC1; p=reject; sp=none', 'INBOX'],
+  ])('%s', async (_, domain, policy, path) => {
+    dns.texts.set(`_dmarc.${domain.replace(/^a\./, '')}`, [policy])
+    dns.texts.set(domain, ['v=spf1 -all'])
+    const text = `as asked ${domain}`
+    expect(await send(at('heeding'), 'x@elsewhere.test', message(`bob@${domain}`, text))).toMatch(/^250/)
+    expect((await newest(at('heeding'), path)).text).toContain(text)
+  })
+
+  test('alignment is relaxed, unless the domain wants it strict', async () => {
+    dns.texts.set('mail.kin.test', ['v=spf1 ip4:127.0.0.1 -all'])
+    dns.texts.set('_dmarc.kin.test', ['v=DMARC1; p=reject'])
+    expect(await send(at('heeding'), 'x@mail.kin.test', message('bob@kin.test'))).toMatch(/^250/)
+    dns.texts.set('mail.stern.test', ['v=spf1 ip4:127.0.0.1 -all'])
+    dns.texts.set('_dmarc.stern.test', ['v=DMARC1; p=reject; aspf=s'])
+    expect(await send(at('heeding'), 'x@mail.stern.test', message('bob@stern.test'))).toMatch(/^550/)
+  })
+
+  test('a sealer who is believed may vouch, another may not', async () => {
+    const heeding = at('heeding')
+    for (const domain of ['sealer.test', 'liar.test']) {
+      const { name, value } = dnsTxt(domain, 's1', publicPem(key))
+      dns.texts.set(name, [value])
+    }
+    const said = 'mx; dmarc=pass header.from=good.test'
+    expect(await send(heeding, 'x@elsewhere.test', await sealed('sealer.test', said))).toMatch(/^250/)
+    const { verificationResults } = await newest(heeding)
+    expect(verificationResults).toMatchObject({ arc: 'sealer.test', dmarc: { domain: false, policy: 'reject' } })
+    expect(await newestSource(heeding)).toContain('(pardoned: sealed by sealer.test)')
+    expect(await send(heeding, 'x@elsewhere.test', await sealed('liar.test', said))).toMatch(/^550/)
+    const nothing = ['mx; dmarc=fail header.from=good.test', 'mx; dmarc=pass header.from=other.test', 'mx; spf=pass']
+    for (const other of nothing)
+      expect(await send(heeding, 'x@elsewhere.test', await sealed('sealer.test', other))).toMatch(/^550/)
+    const broken = Buffer.from((await sealed('sealer.test', said)).toString().replace('Hello', 'Hullo'))
+    expect(await send(heeding, 'x@elsewhere.test', broken)).toMatch(/^550/)
+  })
+
+  test('a forwarder that is named brings mail of others', async () => {
+    dns.texts.set('list.test', ['v=spf1 ip4:127.0.0.1 -all'])
+    expect(await send(at('heeding'), 'x@list.test', message('bob@good.test'))).toMatch(/^250/)
+    expect(await newestSource(at('heeding'))).toContain('(pardoned: forwarded by list.test)')
+  })
+
+  test('the house itself and its networks are no strangers, without being asked', async () => {
+    const teal = await startTeal({ smtp: { dnsServers: [dns.address] } }, { strict: true })
+    const service = accessTo(() => teal)
+    await service.user('anna')
+    const asked = dns.asked.length
+    expect(await send(service, 'x@elsewhere.test', message('bob@good.test'))).toMatch(/^250/)
+    expect((await newest(service)).verificationResults).toEqual({ tls: false })
+    expect(dns.asked.length).toBe(asked)
+    await teal.close()
+  })
+
   test('who asks for nothing is looked up nowhere, nor is mail over LMTP', async () => {
     const asked = dns.asked.length
     expect(await send(at('off'), 'x@soft.test', message('bob@good.test'))).toMatch(/^250/)
@@ -206,19 +290,55 @@ describe('what follows', () => {
 describe('names that cannot be looked up', () => {
   test('a server that fails costs nobody his mail', async () => {
     dns.failing = true
-    expect(await send(at('heeding'), 'x@soft.test', message('bob@good.test'))).toMatch(/^250/)
+    expect(await send(at('heeding'), 'x@gone.test', message('bob@gone.test'))).toMatch(/^250/)
     expect((await newest(at('heeding'))).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
   })
 
   test('a server that never answers costs no more than the time there is', { timeout: 30_000 }, async () => {
-    dns.silent.add('good.test').add('soft.test')
+    dns.silent.add('mute.test')
     const replies = await Promise.all(
-      Array.from({ length: 3 * limits.verify.concurrency }, () =>
-        send(at('heeding'), 'x@soft.test', message('bob@good.test')),
+      Array.from({ length: 3 * limits.verify.concurrency }, (_, n) =>
+        send(at('heeding'), `x@n${n}.mute.test`, message(`bob@n${n}.mute.test`)),
       ),
     )
     expect(new Set(replies.map(reply => reply.slice(0, 3)))).toEqual(new Set(['250']))
     expect((await newest(at('heeding'))).verificationResults).toMatchObject({ tls: false })
+  })
+
+  test('what might have passed is put off and not refused', async () => {
+    dns.texts.set('_dmarc.later.test', ['v=DMARC1; p=reject'])
+    dns.texts.set('_dmarc.spf.later.test', ['v=DMARC1; p=reject'])
+    dns.silent.add('s1._domainkey.later.test').add('host.spf.later.test')
+    dns.texts.set('later.test', ['v=spf1 -all'])
+    dns.texts.set('spf.later.test', ['v=spf1 include:host.spf.later.test -all'])
+    const signature = await signed(message('bob@later.test'), 'later.test')
+    const heeding = at('heeding')
+    const { code, enhanced } = smtpReply(new Fault('SenderUnproven'))
+    expect([code, enhanced]).toEqual([451, '4.7.26'])
+    expect(await send(heeding, 'x@elsewhere.test', signature)).toMatch(new RegExp(`^${code} ${enhanced} `))
+    expect(await send(heeding, 'x@spf.later.test', message('bob@spf.later.test'))).toMatch(/^451 4\.7\.26/)
+    // Nothing that did not answer would have made it pass.
+    const foreign = await signed(message('bob@good.test'), 'later.test')
+    expect(await send(heeding, 'x@elsewhere.test', foreign)).toMatch(/^550 5\.7\.26/)
+  })
+
+  test('a key of 64 KB proves nothing, and includes that go round end', async () => {
+    const { name, value } = dnsTxt('fat.test', 's1', publicPem(key))
+    dns.texts.set(name, [`${value};n=${'x'.repeat(50_000)}`])
+    dns.texts.set('_dmarc.fat.test', ['v=DMARC1; p=reject'])
+    dns.texts.set('fat.test', ['v=spf1 include:fat.test include:round.fat.test -all'])
+    dns.texts.set('round.fat.test', ['v=spf1 include:fat.test include:round.fat.test -all'])
+    const asked = dns.asked.length
+    const reply = await send(at('heeding'), 'x@fat.test', await signed(message('bob@fat.test'), 'fat.test'))
+    expect(reply).toMatch(/^(?:550 5|451 4)\.7\.26/)
+    expect(dns.asked.length - asked).toBeLessThan(limits.verify.spfLookupsMax)
+  })
+
+  test('an answer is remembered, and so is that there is none', async () => {
+    dns.texts.set('twice.test', ['v=spf1 -all'])
+    for (let n = 0; n < 3; n += 1) await send(at('heeding'), 'x@twice.test', message('bob@twice.test'))
+    expect(dns.asked.filter(one => one === 'TXT twice.test')).toHaveLength(1)
+    expect(dns.asked.filter(one => one === 'TXT _dmarc.twice.test')).toHaveLength(1)
   })
 
   test('questions of one message have a number', async () => {
@@ -236,8 +356,9 @@ describe('names that cannot be looked up', () => {
       helo: 'h.test',
       sender: 'x@loop.test',
       hostname: 'mx.test',
+      sealers: [],
     }
     expect(await verifyMessage(input, resolve)).toMatchObject({ spf: false, dkim: false })
-    expect(asked).toBeLessThanOrEqual(limits.verify.lookupsMax)
+    expect(asked).toBeLessThanOrEqual(limits.verify.spfLookupsMax + limits.verify.policyLookupsMax)
   })
 })

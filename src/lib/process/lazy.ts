@@ -38,12 +38,13 @@ export interface SignedHeaders {
 /** Whether domains are of one organization (RFC 9989 4.10). */
 export const alignment = (): ((domain: string, others: readonly string[]) => unknown) =>
   load('mailauth/lib/tools.js').getAlignment
-/** Checks of where mail comes from: DKIM, SPF, DMARC. */
+/** Checks of where mail comes from: DKIM, SPF, DMARC, ARC. */
 export const mailVerifiers = () => {
   const dkim: typeof import('mailauth/lib/dkim/verify.js') = load('mailauth/lib/dkim/verify.js')
   const spf: typeof import('mailauth/lib/spf/index.js') = load('mailauth/lib/spf/index.js')
   const dmarc: typeof import('mailauth/lib/dmarc/index.js') = load('mailauth/lib/dmarc/index.js')
-  return { dkimVerify: dkim.dkimVerify, spf: spf.spf, evaluateDmarc: dmarc.evaluateDmarc }
+  const arc: typeof import('mailauth/lib/arc/index.js') = load('mailauth/lib/arc/index.js')
+  return { dkimVerify: dkim.dkimVerify, spf: spf.spf, evaluateDmarc: dmarc.evaluateDmarc, arc: arc.arc }
 }
 /** OpenPGP keys and messages. */
 export const openpgp = (): typeof import('openpgp') => load('openpgp')

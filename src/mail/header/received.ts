@@ -75,5 +75,16 @@ export function speaksAs(by: string, value: string): boolean {
   return (quoted ?? token ?? '').replace(/\.$/, '').toLowerCase() === by.toLowerCase()
 }
 
+/** Whether an ARC-Authentication-Results field says that DMARC passed for this domain in From (RFC 8601 2.7.2). */
+export function isAuthorProven(field: string, from: string): boolean {
+  const bare = field.slice(0, resultsLengthMax).replace(/\([^()]*\)/g, ' ')
+  return bare.split(';').some(part => {
+    if (!/^\s*dmarc\s*=\s*pass\b/i.test(part)) return false
+    const said = /\bheader\.from\s*=\s*"?([^\s";]+)/i.exec(part)?.[1] ?? ''
+    return said.slice(said.lastIndexOf('@') + 1).toLowerCase() === from.toLowerCase()
+  })
+}
+
+const resultsLengthMax = 10_000
 /** Characters of a field in which its author names himself. */
 const idLengthMax = 1000
