@@ -15,6 +15,7 @@ import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import { Rules } from '#actors/delivery/rules.ts'
+import { SpamJudge } from '#actors/delivery/spam.ts'
 import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import type { Config } from '#config'
@@ -174,7 +175,8 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
   const register = new AddressBook(writer)
   closers.add(() => register.close())
-  const drop = new LocalDelivery({ ...shared, reads, rules, register, lookup: new Lookup(read, writer), log })
+  const spam = new SpamJudge({ read, pool: pools.spam, log })
+  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup: new Lookup(read, writer), log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   const close = () => closers.run()

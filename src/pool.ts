@@ -20,6 +20,7 @@ import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
+import type { SpamTasks } from '#mail/spam/tasks.ts'
 import { Passwords } from './pool/passwords.ts'
 import { Thread, type ThreadForm, type ThreadTask } from './pool/thread.ts'
 import { type RunOptions, Turns } from './pool/turns.ts'
@@ -49,6 +50,8 @@ export interface Pools {
   readonly seal: Pool<SealTasks>
   /** Where mail comes from. */
   readonly verify: Pool<VerifyTasks>
+  /** What was learned of spam. */
+  readonly spam: Pool<SpamTasks>
   /** Long reads; absent where no file was given. */
   readonly reads: Pool<TaskTable> | undefined
   /** Refuses what waits, kills what runs. For the end of the service, when nobody waits for an answer any more. */
@@ -87,6 +90,7 @@ export function makePools(options: PoolsOptions): Pools {
   })
   const seal = make<SealTasks>(sealForm())
   const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? []))
+  const spam = make<SpamTasks>(spamForm(options.reads?.workerData))
   const reads =
     options.reads === undefined
       ? undefined
@@ -98,7 +102,7 @@ export function makePools(options: PoolsOptions): Pools {
       run: (task, run) => patterns.run('match', task, run),
       each: (task, run) => patterns.run('each', task, run),
     },
-    ...{ seal, verify, reads },
+    ...{ seal, verify, spam, reads },
     close: async () => {
       await Promise.all([
         passwords.close(),
@@ -106,6 +110,7 @@ export function makePools(options: PoolsOptions): Pools {
         patterns.close(),
         seal.close(),
         verify.close(),
+        spam.close(),
         reads?.close(),
       ])
     },
@@ -140,6 +145,12 @@ function verifyForm(servers: readonly string[]): Omit<PoolForm, 'log' | 'metrics
   const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.verify
   const file = threadFile('verify')
   return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, workerData: { servers } }
+}
+
+/** Reads the same database as long reads do. */
+function spamForm(workerData: unknown): Omit<PoolForm, 'log' | 'metrics'> {
+  const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.spam
+  return { name: 'spam', file: threadFile('spam'), threads: 1, concurrency, queueLengthMax, deadlineMs, workerData }
 }
 
 export interface Patterns {

@@ -20,6 +20,7 @@ import { startAudits } from '#jobs/tasks/audits.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
+import { learningLoop } from '#jobs/tasks/spam-learning.ts'
 import { Tasks } from '#jobs/tasks/tasks.ts'
 import { startWebhooks } from '#jobs/webhooks/webhooks.ts'
 import { version } from '#lib/build-info.ts'
@@ -34,6 +35,7 @@ import { findToken } from '#store/accounts/tokens.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
+import { countWaiting } from '#store/rules/spam.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Listeners, listenAll, type SessionCounts } from './listeners.ts'
@@ -198,10 +200,17 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => audits.close())
   const indexing = indexingLoop({ read, writer, reads, log })
   closers.add(() => indexing.close())
+  const learning = learningLoop({ read, writer, pool: core.pools.spam, log })
+  closers.add(() => learning.close())
+  const { waitingMax } = limits.spam
+  core.metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', () =>
+    countWaiting(read, waitingMax),
+  )
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
   tasks.start()
   indexing.kick()
+  learning.kick()
   return tasks
 }
 

@@ -39,6 +39,7 @@ import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
 import { prepare } from './prepare.ts'
 import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
 import type { Arriving, Rules } from './rules.ts'
+import type { SpamJudge } from './spam.ts'
 import { arriveReceived, arriveStored } from './stored.ts'
 
 /** Gives a message from its first byte. */
@@ -51,6 +52,7 @@ export interface DeliveryOptions {
   readonly bodies: Bodies
   readonly reads: Reads
   readonly rules: Rules
+  readonly spam: SpamJudge
   readonly keys: ForwardKeys
   readonly throttle: Throttle
   readonly register: AddressBook
@@ -187,13 +189,17 @@ export class LocalDelivery {
   ): Promise<Appended | null> {
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
-    const { account } = recipient
-    if (account !== undefined && !this.#options.rules.has(account, message.score)) {
-      const stored = await this.#store(account, plainAppend(message, recipient, source), bytes)
-      this.#note(message, account, stored, false)
-      return stored
+    const account = recipient.account ?? (await this.#options.lookup.user(recipient.user))
+    if (account === undefined) {
+      return this.#options.system.handle(recipient.user).run(appendMessage, plainAppend(message, recipient, source))
     }
-    return this.#byRules(message, recipient, source, bytes)
+    const judged = await this.#options.spam.judge(message, account, source, bytes)
+    if (this.#options.rules.has(account, judged.score)) {
+      return this.#byRules(judged, { ...recipient, account }, source, bytes)
+    }
+    const stored = await this.#store(account, plainAppend(judged, recipient, source), bytes)
+    this.#note(judged, account, stored, false)
+    return stored
   }
 
   /** Stores a message for an account, encrypted where the account wants it. */
@@ -215,21 +221,14 @@ export class LocalDelivery {
 
   async #byRules(
     message: Arriving,
-    recipient: DeliveryRecipient,
+    recipient: DeliveryRecipient & { readonly account: User },
     source: string,
     bytes: Bytes,
   ): Promise<Appended | null> {
-    const { rules, system, lookup } = this.#options
-    const { user, address } = recipient
+    const { rules, system } = this.#options
+    const { user, address, account } = recipient
     const handle = system.handle(user)
     const append = plainAppend(message, recipient, source)
-    const account = recipient.account ?? (await lookup.user(user))
-    if (account === undefined) return handle.run(appendMessage, append)
-    if (!rules.has(account, message.score)) {
-      const stored = await this.#store(account, append, bytes)
-      this.#note(message, account, stored, false)
-      return stored
-    }
     const decided = await rules.decide(account, address, message)
     let decision = decided
     let discard = async () => {}
@@ -323,7 +322,7 @@ export class LocalDelivery {
 }
 
 function plainAppend(
-  { prepared, prefix, from, verification, transport, trust }: Arriving,
+  { prepared, prefix, from, verification, transport, trust, spam }: Arriving,
   { address }: DeliveryRecipient,
   source: string,
 ): Append {
@@ -337,6 +336,7 @@ function plainAppend(
       ...{ from, rcpt: address, source },
       ...(transport !== undefined && { transport }),
       ...(verification !== undefined && { verificationResults: { ...verification } }),
+      ...(spam !== undefined && { spam }),
       ...(trust !== undefined && trust !== 'theirs' && { trust }),
     },
     once: true,

@@ -28,7 +28,7 @@ import type { Bodies } from '#store/bodies/bodies.ts'
 import { domainVerdict } from '#store/domains/access.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import type { MessageMeta, SpamScore } from '#store/mailboxes/messages.ts'
 import { type Autoreply, findAutoreply } from '#store/rules/autoreply.ts'
 import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
@@ -66,6 +66,8 @@ export interface Arriving {
   readonly from: string
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score: number
+  /** What the score is made of, where it was worked out for one account (spam.ts). */
+  readonly spam?: SpamScore
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults | undefined
   /** What is known of From. */
@@ -154,6 +156,7 @@ export class Rules {
         action,
         decided,
         ...(verdict !== undefined && { verdict }),
+        ...(arriving.spam !== undefined && { spam: arriving.spam }),
         ...(forward !== undefined && {
           forward: {
             queueId: null,

@@ -7,6 +7,8 @@ import { isGroup, mailboxes } from '#mail/address/address.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Message } from '#store/mailboxes/messages.ts'
 import { readSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
+import { spamMark } from '#store/rules/spam.ts'
+import { referenceHash } from '../delivery/prepare.ts'
 import type { Marked } from '../kernel/events.ts'
 import type { UserTurn } from '../user/user.ts'
 
@@ -19,7 +21,9 @@ export async function markTransfer(
   uids: readonly number[],
 ): Promise<void> {
   const name = markOf(source, target)
-  if (name === null || !turn.wants(name)) return
+  if (name === null) return
+  await learnFrom(turn, name === 'marked.spam', messages)
+  if (!turn.wants(name)) return
   for (const [at, message] of messages.entries()) {
     const payload = await markedPayload(turn, target, message, uids[at] ?? 0)
     if (payload !== undefined) turn.emit(name, payload)
@@ -33,6 +37,17 @@ export async function markFlagged(turn: UserTurn, mailbox: Mailbox, messages: re
     const payload = await markedPayload(turn, mailbox, message, message.uid)
     if (payload !== undefined) turn.emit('marked.ham', payload)
   }
+}
+
+/** Has the classifier learn it, when it comes to it (store/rules/spam.ts). */
+async function learnFrom(turn: UserTurn, spam: boolean, messages: readonly Message[]): Promise<void> {
+  const marks: [reference: number, body: number][] = []
+  for (const { body } of messages) {
+    const summary = await readSummary(turn.read, body)
+    if (summary !== undefined) marks.push([referenceHash(shownMessageId(summary, body)), body])
+  }
+  if (marks.length === 0) return
+  turn.write(spamMark, { user: turn.state.num, spam, at: turn.now, marks }, 60 + 16 * marks.length)
 }
 
 function markOf(source: Mailbox, target: Mailbox): 'marked.spam' | 'marked.ham' | null {

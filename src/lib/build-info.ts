@@ -8,7 +8,17 @@ import { detach } from './process/background.ts'
 /** Told in greetings, /health and the metrics. */
 export const version: string = ownVersion()
 
-export type ThreadName = 'body' | 'checkpoint' | 'key' | 'password' | 'pattern' | 'query' | 'seal' | 'verify' | 'writer'
+export type ThreadName =
+  | 'body'
+  | 'checkpoint'
+  | 'key'
+  | 'password'
+  | 'pattern'
+  | 'query'
+  | 'seal'
+  | 'spam'
+  | 'verify'
+  | 'writer'
 
 /** How this file and the threads end: .ts among the sources, else as the bundle has it. */
 const suffix = /\.[a-z]+$/.exec(new URL(import.meta.url).pathname)?.[0] ?? ''

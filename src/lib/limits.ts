@@ -442,6 +442,35 @@ export const limits = {
     linksMax: 200,
     /** Bytes of a message that are looked at: its beginning. */
     messageBytesMax: 256 * kib,
+    /** Messages classified or learned at once on the thread, and that wait for it. */
+    concurrency: 4,
+    queueMax: 256,
+    /** A thread that is busy with one task for this long is killed. */
+    taskMs: 30 * second,
+    /** A delivery waits no longer for what was learned. */
+    totalMs: 1 * second,
+    /** Models of 3 MiB that the thread keeps ready. */
+    modelsMax: 16,
+    /** Marks of one account that wait to be learned; what is marked beyond is not learned. */
+    waitingMax: 10_000,
+    /** Marks learned at once, and the pause after them. */
+    batchMax: 100,
+    pauseMs: 500,
+    /** How often is looked for marks where none waited. */
+    lookMs: 2 * second,
+    /** Learned messages of each kind that a batch is trained with, and that are kept for it: some 3 KiB each. */
+    rehearsedMax: 200,
+    keptMax: 500,
+    /** Messages of an account that are known to be learned; older ones would be learned again. */
+    marksMax: 20_000,
+    /** Messages an account adds to what all share. */
+    sharedMax: 500,
+    /** Learned messages from which on a score is given. */
+    usefulMin: 20,
+    /** Of each kind: before, nothing is moved by what was learned alone. */
+    matureMin: 250,
+    /** Of each kind: from then on an account's own says more than what all share. */
+    ownHalf: 50,
   },
   verify: {
     /** Messages looked at at once on the thread, and messages that wait for it. */

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { featuresOf, gramSlots, wordSlots } from '#mail/spam/features.ts'
 import { learn, type Sample } from '#mail/spam/learning.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
+import { packFeatures, unpackFeatures } from '#mail/spam/packed.ts'
 import { readSpamText } from '#mail/spam/spam-text.ts'
 
 const random = () => {
@@ -90,6 +91,14 @@ test('slots stay within their tables, each once', async () => {
       expect(slots.length).toBeGreaterThan(10)
       for (const slot of slots) expect(slot).toBeLessThan(max)
     }
+  }
+})
+
+test('features come back from their bytes, the smallest and largest slots included', () => {
+  for (const slots of [[], [0], [0, 1], [1, 128, 129, 16_384], [gramSlots - 1], [0, gramSlots - 1]]) {
+    const features = { grams: Uint32Array.from(slots), words: Uint32Array.from(slots.toReversed()) }
+    const again = unpackFeatures(packFeatures(features))
+    expect(again).toEqual({ grams: Uint32Array.from(slots), words: Uint32Array.from(slots) })
   }
 })
 

@@ -33,6 +33,8 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: 'tokens', table: 'token', owner: 'user', by: 'id', key: 'hash' },
   { kind: null, table: 'trace', owner: 'user', by: 'num', key: 'num' },
   { kind: null, table: 'reference', owner: 'user', by: 'num', key: 'hash' },
+  { kind: null, table: 'spam_mark', owner: 'user', by: 'num', key: 'reference' },
+  { kind: null, table: 'spam_model', owner: 'user', by: 'num', key: 'user' },
   { kind: null, table: 'removed_mailbox', owner: 'user', by: 'num', key: 'modseq' },
 ]
 

@@ -35,11 +35,19 @@ export interface MessageMeta {
   outbound?: string[]
   forwardTargets?: { type: string; value: string }[]
   verificationResults?: Record<string, unknown>
+  /** How much spoke for spam when it came, 0 to 100, and what that was made of. */
+  spam?: SpamScore
   /** What is known of From (actors/delivery/forward.ts); `theirs` where absent. */
   trust?: 'ours' | 'nobody'
   bimi?: Record<string, unknown>
   /** Answered and forwarded marks set by the service live in flags; this is what a client adds. */
   forwarded?: boolean
+}
+
+/** How much speaks for spam: points of named parts, and what they came to, 0 to 100. */
+export interface SpamScore {
+  readonly score: number
+  readonly parts: readonly { readonly name: string; readonly score: number; readonly info?: string }[]
 }
 
 /** A message in a folder. */

@@ -6,6 +6,7 @@ import type { FilterAction } from '#mail/filter/filter.ts'
 import type { Reader } from '../engine/reader.ts'
 import { called, integer, json, moment, nullable, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
+import type { SpamScore } from '../mailboxes/messages.ts'
 
 /** What was decided about one message for one account. */
 export interface Trace {
@@ -21,6 +22,8 @@ export interface Trace {
   readonly decided: Readonly<Record<string, string>>
   /** Why it counts as spam or not: `filter`, `domain`, `level`; absent where nothing decided. */
   readonly verdict?: { readonly spam: boolean; readonly by: string }
+  /** What spoke for spam. */
+  readonly spam?: SpamScore
   /** Where it went: path of the mailbox, or null where it was not stored. */
   readonly stored: string | null
   readonly forward?: { readonly queueId: string | null; readonly targets: readonly string[]; readonly reason?: string }

@@ -23,6 +23,7 @@ import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { mailboxId, messageId, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
+import { spamShape } from '../messages/message-view.ts'
 import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
 import { actionShape, cleaned, filterId, iso, maskedAction } from './filter-view.ts'
@@ -66,6 +67,7 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
           ...tracing,
           decided: Type.Record(Type.String(), Type.String(), { description: 'Which filter decided what' }),
           verdict: Type.Optional(Type.Object({ spam: Type.Boolean(), by: Type.String() })),
+          spam: Type.Optional(spamShape),
           forward: Type.Optional(
             Type.Object({
               queueId: Type.Union([Type.String(), Type.Null()]),
@@ -200,7 +202,7 @@ function maskedWords(what: string): string {
   return what.split(' ').map(maskUrl).join(' ')
 }
 
-function shownTrace({ at, mailbox, uid, filters, timedOut, forward, num: _num, ...rest }: TraceEntry) {
+function shownTrace({ at, mailbox, uid, filters, timedOut, forward, spam, num: _num, ...rest }: TraceEntry) {
   return {
     time: iso(at),
     mailbox,
@@ -210,6 +212,7 @@ function shownTrace({ at, mailbox, uid, filters, timedOut, forward, num: _num, .
     filters: filters.map(({ id: filter, name: known }) => ({ id: filter, ...(known !== null && { name: known }) })),
     timedOut: [...(timedOut ?? [])],
     decided: Object.fromEntries(Object.entries(rest.decided).map(([what, by]) => [maskedWords(what), by])),
+    ...(spam !== undefined && { spam: { score: spam.score, parts: [...spam.parts] } }),
     ...(forward !== undefined && { forward: { ...forward, targets: forward.targets.map(maskUrl) } }),
   }
 }

@@ -18,6 +18,14 @@ const people = Type.Array(person)
 const free = Type.Object({}, { additionalProperties: true, description: 'Free data' })
 const verification = Type.Optional(Type.Object({}, { additionalProperties: true }))
 
+/** How much spoke for spam, and what that is made of. */
+export const spamShape = Type.Object({
+  score: Type.Number({ description: '0 to 100; from `spamLevel` of the user on it is spam' }),
+  parts: Type.Array(Type.Object({ name: Type.String(), score: Type.Number(), info: Type.Optional(Type.String()) }), {
+    description: 'What the score is the sum of',
+  }),
+})
+
 const attachmentShape = Type.Object({
   id: Type.String({ description: '`ATT00001` and so on' }),
   filename: Type.String(),
@@ -98,6 +106,7 @@ export const shownShape = {
   text: Type.String(),
   attachments: Type.Array(attachmentShape),
   verificationResults: verification,
+  spam: Type.Optional(spamShape),
   transport: Type.Optional(
     Type.Object(
       {
@@ -202,6 +211,7 @@ export function shownMessage(
     ...(summary.encrypted ? { text: '', encrypted: true } : { html: [...text.html], text: text.text }),
     attachments: [...summary.attachments],
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
+    ...(meta.spam === undefined ? {} : { spam: { score: meta.spam.score, parts: [...meta.spam.parts] } }),
     ...(meta.transport && { transport: { ...meta.transport, time: new Date(meta.transport.time).toISOString() } }),
     ...(meta.bimi === undefined ? {} : { bimi: meta.bimi }),
     contentType: contentTypeOf(summary),

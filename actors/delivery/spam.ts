@@ -1,0 +1,129 @@
+// How much speaks for spam of a message that comes in for one account, as named parts that add up to the score which the
+// account's spamLevel is held against (api-semantics 10.5): what was found of its origin, whom the account knows, and what was
+// learned from what it moved into and out of Junk.
+//
+// Promises: never refuses, never throws, waits limits.spam.totalMs at most: a part that cannot be had is left out. What was
+// learned moves nothing by itself before limits.spam.matureMin messages of each kind.
+
+import { within } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import type { Pools } from '#pool'
+import { isRegistered } from '#store/accounts/register.ts'
+import type { User } from '#store/accounts/users.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { SpamScore } from '#store/mailboxes/messages.ts'
+import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
+import { learned } from './address-book.ts'
+import type { Arriving } from './rules.ts'
+
+export interface SpamOptions {
+  readonly read: Reader
+  readonly pool: Pools['spam']
+  readonly log: Log
+}
+
+type Part = SpamScore['parts'][number]
+
+/** Points for a sender the account knows, where he proved to be himself. */
+const knownPoints = -10
+/** Of what was learned: for each unit of log odds, and at most. */
+const points = { perUnit: 10, most: 75, least: -20, immature: 20 } as const
+
+export class SpamJudge {
+  readonly #options: SpamOptions
+
+  constructor(options: SpamOptions) {
+    this.#options = options
+  }
+
+  /** The message with its score for this account. */
+  async judge(message: Arriving, account: User, source: string, bytes: () => AsyncIterable<Buffer>): Promise<Arriving> {
+    if (source === 'submission') return message
+    const parts: Part[] = []
+    if (message.score > 0) parts.push({ name: 'authentication', score: message.score })
+    const known = this.#known(message, account)
+    if (known !== undefined) parts.push(known)
+    const content = await this.#content(message, account, bytes)
+    if (content !== undefined) {
+      const { mature, ...part } = content
+      const others = parts.some(({ score }) => score > 0)
+      // It adds to what others found, and is only shown where nobody did.
+      const alone = !mature && !others && part.score > 0
+      parts.push(alone ? { ...part, score: 0, info: `${part.info}; not counted alone` } : part)
+    }
+    if (parts.length === 0) return message
+    const sum = parts.reduce((total, { score }) => total + score, 0)
+    const score = Math.min(100, Math.max(0, Math.round(sum)))
+    return { ...message, score, spam: { score, parts } }
+  }
+
+  #known({ header, verification }: Arriving, { num }: User): Part | undefined {
+    if (typeof verification?.dmarc?.domain !== 'string') return undefined
+    const [sender]: Mailbox[] = learned(header, null)
+    if (sender === undefined) return undefined
+    const { key } = normalizeAddress(sender.address)
+    return isRegistered(this.#options.read, num, key)
+      ? { name: 'correspondent', score: knownPoints, info: 'in the address register' }
+      : undefined
+  }
+
+  /** What was learned says of its content. */
+  async #content(
+    message: Arriving,
+    { num }: User,
+    bytes: () => AsyncIterable<Buffer>,
+  ): Promise<(Part & { mature: boolean }) | undefined> {
+    const { read, pool, log } = this.#options
+    const own = experienceOf(read, num)
+    const base = experienceOf(read, baseModel)
+    if (total(own) < limits.spam.usefulMin && total(base) < limits.spam.usefulMin) return undefined
+    try {
+      const asked = pool.run('classify', { message: await beginning(message, bytes), models: [num, baseModel] })
+      const [ofOwn = 0, ofBase = 0] = await within(limits.spam.totalMs, asked, () => new Fault('TimedOut'))
+      const trust = least(own) / (least(own) + limits.spam.ownHalf)
+      const shared = Math.min(1, least(base) / limits.spam.matureMin)
+      const odds = trust * ofOwn + (1 - trust) * shared * ofBase
+      const mature = least(own) >= limits.spam.matureMin || least(base) >= limits.spam.matureMin
+      const most = mature ? points.most : points.immature
+      const score = Math.round(Math.min(most, Math.max(points.least, odds * points.perUnit)))
+      return { name: 'classifier', score, info: `learned ${own?.spam ?? 0} spam, ${own?.ham ?? 0} ham`, mature }
+    } catch (error) {
+      if (!(error instanceof Fault)) log.warn({ error }, 'what was learned of spam could not be asked')
+      return undefined
+    }
+  }
+}
+
+function total(experience: SpamExperience | undefined): number {
+  return experience === undefined ? 0 : experience.spam + experience.ham
+}
+
+function least(experience: SpamExperience | undefined): number {
+  return experience === undefined ? 0 : Math.min(experience.spam, experience.ham)
+}
+
+const beginnings = new WeakMap<Arriving['prepared'], Promise<Buffer>>()
+
+/** As much of it as is looked at; read once for all recipients. */
+function beginning({ prepared }: Arriving, bytes: () => AsyncIterable<Buffer>): Promise<Buffer> {
+  let found = beginnings.get(prepared)
+  if (found === undefined) {
+    found = read(bytes())
+    beginnings.set(prepared, found)
+  }
+  return found
+}
+
+async function read(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let left: number = limits.spam.messageBytesMax
+  for await (const chunk of stream) {
+    chunks.push(chunk.subarray(0, left))
+    left -= chunk.length
+    if (left <= 0) break
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,44 @@
+// Learns what accounts say about spam, some messages of one account at a time, on the thread for it, with a pause between
+// two, so that deliveries come first. What waits is rows and what was learned is one unit: a crash costs a batch.
+
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
+import { now, sleep } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Pools } from '#pool'
+import type { Reader } from '#store/engine/reader.ts'
+import { operation } from '#store/engine/write.ts'
+import { type Learned, spamLearned, waitingAccount } from '#store/rules/spam.ts'
+import { Loop } from '../loop.ts'
+
+export interface LearningOptions {
+  readonly read: Reader
+  readonly writer: JobWriter
+  readonly pool: Pools['spam']
+  readonly log: Log
+}
+
+/** Makes the loop; it starts with its first kick and looks again every limits.spam.lookMs. */
+export function learningLoop({ read, writer, pool, log }: LearningOptions): Loop<number> {
+  // Accounts take turns.
+  let last = 0
+  return new Loop<number>(
+    {
+      name: 'spam',
+      async claim() {
+        const user = waitingAccount(read, last)
+        if (user === undefined) return []
+        last = user
+        const learned = (await pool.run('learn', { user })) as Learned
+        const bytes = [...learned.models, ...learned.rows].reduce((sum, one) => {
+          return sum + ('data' in one ? one.data.length : one.features.length)
+        }, 100)
+        await writer.submit({ operations: [operation(spamLearned, learned)], bytes, background: true })
+        return [user]
+      },
+      run: (_user, signal) => sleep(limits.spam.pauseMs, signal).catch(() => {}),
+      next: () => now() + limits.spam.lookMs,
+    },
+    { inFlightMax: 1, log },
+  )
+}

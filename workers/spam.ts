@@ -1,0 +1,119 @@
+// The thread that learns and recognises spam: models of accounts are read, used and changed here, far from any delivery.
+//
+// It reads committed rows through a handle of its own and writes nothing: what it learned goes back as rows for one unit, so
+// that one that is ended half-way has learned nothing. Kept models are recognised by the number that every change raises.
+
+import { workerData } from 'node:worker_threads'
+import { Fault } from '../src/lib/fault.ts'
+import { limits } from '../src/lib/limits.ts'
+import { answering } from '../src/lib/process/task.ts'
+import { type Features, featuresOf } from '../src/mail/spam/features.ts'
+import { learn as learnInto, type Sample } from '../src/mail/spam/learning.ts'
+import type { SpamModel } from '../src/mail/spam/model.ts'
+import { packFeatures, unpackFeatures } from '../src/mail/spam/packed.ts'
+import { readSpamText } from '../src/mail/spam/spam-text.ts'
+import type { SpamTasks } from '../src/mail/spam/tasks.ts'
+import { BodyFiles } from '../src/store/bodies/files.ts'
+import { readBody } from '../src/store/bodies/read.ts'
+import { Reader } from '../src/store/engine/reader.ts'
+import { databaseFile } from '../src/store/folder/place.ts'
+import {
+  baseModel,
+  experienceOf,
+  keptMarks,
+  type Learned,
+  readModel,
+  storedModel,
+  type WaitingMark,
+  waitingMarks,
+} from '../src/store/rules/spam.ts'
+
+const { dataDir } = workerData as { dataDir: string }
+let opened: { read: Reader; files: BodyFiles } | undefined
+
+function store() {
+  opened ??= { read: Reader.open(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
+  return opened
+}
+
+/** Answers once the thread is up and has loaded what is native, which must not be cut off. */
+export const ready = (): boolean => store() !== undefined
+
+const known = new Map<number, { rev: number; model: SpamModel }>()
+
+/** A model for reading; undefined where there is none. The latest used are kept. */
+function modelOf(user: number): SpamModel | undefined {
+  const { read } = store()
+  const experience = experienceOf(read, user)
+  const kept = known.get(user)
+  known.delete(user)
+  if (experience === undefined) return undefined
+  const model = kept?.rev === experience.rev ? kept.model : readModel(read, user)
+  known.set(user, { rev: experience.rev, model })
+  const [oldest] = known.keys()
+  if (known.size > limits.spam.modelsMax && oldest !== undefined) known.delete(oldest)
+  return model
+}
+
+export const classify = answering(async ({ message, models }: SpamTasks['classify']['input']) => {
+  const features = featuresOf(await readSpamText(Buffer.from(message)))
+  return models.map(user => modelOf(user)?.score(features) ?? 0)
+})
+
+export const learn = answering(async ({ user }: SpamTasks['learn']['input']): Promise<Learned> => {
+  const { read } = store()
+  const fresh: (Sample & { mark: WaitingMark })[] = []
+  const gone: number[] = []
+  for (const mark of waitingMarks(read, user, limits.spam.batchMax)) {
+    const features = mark.features === null ? await featuresIn(mark.body) : unpackFeatures(mark.features)
+    if (features === undefined) gone.push(mark.reference)
+    else fresh.push({ features, isSpam: mark.spam, mark })
+  }
+  const kept = keptMarks(read, user, limits.spam.rehearsedMax).map(({ spam, features }) => ({
+    features: unpackFeatures(features),
+    isSpam: spam,
+  }))
+  const own = readModel(read, user)
+  const changed = [train(user, own, fresh, kept)]
+  // Nobody shapes what all share by much.
+  if (own.spam + own.ham <= limits.spam.sharedMax)
+    changed.push(train(baseModel, readModel(read, baseModel), fresh, kept))
+  const rows = fresh.map(({ features, isSpam, mark }) => {
+    return { reference: mark.reference, spam: isSpam, features: packFeatures(features) }
+  })
+  return { user, rows, gone, models: fresh.length === 0 ? [] : changed }
+})
+
+function train(
+  user: number,
+  model: SpamModel,
+  fresh: readonly (Sample & { mark: WaitingMark })[],
+  kept: readonly Sample[],
+) {
+  for (const { features, mark } of fresh) if (mark.counted !== null) model.count(features, mark.counted === 1, -1)
+  learnInto(model, fresh, kept, chance(model.spam + model.ham))
+  return storedModel(user, model)
+}
+
+/** Of a message that is there and that others than its owner can read. */
+async function featuresIn(num: number): Promise<Features | undefined> {
+  const { read, files } = store()
+  try {
+    const body = readBody(read, files, num)
+    const text = await readSpamText(Buffer.from(await body.read(0, Math.min(body.size, limits.spam.messageBytesMax))))
+    const type = text.fields.find(([key]) => key === 'content-type')?.[1] ?? ''
+    return /^\s*(?:multipart\/encrypted|application\/(?:x-)?pkcs7-mime)/i.test(type) ? undefined : featuresOf(text)
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
+}
+
+/** Chance that is the same for the same experience. */
+function chance(seed: number): () => number {
+  let state = seed + 1
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
