@@ -31,6 +31,7 @@ import { type Log, makeLog } from '#lib/log.ts'
 import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { teachRspamd } from '#net/rspamd.ts'
 import { findToken } from '#store/accounts/tokens.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
@@ -189,6 +190,17 @@ function fetchCertificates(core: Core, closers: Closers): void {
   core.onEvents(() => acme.kick())
 }
 
+/** Tells rspamd what users say, where it is to be told. */
+function teacherOf({ config: { spam }, bodies }: Core) {
+  const { rspamdController: url, rspamdPassword: password } = spam
+  if (url === '') return undefined
+  return async (num: number, isSpam: boolean) => {
+    const body = bodies.open(num)
+    const message = await body.read(0, Math.min(body.size, limits.spam.scannedBytesMax))
+    await teachRspamd(url, password, message, isSpam)
+  }
+}
+
 /** Starts what works on rows by itself; others may add who does tasks of their kind before the first is due. */
 function startJobs(core: Core, closers: Closers): Tasks {
   const { read, jobWriter: writer, log, reads } = core
@@ -200,7 +212,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => audits.close())
   const indexing = indexingLoop({ read, writer, reads, log })
   closers.add(() => indexing.close())
-  const learning = learningLoop({ read, writer, pool: core.pools.spam, log })
+  const learning = learningLoop({ read, writer, pool: core.pools.spam, teach: teacherOf(core), log })
   closers.add(() => learning.close())
   const { waitingMax } = limits.spam
   core.metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', () =>

@@ -79,7 +79,7 @@ export const learn = answering(async ({ user }: SpamTasks['learn']['input']): Pr
   if (own.spam + own.ham <= limits.spam.sharedMax)
     changed.push(train(baseModel, readModel(read, baseModel), fresh, kept))
   const rows = fresh.map(({ features, isSpam, mark }) => {
-    return { reference: mark.reference, spam: isSpam, features: packFeatures(features) }
+    return { reference: mark.reference, body: mark.body, spam: isSpam, features: packFeatures(features) }
   })
   return { user, rows, gone, models: fresh.length === 0 ? [] : changed }
 })

@@ -4,7 +4,7 @@
 
 import type { Address } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
-import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import type { MessageMeta, SpamPart } from '#store/mailboxes/messages.ts'
 import type { Appended } from '../mailbox/append.ts'
 import type { Trust } from './forward.ts'
 import type { VerificationResults } from './verification.ts'
@@ -29,6 +29,8 @@ export interface DeliveryEnvelope {
   readonly source: 'lmtp' | 'smtp' | 'submission'
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score?: number
+  /** What other programs said of it. */
+  readonly found?: readonly SpamPart[]
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults
   /** What is known of From; worked out where absent. */

@@ -142,9 +142,9 @@ export class LocalDelivery {
 
   async #deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
-    const { from, score = 0, verification, trace: prefix = '', transport } = envelope
+    const { from, score = 0, verification, found, trace: prefix = '', transport } = envelope
     const arrived = arriveReceived(prepared, received, { from, score })
-    const message = { ...arrived, verification, prefix, transport, trust: trustOf(envelope) }
+    const message = { ...arrived, verification, found, prefix, transport, trust: trustOf(envelope) }
     return this.#toAll(message, envelope, () => received.stream())
   }
 

@@ -9,12 +9,14 @@ import { authenticationResults, type Passage, receivedField } from '#mail/header
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
+import type { Scanners } from './scanning.ts'
 import type { Bringer, Verifier } from './verification.ts'
 
 export interface ReceptionOptions {
   readonly delivery: Pick<LocalDelivery, 'recipient' | 'deliver'>
   readonly bodies: Pick<Bodies, 'intake'>
   readonly verifier: Pick<Verifier, 'judge'>
+  readonly scanners: Pick<Scanners, 'scan'>
   readonly hostname: string
   /** Bytes of the largest message that is taken. */
   readonly messageBytesMax: number
@@ -53,25 +55,27 @@ export class Reception {
     return this.#options.bodies.intake(this.#options.messageBytesMax)
   }
 
-  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, and as `LocalDelivery.deliver` */
+  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
   async deliver(
     received: Received,
     { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
   ): Promise<DeliveryResult[]> {
-    const { verifier, hostname: by, delivery } = this.#options
+    const { verifier, scanners, hostname: by, delivery } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
       const judged = strange ? await verifier.judge(received, from, speaker) : undefined
-      const brought = { from: { helo, address: remoteAddress }, recipients: recipients.map(({ address }) => address) }
+      const to = recipients.map(({ address }) => address)
+      const found = await scanners.scan(received, { from, recipients: to, ip: remoteAddress, helo, id })
+      const brought = { from: { helo, address: remoteAddress }, recipients: to }
       const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
       const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage
       const transport = { origin: remoteAddress, transhost: helo, transtype: protocol, time: at }
       const { verification, score = 0 } = judged ?? {}
       const source = strange ? 'smtp' : 'lmtp'
       const known = verification === undefined ? {} : { verification }
-      return await delivery.deliver(received, { from, recipients, source, score, trace, transport, ...known })
+      return await delivery.deliver(received, { from, recipients, source, score, found, trace, transport, ...known })
     } finally {
       await received.discard()
     }

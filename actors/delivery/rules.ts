@@ -28,7 +28,7 @@ import type { Bodies } from '#store/bodies/bodies.ts'
 import { domainVerdict } from '#store/domains/access.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { MessageMeta, SpamScore } from '#store/mailboxes/messages.ts'
+import type { MessageMeta, SpamPart, SpamScore } from '#store/mailboxes/messages.ts'
 import { type Autoreply, findAutoreply } from '#store/rules/autoreply.ts'
 import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
@@ -66,6 +66,8 @@ export interface Arriving {
   readonly from: string
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score: number
+  /** What other programs said of it. */
+  readonly found?: readonly SpamPart[] | undefined
   /** What the score is made of, where it was worked out for one account (spam.ts). */
   readonly spam?: SpamScore
   /** Whether it comes from whom it says, where that was looked at. */

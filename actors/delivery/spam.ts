@@ -1,6 +1,6 @@
 // How much speaks for spam of a message that comes in for one account, as named parts that add up to the score which the
-// account's spamLevel is held against (api-semantics 10.5): what was found of its origin, whom the account knows, and what was
-// learned from what it moved into and out of Junk.
+// account's spamLevel is held against (api-semantics 10.5): what was found of its origin, what other programs said
+// (scanning.ts), whom the account knows, and what was learned from what it moved into and out of Junk.
 //
 // Promises: never refuses, never throws, waits limits.spam.totalMs at most: a part that cannot be had is left out. What was
 // learned moves nothing by itself before limits.spam.matureMin messages of each kind.
@@ -14,7 +14,7 @@ import type { Pools } from '#pool'
 import { isRegistered } from '#store/accounts/register.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { SpamScore } from '#store/mailboxes/messages.ts'
+import type { SpamPart } from '#store/mailboxes/messages.ts'
 import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
 import { learned } from './address-book.ts'
 import type { Arriving } from './rules.ts'
@@ -24,8 +24,6 @@ export interface SpamOptions {
   readonly pool: Pools['spam']
   readonly log: Log
 }
-
-type Part = SpamScore['parts'][number]
 
 /** Points for a sender the account knows, where he proved to be himself. */
 const knownPoints = -10
@@ -42,7 +40,7 @@ export class SpamJudge {
   /** The message with its score for this account. */
   async judge(message: Arriving, account: User, source: string, bytes: () => AsyncIterable<Buffer>): Promise<Arriving> {
     if (source === 'submission') return message
-    const parts: Part[] = []
+    const parts: SpamPart[] = [...(message.found ?? [])]
     if (message.score > 0) parts.push({ name: 'authentication', score: message.score })
     const known = this.#known(message, account)
     if (known !== undefined) parts.push(known)
@@ -60,7 +58,7 @@ export class SpamJudge {
     return { ...message, score, spam: { score, parts } }
   }
 
-  #known({ header, verification }: Arriving, { num }: User): Part | undefined {
+  #known({ header, verification }: Arriving, { num }: User): SpamPart | undefined {
     if (typeof verification?.dmarc?.domain !== 'string') return undefined
     const [sender]: Mailbox[] = learned(header, null)
     if (sender === undefined) return undefined
@@ -75,7 +73,7 @@ export class SpamJudge {
     message: Arriving,
     { num }: User,
     bytes: () => AsyncIterable<Buffer>,
-  ): Promise<(Part & { mature: boolean }) | undefined> {
+  ): Promise<(SpamPart & { mature: boolean }) | undefined> {
     const { read, pool, log } = this.#options
     const own = experienceOf(read, num)
     const base = experienceOf(read, baseModel)

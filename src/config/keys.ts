@@ -18,6 +18,7 @@ import {
   path,
   port,
   secret,
+  server,
   size,
   socket,
   url,
@@ -131,6 +132,17 @@ export const keys = {
     forwards: count(2000, 0, 10_000_000, 'Messages forwarded for a user in a day'),
   },
 
+  spam: {
+    rspamd: url('', ['http', 'https'], 'rspamd that is asked about mail that comes in (its worker); unset: none'),
+    rspamdController: url(
+      '',
+      ['http', 'https'],
+      'Its controller, told what users move into and out of Junk; unset: none',
+    ),
+    rspamdPassword: secret(1, 'Password of that controller'),
+    clamd: server('clamd that looks for viruses: address and port, or the path of its socket; unset: none'),
+    relays: list([], 'Ranges (CIDR) of relays in front whose X-Spam fields are heeded', notCidr),
+  },
   outbound: {
     enabled: flag(true, 'Whether mail leaves the service; off keeps what is for others queued'),
     relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),

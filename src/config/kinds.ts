@@ -98,6 +98,17 @@ export function path(initial: string | (() => string), text: string): Key<string
   })
 }
 
+/** Where a program listens: an address and a port, or the absolute path of a socket; '' for unset. */
+export function server(text: string): Key<string> {
+  return key<string>('server', '', text, raw => {
+    if (raw === '') return { value: '' }
+    const good = typeof raw === 'string' && (isAbsolute(raw) || splitSocket(raw) !== undefined) && !raw.includes('\0')
+    return good
+      ? { value: raw }
+      : { reason: "must be an address and a port such as '127.0.0.1:3310', or a socket's path" }
+  })
+}
+
 /** A host name, lower case. `empty` allows '' for unset. */
 export function hostname(initial: string | (() => string), empty: boolean, text: string): Key<string> {
   return key<string>('host name', initial, text, raw => {

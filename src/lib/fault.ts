@@ -196,6 +196,7 @@ const table = {
     text: 'The domain in From wants messages refused that it cannot be proven to have sent (DMARC)',
     smtp: '550 5.7.26',
   },
+  VirusFound: { status: 403, text: 'The message holds a virus', smtp: '550 5.7.1' },
   ForwardLoop: { status: 400, text: 'The message goes round in circles', smtp: '554 5.4.6' },
 
   // Moving in and out

@@ -456,6 +456,11 @@ export const limits = {
     /** Marks learned at once, and the pause after them. */
     batchMax: 100,
     pauseMs: 500,
+    /** Other programs that look at a message: time and bytes of an answer, and what rspamd is shown of a message. */
+    scanMs: 10 * second,
+    answerBytesMax: 1 * mib,
+    scannedBytesMax: 4 * mib,
+    scannedRecipientsMax: 100,
     /** How often is looked for marks where none waited. */
     lookMs: 2 * second,
     /** Learned messages of each kind that a batch is trained with, and that are kept for it: some 3 KiB each. */

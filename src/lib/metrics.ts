@@ -68,6 +68,7 @@ export function makeMetrics(version: string) {
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
     verified: counter('verifications_total', 'Messages of strangers by what DMARC asked for', ['result']),
+    scanned: counter('scanned_total', 'Messages that other programs looked at', ['scanner', 'result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),

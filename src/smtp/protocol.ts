@@ -1,6 +1,9 @@
 // SMTP, LMTP and submission as one protocol of the service: listeners that take mail from others, and those where accounts send.
+// What comes in is received with what its verifier and the scanners of the configuration say of it; what they need of the core is
+// put together here and nowhere else.
 
 import { Reception } from '#actors/delivery/reception.ts'
+import { Scanners } from '#actors/delivery/scanning.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
 import type { Core } from '#core'
 import { type Ground, type Protocol, placeOf } from '#protocol'
@@ -43,7 +46,13 @@ function optionsOf({ config, log, metrics }: Core, { tls }: Ground, place: Place
 function reception(core: Core): Reception {
   const { drop: delivery, bodies, config } = core
   const { hostname } = config
-  return new Reception({ delivery, bodies, verifier: verifierOf(core), hostname, messageBytesMax: config.mail.maxSize })
+  const parts = { delivery, bodies, verifier: verifierOf(core), scanners: scannersOf(core) }
+  return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })
+}
+
+function scannersOf({ config: { spam }, log, metrics }: Core): Scanners {
+  const { rspamd, clamd, relays } = spam
+  return new Scanners({ rspamd, clamd, relays, log, metrics })
 }
 
 function verifierOf({ config: { smtp, hostname }, pools, log, metrics }: Core): Verifier {

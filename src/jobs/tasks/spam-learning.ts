@@ -15,11 +15,13 @@ export interface LearningOptions {
   readonly read: Reader
   readonly writer: JobWriter
   readonly pool: Pools['spam']
+  /** Tells others what an account says of a stored message; it may fail. */
+  readonly teach: ((body: number, spam: boolean) => Promise<void>) | undefined
   readonly log: Log
 }
 
 /** Makes the loop; it starts with its first kick and looks again every limits.spam.lookMs. */
-export function learningLoop({ read, writer, pool, log }: LearningOptions): Loop<number> {
+export function learningLoop({ read, writer, pool, teach, log }: LearningOptions): Loop<number> {
   // Accounts take turns.
   let last = 0
   return new Loop<number>(
@@ -33,6 +35,7 @@ export function learningLoop({ read, writer, pool, log }: LearningOptions): Loop
         const bytes = [...learned.models, ...learned.rows].reduce((sum, one) => {
           return sum + ('data' in one ? one.data.length : one.features.length)
         }, 100)
+        if (teach !== undefined) await tell(learned, teach, log)
         await writer.submit({ operations: [operation(spamLearned, learned)], bytes, background: true })
         return [user]
       },
@@ -41,4 +44,16 @@ export function learningLoop({ read, writer, pool, log }: LearningOptions): Loop
     },
     { inFlightMax: 1, log },
   )
+}
+
+/** Those who cannot be told now are not told later: what they learn is theirs to keep. */
+async function tell({ rows }: Learned, teach: NonNullable<LearningOptions['teach']>, log: Log): Promise<void> {
+  for (const { body, spam } of rows) {
+    try {
+      await teach(body, spam)
+    } catch (error) {
+      log.warn({ error }, 'rspamd could not be told what a user says of a message')
+      return
+    }
+  }
 }

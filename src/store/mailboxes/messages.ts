@@ -47,7 +47,14 @@ export interface MessageMeta {
 /** How much speaks for spam: points of named parts, and what they came to, 0 to 100. */
 export interface SpamScore {
   readonly score: number
-  readonly parts: readonly { readonly name: string; readonly score: number; readonly info?: string }[]
+  readonly parts: readonly SpamPart[]
+}
+
+export interface SpamPart {
+  readonly name: string
+  readonly score: number
+  /** Why, for whoever asks. */
+  readonly info?: string
 }
 
 /** A message in a folder. */

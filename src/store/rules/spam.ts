@@ -94,7 +94,12 @@ export interface LearnedModel {
 
 export interface Learned {
   readonly user: number
-  readonly rows: readonly { readonly reference: number; readonly spam: boolean; readonly features: Uint8Array }[]
+  readonly rows: readonly {
+    readonly reference: number
+    readonly body: number
+    readonly spam: boolean
+    readonly features: Uint8Array
+  }[]
   /** Messages that are there no more. */
   readonly gone: readonly number[]
   readonly models: readonly LearnedModel[]
