@@ -124,6 +124,8 @@ export interface FolderReads {
   /** Whether one of the uids that went after `modseq` is such a one. */
   wentAfter(modseq: number, isIt: (uid: number) => boolean): boolean
   firstUnseen(): number | undefined
+  /** uid and change number of those whose system flags are one of these combinations, each a bit. */
+  flagged(combinations: number, from: number, to: number): [uid: number, modseq: number][]
   deletedUids(from: number, to: number): number[]
   deleted(): { count: number; size: number }
   rows(listed: Listed, slice: UidSlice, after: number): ListedRow[]

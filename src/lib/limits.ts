@@ -350,8 +350,10 @@ export const limits = {
     errorsMax: 50,
     /** Slices of a long answer with bodies that are under way at once: read on a thread while those before go out. */
     slicesAhead: 4,
-    /** Messages that one unit of STORE, COPY, MOVE or EXPUNGE changes: some ten milliseconds; larger sets go in several. */
+    /** Messages that one unit of COPY, MOVE or EXPUNGE changes: some ten milliseconds; larger sets go in several. */
     unitMessages: 500,
+    /** The same of STORE, where a message costs less and each unit waits for the disk. */
+    storeMessages: 1000,
     /** Different sections of messages in one FETCH. Programs ask for a few; each costs a look at every message. */
     sectionsMax: 50,
     /** Rows read from the database before the socket is waited for. */

@@ -36,7 +36,7 @@ const store = command({
     const { bits, keywords } = flagsOf(input.flags)
     await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
     const refused: number[] = []
-    for (const uids of unitsOf(view, places)) {
+    for (const uids of unitsOf(view, places, limits.imap.storeMessages)) {
       const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords }
       const done = await session.mail.storeFlags({ ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)

@@ -8,10 +8,11 @@ import type { Places, View } from './view.ts'
 /** The rows to read for each slice of places: a range where that is about what is asked for, else the uids. */
 export function* slicesOf(view: View, places: Places, lengthMax: number): Generator<UidSlice> {
   let uids: number[] = []
+  const lengthMin = places.length === 1 ? 1 : rangeLengthMin
   for (const [from, to] of places) {
     let at = from
     // A long run of its own is a range; uids in between that the client does not know lie behind all it knows.
-    while (to - at + 1 >= rangeLengthMin && uids.length === 0) {
+    while (to - at + 1 >= lengthMin && uids.length === 0) {
       const end = Math.min(to, at + lengthMax - 1)
       yield { from: view.uidAt(at), to: view.uidAt(end) }
       at = end + 1
@@ -27,5 +28,5 @@ export function* slicesOf(view: View, places: Places, lengthMax: number): Genera
   if (uids.length > 0) yield { uids }
 }
 
-/** A run shorter than this is asked for uid by uid. */
+/** A run shorter than this is asked for uid by uid, where there are others. */
 const rangeLengthMin = 16

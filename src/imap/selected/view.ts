@@ -48,6 +48,8 @@ export class View {
   /** Flags and new messages are told up to this change; expunges up to the second. */
   #modseq: number
   #goneModseq: number
+  /** The place after the one that was asked for last. */
+  #next = 0
   /** Something happened that was not told; at first it may have, between reading the folder and listening. */
   #news = true
   #expunges = true
@@ -192,8 +194,12 @@ export class View {
 
   /** Sequence number of a uid; 0 where the client does not know it. */
   seqOf(uid: number): number {
-    const at = this.#place(uid)
-    return at < this.#count && this.uids[at] === uid ? at + 1 : 0
+    const { uids } = this
+    // Who goes through a folder asks for one after the other.
+    const at = this.#next < this.#count && uids[this.#next] === uid ? this.#next : this.#place(uid)
+    if (at >= this.#count || uids[at] !== uid) return 0
+    this.#next = at + 1
+    return at + 1
   }
 
   /** Uids in `set` that went after `modseq`, rising. */

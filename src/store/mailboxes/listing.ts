@@ -146,6 +146,24 @@ export function flagRows(read: Reader, mailbox: number, from: number, to: number
   return flagColumns.all(read, 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid', mailbox, from, to)
 }
 
+const flagged = messages.pick(['uid', 'modseq'])
+
+/**
+ * Messages between two uids whose system flags are some of these, rising.
+ *
+ * @param combinations for each combination of system flags, as a number, a bit
+ */
+export function flaggedRows(
+  read: Reader,
+  mailbox: number,
+  combinations: number,
+  from: number,
+  to: number,
+): PickedRow<typeof flagged>[] {
+  const text = 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? AND (1 << (flags & 31)) & ? <> 0 ORDER BY uid'
+  return flagged.all(read, text, mailbox, from, to, combinations)
+}
+
 /** Uids of messages that are marked `\Deleted`, rising. */
 export function deletedUids(read: Reader, mailbox: number, from: number, to: number): number[] {
   return read
