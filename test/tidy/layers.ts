@@ -157,9 +157,10 @@ export const layerRules: readonly Rule[] = [
   },
   {
     name: 'room',
-    promise: `a folder holds no more than ${roomFilesMax} files of the service`,
+    promise: `a folder holds no more than ${roomFilesMax} files of the service, steps that are numbered left out`,
     find: project => {
-      const rooms = Object.groupBy(programs(project), ({ path }) => posix.dirname(path))
+      const counted = programs(project).filter(({ path }) => !/\/\d{3}-[^/]*$/.test(path))
+      const rooms = Object.groupBy(counted, ({ path }) => posix.dirname(path))
       return look({ folders: Object.entries(rooms) }, ([folder, files = []]) => {
         const path = `${folder}/`
         return files.length > roomFilesMax && { path, line: 1, detail: `holds ${files.length} files` }

@@ -4,9 +4,9 @@
 // released, which the hashes in schema.json say. A new migration adds its hash there.
 
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { Reader } from '#store/engine/reader.ts'
 import { migrate, migrations } from '#store/engine/schema.ts'
@@ -73,6 +73,13 @@ describe('a database', () => {
     const users = count > 0 ? [{ username: 'old' }] : []
     expect(read.all('SELECT username FROM user')).toEqual(users)
     read.close()
+  })
+
+  test('goes through the steps in the order of their files', async () => {
+    const files = globSync('src/store/engine/migrations/*.ts').sort()
+    const texts = await Promise.all(files.map(async file => Object.values((await import(resolve(file))) as object)))
+    expect(texts).toEqual(migrations.map(text => [text]))
+    expect(files.map(file => Number(basename(file).slice(0, 3)))).toEqual(migrations.map((_, at) => at + 1))
   })
 
   test('that was indexed by other rules has what changed indexed again, and nothing else', () => {
