@@ -11,20 +11,16 @@ import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { keepSecrets, UrlSecrets } from '#lib/secret/url-secret.ts'
 import { findUser } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { deadDeliveries, deliveryReplay, findDelivery } from '#store/events/deliveries.ts'
 import {
-  deliveryReplay,
+  endpointNumber,
   endpointPause,
+  listSubscriptions,
+  type Subscription,
   webhookDelete,
   webhookInsert,
   webhookSecret,
-} from '#store/events/webhook-writes.ts'
-import {
-  deadDeliveries,
-  endpointNumber,
-  findDelivery,
-  listSubscriptions,
-  type Subscription,
-} from '#store/events/webhooks.ts'
+} from '#store/events/subscriptions.ts'
 import type { Command } from '../kernel/actor.ts'
 import { additions, type EventName } from '../kernel/events.ts'
 import type { DirectoryHandle } from '../kernel/system.ts'
@@ -229,8 +225,7 @@ const createWebhook: WebhookCommand<NewSubscription, Promise<string>> = {
     const stored = all.map(one => one.url)
     const [url = form.url] = keepSecrets([form.url], stored, 'url')
     const endpoint = await endpointNumber(turn.read, url)
-    const { user, secret } = form
-    const type = JSON.stringify(form.type)
+    const { type, user, secret } = form
     turn.write(webhookInsert, { id, endpoint, url, type, user, secret, created: turn.now })
     return id
   },
@@ -259,7 +254,7 @@ const pauseEndpoint: WebhookCommand<{ endpoint: number; reason: string }, Promis
     const all = await listSubscriptions(turn.read)
     const paused = all.filter(subscription => subscription.endpoint === endpoint && subscription.paused === null)
     if (paused.length === 0) return
-    turn.write(endpointPause, { num: endpoint, at: turn.now, reason })
+    turn.write(endpointPause, { num: endpoint, paused: turn.now, reason })
     for (const subscription of paused) turn.emit('webhook.disabled', disabled(subscription, reason))
   },
 }
@@ -268,7 +263,7 @@ const resumeWebhook: WebhookCommand<{ id: string }, Promise<void>> = {
   name: 'webhook.resume',
   async run(turn, { id }) {
     const { endpoint } = await requireSubscription(turn.read, id)
-    turn.write(endpointPause, { num: endpoint, at: null, reason: null })
+    turn.write(endpointPause, { num: endpoint, paused: null, reason: null })
   },
 }
 

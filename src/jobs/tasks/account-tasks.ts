@@ -15,7 +15,7 @@ import { limits } from '#lib/limits.ts'
 import { removalParts } from '#store/accounts/removal.ts'
 import type { Task } from '#store/accounts/task.ts'
 import { listUserIds } from '#store/accounts/users.ts'
-import { listSubscriptions } from '#store/events/webhooks.ts'
+import { listSubscriptions } from '#store/events/subscriptions.ts'
 import type { TaskResult, TaskRun, Tasks } from './tasks.ts'
 
 export interface AccountTaskDeps {

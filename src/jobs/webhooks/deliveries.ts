@@ -14,15 +14,17 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { deliveryClaim, deliverySettle, type SettleRow } from '#store/events/webhook-writes.ts'
 import {
+  deliveryClaim,
   deliveryId,
+  deliverySettle,
   findPayload,
   freshDeliveries,
   type Payload,
-  type Subscription,
+  type SettleRow,
   triedDeliveries,
-} from '#store/events/webhooks.ts'
+} from '#store/events/deliveries.ts'
+import type { Subscription } from '#store/events/subscriptions.ts'
 import { Loop, persist } from '../loop.ts'
 import type { Caller, Outcome, Post } from './call.ts'
 import { Lane, type Pending, type Run } from './lane.ts'

@@ -10,8 +10,8 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
-import { eventFanout, type FanoutRow } from '#store/events/webhook-writes.ts'
-import { waitingEvents } from '#store/events/webhooks.ts'
+import { eventFanout, type FanoutRow } from '#store/events/deliveries.ts'
+import { waitingEvents } from '#store/events/event.ts'
 import { Loop } from '../loop.ts'
 
 export interface FanoutOptions {

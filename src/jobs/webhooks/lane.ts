@@ -7,7 +7,7 @@
 // while that doubles; meanwhile one delivery at a time tries it.
 
 import { limits } from '#lib/limits.ts'
-import type { DueDelivery } from '#store/events/webhooks.ts'
+import type { DueDelivery } from '#store/events/deliveries.ts'
 
 /** A delivery in memory. */
 export interface Pending {

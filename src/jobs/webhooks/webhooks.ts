@@ -16,8 +16,7 @@ import type { Metrics } from '#lib/metrics.ts'
 import type { Outward } from '#net/outward.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { deliveryDelete } from '#store/events/webhook-writes.ts'
-import { oldestFresh, outgoingFigures, walkDeliveries } from '#store/events/webhooks.ts'
+import { deliveryDelete, oldestFresh, outgoingFigures, walkDeliveries } from '#store/events/deliveries.ts'
 import { Loop } from '../loop.ts'
 import { HttpCaller } from './call.ts'
 import { Deliveries } from './deliveries.ts'
@@ -129,11 +128,7 @@ function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Delive
   const figures = () => {
     const at = now()
     const lanes = [...deliveries.lanes]
-    const all = outgoingFigures(
-      read,
-      lanes.map(lane => lane.num),
-      countMax,
-    )
+    const all = outgoingFigures(read, countMax)
     const oldest = lanes
       .filter(lane => !lane.paused)
       .flatMap(lane => [oldestFresh(read, lane.num), lane.oldestDue(at)])

@@ -1,5 +1,7 @@
 // Small facts about the database itself: how far a loop has read, what was tried to see whether the disk takes writes.
 
+import type { Reader } from './reader.ts'
+import type { Sql } from './sqlite.ts'
 import { scalar, table, text } from './table.ts'
 
 const facts = table('meta', { key: text, value: scalar }, { key: ['key'], clustered: true })
@@ -7,3 +9,15 @@ const facts = table('meta', { key: text, value: scalar }, { key: ['key'], cluste
 export const metaPut = facts.defineUpsert()
 
 export const metaDelete = facts.defineDelete(['key'])
+
+/** A fact that never falls, in the unit of another write. */
+export function raiseFact(sql: Sql, key: string, value: number): void {
+  sql(raising).run(key, value)
+}
+
+const raising = `${facts.insertion} ON CONFLICT DO UPDATE SET value = max(value, excluded.value)`
+
+/** The number a fact has come to; 0 where there is none. */
+export function factOf(read: Reader, key: string): number {
+  return Number(facts.one(read, 'WHERE key = ?', key)?.value ?? 0)
+}

@@ -5,6 +5,7 @@
 // (test/store/engine/table.test.ts). Names are those of the properties in snake case. Values are always bound. What only one
 // engine knows (full text, pragmas) stays in the files that say so: definitions hold to what SQLite and PostgreSQL share.
 
+import assert from 'node:assert/strict'
 import type { FaultCode } from '#lib/fault.ts'
 import type { Reader } from './reader.ts'
 import { defineWrite, type Write } from './write.ts'
@@ -57,6 +58,22 @@ export const words: Column<readonly string[], string | null> & {
 /** Text of a closed set of words, or numbers of one. */
 export function oneOf<Value extends string>(): Column<Value, Value> {
   return text as Column<Value, Value>
+}
+
+/** One of some words, stored as its place among them: a place keeps its meaning for ever. */
+export function placeIn<Value extends string>(values: readonly Value[]): Column<Value, number> {
+  return {
+    type: 'integer',
+    nullable: false,
+    codec: {
+      encode: value => values.indexOf(value),
+      decode: stored => {
+        const value = values[stored]
+        assert(value !== undefined, 'a stored place is one of a word')
+        return value
+      },
+    },
+  }
 }
 
 /** A value that is only ever read whole, as JSON. */

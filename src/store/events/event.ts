@@ -1,11 +1,12 @@
-// What happened, as it waits to be matched with subscriptions: the table and its write.
+// What happened, as it waits to be matched with subscriptions: the table, its read and its write.
 //
-// An event rides in the unit of the change it tells of. It goes when it was matched (webhook-writes.ts moves it).
+// An event rides in the unit of the change it tells of. It goes when it was matched (deliveries.ts moves it).
 
-import { integer, moment, nullable, table, text } from '../engine/table.ts'
+import type { Reader } from '../engine/reader.ts'
+import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 
-table(
+export const events = table(
   'event',
   {
     num: integer,
@@ -24,6 +25,18 @@ table(
  */
 export type EventRow = readonly [num: number, name: string, user: string | null, body: string, at: number]
 
+const { insertion } = events
+
 export const eventInsert = defineWrite<EventRow>('event.insert', (sql, row) => {
-  sql('INSERT INTO event (num, name, user, body, at) VALUES (?, ?, ?, ?, ?)').run(row)
+  sql(insertion).run(row)
 })
+
+/** An event that nobody has matched yet. */
+export type WaitingEvent = Readonly<Pick<RowOf<typeof events>, 'num' | 'name' | 'user'>>
+
+const waiting = events.listOf(undefined, ['num', 'name', 'user'])
+
+/** The oldest events that wait to be matched. */
+export async function waitingEvents(read: Reader, count: number): Promise<WaitingEvent[]> {
+  return read.all<WaitingEvent>(`SELECT ${waiting} FROM ${events} ORDER BY num LIMIT ?`, count)
+}

@@ -27,7 +27,8 @@ import '../search/docs.ts'
 import '../accounts/task.ts'
 import '../accounts/transfer.ts'
 import '../events/event.ts'
-import '../events/webhooks.ts'
+import '../events/deliveries.ts'
+import '../events/subscriptions.ts'
 
 /** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
 export async function verifyStore(

@@ -3,8 +3,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { now, shiftClock, sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { deliverySettle } from '#store/events/webhook-writes.ts'
-import { listDeliveries, parseDeliveryId } from '#store/events/webhooks.ts'
+import { deliverySettle, listDeliveries, parseDeliveryId } from '#store/events/deliveries.ts'
 import { type Outbox, openOutbox, openSubscriber, type Subscriber, someUser, until } from '../outbox.ts'
 
 let outbox: Outbox

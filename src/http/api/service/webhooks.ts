@@ -17,8 +17,8 @@ import {
   deliveryStates,
   listDeliveries,
   parseDeliveryId,
-  type Subscription,
-} from '#store/events/webhooks.ts'
+} from '#store/events/deliveries.ts'
+import type { Subscription } from '#store/events/subscriptions.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { id, list, moment, oneOf, optional, pageReply, paging, text, url, userId } from '../../schema.ts'

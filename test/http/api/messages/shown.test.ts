@@ -259,7 +259,7 @@ test('text is shown as HTML, too, and HTML as text', async () => {
 
 test('a page that begins with pages of style has a preview', async () => {
   const user = await account(service, 'styled')
-  const style = '<style>p { color: red }\n' + '.x { margin: 0 }\n'.repeat(1000) + '</style>'
+  const style = `<style>p { color: red }\n${'.x { margin: 0 }\n'.repeat(1000)}</style>`
   await shown(user, `Content-Type: text/html\n\n<html><head>${style}</head><p>Hello</p></html>`)
   await shown(user, `Content-Type: text/html\n\n<html><head>${style}</head></html>`)
   const { body } = await user.call('GET', `/mailboxes/${user.box('INBOX')}/messages?order=asc`)
