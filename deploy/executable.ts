@@ -72,8 +72,6 @@ const plugin: Plugin = {
     building.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path: `./${path.split('/').at(-1)}`, external: true }))
     // Its code finds variables of its file by name in text it evaluates: in a scope of its own they keep their names.
     building.onResolve({ filter: /^ordered-binary$/ }, () => ({ path: join(modules, 'ordered-binary/dist/index.cjs') }))
-    building.onResolve({ filter: /^@napi-rs\/nice$/ }, () => ({ path: 'nice', namespace: 'nothing' }))
-    building.onLoad({ filter: /.*/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}' }))
     change(building, /src\/lib\/process\/lazy\.ts$/, path =>
       readFileSync(path, 'utf8')
         .replace(/^const load = .*$/m, '')
@@ -125,7 +123,6 @@ async function bundle(): Promise<void> {
       { in: join(root, 'src/main.ts'), out: 'main' },
       ...threads.map(thread => ({ in: threadEntry(thread), out: thread })),
       ...[...later.keys()].map(name => ({ in: `later:${name}`, out: name })),
-      { in: join(modules, 'piscina/dist/worker.js'), out: 'worker' },
     ],
     outdir: parts,
     outExtension: { '.js': '.cjs' },
@@ -136,7 +133,6 @@ async function bundle(): Promise<void> {
     banner: { js: `const TEAL_URL = require('node:url').pathToFileURL(__filename).href;` },
     plugins: [plugin],
   })
-  renameSync(join(parts, 'worker.cjs'), join(parts, 'worker.js'))
   for (const file of readdirSync(parts)) toAscii(join(parts, file))
   // A package.json farther up could say that .js files are something else.
   writeFileSync(join(parts, 'package.json'), JSON.stringify({ type: 'commonjs', version }))

@@ -229,7 +229,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     threads: config.pool,
     recall: config.auth.credentialCache,
     dnsServers: config.smtp.dnsServers,
-    reads: { file: threadFile('query'), workerData: { dataDir: config.dataDir } },
+    reads: { file: threadFile('query'), given: { dataDir: config.dataDir } },
   })
   const reads = makeReads(
     (name, input, options) => {

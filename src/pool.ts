@@ -1,4 +1,4 @@
-// Work that must not run on the main loop, on threads (Piscina): passwords, security keys and pictures, strangers'
+// Work that must not run on the main loop, on threads: passwords, security keys and pictures, strangers'
 // patterns, long reads, encryption of what arrives. Each pool has its own threads and its own finite queue, so a storm in one cannot hold up another.
 //
 // Promises: a full queue is Fault('Overloaded') at once; a task that waits or runs past its deadline is
@@ -14,7 +14,6 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { PatternTasks } from '#lib/pattern.ts'
-import { type Answer, settled } from '#lib/process/task.ts'
 import type { PasswordTasks } from '#lib/secret/hash.ts'
 import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
@@ -22,10 +21,10 @@ import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
 import type { SpamTasks } from '#mail/spam/tasks.ts'
 import { Passwords } from './pool/passwords.ts'
-import { Thread, type ThreadForm, type ThreadTask } from './pool/thread.ts'
+import { type PoolTask, PoolThread, type PoolThreadForm } from './pool/thread.ts'
 import { type RunOptions, Turns } from './pool/turns.ts'
 
-/** Task name -> what it takes and gives. A thread exports each under its name, wrapped by `answering`, and `ready`. */
+/** Task name -> what it takes and gives. A thread serves each under its name (lib/process/serve.ts). */
 export type TaskTable = Readonly<Record<string, { readonly input: unknown; readonly value: unknown }>>
 
 export interface PoolsOptions {
@@ -36,7 +35,7 @@ export interface PoolsOptions {
   /** Whether a password that was just verified is recognised without hashing again. */
   readonly recall: boolean
   /** The thread for long reads: its file, and what it is given at start (the database's path). */
-  readonly reads?: { readonly file: URL; readonly workerData: unknown }
+  readonly reads?: { readonly file: URL; readonly given: unknown }
   /** DNS servers that are asked about senders; those of the system where absent. */
   readonly dnsServers?: readonly string[]
 }
@@ -90,7 +89,7 @@ export function makePools(options: PoolsOptions): Pools {
   })
   const seal = make<SealTasks>(sealForm())
   const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? []))
-  const spam = make<SpamTasks>(spamForm(options.reads?.workerData))
+  const spam = make<SpamTasks>(spamForm(options.reads?.given))
   const reads =
     options.reads === undefined
       ? undefined
@@ -144,13 +143,13 @@ function sealForm(): Omit<PoolForm, 'log' | 'metrics'> {
 function verifyForm(servers: readonly string[]): Omit<PoolForm, 'log' | 'metrics'> {
   const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.verify
   const file = threadFile('verify')
-  return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, workerData: { servers } }
+  return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, given: { servers } }
 }
 
 /** Reads the same database as long reads do. */
-function spamForm(workerData: unknown): Omit<PoolForm, 'log' | 'metrics'> {
+function spamForm(given: unknown): Omit<PoolForm, 'log' | 'metrics'> {
   const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.spam
-  return { name: 'spam', file: threadFile('spam'), threads: 1, concurrency, queueLengthMax, deadlineMs, workerData }
+  return { name: 'spam', file: threadFile('spam'), threads: 1, concurrency, queueLengthMax, deadlineMs, given }
 }
 
 export interface Patterns {
@@ -160,7 +159,7 @@ export interface Patterns {
   each(task: PatternTasks['each']['input'], options?: RunOptions): Promise<PatternTasks['each']['value']>
 }
 
-interface PoolForm extends ThreadForm {
+interface PoolForm extends PoolThreadForm {
   readonly threads: number
   readonly queueLengthMax: number
   /** Waiting tasks of one lane, and with what more are refused. */
@@ -172,7 +171,7 @@ interface PoolForm extends ThreadForm {
   readonly metrics: Metrics | undefined
 }
 
-interface Job extends ThreadTask {
+interface Job extends PoolTask {
   /** The first name of its lane. */
   readonly branch: string
   /** Settles the caller's promise, once, and forgets timer and signal. */
@@ -184,10 +183,10 @@ interface Job extends ThreadTask {
 
 type Result = 'ok' | 'fault' | 'overloaded' | 'late' | 'left' | 'error'
 
-/** Threads of one kind behind one finite queue. Piscina's own queue is not used: it has no bound where tasks can be aborted. */
+/** Threads of one kind behind one finite queue. */
 export class Pool<Tasks extends object> {
   readonly #form: PoolForm
-  readonly #threads: Thread[]
+  readonly #threads: PoolThread[]
   readonly #turns = new Turns<Job>()
   /** First name of a lane -> its running tasks. */
   readonly #running = new Map<string, number>()
@@ -195,7 +194,7 @@ export class Pool<Tasks extends object> {
 
   constructor(form: PoolForm) {
     this.#form = form
-    this.#threads = Array.from({ length: form.threads }, () => new Thread(form))
+    this.#threads = Array.from({ length: form.threads }, () => new PoolThread(form))
   }
 
   /** Tasks that wait for a thread. */
@@ -295,9 +294,9 @@ export class Pool<Tasks extends object> {
     }
   }
 
-  #freest(): Thread | undefined {
-    const load = (thread: Thread) => thread.running * 2 + (thread.started ? 0 : 1)
-    let best: Thread | undefined
+  #freest(): PoolThread | undefined {
+    const load = (thread: PoolThread) => thread.running * 2 + (thread.started ? 0 : 1)
+    let best: PoolThread | undefined
     for (const thread of this.#threads) {
       if (thread.free && (best === undefined || load(thread) < load(best))) best = thread
     }
@@ -310,11 +309,10 @@ export class Pool<Tasks extends object> {
     else this.#running.set(branch, running)
   }
 
-  async #give(thread: Thread, job: Job): Promise<void> {
+  async #give(thread: PoolThread, job: Job): Promise<void> {
     this.#count(job.branch, 1)
     try {
-      const answer = (await thread.run(job)) as Answer<unknown>
-      const value = settled(answer)
+      const value = await thread.run(job)
       job.finish('ok', () => job.resolve(value))
     } catch (error) {
       const fault = error instanceof Fault

@@ -1,24 +1,19 @@
 // The thread that copies the write-ahead log back into the database beside the writer (src/store/writer/checkpoint.ts).
 
-import { parentPort, workerData } from 'node:worker_threads'
-import { openForWriting } from '../src/store/engine/sqlite.ts'
-import { type CheckpointData, type CheckpointMessage, copying } from '../src/store/writer/checkpoint.ts'
+import { serve, threadEnd } from '../src/lib/process/serve.ts'
+import { type Handle, openForWriting } from '../src/store/engine/sqlite.ts'
+import { type CheckpointData, copying } from '../src/store/writer/checkpoint.ts'
 
-const { file, state } = workerData as CheckpointData
-const handle = openForWriting(file)
+const end = threadEnd<CheckpointData>()
+const { file, state } = end.given
+let handle: Handle
 
 function say(what: number): void {
   Atomics.store(state, 0, what)
   Atomics.notify(state, 0)
 }
 
-parentPort?.on('message', (message: CheckpointMessage) => {
-  if (message === 'close') {
-    handle.close()
-    parentPort?.close()
-    say(copying.closed)
-    return
-  }
+function copy(): void {
   try {
     handle.pragma('wal_checkpoint(PASSIVE)')
   } catch {
@@ -26,4 +21,15 @@ parentPort?.on('message', (message: CheckpointMessage) => {
   } finally {
     say(copying.done)
   }
-})
+}
+
+function close(): void {
+  handle.close()
+  say(copying.closed)
+}
+
+function open(): void {
+  handle = openForWriting(file)
+}
+
+serve({ copy }, { end, open, close })

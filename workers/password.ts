@@ -2,17 +2,13 @@
 // leaves the rest of the service its share of the processors.
 
 import { setPriority } from 'node:os'
-import { answering } from '../src/lib/process/task.ts'
+import { serve } from '../src/lib/process/serve.ts'
 import { hashPassword, type PasswordTasks, verifyPassword } from '../src/lib/secret/hash.ts'
 
 // On Linux this is the thread's own priority; elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(5)
 
-/** Answers once the thread is up. */
-export const ready = (): boolean => true
-
-export const hash = answering(({ password }: PasswordTasks['hash']['input']) => hashPassword(password))
-
-export const verify = answering(({ password, stored }: PasswordTasks['verify']['input']) =>
-  verifyPassword(password, stored),
-)
+serve({
+  hash: ({ password }: PasswordTasks['hash']['input']) => hashPassword(password),
+  verify: ({ password, stored }: PasswordTasks['verify']['input']) => verifyPassword(password, stored),
+})

@@ -3,13 +3,9 @@
 
 import { setPriority } from 'node:os'
 import { matchEach, matchPatterns } from '../src/lib/pattern.ts'
-import { answering } from '../src/lib/process/task.ts'
+import { serve } from '../src/lib/process/serve.ts'
 
 // On Linux this is the thread's own priority; elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(5)
 
-/** Answers once the thread is up. */
-export const ready = (): boolean => true
-
-export const match = answering(matchPatterns)
-export const each = answering(matchEach)
+serve({ match: matchPatterns, each: matchEach })

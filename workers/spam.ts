@@ -3,10 +3,9 @@
 // It reads committed rows through a handle of its own and writes nothing: what it learned goes back as rows for one unit, so
 // that one that is ended half-way has learned nothing. Kept models are recognised by the number that every change raises.
 
-import { workerData } from 'node:worker_threads'
 import { Fault } from '../src/lib/fault.ts'
 import { limits } from '../src/lib/limits.ts'
-import { answering } from '../src/lib/process/task.ts'
+import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { type Features, featuresOf } from '../src/mail/spam/features.ts'
 import { learn as learnInto, type Sample } from '../src/mail/spam/learning.ts'
 import type { SpamModel } from '../src/mail/spam/model.ts'
@@ -28,22 +27,19 @@ import {
   waitingMarks,
 } from '../src/store/rules/spam.ts'
 
-const { dataDir } = workerData as { dataDir: string }
-let opened: { read: Reader; files: BodyFiles } | undefined
+const end = threadEnd<{ readonly dataDir: string }>()
+let opened: { readonly read: Reader; readonly files: BodyFiles }
 
-function store() {
-  opened ??= { read: Reader.open(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
-  return opened
+function open(): void {
+  const { dataDir } = end.given
+  opened = { read: Reader.open(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
 }
-
-/** Answers once the thread is up and has loaded what is native, which must not be cut off. */
-export const ready = (): boolean => store() !== undefined
 
 const known = new Map<number, { rev: number; model: SpamModel }>()
 
 /** A model for reading; undefined where there is none. The latest used are kept. */
 function modelOf(user: number): SpamModel | undefined {
-  const { read } = store()
+  const { read } = opened
   const experience = experienceOf(read, user)
   const kept = known.get(user)
   known.delete(user)
@@ -55,13 +51,13 @@ function modelOf(user: number): SpamModel | undefined {
   return model
 }
 
-export const classify = answering(async ({ message, models }: SpamTasks['classify']['input']) => {
+async function classify({ message, models }: SpamTasks['classify']['input']) {
   const features = featuresOf(await readSpamText(Buffer.from(message)))
   return models.map(user => modelOf(user)?.score(features) ?? 0)
-})
+}
 
-export const learn = answering(async ({ user }: SpamTasks['learn']['input']): Promise<Learned> => {
-  const { read } = store()
+async function learn({ user }: SpamTasks['learn']['input']): Promise<Learned> {
+  const { read } = opened
   const fresh: (Sample & { mark: WaitingMark })[] = []
   const gone: number[] = []
   for (const mark of waitingMarks(read, user, limits.spam.batchMax)) {
@@ -82,7 +78,7 @@ export const learn = answering(async ({ user }: SpamTasks['learn']['input']): Pr
     return { reference: mark.reference, body: mark.body, spam: isSpam, features: packFeatures(features) }
   })
   return { user, rows, gone, models: fresh.length === 0 ? [] : changed }
-})
+}
 
 function train(
   user: number,
@@ -97,7 +93,7 @@ function train(
 
 /** Of a message that is there and that others than its owner can read. */
 async function featuresIn(num: number): Promise<Features | undefined> {
-  const { read, files } = store()
+  const { read, files } = opened
   try {
     const body = readBody(read, files, num)
     const text = await readSpamText(Buffer.from(await body.read(0, Math.min(body.size, limits.spam.messageBytesMax))))
@@ -117,3 +113,5 @@ function chance(seed: number): () => number {
     return state / 2 ** 32
   }
 }
+
+serve({ classify, learn }, { end, open })

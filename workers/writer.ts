@@ -7,11 +7,11 @@
 
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { after, monotonic, type Timer } from '../src/lib/clock.ts'
 import { Fault } from '../src/lib/fault.ts'
 import { limits } from '../src/lib/limits.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
+import { threadEnd } from '../src/lib/process/serve.ts'
 import { migrate } from '../src/store/engine/schema.ts'
 import {
   damaged,
@@ -29,7 +29,7 @@ import { databaseMissing, isUnfinished } from '../src/store/folder/presence.ts'
 import { Checkpoints } from '../src/store/writer/checkpoint.ts'
 import { CommitDelay } from '../src/store/writer/commit-delay.ts'
 import { type Batch, gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
-import type { FirstWord, WriterThreadData } from '../src/store/writer/thread.ts'
+import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
 import type { WriterReply } from '../src/store/writer/writer.ts'
 import '../src/store/domains/acme.ts'
 import '../src/store/mailboxes/archive.ts'
@@ -67,24 +67,25 @@ import '../src/store/mailboxes/messages.ts'
 import '../src/store/mailboxes/outlines.ts'
 import '../src/store/mailboxes/references.ts'
 
-const port = parentPort
-if (port === null) throw new Error('this file is a thread')
+const end = threadEnd<WriterThreadData>()
+// Not before the first writes: whoever starts waits for them.
+if (end.start(open)) collectWhenQuiet()
+else end.port.close()
 
-const { file, mayBeNew } = workerData as WriterThreadData
-try {
-  const before = logBefore(file)
-  const handle = openForWriting(file)
-  const loss = logLoss(file, before, framesOf(handle))
-  refuseCut(handle, file)
-  const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
-  start(handle)
-  port.postMessage({ ready: true, made, loss } satisfies FirstWord)
-  // Not before the first writes: whoever starts waits for them.
-  collectWhenQuiet()
-} catch (error) {
-  const missing = error instanceof Fault && error.code === 'DataMissing'
-  const fault = missing ? databaseMissing(dirname(file)) : error instanceof Fault ? error : engineFault(error, file)
-  port.postMessage({ refused: fault?.code ?? null, text: fault?.message ?? String(error) } satisfies FirstWord)
+function open(): Opened {
+  const { file, mayBeNew } = end.given
+  try {
+    const before = logBefore(file)
+    const handle = openForWriting(file)
+    const loss = logLoss(file, before, framesOf(handle))
+    refuseCut(handle, file)
+    const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
+    start(handle)
+    return { made, loss }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw engineFault(error, file) ?? error
+    throw error.code === 'DataMissing' ? databaseMissing(dirname(file)) : error
+  }
 }
 
 /** Frames in the log. */
@@ -107,8 +108,8 @@ function start(handle: Handle): void {
   const sql = watching(statements(handle), touched)
   /** Lane -> the epoch whose state a failure has made worthless. */
   const stale = new Map<number, number>()
-  const inbox = new Inbox(port as MessagePort)
-  const checkpoints = new Checkpoints(handle, sql, file)
+  const inbox = new Inbox(end.receive)
+  const checkpoints = new Checkpoints(handle, sql, end.given.file)
   const commitDelay = new CommitDelay()
   const arrivals = () => inbox.arrivals()
   let timer: Timer | undefined
@@ -127,16 +128,16 @@ function start(handle: Handle): void {
         } finally {
           handle.close()
         }
-        port?.close()
+        end.port.close()
         return
       }
-      if ('limitPages' in message) {
-        handle.pragma(`max_page_count = ${message.limitPages === 0 ? 4294967294 : message.limitPages}`)
+      if (message.task === 'limitPages') {
+        handle.pragma(`max_page_count = ${message.input === 0 ? 4294967294 : message.input}`)
         continue
       }
       const batch = gather(message, inbox)
       const reply = commit(handle, sql, stale, batch)
-      port?.postMessage(touched.size === 0 ? reply : { ...reply, changed: [...touched] })
+      end.reply(batch.upTo, { value: touched.size === 0 ? reply : { ...reply, changed: [...touched] } })
       touched.clear()
       commitDelay.committed(batch, reply.commitMs, monotonic(), arrivals)
       release(batch)
@@ -147,7 +148,7 @@ function start(handle: Handle): void {
       }
     }
   }
-  port?.on('message', (message: Message) => {
+  end.port.on('message', (message: Message) => {
     inbox.put(message)
     work()
   })
@@ -200,7 +201,7 @@ function isOnce({ operations }: WrittenUnit): boolean {
 function attempt(
   handle: Handle,
   sql: Sql,
-  { upTo, units }: Batch,
+  { units }: Batch,
   apply: (unit: WrittenUnit, tasks: Tasks) => UnitFailure | undefined,
 ): WriterReply {
   const failures: WriterReply['failures'] = []
@@ -218,11 +219,11 @@ function attempt(
   } catch (error) {
     if (handle.inTransaction) handle.exec('ROLLBACK')
     for (const task of tasks.undo.reverse()) task()
-    return { upTo, failures: [], broken: String(error), commitMs: monotonic() - began }
+    return { failures: [], broken: String(error), commitMs: monotonic() - began }
   }
   const commitMs = monotonic() - began
   for (const task of tasks.afterwards) task()
-  return { upTo, failures, broken: null, commitMs }
+  return { failures, broken: null, commitMs }
 }
 
 /** A unit in a savepoint of its own: one that breaks a rule is undone alone. */

@@ -45,7 +45,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const hold = lockDirectory(config.dataDir)
   const { openService } = await import('#service').catch(async error => {
     // The thread would keep the process, and so its hold of the directory.
-    await hold.thread.worker.terminate()
+    await hold.thread.thread.end()
     throw error
   })
   const service = await openService(config, log, { hold })

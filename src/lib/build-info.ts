@@ -2,8 +2,6 @@
 // from here in one way (deploy/bundle.ts); nothing else may ask where the program lies.
 
 import { readFileSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
-import { detach } from './process/background.ts'
 
 /** Told in greetings, /health and the metrics. */
 export const version: string = ownVersion()
@@ -30,11 +28,6 @@ export function threadFile(name: ThreadName): URL {
 
 /** Options every thread is started with: what the program itself was told to import first. */
 export const threadOptions: readonly string[] = imported(process.execArgv)
-
-/** Starts one of the threads outside of the pools. */
-export function startThread(name: ThreadName, workerData: unknown): Worker {
-  return detach(new Worker(threadFile(name), { workerData, execArgv: [...threadOptions] }))
-}
 
 function imported(options: readonly string[]): string[] {
   return options.flatMap((option, at) => {

@@ -399,7 +399,7 @@ export const limits = {
     lineBytesMax: 4 * kib,
     errorsMax: 20,
   },
-  /** Thread pools (Piscina): waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
+  /** Thread pools: waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
   pool: {
     passwordQueueMax: 2048,
     /** Waiting tasks of one account or address, so that a storm on one leaves room for the others. */

@@ -1,32 +1,31 @@
-// One thread of a pool, started when it is needed: a Piscina of one, so that we know whose time it takes.
+// One thread of a pool: started when it is needed, ended when a task of it is late, let go when nothing came for a while.
 //
-// Promises: a task past its deadline ends with TimedOut and the thread answers again, killed and replaced where it has to
-// be; a thread without work is let go after a while. Tasks that share a thread are asked to end first, and take the
-// others along only where they do not.
+// Promises: a task past its deadline ends with TimedOut and the next one is answered, by another thread where this one has to
+// be ended; there is never more than one. Tasks that share a thread are asked to end first, and take the others along only
+// where they do not.
 
-import { fileURLToPath } from 'node:url'
-import { Piscina } from 'piscina'
-import { threadOptions } from '#lib/build-info.ts'
 import { after, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Shared } from '#lib/process/task.ts'
+import { Thread, ThreadEnded } from '#lib/process/thread.ts'
 
-export interface ThreadForm {
+export interface PoolThreadForm {
   readonly name: string
   readonly file: URL
-  /** Tasks at once on one thread; all of them go with a thread that is killed. */
+  /** Tasks at once on one thread; all of them go with a thread that is ended. */
   readonly concurrency?: number
-  /** Tasks work in slices (lib/process/task.ts `sharing`) and end when they are told to. */
+  /** Tasks work in slices (lib/process/serve.ts `sharing`) and end when they are told to. */
   readonly sharing?: boolean
-  readonly workerData?: unknown
+  /** What the thread is given at its start. */
+  readonly given?: unknown
   /** Heap of one thread. */
   readonly heapMib?: number
   readonly log: Log
 }
 
-export interface ThreadTask {
+export interface PoolTask {
   readonly name: string
   readonly input: unknown
   readonly deadlineMs: number
@@ -34,20 +33,23 @@ export interface ThreadTask {
   readonly stop: Int32Array
 }
 
-export class Thread {
-  readonly #form: ThreadForm
-  #piscina: Piscina | undefined
-  #up: Promise<unknown> | undefined
+export class PoolThread {
+  readonly #form: PoolThreadForm
+  #thread: Thread | undefined
+  /** The thread, once it is up. */
+  #up: Promise<Thread> | undefined
+  /** Until the one before is gone. */
+  #before: Promise<void> = Promise.resolve()
   #idle: Timer | undefined
   #stopped = false
   #running = 0
 
-  constructor(form: ThreadForm) {
+  constructor(form: PoolThreadForm) {
     this.#form = form
   }
 
   get started(): boolean {
-    return this.#piscina !== undefined
+    return this.#up !== undefined
   }
 
   get free(): boolean {
@@ -60,94 +62,80 @@ export class Thread {
   }
 
   /** Runs one task; the deadline counts from the moment the thread is up. */
-  async run({ name, input, deadlineMs, stop: asked }: ThreadTask): Promise<unknown> {
-    const piscina = this.#piscina ?? this.#start()
+  async run({ name, input, deadlineMs, stop }: PoolTask): Promise<unknown> {
     this.#running += 1
     this.#idle?.cancel()
-    const stop = new AbortController()
-    const { concurrency, sharing } = this.#form
-    const shared = concurrency !== undefined
+    const { sharing } = this.#form
     let late = false
     let timer: Timer | undefined
     try {
-      await within(limits.pool.startMs, this.#up ?? Promise.resolve(), () => new Error('the thread does not start'))
+      const thread = await within(limits.pool.startMs, this.#ready(), () => new Error('the thread does not start'))
       timer = after(deadlineMs, () => {
         late = true
-        if (sharing === true) {
-          Atomics.store(asked, 0, 1)
-          timer = after(limits.pool.endMs, () => void this.#letGo())
-          return
-        }
-        if (shared) return void this.#letGo()
-        this.#replace(piscina)
-        stop.abort()
+        if (sharing !== true) return void this.#letGo(thread)
+        Atomics.store(stop, 0, 1)
+        timer = after(limits.pool.endMs, () => void this.#letGo(thread))
       })
-      // A task that can be aborted has a thread for itself.
-      const given = sharing === true ? ({ input, stop: asked } satisfies Shared<unknown>) : input
-      const answer = await piscina.run(given, shared ? { name } : { name, signal: stop.signal })
+      const given = sharing === true ? ({ input, stop } satisfies Shared<unknown>) : input
+      const value = await thread.ask(name, given)
       if (late) throw new Fault('TimedOut')
-      return answer
+      return value
     } catch (error) {
-      throw this.#failure(error, late || (shared && this.#piscina !== piscina))
+      throw this.#failure(error, late)
     } finally {
       timer?.cancel()
       this.#running -= 1
-      if (this.#running === 0) this.#idle = after(limits.pool.idleMs, () => void this.#letGo())
+      if (this.#running === 0) this.#idle = after(limits.pool.idleMs, () => void this.#letGo(this.#thread))
     }
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     this.#idle?.cancel()
-    // A thread that is ended while it loads what is native takes the process with it.
-    const up = Promise.resolve(this.#up).catch(() => {})
-    await within(limits.pool.startMs, up, () => new Error('the thread does not start')).catch(() => {})
-    await this.#letGo()
+    await this.#letGo(this.#thread)
   }
 
-  #start(): Piscina {
-    const { file, workerData, heapMib, concurrency = 1 } = this.#form
-    const piscina = new Piscina({
-      filename: fileURLToPath(file),
-      name: 'ready',
-      ...{ minThreads: 1, maxThreads: 1, maxQueue: 2, idleTimeout: Infinity },
-      concurrentTasksPerWorker: concurrency,
-      ...{ atomics: 'disabled', recordTiming: false, workerData },
-      execArgv: [...threadOptions],
-      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
+  #ready(): Promise<Thread> {
+    // One that died by itself is replaced.
+    if (this.#thread?.ended === true) this.#forget(this.#thread.gone)
+    this.#up ??= this.#start()
+    return this.#up
+  }
+
+  async #start(): Promise<Thread> {
+    await this.#before
+    if (this.#stopped) throw new Fault('Stopping')
+    const { file, given, heapMib, name, log } = this.#form
+    const thread = new Thread({ file, given, heapMib })
+    this.#thread = thread
+    void thread.gone.then(() => {
+      if (thread.failure !== undefined) log.error({ error: thread.failure, pool: name }, 'a thread of the pool died')
     })
-    // A thread that dies with a task fails that task; without one there is nobody to tell but the log.
-    piscina.on('error', error => this.#form.log.error({ error, pool: this.#form.name }, 'a thread of the pool died'))
-    this.#piscina = piscina
-    this.#up = this.#ready(piscina)
-    return piscina
-  }
-
-  /** Before a kill: the next task waits until the old thread is gone, so that there is never more than one. */
-  #replace(piscina: Piscina): void {
-    const [worker] = piscina.threads
-    const gone = new Promise<void>(resolve => (worker === undefined ? resolve() : worker.once('exit', () => resolve())))
-    this.#up = gone.then(() => this.#ready(piscina))
-    this.#up.catch(() => {})
-  }
-
-  #ready(piscina: Piscina): Promise<unknown> {
-    const up = piscina.run(null, { name: 'ready' })
-    up.catch(() => {})
-    return up
+    try {
+      await thread.up
+    } catch (error) {
+      if (this.#thread === thread) this.#forget(thread.gone)
+      throw error
+    }
+    return thread
   }
 
   #failure(error: unknown, late: boolean): unknown {
     if (this.#stopped) return new Fault('Stopping', { cause: error })
-    if (late) return new Fault('TimedOut', { cause: error })
     const { code } = error as { code?: unknown }
-    return code === 'ERR_WORKER_OUT_OF_MEMORY' ? new Fault('TimedOut', { cause: error }) : error
+    const taken = error instanceof ThreadEnded || code === 'ERR_WORKER_OUT_OF_MEMORY'
+    return late || taken ? new Fault('TimedOut', { cause: error }) : error
   }
 
-  async #letGo(): Promise<void> {
-    const piscina = this.#piscina
-    this.#piscina = undefined
+  async #letGo(thread: Thread | undefined): Promise<void> {
+    if (thread === undefined || thread !== this.#thread) return this.#before
+    this.#forget(thread.end())
+    await this.#before
+  }
+
+  #forget(gone: Promise<void>): void {
+    this.#thread = undefined
     this.#up = undefined
-    await piscina?.destroy()
+    this.#before = gone
   }
 }

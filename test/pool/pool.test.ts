@@ -41,7 +41,7 @@ const make = (
     threads: 1,
     queueLengthMax: 100,
     deadlineMs: 10_000,
-    workerData: { path: 'here' },
+    given: { path: 'here' },
     log,
     metrics,
     ...changes,
@@ -222,7 +222,7 @@ describe('the pools of the service', () => {
     pools = makePools({
       ...{ log, metrics, recall: true },
       threads: { passwordThreads: 1, patternThreads: 1, readThreads: 1 },
-      reads: { file: new URL('./worker.ts', import.meta.url), workerData: { file: 'a path' } },
+      reads: { file: new URL('./worker.ts', import.meta.url), given: { file: 'a path' } },
     })
   })
   afterEach(() => pools.close())

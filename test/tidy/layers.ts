@@ -43,10 +43,10 @@ const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/front/uws.ts',
   'better-sqlite3': 'src/store/engine/sqlite.ts',
   lmdb: 'src/store/folder/cache.ts',
-  piscina: 'src/pool/thread.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
   'node:tls': 'src/net/',
+  'node:worker_threads': 'src/lib/process/',
 }
 
 const writer = 'src/store/writer/writer.ts'

@@ -5,20 +5,13 @@
 // after it failed and when it takes too long, the answer is that there is none: whoever asked reads for himself. One that
 // failed or took too long is not started again for a while. It holds nothing and is let go when nothing came for a while.
 
-import type { Worker } from 'node:worker_threads'
-import { startThread } from '#lib/build-info.ts'
+import { threadFile } from '#lib/build-info.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { Thread } from '#lib/process/thread.ts'
 import { BodyRun, type PackedRun } from './format/run.ts'
-
-export interface BodyQuestion {
-  readonly id: number
-  readonly nums: readonly number[]
-}
-
-export type BodyAnswer = { readonly ready: true } | { readonly id: number; readonly run: PackedRun | null }
 
 /** Milliseconds. */
 const expectMs = 20
@@ -26,13 +19,12 @@ const expectMs = 20
 export class BodyThread {
   readonly #dataDir: string
   readonly #log: Log | undefined
-  #worker: Worker | undefined
+  #thread: Thread | undefined
   #up = false
   #closed = false
   /** Until then none is started (monotonic). */
   #notBefore = 0
-  #last = 0
-  readonly #asked = new Map<number, (run: BodyRun | undefined) => void>()
+  #asked = 0
   #starting: Timer | undefined
   #idle: Timer | undefined
   #late: Timer | undefined
@@ -44,7 +36,7 @@ export class BodyThread {
 
   /** Starts the thread, if there is none, in a moment: what is being answered now goes first. */
   expect(): void {
-    if (this.#worker !== undefined || this.#starting !== undefined) return
+    if (this.#thread !== undefined || this.#starting !== undefined) return
     this.#starting = after(expectMs, () => {
       this.#starting = undefined
       this.#start()
@@ -52,15 +44,17 @@ export class BodyThread {
   }
 
   /** Small bodies without parts; undefined where whoever asks had better read them himself. */
-  read(nums: readonly number[]): Promise<BodyRun | undefined> {
+  async read(nums: readonly number[]): Promise<BodyRun | undefined> {
     this.#start()
-    const worker = this.#up ? this.#worker : undefined
-    if (worker === undefined || this.#asked.size >= limits.body.aheadMax) return Promise.resolve(undefined)
-    const id = ++this.#last
+    const thread = this.#up ? this.#thread : undefined
+    if (thread === undefined || this.#asked >= limits.body.aheadMax) return undefined
     this.#idle?.cancel()
-    if (this.#asked.size === 0) this.#watch()
-    worker.postMessage({ id, nums } satisfies BodyQuestion)
-    return new Promise(resolve => this.#asked.set(id, resolve))
+    if (this.#asked === 0) this.#watch(thread)
+    this.#asked += 1
+    // Whoever asked reads for himself and is told what is wrong.
+    const run = await thread.ask<PackedRun>('read', nums).catch(() => undefined)
+    if (thread === this.#thread) this.#answered(thread)
+    return run === undefined ? undefined : BodyRun.from(run)
   }
 
   async close(): Promise<void> {
@@ -70,18 +64,17 @@ export class BodyThread {
 
   /** Where there is none and may be one. */
   #start(): void {
-    if (this.#closed || this.#worker !== undefined || monotonic() < this.#notBefore) return
-    const worker = startThread('body', { dataDir: this.#dataDir })
-    this.#worker = worker
-    worker.on('message', (answer: BodyAnswer) => {
-      if (worker === this.#worker) this.#settle(answer)
-    })
-    // It cannot open the database, or ran out of memory.
-    worker.on('error', error => {
-      if (worker === this.#worker) this.#fail(error)
-    })
-    // After the listeners: they attach it.
-    worker.unref()
+    if (this.#closed || this.#thread !== undefined || monotonic() < this.#notBefore) return
+    const thread = new Thread({ file: threadFile('body'), given: { dataDir: this.#dataDir } })
+    this.#thread = thread
+    const failed = (error: unknown) => {
+      if (thread === this.#thread) this.#fail(error)
+    }
+    // It cannot open the database, or runs out of memory later.
+    thread.up.then(() => {
+      if (thread === this.#thread) this.#up = true
+    }, failed)
+    void thread.gone.then(() => failed(thread.failure))
     this.#rest()
   }
 
@@ -91,23 +84,18 @@ export class BodyThread {
     void this.#letGo()
   }
 
-  #settle(answer: BodyAnswer): void {
-    if ('ready' in answer) {
-      this.#up = true
-      return
-    }
-    const { id, run } = answer
-    const resolve = this.#asked.get(id)
-    this.#asked.delete(id)
+  #answered(thread: Thread): void {
+    this.#asked -= 1
     this.#late?.cancel()
-    if (this.#asked.size === 0) this.#rest()
-    else this.#watch()
-    resolve?.(run === null ? undefined : BodyRun.from(run))
+    if (this.#asked === 0) this.#rest()
+    else this.#watch(thread)
   }
 
   /** Every answer must come soon after the one before. */
-  #watch(): void {
-    this.#late = after(limits.body.aheadMs, () => this.#fail(new Fault('TimedOut')))
+  #watch(thread: Thread): void {
+    this.#late = after(limits.body.aheadMs, () => {
+      if (thread === this.#thread) this.#fail(new Fault('TimedOut'))
+    })
   }
 
   #rest(): void {
@@ -116,17 +104,15 @@ export class BodyThread {
   }
 
   async #letGo(): Promise<void> {
-    const worker = this.#worker
-    this.#worker = undefined
+    const thread = this.#thread
+    this.#thread = undefined
     this.#up = false
+    this.#asked = 0
     this.#starting?.cancel()
     this.#starting = undefined
     this.#idle?.cancel()
     this.#late?.cancel()
-    const asked = [...this.#asked.values()]
-    this.#asked.clear()
-    // None of them is told that it failed: it is told to read for itself.
-    for (const resolve of asked) resolve(undefined)
-    await worker?.terminate()
+    // None of those who asked is told that it failed: they are told to read for themselves.
+    await thread?.end()
   }
 }

@@ -5,9 +5,9 @@
 // has come since; then the log begins anew (bench/NOTES.md, Writer). SQLite syncs the database only in a pass that reaches
 // the end of the log, so that stays with the writer.
 
-import type { Worker } from 'node:worker_threads'
-import { startThread } from '#lib/build-info.ts'
+import { threadFile } from '#lib/build-info.ts'
 import { limits } from '#lib/limits.ts'
+import { Thread } from '#lib/process/thread.ts'
 import { type Handle, type Sql, sqliteFailure } from '../engine/sqlite.ts'
 
 /** What the thread is at: a number that it shares with the writer. */
@@ -18,8 +18,6 @@ export interface CheckpointData {
   readonly state: Int32Array<SharedArrayBuffer>
 }
 
-export type CheckpointMessage = 'copy' | 'close'
-
 /** Batches between two looks at the length of the log; while nobody waits it is looked at sooner. */
 const looks = { idle: 8, busy: 16 }
 
@@ -29,7 +27,7 @@ export class Checkpoints {
   readonly #sql: Sql
   readonly #file: string
   readonly #state = new Int32Array(new SharedArrayBuffer(4))
-  #thread: Worker | undefined
+  #thread: Thread | undefined
   #batches = 0
 
   constructor(handle: Handle, sql: Sql, file: string) {
@@ -55,7 +53,7 @@ export class Checkpoints {
   /** Ends the thread and cuts the log. */
   end(): void {
     if (this.#thread !== undefined) {
-      this.#say('close')
+      void this.#thread.close()
       for (let state = this.#at(); state !== copying.closed; state = this.#at()) if (!this.#wait(state)) break
     }
     this.#copyBack('TRUNCATE')
@@ -82,19 +80,14 @@ export class Checkpoints {
   #copy(): void {
     this.#thread ??= this.#start()
     Atomics.store(this.#state, 0, copying.busy)
-    this.#say('copy')
+    this.#thread.send('copy', null)
   }
 
-  #say(message: CheckpointMessage): void {
-    this.#thread?.postMessage(message)
-  }
-
-  #start(): Worker {
-    const thread = startThread('checkpoint', { file: this.#file, state: this.#state } satisfies CheckpointData)
-    thread.unref()
+  #start(): Thread {
+    const given: CheckpointData = { file: this.#file, state: this.#state }
+    const thread = new Thread({ file: threadFile('checkpoint'), given })
     // A thread that could not start, or died: what it was to copy is copied here, and the next time it starts anew.
-    thread.on('error', () => {})
-    thread.once('exit', () => {
+    void thread.gone.then(() => {
       if (this.#thread !== thread) return
       this.#thread = undefined
       Atomics.compareExchange(this.#state, 0, copying.busy, copying.done)

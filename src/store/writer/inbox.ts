@@ -2,23 +2,24 @@
 //
 // The thread looks into its port itself: what came while it was syncing is there, though its loop has not been round.
 
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { limits } from '#lib/limits.ts'
+import type { Close, Request } from '#lib/process/task.ts'
 import type { WriterRequest } from './writer.ts'
 
-export type Message = WriterRequest | { close: true } | { limitPages: number }
+export type Message = Request<'write', WriterRequest> | Request<'limitPages', number> | Close
 
 /** Messages that are taken before the loop of the thread goes round: its timers want a turn, too. */
 const messagesInARow = 32
 
 /** The messages of a port, in order. */
 export class Inbox {
-  readonly #port: MessagePort
+  readonly #receive: () => unknown
   readonly #held: Message[] = []
   #taken = 0
 
-  constructor(port: MessagePort) {
-    this.#port = port
+  /** @param receive what has come though the loop has not been round */
+  constructor(receive: () => unknown) {
+    this.#receive = receive
   }
 
   /** Takes in what the port's event gave. */
@@ -29,8 +30,8 @@ export class Inbox {
   /** The next message, left where it is. */
   peek(): Message | undefined {
     if (this.#held.length === 0) {
-      const come = receiveMessageOnPort(this.#port)
-      if (come !== undefined) this.#held.push(come.message as Message)
+      const come = this.#receive()
+      if (come !== undefined) this.#held.push(come as Message)
     }
     return this.#held[0]
   }
@@ -44,16 +45,16 @@ export class Inbox {
 
   /** What is here, with all that has come taken in. */
   arrivals(): Arrivals {
-    for (let come = receiveMessageOnPort(this.#port); come !== undefined; come = receiveMessageOnPort(this.#port)) {
-      this.#held.push(come.message as Message)
+    for (let come = this.#receive(); come !== undefined; come = this.#receive()) {
+      this.#held.push(come as Message)
     }
     let units = 0
     let bytes = 0
     let other = false
     for (const message of this.#held) {
-      if ('units' in message) {
-        units += message.units.length
-        bytes += message.bytes
+      if (isWrite(message)) {
+        units += message.input.units.length
+        bytes += message.input.bytes
       } else other = true
     }
     return { units, bytes, other }
@@ -86,16 +87,21 @@ export interface Batch {
 }
 
 /** A request, and those that came behind it as far as they fit into one transaction. */
-export function gather(first: WriterRequest, inbox: Inbox): Batch {
+export function gather(first: Request<'write', WriterRequest>, inbox: Inbox): Batch {
   const { batchUnitsMax, batchBytesMax } = limits.writer
-  const units = [...first.units]
-  let { number: upTo, bytes } = first
-  for (let next = inbox.peek(); next !== undefined && 'units' in next; next = inbox.peek()) {
-    if (units.length + next.units.length > batchUnitsMax || bytes + next.bytes > batchBytesMax) break
-    bytes += next.bytes
-    units.push(...next.units)
-    upTo = next.number
+  const units = [...first.input.units]
+  let { bytes } = first.input
+  let upTo = first.id
+  for (let next = inbox.peek(); next !== undefined && isWrite(next); next = inbox.peek()) {
+    if (units.length + next.input.units.length > batchUnitsMax || bytes + next.input.bytes > batchBytesMax) break
+    bytes += next.input.bytes
+    units.push(...next.input.units)
+    upTo = next.id
     inbox.take()
   }
   return { upTo, units, bytes }
+}
+
+function isWrite(message: Message): message is Request<'write', WriterRequest> {
+  return !('close' in message) && message.task === 'write'
 }

@@ -6,14 +6,14 @@
 // turns the writer unhealthy: it then refuses units with a temporary error and tries the disk by itself. After a unit of a lane
 // failed, or its commit, later ones made from the same state (epoch) are refused as stale, also those on their way.
 
-import type { Worker } from 'node:worker_threads'
 import { after, breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { detach } from '#lib/process/background.ts'
+import { type Answer, settled } from '#lib/process/task.ts'
+import type { Thread } from '#lib/process/thread.ts'
 import { Queue } from '#lib/queue.ts'
 import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
@@ -35,17 +35,13 @@ export interface Unit {
 
 /** Units that leave together. */
 export interface WriterRequest {
-  /** Rises by one. */
-  readonly number: number
   readonly units: { lane: number; epoch: number; operations: Operation[] }[]
   /** Bytes they carry, about. */
   readonly bytes: number
 }
 
-/** What became of one transaction. */
+/** What became of one transaction. It answers its last request, and all before that were not answered yet. */
 export interface WriterReply {
-  /** Its last request; all that are not answered yet up to this one are answered. */
-  readonly upTo: number
   /** Units that failed, counted through its requests in order; the others are on disk. */
   readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'full' | 'error'; text: string }[]
   /** The commit itself failed: nothing of it is on disk. */
@@ -89,7 +85,7 @@ const probeMs = 500
 export class Writer {
   /** What was found when the database was opened. */
   readonly opened: Opened
-  readonly #worker: Worker
+  readonly #thread: Thread
   readonly #log: Log
   readonly #metrics: Metrics
   readonly #urgent = new Queue<Waiting>(limits.writer.pendingUnitsMax)
@@ -98,7 +94,6 @@ export class Writer {
   #bytes = 0
   /** Of that, what has come since something left. */
   #freshBytes = 0
-  #number = 0
   /** Oldest first. */
   readonly #sent: Sent[] = []
   #sentUnits = 0
@@ -106,7 +101,6 @@ export class Writer {
   #settled = 0
   readonly #changes = new Map<Watched, number>(watched.map(table => [table, 0]))
   #failure: Fault | undefined
-  #closed: (() => void) | undefined
   #closing = false
   /** There is no thread any more. */
   #ended = false
@@ -115,22 +109,21 @@ export class Writer {
   /** The last transaction was one unit. */
   #single = false
 
-  private constructor(worker: Worker, options: WriterOptions, opened: Opened) {
+  private constructor({ thread, hear }: WriterThread, options: WriterOptions, opened: Opened) {
     this.opened = opened
-    this.#worker = worker
+    this.#thread = thread
     this.#log = options.log
     this.#metrics = options.metrics
-    worker.on('message', (reply: WriterReply) => this.#settle(reply))
-    // Listening has attached it again.
-    detach(worker)
-    worker.on('error', error => this.#fail(error))
-    worker.on('exit', () => this.#closed?.())
+    hear((id, answer) => this.#settle(id, answer))
+    void thread.gone.then(() => {
+      if (thread.failure !== undefined) this.#fail(thread.failure)
+    })
   }
 
   /** Waits for the thread, which brings the schema up to date before this resolves. */
   static async open(options: WriterOptions): Promise<Writer> {
-    const { worker, ready } = options.thread ?? startWriterThread(options.file, true)
-    return new Writer(worker, options, await ready)
+    const started = options.thread ?? startWriterThread(options.file, true)
+    return new Writer(started, options, await started.ready)
   }
 
   /** Whether commits go through. */
@@ -195,18 +188,14 @@ export class Writer {
 
   /** Limits the database to `pages` pages, 0 for no limit: how a test fills the disk. */
   limitPages(pages: number): void {
-    this.#worker.postMessage({ limitPages: pages })
+    this.#thread.send('limitPages', pages)
   }
 
   /** Sends what waits, then ends the thread. */
   async close(): Promise<void> {
     this.#closing = true
     while (this.pending > 0) await new Promise(resolve => after(1, () => resolve(undefined)))
-    const closed = new Promise<void>(resolve => {
-      this.#closed = resolve
-    })
-    this.#worker.postMessage({ close: true })
-    await closed
+    await this.#thread.close()
   }
 
   /** Sends what waits: at once where it is much, otherwise when the loop has been round, with what arrived meanwhile. */
@@ -258,18 +247,19 @@ export class Writer {
   }
 
   #post(units: readonly Waiting[], bytes: number, background: boolean): void {
-    this.#number += 1
-    this.#sent.push({ number: this.#number, units, bytes, background, at: monotonic() })
+    const written = units.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
+    const number = this.#thread.send('write', { units: written, bytes } satisfies WriterRequest)
+    this.#sent.push({ number, units, bytes, background, at: monotonic() })
     this.#sentUnits += units.length
     this.#sentBytes += bytes
-    const written = units.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
-    this.#worker.postMessage({ number: this.#number, units: written, bytes } satisfies WriterRequest)
   }
 
-  #settle(reply: WriterReply): void {
+  #settle(upTo: number, answer: Answer): void {
+    if (upTo === 0) return
+    const reply = settled(answer) as WriterReply
     const units: Waiting[] = []
     let at = monotonic()
-    for (let first = this.#sent[0]; first !== undefined && first.number <= reply.upTo; first = this.#sent[0]) {
+    for (let first = this.#sent[0]; first !== undefined && first.number <= upTo; first = this.#sent[0]) {
       this.#sent.shift()
       this.#sentUnits -= first.units.length
       this.#sentBytes -= first.bytes
@@ -328,7 +318,7 @@ export class Writer {
     const unit: Unit = {
       lane: 0,
       epoch: 0,
-      operations: [operation(metaPut, { key: 'probe', value: this.#number })],
+      operations: [operation(metaPut, { key: 'probe', value: this.#settled })],
       bytes: 0,
     }
     const resolve = () => {
@@ -338,7 +328,7 @@ export class Writer {
     this.#post([{ unit, resolve, reject: () => after(probeMs, () => this.#probe()) }], 0, false)
   }
 
-  #fail(error: Error): void {
+  #fail(error: unknown): void {
     this.#log.fatal({ error }, 'the writer thread ended')
     this.#ended = true
     this.#failure = new Fault('StorageUnavailable', { cause: error })
