@@ -12,7 +12,7 @@ import { Admission } from '#net/admission.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
 import { listenForChallenges } from '#net/tls/challenge-listener.ts'
 import { TlsStore } from '#net/tls/tls.ts'
-import type { Address, Ground, Protocol } from '#protocol'
+import type { Address, Ground, Hooks, Protocol } from '#protocol'
 import { type HttpOptions, http } from '#protocols/http'
 import { imap } from '#protocols/imap'
 import { pop3 } from '#protocols/pop3'
@@ -39,13 +39,14 @@ export async function listenAll(
   api: HttpOptions,
   counts: SessionCounts,
   closers: Closers,
+  hooks?: Hooks,
 ): Promise<Listeners> {
   const open: Listeners = {}
   const opened = (name: keyof Listeners, listener: { close(): unknown; readonly address: Address }) => {
     closers.add(() => listener.close())
     open[name] = { ...listener.address }
   }
-  const ground = await groundOf(core, opened, counts, closers)
+  const ground = { ...(await groundOf(core, opened, counts, closers)), hooks }
   const all = protocols(api)
   const claimed = all.flatMap(protocol => protocol.config)
   assert.deepEqual(
@@ -69,7 +70,7 @@ async function groundOf(
   opened: Ground['opened'],
   counts: SessionCounts,
   closers: Closers,
-): Promise<Ground> {
+): Promise<Omit<Ground, 'hooks'>> {
   const { config } = core
   const own = await openOwnCertificate(core, closers)
   // A certificate for the host name is the default one where none was chosen in the configuration.

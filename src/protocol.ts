@@ -4,9 +4,12 @@
 // values. Adding one is its folder, its keys in config/protocols.ts and its name in listeners.ts.
 
 import type { TlsSink } from '#actors/admin/certificate.ts'
+import type { LoginAttempt } from '#actors/auth/authentication.ts'
+import type { Grant } from '#actors/auth/grant.ts'
 import type { Config, ListenerName } from '#config'
 import type { Core } from '#core'
 import type { Admission } from '#net/admission.ts'
+import type { Intercept } from '#net/intercept.ts'
 import type { KeyPair, TlsStore } from '#net/tls/tls.ts'
 
 export interface Protocol {
@@ -37,11 +40,28 @@ export interface Ground {
   opened(name: ListenerName, listener: { readonly address: Address; close(): unknown }): void
   /** Who can tell how many sessions an account has over this protocol. */
   counted(protocol: string, sessions: (user: string) => number): void
+  readonly hooks: Hooks | undefined
+}
+
+/** What a test lays into the service; no configuration reaches it. */
+export interface Hooks {
+  readonly intercept: Intercept
+  /** Before a recipient is looked for: it may be made. @throws Fault that refuses it */
+  recipient(core: Core, address: string): Promise<void>
+  /** Decides who may come in. @throws Fault AuthFailed and the like */
+  authenticate(core: Core, attempt: LoginAttempt): Promise<{ user: string; grant: Grant }>
 }
 
 export interface Address {
   readonly host: string
   readonly port: number
+}
+
+/** Who decides about a login. */
+export function entryOf(core: Core, { hooks }: Ground) {
+  const { authentication } = core.credentials
+  return (attempt: LoginAttempt) =>
+    hooks === undefined ? authentication.authenticate(attempt) : hooks.authenticate(core, attempt)
 }
 
 /** Where a listener listens, and how many may connect; undefined for one that is not enabled. */

@@ -11,6 +11,7 @@ import { Closers, type Core, openCore } from '#core'
 import { apiEndpoints } from '#http/api/endpoints.ts'
 import { listenControl } from '#http/control.ts'
 import type { Endpoint } from '#http/endpoint.ts'
+import { intercepted } from '#http/guard/intercepted.ts'
 import { RequestCounters } from '#http/request-counters.ts'
 import type { HttpServer } from '#http/server.ts'
 import { Acme } from '#jobs/acme/acme.ts'
@@ -32,6 +33,7 @@ import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { teachRspamd } from '#net/rspamd.ts'
+import type { Hooks } from '#protocol'
 import { findToken } from '#store/accounts/tokens.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
@@ -59,6 +61,8 @@ export interface ServiceOptions {
   readonly strict?: boolean
   /** Nothing this process opens for a service keeps it alive; for programs that have a service inside of them. */
   readonly background?: boolean
+  /** For tests with a service, not of it. */
+  readonly hooks?: Hooks
   /** Of the data directory, where it was taken before. */
   readonly hold?: DirectoryLock
 }
@@ -71,7 +75,8 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     closers.add(() => core.close())
     await provideRootToken(core)
     await deliverEvents(core, closers)
-    await sendMail(core, closers)
+    const { hooks } = options
+    if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
     const tasks = startJobs(core, closers)
     const counts: SessionCounts = new Map()
     const connections = (user: string) => counts.get('imap')?.(user) ?? 0
@@ -80,8 +85,11 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     const onFront = (chosen: HttpServer['front']) => {
       front = chosen
     }
-    const api = { endpoints, strict: options.strict === true, onFront }
-    const open = await listenAll(core, api, counts, closers)
+    const served = hooks === undefined ? endpoints : intercepted(endpoints, hooks.intercept)
+    const api = { endpoints: served, strict: options.strict === true, onFront }
+    const open = await listenAll(core, api, counts, closers, hooks)
+    // What leaves comes back: every recipient of a test is here.
+    if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)
     await listenToOwner(core, endpoints, closers)
     writeRunFile(config.dataDir, open)
@@ -160,7 +168,7 @@ function observeQueue({ read, metrics }: Core): void {
 }
 
 /** Starts sending queued mail; what leaves the service gathers where the configuration says so. */
-async function sendMail(core: Core, closers: Closers): Promise<void> {
+async function sendMail(core: Core, closers: Closers, way: string): Promise<void> {
   observeQueue(core)
   const { config, read, jobWriter, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
   const relay = await startRelay({
@@ -168,7 +176,7 @@ async function sendMail(core: Core, closers: Closers): Promise<void> {
     secrets: core.system.secrets,
     hostname: config.hostname,
     away: config.outbound.enabled,
-    relay: config.outbound.relay,
+    relay: way,
     port: config.outbound.port,
     srsDomain: forwardKeys.srs.domain,
     findKey: domain => dkim.findSigningKey(domain),
@@ -177,6 +185,11 @@ async function sendMail(core: Core, closers: Closers): Promise<void> {
   })
   closers.add(() => relay.close())
   core.onEvents(() => relay.kick())
+}
+
+/** The service's own port for mail of others, as a relay. */
+function ownUrl({ smtp }: Listeners): string {
+  return smtp === undefined ? '' : `smtp://127.0.0.1:${smtp.port}`
 }
 
 /** Starts fetching certificates where the configuration asks for it. That it fails keeps nobody from starting. */

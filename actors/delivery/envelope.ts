@@ -22,6 +22,16 @@ export interface DeliveryRecipient {
   readonly bounceTo?: string | undefined
 }
 
+/** A session in which a message came, where there was one. */
+interface Bringing {
+  readonly protocol: string
+  readonly helo: string
+  readonly remoteAddress: string
+  readonly tls: { readonly protocol: string; readonly cipher: string } | undefined
+  /** What the listener knows of a login. */
+  readonly user?: unknown
+}
+
 export interface DeliveryEnvelope {
   /** Envelope sender; empty for a null sender. */
   readonly from: string
@@ -39,6 +49,8 @@ export interface DeliveryEnvelope {
   readonly trace?: string
   /** How it came, as it is shown. */
   readonly transport?: MessageMeta['transport']
+  /** Who brought it in this very session, for those who observe deliveries. */
+  readonly speaker?: Bringing
 }
 
 /** `stored` is null where rules or a forwarding address took the message without storing it. */

@@ -72,8 +72,16 @@ function sendersOf(message: Arriving): readonly Mailbox[] {
   return found
 }
 
+/** Hears of every delivery when its outcomes are on disk, and before its sender does; reads the message while it is called. */
+export type DeliveryObserver = (
+  envelope: DeliveryEnvelope,
+  results: readonly DeliveryResult[],
+  message: { readonly body: number; readonly size: number; readonly bytes: Bytes },
+) => Promise<void>
+
 export class LocalDelivery {
   readonly #options: DeliveryOptions
+  #observer: DeliveryObserver | undefined
 
   constructor(options: DeliveryOptions) {
     this.#options = options
@@ -115,6 +123,11 @@ export class LocalDelivery {
   #refuseStorm({ id, options }: User): void {
     const max = options.limits?.receivedMax ?? 0
     if (max > 0 && this.#options.throttle.counted('received', id).used >= max) throw new Fault('DeliveryRateExceeded')
+  }
+
+  /** Has one observer told of every delivery; it must not throw. */
+  observe(observer: DeliveryObserver): void {
+    this.#observer = observer
   }
 
   /** Counts what an account got, and notes whom it heard from. */
@@ -178,7 +191,10 @@ export class LocalDelivery {
   async #toAll(message: Arriving, envelope: DeliveryEnvelope, bytes: Bytes): Promise<DeliveryResult[]> {
     const { source } = envelope
     const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
-    return settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
+    const results = settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
+    const { body, size } = message.prepared
+    await this.#observer?.(envelope, results, { body, size, bytes })
+    return results
   }
 
   async #toOne(

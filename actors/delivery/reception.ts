@@ -34,6 +34,8 @@ export interface BroughtEnvelope {
     readonly service: string
     /** As in a Received field: ESMTPS for example. */
     readonly protocol: string
+    /** What the listener knows of a login. */
+    readonly user?: unknown
     readonly tls: Passage['tls']
   }
 }
@@ -75,7 +77,17 @@ export class Reception {
       const { verification, score = 0 } = judged ?? {}
       const source = strange ? 'smtp' : 'lmtp'
       const known = verification === undefined ? {} : { verification }
-      return await delivery.deliver(received, { from, recipients, source, score, found, trace, transport, ...known })
+      return await delivery.deliver(received, {
+        from,
+        recipients,
+        source,
+        score,
+        found,
+        trace,
+        transport,
+        speaker,
+        ...known,
+      })
     } finally {
       await received.discard()
     }

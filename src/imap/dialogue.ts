@@ -38,6 +38,7 @@ export class Dialogue {
     const late = after(limits.imap.loginMs, () => {
       if (!session.loggedIn) session.bye('Log in sooner')
     })
+    if (services.intercept !== undefined && (await this.#meddled('*', 'connect', ''))) return session.bye('It ends')
     out.line(`* OK [CAPABILITY ${capabilitiesOf(session)}] ${services.hostname} ready`).flush()
     try {
       while (!session.over && !session.loggedIn) await this.#next()
@@ -107,6 +108,11 @@ export class Dialogue {
     const { tag, name, byUid } = gathered
     session.tag = tag
     const row = findCommand(name, byUid)
+    if (session.services.intercept !== undefined && gathered.message === undefined) {
+      const [first = ''] = gathered.parts
+      const full = byUid ? `UID ${name}` : name
+      if (await this.#meddled(tag, full, typeof first === 'string' ? first.trim() : '')) return
+    }
     const started = monotonic()
     let result = 'ok'
     try {
@@ -120,6 +126,19 @@ export class Dialogue {
       result = await this.#refuse(row, gathered, error)
     }
     session.services.count(row?.name ?? 'other', result, monotonic() - started)
+  }
+
+  /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */
+  async #meddled(tag: string, at: string, argument: string): Promise<boolean> {
+    const { services, connection, out } = this.#session
+    const verdict = await services.intercept?.({ protocol: 'imap', at, argument })
+    if (verdict === undefined) return false
+    if ('drop' in verdict) {
+      connection.destroy()
+      throw new Disconnected()
+    }
+    out.line(`${tag} ${verdict.reply}`)
+    return true
   }
 
   async #run(row: CommandRow | undefined, gathered: Gathered): Promise<Done | undefined> {

@@ -5,7 +5,7 @@ import { encrypted } from '#actors/delivery/encryption.ts'
 import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import type { Core } from '#core'
-import { type Ground, type Protocol, placeOf } from '#protocol'
+import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import { ImapServer } from './server.ts'
 import type { ImapDependencies } from './services.ts'
 
@@ -25,15 +25,16 @@ export const imap: Protocol = {
   },
 }
 
-function dependencies(core: Core, { tls }: Ground): ImapDependencies {
+function dependencies(core: Core, ground: Ground): ImapDependencies {
   const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
   return {
     hostname: config.hostname,
     cleartext: config.auth.cleartext,
     connectionsMax: config.imap.maxConnections,
     messageBytesMax: config.mail.maxSize,
-    tls,
-    authenticate: attempt => credentials.authentication.authenticate(attempt),
+    tls: ground.tls,
+    authenticate: entryOf(core, ground),
+    intercept: ground.hooks?.intercept,
     grants: credentials.grants,
     transfers: new Traffic(core.cache),
     ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },

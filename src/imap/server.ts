@@ -35,7 +35,7 @@ export class ImapServer {
   #sessions = 0
 
   constructor({ hostname, cleartext, tls, metrics, log, ...rest }: ImapDependencies) {
-    const { messageBytesMax } = rest
+    const { messageBytesMax, intercept } = rest
     this.#metrics = metrics
     this.#log = log
     this.#mail = new LocalEntry(rest)
@@ -43,7 +43,7 @@ export class ImapServer {
     const limited = `APPENDLIMIT=${messageBytesMax}`
     const seconds = metrics.commandSeconds.labels('imap')
     this.#services = {
-      ...{ hostname, messageBytesMax, tls, log, mail: this.#mail },
+      ...{ hostname, messageBytesMax, tls, log, intercept, mail: this.#mail },
       capabilities: allCapabilities.map(name => (name === 'APPENDLIMIT' ? limited : name)).join(' '),
       takesPasswords: connection => takesPasswords(connection, cleartext),
       count: (command, result, ms) => {

@@ -8,6 +8,7 @@ import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Connection } from '#net/connection.ts'
+import type { Intercept } from '#net/intercept.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
 import type { User } from '#store/accounts/users.ts'
@@ -42,6 +43,8 @@ export interface ImapDependencies {
   readonly messageBytesMax: number
   readonly tls: TlsStore | undefined
   readonly authenticate: Authenticate
+  /** For tests. */
+  readonly intercept?: Intercept | undefined
   /** What sessions may go on by. */
   readonly grants: Pick<Grants, 'hold'>
   readonly system: ActorSystem
@@ -72,6 +75,7 @@ export interface ImapServices {
   readonly messageBytesMax: number
   readonly tls: TlsStore | undefined
   readonly mail: MailEntry
+  readonly intercept: Intercept | undefined
   readonly log: Log
   /** Capabilities of the table of commands, which hold for every session. */
   readonly capabilities: string

@@ -5,7 +5,7 @@
 // kick during a claim means another claim after it, never two at once. Closing takes nothing new, waits for what is in
 // flight and cuts it off when that takes too long. A crash costs an item one more try, since its attempt is on disk.
 
-import { after, now, sleep, type Timer } from '#lib/clock.ts'
+import { after, now, onAdvance, sleep, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 
@@ -41,6 +41,7 @@ export class Loop<Item> {
   #failing = false
   #timer: Timer | undefined
   #idle: (() => void)[] = []
+  readonly #deaf = onAdvance(() => this.kick())
 
   /** Starts at the first kick. */
   constructor(work: Work<Item>, options: LoopOptions) {
@@ -61,6 +62,7 @@ export class Loop<Item> {
   /** Takes nothing new, waits for what is in flight, cuts it off after `drainMs`. */
   async close(): Promise<void> {
     this.#closing = true
+    this.#deaf()
     this.#timer?.cancel()
     const late = after(this.#options.drainMs ?? limits.loop.drainMs, () => this.#stop.abort(new Error('stopping')))
     await this.#quiet()

@@ -22,6 +22,23 @@ export function shiftClock(ms: number): void {
   shift = ms
 }
 
+const advanced = new Set<(ms: number) => void>()
+
+/**
+ * Moves the wall clock of this process on by `ms` (tests only): whoever waits for a moment looks whether it has come,
+ * and what is done every so often is done once where its time has passed. Deadlines of what is under way stay.
+ */
+export function advanceClock(ms: number): void {
+  shift += ms
+  for (const listener of [...advanced]) listener(ms)
+}
+
+/** Calls `listener` whenever the clock was moved on, until the returned function is called. */
+export function onAdvance(listener: (ms: number) => void): () => void {
+  advanced.add(listener)
+  return () => void advanced.delete(listener)
+}
+
 export interface Timer {
   cancel(): void
 }
@@ -37,7 +54,15 @@ export function after(ms: number, task: () => void): Timer {
 export function every(ms: number, task: () => void): Timer {
   const handle = setInterval(task, ms)
   handle.unref()
-  return { cancel: () => clearInterval(handle) }
+  const deaf = onAdvance(passed => {
+    if (passed >= ms) task()
+  })
+  return {
+    cancel: () => {
+      clearInterval(handle)
+      deaf()
+    },
+  }
 }
 
 /** Resolves after `ms`, or rejects with the signal's reason. Keeps the process alive meanwhile, if anything of it does. */

@@ -3,7 +3,7 @@
 import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import type { Core } from '#core'
-import { type Ground, type Protocol, placeOf } from '#protocol'
+import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import { listenPop3 } from './server.ts'
 import type { Pop3Dependencies } from './services.ts'
 
@@ -21,15 +21,16 @@ export const pop3: Protocol = {
   },
 }
 
-function dependencies(core: Core, { tls }: Ground): Pop3Dependencies {
+function dependencies(core: Core, ground: Ground): Pop3Dependencies {
   const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
   return {
     hostname: config.hostname,
     cleartext: config.auth.cleartext,
     deleteTo: config.pop3.deleteTo,
     messagesMax: config.pop3.maxMessages,
-    tls,
-    authenticate: attempt => credentials.authentication.authenticate(attempt),
+    tls: ground.tls,
+    authenticate: entryOf(core, ground),
+    intercept: ground.hooks?.intercept,
     grants: credentials.grants,
     transfers: new Traffic(core.cache),
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),

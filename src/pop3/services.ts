@@ -6,6 +6,7 @@ import type { moveMessages, Transfer, Transferred } from '#actors/mailbox/messag
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Connection } from '#net/connection.ts'
+import type { Intercept } from '#net/intercept.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
@@ -30,6 +31,8 @@ export interface Pop3Dependencies {
     session: string
     ip: string
   }): Promise<{ user: string; grant: Grant }>
+  /** For tests. */
+  readonly intercept?: Intercept | undefined
   /** What sessions may go on by. */
   readonly grants: Pick<Grants, 'hold'>
   /** Moves messages, encrypted on the way where the account or the folder asks for it. */

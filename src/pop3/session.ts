@@ -8,7 +8,7 @@ import { version } from '#lib/build-info.ts'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { Connection } from '#net/connection.ts'
+import { type Connection, Disconnected } from '#net/connection.ts'
 import { beginSasl, mechanisms } from '#net/sasl.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { bytesOf, Maildrop, Stuffer, uniqueId } from './maildrop.ts'
@@ -61,8 +61,9 @@ export class Session {
       this.error('Log in sooner')
       this.connection.end()
     })
-    this.ok(`${this.services.hostname} ready`)
     try {
+      if (this.services.intercept !== undefined && (await this.#meddled('connect', ''))) return this.leave()
+      this.ok(`${this.services.hostname} ready`)
       while (!this.over) {
         await this.#next()
         if (this.connection.backlogBytes > limits.net.backlogBytesSoft) await this.connection.drain()
@@ -156,6 +157,18 @@ export class Session {
     if (lines === Number.POSITIVE_INFINITY) drop.read = true
   }
 
+  /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */
+  async #meddled(at: string, argument: string): Promise<boolean> {
+    const verdict = await this.services.intercept?.({ protocol: 'pop3', at, argument: at === 'PASS' ? '' : argument })
+    if (verdict === undefined) return false
+    if ('drop' in verdict) {
+      this.connection.destroy()
+      throw new Disconnected()
+    }
+    this.connection.write(`${verdict.reply}\r\n`)
+    return true
+  }
+
   async #next(): Promise<void> {
     let line: string
     try {
@@ -171,6 +184,7 @@ export class Session {
     const rest = space < 0 ? '' : line.slice(space + 1)
     // RFC 1939 7: in a password blanks are blanks.
     const argument = name === 'PASS' ? rest : rest.trim()
+    if (this.services.intercept !== undefined && (await this.#meddled(name, argument))) return
     const row = commands[name]
     let result = 'ok'
     const started = monotonic()

@@ -99,7 +99,7 @@ async function greet(session: Session, argument: string, extended: boolean): Pro
 async function mail(session: Session, argument: string): Promise<void> {
   const { setting } = session
   if (session.helo === '' || session.transaction !== undefined) throw new Fault('BadSequence')
-  if (setting.authenticate !== undefined && session.user === undefined) throw new Fault('AuthRequired')
+  if (setting.authenticate !== undefined && !setting.open && session.user === undefined) throw new Fault('AuthRequired')
   const { address, parameters } = readArgument(argument, 'FROM:')
   let utf8 = false
   let declaredBytes = 0

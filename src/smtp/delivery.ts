@@ -14,6 +14,10 @@ import type { DeliveryResult } from './setting.ts'
 export async function deliver(session: Session, transaction: Transaction, arrival: Arrival): Promise<void> {
   const { setting } = session
   const started = monotonic()
+  if (setting.intercept !== undefined) {
+    const to = transaction.recipients.map(recipient => (recipient as { address?: string }).address ?? '')
+    if (await session.meddled('end', to.join(' '))) return session.reset()
+  }
   const id = `${session.id}-${session.messages + 1}`
   const outcomes = await hand(session, transaction, arrival, id)
   const ms = monotonic() - started

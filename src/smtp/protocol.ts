@@ -1,12 +1,15 @@
 // SMTP, LMTP and submission as one protocol of the service: listeners that take mail from others, and those where accounts send.
 // What comes in is received with what its verifier and the scanners of the configuration say of it; what they need of the core is
 // put together here and nowhere else.
+//
+// In a test (Ground.hooks) each of them takes mail of everybody.
 
 import { Reception } from '#actors/delivery/reception.ts'
 import { Scanners } from '#actors/delivery/scanning.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
 import type { Core } from '#core'
-import { type Ground, type Protocol, placeOf } from '#protocol'
+import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
+import type { Speaker } from './drop.ts'
 import { startSmtp } from './server.ts'
 import { submissionSessions } from './submission.ts'
 
@@ -18,18 +21,25 @@ export const smtp: Protocol = {
   config: [...receiving, ...sending],
   async open(core, ground) {
     const { config } = core
-    const drop = reception(core)
+    const drop = reception(core, ground)
+    const tested = testedOf(core, ground)
     for (const service of receiving) {
       const place = placeOf(config, service, ground)
       if (place === undefined) continue
-      ground.opened(service, await startSmtp({ service, drop, ...optionsOf(core, ground, place) }))
+      ground.opened(service, await startSmtp({ service, drop, ...tested, ...optionsOf(core, ground, place) }))
     }
     const sessions = submissionSessions(core)
     const { cleartext } = config.auth
     for (const service of sending) {
       const place = placeOf(config, service, ground)
       if (place === undefined) continue
-      ground.opened(service, await startSmtp({ service, cleartext, ...sessions, ...optionsOf(core, ground, place) }))
+      const at = optionsOf(core, ground, place)
+      ground.opened(
+        service,
+        tested === undefined
+          ? await startSmtp({ service, cleartext, ...sessions, ...at })
+          : await startSmtp({ service, drop, ...tested, ...at }),
+      )
     }
   },
 }
@@ -43,8 +53,27 @@ function optionsOf({ config, log, metrics }: Core, { tls }: Ground, place: Place
   return { ...at, hostname: config.hostname, tls, bounds, log, metrics }
 }
 
-function reception(core: Core): Reception {
-  const { drop: delivery, bodies, config } = core
+/** In a test all listeners take mail, of those who log in and of others. */
+function testedOf(core: Core, ground: Ground) {
+  const { hooks } = ground
+  if (hooks === undefined) return undefined
+  const enter = entryOf(core, ground)
+  const authenticate = async (username: string, password: string, { id: session, remoteAddress: ip }: Speaker) => {
+    await enter({ username, password, scope: 'smtp', protocol: 'SMTP', session, ip })
+    return username
+  }
+  return { open: true, intercept: hooks.intercept, authenticate, cleartext: core.config.auth.cleartext }
+}
+
+function reception(core: Core, { hooks }: Ground): Reception {
+  const { drop, bodies, config } = core
+  const delivery =
+    hooks === undefined
+      ? drop
+      : {
+          recipient: (address: string) => hooks.recipient(core, address).then(() => drop.recipient(address)),
+          deliver: drop.deliver.bind(drop),
+        }
   const { hostname } = config
   const parts = { delivery, bodies, verifier: verifierOf(core), scanners: scannersOf(core) }
   return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })

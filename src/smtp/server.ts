@@ -7,6 +7,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Admission } from '#net/admission.ts'
+import type { Intercept } from '#net/intercept.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
@@ -27,6 +28,10 @@ export interface SmtpOptions<Recipient, Received> {
   readonly tls?: TlsStore
   /** Makes it a submission listener. Gives what `Speaker.user` will be. @throws Fault AuthFailed and the like */
   authenticate?(username: string, password: string, speaker: Speaker): Promise<unknown>
+  /** Mail is taken without a login, too; for tests. */
+  readonly open?: boolean
+  /** For tests. */
+  readonly intercept?: Intercept | undefined
   /** Where a password may come without TLS. Default: loopback. */
   readonly cleartext?: CleartextPolicy
   readonly bounds?: Partial<Bounds>
@@ -49,6 +54,8 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     tls,
     drop: options.drop as MailDrop<unknown, unknown>,
     authenticate: options.authenticate?.bind(options),
+    open: options.open === true,
+    intercept: options.intercept,
     cleartext: options.cleartext ?? 'loopback',
     bounds,
     ...counters(service, metrics),

@@ -89,7 +89,8 @@ export class Session implements Speaker {
     const { connection, setting } = this
     connection.lineBytesMax = limits.smtp.commandBytesMax
     const { idleMs, loginMs } = setting.bounds
-    if (setting.authenticate !== undefined) connection.idleMs = Math.min(idleMs, loginMs)
+    if (setting.authenticate !== undefined && !setting.open) connection.idleMs = Math.min(idleMs, loginMs)
+    if (setting.intercept !== undefined && (await this.meddled('connect', ''))) return connection.end()
     connection.write(`220 ${setting.hostname} ${setting.lmtp ? 'LMTP' : 'ESMTP'} Teal\r\n`)
     try {
       while (!this.#over) {
@@ -188,8 +189,8 @@ export class Session implements Speaker {
 
   /** A session that keeps its place and sends nothing ends. @throws Fault NothingSent */
   #countIdle(): void {
-    const { bounds, authenticate, lmtp } = this.setting
-    const stranger = authenticate !== undefined && this.user === undefined
+    const { bounds, authenticate, open, lmtp } = this.setting
+    const stranger = authenticate !== undefined && !open && this.user === undefined
     const most = stranger
       ? bounds.loginCommandsMax
       : bounds.messagelessCommandsMax * (lmtp ? limits.smtp.messagelessLmtpTimes : 1)
@@ -206,7 +207,26 @@ export class Session implements Speaker {
     if (command === undefined) throw new Fault('BadCommand', { text: 'The command is not known' })
     this.setting.count(name)
     if (!transferring.has(name)) this.#countIdle()
-    return command.run(this, space < 0 ? '' : text.slice(space + 1).trim())
+    const argument = space < 0 ? '' : text.slice(space + 1).trim()
+    if (this.setting.intercept === undefined) return command.run(this, argument)
+    return this.meddled(name, argument).then(done => (done ? undefined : command.run(this, argument)))
+  }
+
+  /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */
+  async meddled(at: string, argument: string): Promise<boolean> {
+    const { transaction, setting, connection } = this
+    const verdict = await setting.intercept?.({
+      ...{ protocol: 'smtp', at, argument },
+      ...(transaction !== undefined && { from: transaction.from }),
+    })
+    if (verdict === undefined) return false
+    if ('drop' in verdict) {
+      connection.destroy()
+      throw new Disconnected()
+    }
+    connection.write(`${verdict.reply}\r\n`)
+    if (verdict.reply.startsWith('421')) this.close()
+    return true
   }
 }
 

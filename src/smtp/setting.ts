@@ -1,5 +1,6 @@
 // What every session of one listener knows.
 
+import type { Intercept } from '#net/intercept.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
 import type { MailDrop, SmtpService, Speaker } from './drop.ts'
@@ -35,6 +36,9 @@ export interface Setting {
   readonly drop: MailDrop<unknown, unknown>
   /** Of submission. */
   readonly authenticate: Authenticate | undefined
+  /** Mail is taken without a login, too. */
+  readonly open: boolean
+  readonly intercept: Intercept | undefined
   readonly cleartext: CleartextPolicy
   readonly bounds: Bounds
   count(command: string): void
