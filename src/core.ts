@@ -11,6 +11,7 @@ import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import { Welcome } from '#actors/admin/welcome.ts'
 import { Access } from '#actors/auth/access.ts'
 import { type Credentials, openCredentials } from '#actors/auth/credentials.ts'
+import { SessionPlaces } from '#actors/auth/session-places.ts'
 import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
@@ -18,6 +19,7 @@ import { Rules } from '#actors/delivery/rules.ts'
 import { SpamJudge } from '#actors/delivery/spam.ts'
 import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
+import { Recency } from '#actors/mailbox/recency.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
@@ -40,7 +42,7 @@ import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.
 import { loadKey } from '#store/folder/keys.ts'
 import { cacheDir, databaseFile } from '#store/folder/place.ts'
 import { requireFiles, requireKeys } from '#store/folder/presence.ts'
-import { Settings } from '#store/folder/settings.ts'
+import { configuredSettings, Settings } from '#store/folder/settings.ts'
 import { Writer } from '#store/writer/writer.ts'
 
 /** The store and the actors of one data directory. */
@@ -67,6 +69,10 @@ export interface Core {
   readonly drop: LocalDelivery
   /** Whom accounts have written to or heard from. */
   readonly register: AddressBook
+  /** Sessions of each account. */
+  readonly places: SessionPlaces
+  /** Which messages no IMAP session was told of. */
+  readonly recency: Recency
   /** What new accounts find in their INBOX. */
   readonly welcome: Welcome
   /** Accounts on their way out and in. */
@@ -138,16 +144,14 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   closers.add(() => read.close())
   requireWhole(config, log, writer, read)
   const sequence = new Sequence(read, config.hostname)
-  const settings = openSettings(config, read)
+  const settings = new Settings(read, configuredSettings(config))
   const bodies = new Bodies(dataDir, read, log)
   closers.add(() => bodies.close())
   lookForStrays({ dataDir, log, writer, read, bodies }, closers)
   const { pools, reads } = openPools(config, log, metrics)
   closers.add(() => pools.close())
   const listeners: (() => void)[] = []
-  const kick = () => {
-    for (const listener of listeners) listener()
-  }
+  const kick = () => listeners.forEach(listener => void listener())
   const seal = new SecretBox(loadKey(dataDir, 'seal', ''), sealSalt)
   const secrets = await openUrlSecrets(seal, read, writer)
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
@@ -176,14 +180,16 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   const register = new AddressBook(writer)
   closers.add(() => register.close())
   const spam = new SpamJudge({ read, pool: pools.spam, log })
-  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup: new Lookup(read, writer), log })
+  const lookup = new Lookup(read, writer.changes)
+  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
-  const close = () => closers.run()
   return {
     ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
-    ...{ acme, dkim, outward, pools, reads, kick, onEvents, close, jobWriter: new JobWriter(writer) },
+    ...{ places: new SessionPlaces(), recency: new Recency() },
+    ...{ acme, dkim, outward, pools, reads, kick, onEvents },
+    ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
   }
 }
 
@@ -211,15 +217,6 @@ function lookForStrays({ writer, ...found }: Found, closers: Closers): void {
   if (writer.opened.made) return
   const strays = new Strays({ ...found, write: (write, row) => writer.write(write, row) })
   closers.add(() => strays.close())
-}
-
-/** Settings, with what the configuration file says in place of their defaults. */
-function openSettings({ quota }: Config, read: Reader): Settings {
-  return new Settings(read, {
-    'const:max:storage': quota.storage,
-    'const:max:recipients': quota.recipients,
-    'const:max:forwards': quota.forwards,
-  })
 }
 
 function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; reads: Reads } {

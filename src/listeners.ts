@@ -6,55 +6,55 @@
 import assert from 'node:assert'
 import { type ListenerName, listeners, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
+import { Fronts, frontsOf } from '#front/fronts.ts'
+import { mailProtocols } from '#front/mail-protocols.ts'
 import { limits } from '#lib/limits.ts'
 import { rangesOf } from '#lib/network.ts'
 import { Admission } from '#net/admission.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
 import { listenForChallenges } from '#net/tls/challenge-listener.ts'
 import { TlsStore } from '#net/tls/tls.ts'
-import type { Address, Ground, Hooks, Protocol } from '#protocol'
+import type { Address, Ground, GroundHooks, Protocol } from '#protocol'
 import { type HttpOptions, http } from '#protocols/http'
-import { imap } from '#protocols/imap'
-import { pop3 } from '#protocols/pop3'
-import { smtp } from '#protocols/smtp'
 import { openOwnCertificate } from './own-certificate.ts'
 
-const protocols = (api: HttpOptions): readonly Protocol[] => [http(api), smtp, imap, pop3]
+/** What a test lays into the service; no configuration reaches it. */
+export interface Hooks {
+  readonly intercept: GroundHooks['intercept']
+  /** Before a recipient is looked for: it may be made. @throws Fault that refuses it */
+  recipient(core: Core, address: string): Promise<void>
+  /** Decides who may come in. @throws Fault AuthFailed and the like */
+  authenticate(core: Core, attempt: Parameters<GroundHooks['authenticate']>[0]): ReturnType<GroundHooks['authenticate']>
+}
+
+/** Where the actors live; the mail protocols may be on other threads. */
+const homeProtocols = (api: HttpOptions): readonly Protocol<Core>[] => [http(api)]
 
 /** Where each listener that runs is found; `acme` is that for challenges alone. */
 export type Listeners = { [Name in ListenerName | 'acme']?: Address }
-
-/** Sessions of an account, by protocol. */
-export type SessionCounts = Map<string, (user: string) => number>
 
 /**
  * Opens every listener that is enabled.
  *
  * @param api what the API serves
- * @param counts filled with those of the protocols that can tell
  * @throws Fault PortInUse, ConfigInvalid
  */
-export async function listenAll(
-  core: Core,
-  api: HttpOptions,
-  counts: SessionCounts,
-  closers: Closers,
-  hooks?: Hooks,
-): Promise<Listeners> {
+export async function listenAll(core: Core, api: HttpOptions, closers: Closers, hooks?: Hooks): Promise<Listeners> {
   const open: Listeners = {}
   const opened = (name: keyof Listeners, listener: { close(): unknown; readonly address: Address }) => {
     closers.add(() => listener.close())
     open[name] = { ...listener.address }
   }
-  const ground = { ...(await groundOf(core, opened, counts, closers)), hooks }
-  const all = protocols(api)
-  const claimed = all.flatMap(protocol => protocol.config)
+  const ground = { ...(await groundOf(core, opened, closers)), hooks: hooks && bound(hooks, core) }
+  const here = homeProtocols(api)
+  const claimed = [...here, ...mailProtocols].flatMap(protocol => protocol.config)
   assert.deepEqual(
     claimed.toSorted(),
     listeners.toSorted(),
     'each listener of the configuration belongs to one protocol',
   )
-  for (const protocol of all) await protocol.open(core, ground)
+  for (const protocol of here) await protocol.open(core, ground)
+  Object.assign(open, await openMail(core, ground, closers))
   const { config, acme } = core
   const plain = splitSocket(config.tls.acme.http)
   if (plain !== undefined) {
@@ -65,12 +65,38 @@ export async function listenAll(
   return open
 }
 
-async function groundOf(
-  core: Core,
-  opened: Ground['opened'],
-  counts: SessionCounts,
-  closers: Closers,
-): Promise<Omit<Ground, 'hooks'>> {
+/** The mail protocols: in front threads, or here where there are none. */
+async function openMail(core: Core, ground: Ground, closers: Closers): Promise<Listeners> {
+  const { config, system, metrics, log, places, recency, pools, cache, sequence, writer } = core
+  const fronts = frontsOf(config.threads)
+  const wanted = mailProtocols.some(protocol => protocol.config.some(name => config[name].enabled))
+  if (fronts === 0 || !wanted || ground.hooks !== undefined) {
+    for (const protocol of mailProtocols) await protocol.open(core, ground)
+    return {}
+  }
+  const opened = await Fronts.open({
+    ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence },
+    pair: ground.certificates.own,
+    authentication: core.credentials.authentication,
+    addressBook: core.register,
+    changes: writer.changes.shared,
+    keys: core.forwardKeys,
+    connectionsMax: Math.ceil(ground.admission.connectionsMax * limits.front.connectionShare),
+  })
+  closers.add(() => opened.close())
+  ground.certificates.supply(opened)
+  return opened.listen()
+}
+
+function bound({ intercept, recipient, authenticate }: Hooks, core: Core): GroundHooks {
+  return {
+    intercept,
+    recipient: address => recipient(core, address),
+    authenticate: attempt => authenticate(core, attempt),
+  }
+}
+
+async function groundOf(core: Core, opened: Ground['opened'], closers: Closers): Promise<Omit<Ground, 'hooks'>> {
   const { config } = core
   const own = await openOwnCertificate(core, closers)
   // A certificate for the host name is the default one where none was chosen in the configuration.
@@ -86,7 +112,6 @@ async function groundOf(
     tls,
     certificates: { own: own.pair, supply },
     opened,
-    counted: (protocol, sessions) => void counts.set(protocol, sessions),
   }
 }
 

@@ -7,12 +7,13 @@ import type { TlsSink } from '#actors/admin/certificate.ts'
 import type { LoginAttempt } from '#actors/auth/authentication.ts'
 import type { Grant } from '#actors/auth/grant.ts'
 import type { Config, ListenerName } from '#config'
-import type { Core } from '#core'
+import type { MailCore } from '#mail-core'
 import type { Admission } from '#net/admission.ts'
 import type { Intercept } from '#net/intercept.ts'
 import type { KeyPair, TlsStore } from '#net/tls/tls.ts'
 
-export interface Protocol {
+/** @template Needs what it needs of the service */
+export interface Protocol<Needs> {
   readonly name: string
   /** Its listeners, by their sections of the configuration, in the order in which they open. */
   readonly config: readonly ListenerName[]
@@ -21,7 +22,7 @@ export interface Protocol {
    *
    * @throws Fault PortInUse, ConfigInvalid: the service does not start
    */
-  open(core: Core, ground: Ground): Promise<void>
+  open(core: Needs, ground: Ground): Promise<void>
 }
 
 /** What all listeners of a service share. */
@@ -38,18 +39,18 @@ export interface Ground {
   }
   /** A listener listens: it is closed with the service, after those that came later. */
   opened(name: ListenerName, listener: { readonly address: Address; close(): unknown }): void
-  /** Who can tell how many sessions an account has over this protocol. */
-  counted(protocol: string, sessions: (user: string) => number): void
-  readonly hooks: Hooks | undefined
+  readonly hooks: GroundHooks | undefined
+  /** Where other threads listen on the same ports: the part of all connections this one may have. */
+  readonly share?: number
 }
 
 /** What a test lays into the service; no configuration reaches it. */
-export interface Hooks {
+export interface GroundHooks {
   readonly intercept: Intercept
   /** Before a recipient is looked for: it may be made. @throws Fault that refuses it */
-  recipient(core: Core, address: string): Promise<void>
+  recipient(address: string): Promise<void>
   /** Decides who may come in. @throws Fault AuthFailed and the like */
-  authenticate(core: Core, attempt: LoginAttempt): Promise<{ user: string; grant: Grant }>
+  authenticate(attempt: LoginAttempt): Promise<{ user: string; grant: Grant }>
 }
 
 export interface Address {
@@ -58,14 +59,16 @@ export interface Address {
 }
 
 /** Who decides about a login. */
-export function entryOf(core: Core, { hooks }: Ground) {
-  const { authentication } = core.credentials
+export function entryOf({ credentials: { authentication } }: MailCore, { hooks }: Ground) {
   return (attempt: LoginAttempt) =>
-    hooks === undefined ? authentication.authenticate(attempt) : hooks.authenticate(core, attempt)
+    hooks === undefined ? authentication.authenticate(attempt) : hooks.authenticate(attempt)
 }
 
 /** Where a listener listens, and how many may connect; undefined for one that is not enabled. */
-export function placeOf(config: Config, name: ListenerName, { admission }: Pick<Ground, 'admission'>) {
-  const { enabled, host, port, maxOpen: sessionsMax, maxOpenPerNetwork: sessionsPerNetworkMax } = config[name]
-  return enabled ? { host, port, admission, sessionsMax, sessionsPerNetworkMax } : undefined
+export function placeOf(config: Config, name: ListenerName, { admission, share }: Pick<Ground, 'admission' | 'share'>) {
+  const { enabled, host, port, maxOpen, maxOpenPerNetwork } = config[name]
+  if (!enabled) return undefined
+  const part = (count: number) => Math.max(1, Math.ceil(count * (share ?? 1)))
+  const bounds = { sessionsMax: part(maxOpen), sessionsPerNetworkMax: part(maxOpenPerNetwork) }
+  return { host, port, admission, shared: share !== undefined, ...bounds }
 }

@@ -15,8 +15,7 @@ import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { ownCertificate } from './own-certificate.ts'
 
-/** @param imap who knows the IMAP sessions of an account, where there can be any */
-export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: string): number }): ApiDeps {
+export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
   const { system, settings, config, metrics, log, read, credentials } = core
   const defaultDomain = config.mail.defaultDomain || config.hostname
   const passwords = passwordMaker(core)
@@ -28,7 +27,7 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
       ...{ reads: core.reads, welcome: core.welcome, authLog: credentials.authLog },
       fresh: { system, authentication: credentials.authentication, freshMs: config.auth.freshLogin },
       renewToken: (token, authVersion) => core.access.renew(tokenDigest(token), authVersion),
-      imapConnections: user => imap?.connections(user) ?? 0,
+      imapConnections: user => core.places.count(user),
     },
     removal: { system, tasks, authLog: credentials.authLog },
     updates: { system, grants: credentials.grants },
@@ -56,7 +55,11 @@ export function apiDeps(core: Core, tasks: Tasks, imap?: { connections(user: str
     challenges: core.acme.challenges,
     dkim: { handle: core.dkim, read },
     health: healthDeps(core),
-    metrics: { registry: metrics.registry, ...config.api.metrics, log },
+    metrics: {
+      registry: { contentType: metrics.registry.contentType, metrics: () => metrics.text() },
+      ...config.api.metrics,
+      log,
+    },
     documentation: { version, events: eventForms },
   }
 }

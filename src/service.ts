@@ -33,7 +33,7 @@ import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { teachRspamd } from '#net/rspamd.ts'
-import type { Hooks } from '#protocol'
+
 import { findToken } from '#store/accounts/tokens.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
@@ -41,7 +41,7 @@ import { makeTemporary } from '#store/folder/temporary.ts'
 import { countWaiting } from '#store/rules/spam.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
-import { type Listeners, listenAll, type SessionCounts } from './listeners.ts'
+import { type Hooks, type Listeners, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
 
 export interface Service {
@@ -78,16 +78,14 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     const { hooks } = options
     if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
     const tasks = startJobs(core, closers)
-    const counts: SessionCounts = new Map()
-    const connections = (user: string) => counts.get('imap')?.(user) ?? 0
-    const endpoints = apiEndpoints(apiDeps(core, tasks, { connections }))
+    const endpoints = apiEndpoints(apiDeps(core, tasks))
     let front: HttpServer['front'] | undefined
     const onFront = (chosen: HttpServer['front']) => {
       front = chosen
     }
     const served = hooks === undefined ? endpoints : intercepted(endpoints, hooks.intercept)
     const api = { endpoints: served, strict: options.strict === true, onFront }
-    const open = await listenAll(core, api, counts, closers, hooks)
+    const open = await listenAll(core, api, closers, hooks)
     // What leaves comes back: every recipient of a test is here.
     if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)

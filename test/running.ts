@@ -19,6 +19,9 @@ export interface Running {
   at(listener: keyof Teal['listeners']): { host: string; port: number }
 }
 
+/** Threads that sessions live on: the suite runs with none and with some. */
+const threads = Number(process.env.TEAL_TEST_THREADS ?? 0)
+
 /** Tests look into answers freely. */
 export type Body = ReturnType<typeof JSON.parse>
 
@@ -36,7 +39,7 @@ export function useTeal(options: ConfigPart = {}): Running {
     return teal
   }
   beforeAll(async () => {
-    teal = await startTeal(withFront(options), { strict: true })
+    teal = await startTeal(withFront({ threads, ...options }), { strict: true })
   })
   afterEach(async () => {
     expect(await running().check()).toEqual([])

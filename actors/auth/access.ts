@@ -59,7 +59,7 @@ export class Access {
     this.#system = system
     this.#writer = writer
     this.#options = options
-    this.#tokens = new Recent(() => writer.changes('token', 'user'))
+    this.#tokens = new Recent(() => writer.changes.of('token', 'user'))
   }
 
   /**

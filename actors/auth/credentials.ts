@@ -73,7 +73,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     authLog,
     authentication: new Authentication({
       ...{ ...shared, passwords, pwned, metrics, log, wanted },
-      commits: () => writer.changes('address', 'domainalias', 'user'),
+      commits: () => writer.changes.of('address', 'domainalias', 'user'),
     }),
     logins,
     grants,

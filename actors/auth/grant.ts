@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { aspOpens } from '#lib/secret/asp.ts'
 import { aspStanding, standingOf, tokenStanding } from '#store/accounts/standing.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { ActorSystem } from '../kernel/system.ts'
+import type { Actors } from '../kernel/system.ts'
 
 /** What somebody came in with. */
 export type Grant =
@@ -46,11 +46,11 @@ export interface Held {
 type Verdict = { readonly until: number } | { readonly reason: string }
 
 export class Grants {
-  readonly #system: ActorSystem
+  readonly #system: Actors
   readonly #live = new Set<Live>()
   readonly #sweeper: Timer
 
-  constructor(system: ActorSystem) {
+  constructor(system: Actors) {
     this.#system = system
     this.#sweeper = every(limits.session.sweepMs, () => {
       for (const live of this.#live) live.sweep()

@@ -11,7 +11,7 @@ import type { User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Reads } from '#store/engine/reads.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
 import { listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Append, Prepared } from '../mailbox/append.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
@@ -63,7 +63,7 @@ export interface Sealed {
  * @param how `bytes` gives the message from its first byte; `secret` is kept outside of the database
  */
 export async function sealDelivery(
-  deps: EncryptionDeps & { readonly read: Reader; readonly sequence: Sequence },
+  deps: EncryptionDeps & { readonly read: Reader; readonly sequence: Numbers },
   user: User,
   { to, prepared }: Pick<Append, 'to' | 'prepared'>,
   how: { readonly secret: string; bytes(): AsyncIterable<Buffer> },
@@ -98,7 +98,7 @@ export interface SealedForward {
 
 /** Messages about to be queued for an account, the forwarded ones encrypted where it wants that. */
 export async function sealForward(
-  deps: EncryptionDeps & { readonly sequence: Sequence },
+  deps: EncryptionDeps & { readonly sequence: Numbers },
   user: User,
   outgoing: readonly Outgoing[],
   bytes: () => AsyncIterable<Buffer>,
@@ -117,7 +117,7 @@ export async function sealForward(
 
 /** The message encrypted; a word where it is so already, or cannot be. */
 async function seal(
-  deps: EncryptionDeps & { readonly sequence: Sequence },
+  deps: EncryptionDeps & { readonly sequence: Numbers },
   user: User,
   bytes: () => AsyncIterable<Buffer>,
   known?: string,

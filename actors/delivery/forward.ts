@@ -16,19 +16,13 @@ import type { Header } from '#mail/header/header.ts'
 import { madeMessageId } from '#mail/header/message-id.ts'
 import { mailDate } from '#mail/made/dsn.ts'
 import { isLooping, loopHeader } from '#mail/made/loop.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { OutboundOptions } from '#store/sending/outbound.ts'
 import type { Prepared } from '../mailbox/append.ts'
 import type { Outgoing, OutgoingTarget } from '../sending/outgoing.ts'
 import { readTarget } from '../sending/outgoing.ts'
 
 /** Counters that may be lost (store/folder/cache.ts). */
-export interface Throttle {
-  counted(kind: string, id: string): { readonly used: number }
-  count(kind: string, id: string, windowMs: number, amount?: number): { readonly used: number }
-  /** False where it is marked already. */
-  mark(kind: string, id: string, ttlMs: number): boolean
-  remove(kind: string, id: string): void
-}
 
 export interface ForwardKeys {
   readonly srs: SrsKey
@@ -77,16 +71,19 @@ export interface ForwardPlan {
 }
 
 /** Works out what is to be queued, and counts it. */
-export function planForward(request: ForwardRequest, keys: ForwardKeys, throttle: Throttle): ForwardPlan {
+export async function planForward(
+  request: ForwardRequest,
+  keys: ForwardKeys,
+  throttle: Counters,
+): Promise<ForwardPlan> {
   const { header, owner, from } = request
   const all = request.targets.flatMap(text => known(text))
   const targets = all.filter(({ kind, value }) => kind !== 'mail' || !request.own.has(normalizeAddress(value).key))
   if (targets.length === 0) return { outgoing: [], targets: [], ...(all.length > 0 && { reason: 'itself' as const }) }
   if (isLooping(header, keys.loopSecret, owner)) return { outgoing: [], targets: [], reason: 'loop' }
-  const left = Math.max(0, request.allowed - throttle.counted('forwards', owner).used)
+  const left = await throttle.draw('forwards', owner, limits.time.day, request.allowed, targets.length)
   const taken = targets.slice(0, left)
   if (taken.length === 0) return { outgoing: [], targets: [], reason: 'daily-limit' }
-  throttle.count('forwards', owner, limits.time.day, taken.length)
   const foreign = request.relay === undefined && from !== '' && request.ownSender !== true
   const rewritten = foreign ? rewriteSender(from, keys.srs, now()) : from
   const mail = taken.filter(({ kind }) => kind === 'mail')

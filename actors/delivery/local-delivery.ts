@@ -18,10 +18,11 @@ import type { Lookup } from '#store/accounts/lookup.ts'
 import { readUsage, type User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
-import type { ActorSystem } from '../kernel/system.ts'
+import type { Actors } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { type AddressBook, learned } from './address-book.ts'
@@ -35,7 +36,7 @@ import {
   type StoredMessage,
   trustOf,
 } from './envelope.ts'
-import { type ForwardKeys, planForward, type Throttle } from './forward.ts'
+import { type ForwardKeys, planForward } from './forward.ts'
 import { prepare } from './prepare.ts'
 import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
 import type { Arriving, Rules } from './rules.ts'
@@ -46,16 +47,16 @@ import { arriveReceived, arriveStored } from './stored.ts'
 type Bytes = () => AsyncIterable<Buffer>
 
 export interface DeliveryOptions {
-  readonly system: ActorSystem
-  readonly sequence: Sequence
+  readonly system: Actors
+  readonly sequence: Numbers
   readonly settings: Settings
   readonly bodies: Bodies
   readonly reads: Reads
   readonly rules: Rules
   readonly spam: SpamJudge
   readonly keys: ForwardKeys
-  readonly throttle: Throttle
-  readonly register: AddressBook
+  readonly throttle: Counters
+  readonly register: Pick<AddressBook, 'note'>
   readonly lookup: Lookup
   readonly log: Log
 }
@@ -108,7 +109,7 @@ export class LocalDelivery {
     const account = await lookup.user(found.user)
     if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
     if (account.disabled) throw new Fault('UserDisabled')
-    this.#refuseStorm(account)
+    await this.#refuseStorm(account)
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
     return { address, user: account.id, account }
@@ -120,9 +121,11 @@ export class LocalDelivery {
   }
 
   /** An account that has a number of its own takes no more messages in an hour. */
-  #refuseStorm({ id, options }: User): void {
+  async #refuseStorm({ id, options }: User): Promise<void> {
     const max = options.limits?.receivedMax ?? 0
-    if (max > 0 && this.#options.throttle.counted('received', id).used >= max) throw new Fault('DeliveryRateExceeded')
+    if (max === 0) return
+    const { used } = await this.#options.throttle.counted('received', id)
+    if (used >= max) throw new Fault('DeliveryRateExceeded')
   }
 
   /** Has one observer told of every delivery; it must not throw. */
@@ -133,7 +136,7 @@ export class LocalDelivery {
   /** Counts what an account got, and notes whom it heard from. */
   #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
     if (account === undefined || stored === null || stored.duplicate) return
-    this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
+    void this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
     if (!junk) this.#options.register.note(account.num, sendersOf(message), now())
   }
 
@@ -295,7 +298,7 @@ export class LocalDelivery {
       own,
       trust,
     }
-    const plan = planForward(request, keys, throttle)
+    const plan = await planForward(request, keys, throttle)
     // Nothing is kept of it, so what cannot go on must not be taken.
     if (plan.reason === 'daily-limit')
       throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
@@ -361,7 +364,7 @@ function plainAppend(
 }
 
 /** Queues messages that belong to no account. */
-const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
+export const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
   name: 'outgoing.queue',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
 }

@@ -9,7 +9,7 @@ import { hashBody } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/mime/outline.ts'
 import { intro, readText } from '#mail/text/text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
 import type { StoredDetail, StoredSummary } from '#store/mailboxes/outlines.ts'
 import type { Prepared } from '../mailbox/append.ts'
 
@@ -21,7 +21,7 @@ const refersMax = 30
  *
  * @param known by what copies of the message are known, where that is not to be seen in these bytes
  */
-export async function prepare(received: Received, sequence: Sequence, known?: string): Promise<Prepared> {
+export async function prepare(received: Received, sequence: Numbers, known?: string): Promise<Prepared> {
   const outlined = outline(received.root)
   const dateText = received.root.header.raw('date') ?? ''
   // With neither, two of them may be two mails that say the same.

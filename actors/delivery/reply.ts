@@ -12,17 +12,18 @@ import type { Header } from '#mail/header/header.ts'
 import { type NoReply, noReply, type ReplyForm, replyInput } from '#mail/made/autoreply.ts'
 import { compose } from '#mail/made/compose.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
-import type { ForwardKeys, Throttle } from './forward.ts'
+import type { ForwardKeys } from './forward.ts'
 import { prepare } from './prepare.ts'
 
 export interface ReplyDeps {
-  readonly sequence: Sequence
+  readonly sequence: Numbers
   readonly settings: Settings
   readonly bodies: Bodies
-  readonly throttle: Throttle
+  readonly throttle: Counters
   readonly keys: ForwardKeys
   readonly log: Log
 }
@@ -68,13 +69,14 @@ export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise
   const reason = noReply({ ...request, sender: from, now: now() })
   if (reason !== undefined) return unanswered(reason)
   const interval = settings.get('const:autoreply:interval')
-  if (throttle.counted('autoreplies', owner).used >= limits.autoreply.dayMax) return unanswered('too-many')
+  const { used } = await throttle.counted('autoreplies', owner)
+  if (used >= limits.autoreply.dayMax) return unanswered('too-many')
   const mark = `${id} ${normalizeAddress(from).key}`
-  if (interval > 0 && !throttle.mark('autoreply', mark, interval)) return unanswered('answered-lately')
+  if (interval > 0 && !(await throttle.mark('autoreply', mark, interval))) return unanswered('answered-lately')
   const undo = () => throttle.remove('autoreply', mark)
   try {
     const { received, outgoing } = await write(deps, request)
-    throttle.count('autoreplies', owner, limits.time.day)
+    await throttle.count('autoreplies', owner, limits.time.day)
     return { outgoing, undo, discard: () => received.discard() }
   } catch (error) {
     undo()

@@ -26,29 +26,30 @@ import { listAddresses } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import { domainVerdict } from '#store/domains/access.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { MessageMeta, SpamPart, SpamScore } from '#store/mailboxes/messages.ts'
 import { type Autoreply, findAutoreply } from '#store/rules/autoreply.ts'
 import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
-import type { ActorSystem } from '../kernel/system.ts'
+import type { Actors } from '../kernel/system.ts'
 import type { Append, Prepared } from '../mailbox/append.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
 import { blameFilter } from '../user/rules.ts'
 import { classification } from './classification.ts'
-import { type ForwardKeys, type ForwardPlan, planForward, type Throttle, type Trust } from './forward.ts'
+import { type ForwardKeys, type ForwardPlan, planForward, type Trust } from './forward.ts'
 import { PatternRunner } from './patterns.ts'
 import { planReply, type Reply, unanswered } from './reply.ts'
 import type { VerificationResults } from './verification.ts'
 
 export interface RulesOptions {
-  readonly system: ActorSystem
-  readonly sequence: Sequence
+  readonly system: Actors
+  readonly sequence: Numbers
   readonly settings: Settings
   readonly bodies: Bodies
   readonly patterns: Patterns
-  readonly throttle: Throttle
+  readonly throttle: Counters
   readonly keys: ForwardKeys
   /** Whether headers that say how a message was judged are put on top of it. */
   readonly classify: boolean
@@ -140,7 +141,7 @@ export class Rules {
     const domain = await this.#domain(user, arriving.header)
     const verdict = verdictOf(domain, action, user, arriving.score)
     const own = await this.#own(user, address, action, compiled)
-    const forward = verdict?.spam === true ? undefined : this.#forward(user, address, arriving, action, own)
+    const forward = verdict?.spam === true ? undefined : await this.#forward(user, address, arriving, action, own)
     const reply = await this.#reply(user, address, arriving, compiled, own, verdict?.spam === true)
     const names = new Map(compiled.filters.map(({ id, name }) => [id, name]))
     return {
@@ -274,13 +275,13 @@ export class Rules {
     return new Set([...addresses.map(({ key }) => key), normalizeAddress(address).key])
   }
 
-  #forward(
+  async #forward(
     user: User,
     address: string,
     { header, prepared, prefix, from, trust = 'theirs' }: Arriving,
     action: FilterAction,
     own: ReadonlySet<string>,
-  ): ForwardPlan | undefined {
+  ): Promise<ForwardPlan | undefined> {
     const { throttle, keys, settings } = this.#options
     // What is not kept goes to the targets of the filters alone.
     const targets = [...(action.targets ?? []), ...(action.delete === true ? [] : (user.options.targets ?? []))]

@@ -78,8 +78,11 @@ interface Waiting<State> {
   tries: number
 }
 
-/** Told that sessions may have ended, or with a reason that they have. */
-export type Guard = (reason: string | undefined) => void
+/**
+ * Told that sessions may have ended, or with a reason that they have. What it returns is waited for before the reply of
+ * whoever ended them: nobody is told that a session is over while it still goes on.
+ */
+export type Guard = (reason: string | undefined) => void | Promise<void>
 
 /** Whoever writes one of these need not think of the sessions it may end. */
 const standingWrites: ReadonlySet<string> = new Set([userUpdate.name, aspDelete.name])
@@ -223,8 +226,7 @@ export class Actor<State> {
 
   #commit(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
     if (turn.operations.length === 0 && this.#inFlight === 0) {
-      this.#tell(turn)
-      waiting.resolve(reply as never)
+      this.#answer(waiting, turn, reply)
       return
     }
     this.#inFlight += 1
@@ -233,9 +235,7 @@ export class Actor<State> {
     const unit = { lane: this.#lane(), epoch, operations: turn.operations, bytes: turn.bytes, background }
     this.#around.writer.submit(unit).then(
       () => {
-        this.#tell(turn)
-        if (turn.emitted) this.#around.kick()
-        waiting.resolve(reply as never)
+        this.#answer(waiting, turn, reply)
         this.#landed()
       },
       error => {
@@ -260,9 +260,19 @@ export class Actor<State> {
     this.#epoch += 1
   }
 
-  #tell({ changes, standing, ending }: Collector<State>): void {
+  /** Tells whoever has to hear of it, and then whoever asked. */
+  #answer(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
+    const heard = this.#tell(turn)
+    if (turn.emitted) this.#around.kick()
+    if (heard.length === 0) waiting.resolve(reply as never)
+    else void Promise.allSettled(heard).then(() => waiting.resolve(reply as never))
+  }
+
+  /** Gives what has to be waited for. */
+  #tell({ changes, standing, ending }: Collector<State>): Promise<void>[] {
     for (const change of changes) for (const listener of this.#watchers) listener(change)
-    if (standing || ending !== undefined) for (const guard of [...this.#guards]) guard(ending)
+    if (!standing && ending === undefined) return []
+    return [...this.#guards].flatMap(guard => guard(ending) ?? [])
   }
 
   #quiet(): Promise<void> {

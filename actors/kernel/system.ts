@@ -27,8 +27,8 @@ export interface UserHandle {
     input: Input,
     signal?: AbortSignal,
   ): Promise<Awaited<Reply>>
-  /** Hears every change of the account after its commit, until the returned function is called. */
-  watch(listener: (change: Change) => void): () => void
+  /** Hears every change of the account that is committed from when this resolves on, until the returned function is called. */
+  watch(listener: (change: Change) => void): Promise<() => void>
   /** As of the actor: hears of what may end the account's sessions, until the returned function is called. */
   guard(guard: Guard): () => void
 }
@@ -43,10 +43,21 @@ export interface DirectoryHandle {
   ): Promise<Awaited<Reply>>
 }
 
+/** The actors as everybody else sees them, wherever they live. */
+export interface Actors {
+  /** Committed rows. */
+  readonly read: Reader
+  /** The handle of an account; whether the account exists is found out by the first command. */
+  handle(id: string): UserHandle
+  readonly directory: DirectoryHandle
+  /** Bytes an account stores, what is on its way to the disk included; undefined where that has to be looked up. */
+  storageOf(id: string): number | undefined
+}
+
 /** Lane of the directory at the writer; accounts have rising positive numbers. */
 const directoryLane = -1
 
-export class ActorSystem {
+export class ActorSystem implements Actors {
   readonly #around: ActorSurroundings
   readonly #secrets: UrlSecrets
   readonly #users = new Map<string, Actor<UserState>>()
@@ -85,7 +96,7 @@ export class ActorSystem {
         if (this.#stopping) return Promise.reject(new Fault('Stopping'))
         return crossReply(this.#actor(id).run(command, cross(input), signal))
       },
-      watch: listener => this.#actor(id).watch(crossing(listener)),
+      watch: async listener => this.#actor(id).watch(crossing(listener)),
       guard: guard => this.#actor(id).guard(guard),
     }
   }

@@ -16,24 +16,24 @@ import { holdsDomain } from '#store/accounts/address.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import { findAlias } from '#store/domains/alias.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
-import type { Cache } from '#store/folder/cache.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
 import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
-import type { ActorSystem } from '../kernel/system.ts'
+import type { Actors } from '../kernel/system.ts'
 import { appendMessage } from '../mailbox/append.ts'
 import { mailTargets, queueMessage } from './outgoing.ts'
 import { senderFor } from './sender.ts'
 import { sentForm, writtenIn } from './sent-form.ts'
 
 export interface SubmissionOptions {
-  readonly system: ActorSystem
-  readonly sequence: Sequence
+  readonly system: Actors
+  readonly sequence: Numbers
   readonly settings: Settings
   readonly drop: LocalDelivery
-  readonly cache: Cache
+  readonly cache: Counters
   readonly bodies: Bodies
   readonly hostname: string
 }
@@ -76,7 +76,7 @@ export class Submission {
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
     const { system, drop, cache } = this.#options
     const user = await this.#live(id)
-    const counted = cache.counted('recipients', id)
+    const counted = await cache.counted('recipients', id)
     if (counted.used >= this.#recipientsMax(user)) throw this.#tooMany(counted.ttlMs)
     try {
       return { address, notice, local: await drop.recipient(address) }
@@ -97,7 +97,7 @@ export class Submission {
     const form = await sentForm({ read, bodies, hostname }, user, writtenIn(received))
     try {
       const max = this.#recipientsMax(user)
-      const spent = cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
+      const spent = await cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
       if (!spent.allowed) throw this.#tooMany(spent.ttlMs)
       // Receipts have the null sender and keep it (RFC 8098 3).
       const wanted = { address: envelope.from }

@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { findUser } from '#store/accounts/users.ts'
 import type { Received } from '#store/bodies/bodies.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
 import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { plainBodies } from '#store/mailboxes/messages.ts'
 import { type EncryptionDeps, encrypted, keysOf, wantsEncryption } from '../delivery/encryption.ts'
@@ -24,7 +24,7 @@ import type { copyMessages, moveMessages, Transfer, Transferred } from '../mailb
  * @throws Fault as they do, and TooManyMessages for more than limits.actor.encryptedMax to be encrypted at once
  */
 export async function transferMessages(
-  deps: EncryptionDeps & { readonly sequence: Sequence },
+  deps: EncryptionDeps & { readonly sequence: Numbers },
   handle: UserHandle,
   command: typeof copyMessages | typeof moveMessages,
   transfer: Transfer,

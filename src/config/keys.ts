@@ -8,6 +8,7 @@ import { hostname as osHostname } from 'node:os'
 import {
   choice,
   count,
+  countOrAuto,
   duration,
   flag,
   hostname,
@@ -38,6 +39,12 @@ function setup(portInitial: number, what: string) {
 /** The order is the order in which `config show` and the sample file print. */
 export const keys = {
   dataDir: path('data', 'Folder for everything the service writes'),
+  threads: countOrAuto(
+    0,
+    0,
+    64,
+    'Threads that serve mail protocols beside the main one; 0: the main one serves them; auto: one on two cores, else one less than cores',
+  ),
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 
   ...protocolKeys,

@@ -46,6 +46,15 @@ export function count(initial: number, min: number, max: number, text: string): 
   return key('number', initial, text, raw => readNumber(raw, min, max))
 }
 
+/** A whole number in [min, max], or what suits the machine. */
+export function countOrAuto(initial: number | 'auto', min: number, max: number, text: string): Key<number | 'auto'> {
+  return key<number | 'auto'>("number or 'auto'", initial, text, raw => {
+    if (raw === 'auto') return { value: 'auto' }
+    const read = readNumber(raw, min, max)
+    return 'reason' in read ? { reason: `${read.reason}, or 'auto'` } : read
+  })
+}
+
 /** A TCP port; 0 takes a free one. */
 export function port(initial: number, text: string): Key<number> {
   return key('port', initial, text, raw => readNumber(raw, 0, 65_535))

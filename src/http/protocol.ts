@@ -23,7 +23,7 @@ export interface HttpOptions {
   onFront?(front: HttpServer['front']): void
 }
 
-export function http(options: HttpOptions): Protocol {
+export function http(options: HttpOptions): Protocol<Core> {
   return {
     name: 'http',
     config: ['api'],

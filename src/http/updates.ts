@@ -59,7 +59,7 @@ export class UpdateStream {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
-    const unwatch = this.#handle.watch(change => this.#hear(change))
+    const unwatch = await this.#handle.watch(change => this.#hear(change))
     const wake = () => this.#wake?.()
     let held: Held | undefined
     this.#signal.addEventListener('abort', wake, { once: true })

@@ -58,7 +58,6 @@ import type {
   NewMessage,
   TransferKind,
 } from './mail-store.ts'
-import { Recency } from './recency.ts'
 import type { ImapDependencies } from './services.ts'
 
 export type StoreDependencies = Omit<ImapDependencies, 'hostname' | 'cleartext' | 'tls' | 'metrics' | 'log'>
@@ -68,8 +67,6 @@ const warmMs = 300
 
 export class LocalEntry implements MailEntry {
   readonly #dependencies: StoreDependencies
-  readonly #recency = new Recency()
-  readonly #sessions = new Map<string, number>()
   /** Until then the thread that searches is there without being asked. */
   #warmUntil = 0
 
@@ -77,13 +74,8 @@ export class LocalEntry implements MailEntry {
     this.#dependencies = dependencies
   }
 
-  /** Sessions of an account. */
-  connections(user: string): number {
-    return this.#sessions.get(user) ?? 0
-  }
-
   async login({ username, password, session, ip }: Attempt, hearer: Hearer): Promise<MailStore> {
-    const { authenticate, grants, system, connectionsMax } = this.#dependencies
+    const { authenticate, grants, system, connectionsMax, places } = this.#dependencies
     const attempt = { username, password, scope: 'imap', protocol: 'IMAP', session, ip } as const
     const { user: id, grant } = await authenticate(attempt)
     const held = grants.hold(grant, reason => hearer.ended(reason))
@@ -91,31 +83,23 @@ export class LocalEntry implements MailEntry {
       const handle = system.handle(id)
       const user = await findUser(handle.read, id)
       if (user === undefined) throw new Fault('AuthFailed')
-      this.#enter(id, user.options.limits?.imapMaxConnections || connectionsMax)
-      const unwatch = handle.watch(change => hearer.changed(change))
+      await places.enter(id, user.options.limits?.imapMaxConnections || connectionsMax)
+      const unwatch = await handle
+        .watch(change => hearer.changed(change))
+        .catch(error => {
+          places.left(id)
+          throw error
+        })
       const close = () => {
         unwatch()
         held.release()
-        this.#leave(id)
+        places.left(id)
       }
-      const shared = { recency: this.#recency, warm: () => this.#warm() }
-      return new LocalStore(this.#dependencies, shared, { user, handle, held, close })
+      return new LocalStore(this.#dependencies, () => this.#warm(), { user, handle, held, close })
     } catch (error) {
       held.release()
       throw error
     }
-  }
-
-  #enter(user: string, sessionsMax: number): void {
-    const sessions = this.connections(user)
-    if (sessions >= sessionsMax) throw new Fault('TooManySessions', { text: 'Too many sessions of this account' })
-    this.#sessions.set(user, sessions + 1)
-  }
-
-  #leave(user: string): void {
-    const sessions = this.connections(user) - 1
-    if (sessions > 0) this.#sessions.set(user, sessions)
-    else this.#sessions.delete(user)
   }
 
   /** Not at once: what a program asks first after it has opened a folder is seldom a search, and a start takes a core. */
@@ -140,19 +124,19 @@ interface Entered {
 class LocalStore implements MailStore {
   readonly account: Account
   readonly #dependencies: StoreDependencies
-  readonly #shared: { readonly recency: Recency; warm(): void }
+  readonly #warm: () => void
   readonly #entered: Entered
   readonly #num: number
   readonly #handle: UserHandle
   readonly #read: Reader
   readonly #most: Readonly<Record<TransferKind, number>>
 
-  constructor(dependencies: StoreDependencies, shared: { readonly recency: Recency; warm(): void }, entered: Entered) {
+  constructor(dependencies: StoreDependencies, warm: () => void, entered: Entered) {
     const { user, handle } = entered
     const { settings } = dependencies
     this.account = { id: user.id, username: user.username }
     this.#dependencies = dependencies
-    this.#shared = shared
+    this.#warm = warm
     this.#entered = entered
     this.#num = user.num
     this.#handle = handle
@@ -279,20 +263,20 @@ class LocalStore implements MailStore {
     return this.#dependencies.seal(user, received)
   }
 
-  recentFrom(folder: number): number {
-    return this.#shared.recency.from(this.#read, folder)
+  recentFrom(folder: number): number | Promise<number> {
+    return this.#dependencies.recency.from(this.#read, folder)
   }
 
-  claimRecent(folder: number, uidNext: number): number {
-    return this.#shared.recency.claim(this.#read, folder, uidNext)
+  claimRecent(folder: number, uidNext: number): number | Promise<number> {
+    return this.#dependencies.recency.claim(this.#read, folder, uidNext)
   }
 
   keepRecent(folder: number): void {
-    this.#shared.recency.keep(this.#handle, folder)
+    this.#dependencies.recency.keep(this.#handle, folder)
   }
 
-  transferLeft(kind: TransferKind): number {
-    return this.#most[kind] - this.#dependencies.transfers.used(kind, this.account.id)
+  async transferLeft(kind: TransferKind): Promise<number> {
+    return this.#most[kind] - (await this.#dependencies.transfers.used(kind, this.account.id))
   }
 
   transferred(kind: TransferKind, bytes: number): void {
@@ -324,7 +308,7 @@ class LocalStore implements MailStore {
   }
 
   expect(total: number): void {
-    this.#shared.warm()
+    this.#warm()
     if (total > limits.imap.sliceBodies) this.#dependencies.bodies.expect()
   }
 

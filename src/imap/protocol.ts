@@ -4,19 +4,18 @@
 import { encrypted } from '#actors/delivery/encryption.ts'
 import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
-import type { Core } from '#core'
+import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import { ImapServer } from './server.ts'
 import type { ImapDependencies } from './services.ts'
 
 const listeners = ['imap', 'imaps'] as const
 
-export const imap: Protocol = {
+export const imap: Protocol<MailCore> = {
   name: 'imap',
   config: listeners,
   async open(core, ground) {
     const server = new ImapServer(dependencies(core, ground))
-    ground.counted('imap', user => server.connections(user))
     for (const name of listeners) {
       const place = placeOf(core.config, name, ground)
       if (place === undefined) continue
@@ -25,7 +24,7 @@ export const imap: Protocol = {
   },
 }
 
-function dependencies(core: Core, ground: Ground): ImapDependencies {
+function dependencies(core: MailCore, ground: Ground): ImapDependencies {
   const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
   return {
     hostname: config.hostname,
@@ -40,6 +39,6 @@ function dependencies(core: Core, ground: Ground): ImapDependencies {
     ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads }, user, received),
-    ...{ system, bodies, sequence, settings, metrics, log },
+    ...{ system, bodies, sequence, settings, metrics, log, places: core.places, recency: core.recency },
   }
 }

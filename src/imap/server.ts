@@ -23,13 +23,14 @@ export interface ImapListen {
   readonly implicitTls: boolean
   readonly sessionsMax: number
   readonly sessionsPerNetworkMax: number
+  /** Other threads listen there, too. */
+  readonly shared?: boolean
   /** Connections of all listeners together. */
   readonly admission?: Admission
 }
 
 export class ImapServer {
   readonly #services: ImapServices
-  readonly #mail: LocalEntry
   readonly #metrics: Metrics
   readonly #log: Log
   #sessions = 0
@@ -38,12 +39,11 @@ export class ImapServer {
     const { messageBytesMax, intercept } = rest
     this.#metrics = metrics
     this.#log = log
-    this.#mail = new LocalEntry(rest)
     // RFC 7889 3: the limit is the same for every mailbox.
     const limited = `APPENDLIMIT=${messageBytesMax}`
     const seconds = metrics.commandSeconds.labels('imap')
     this.#services = {
-      ...{ hostname, messageBytesMax, tls, log, intercept, mail: this.#mail },
+      ...{ hostname, messageBytesMax, tls, log, intercept, mail: new LocalEntry(rest) },
       capabilities: allCapabilities.map(name => (name === 'APPENDLIMIT' ? limited : name)).join(' '),
       takesPasswords: connection => takesPasswords(connection, cleartext),
       count: (command, result, ms) => {
@@ -80,10 +80,5 @@ export class ImapServer {
     } finally {
       this.#metrics.sessions.labels('imap').set(--this.#sessions)
     }
-  }
-
-  /** Sessions of an account. */
-  connections(user: string): number {
-    return this.#mail.connections(user)
   }
 }

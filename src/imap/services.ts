@@ -3,8 +3,10 @@
 // Sessions have no actor, reader or pool among it: mail is asked for through the store they get at login (mail-store.ts).
 
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
+import type { SessionPlaces } from '#actors/auth/session-places.ts'
+import type { Actors, UserHandle } from '#actors/kernel/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
+import type { Marks } from '#actors/mailbox/recency.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Connection } from '#net/connection.ts'
@@ -14,7 +16,7 @@ import type { TlsStore } from '#net/tls/tls.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
-import type { Sequence } from '#store/engine/sequence.ts'
+import type { Numbers } from '#store/engine/sequence.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { MailEntry, TransferKind } from './mail-store.ts'
 
@@ -30,7 +32,7 @@ type Authenticate = (attempt: {
 
 /** Bytes an account has moved today. */
 interface Transfers {
-  used(kind: TransferKind, user: string): number
+  used(kind: TransferKind, user: string): number | Promise<number>
   count(kind: TransferKind, user: string, bytes: number): void
 }
 
@@ -47,11 +49,14 @@ export interface ImapDependencies {
   readonly intercept?: Intercept | undefined
   /** What sessions may go on by. */
   readonly grants: Pick<Grants, 'hold'>
-  readonly system: ActorSystem
+  readonly system: Actors
   readonly bodies: Bodies
-  readonly sequence: Sequence
+  readonly sequence: Numbers
   readonly settings: Settings
   readonly transfers: Transfers
+  /** Sessions of each account, counted over all listeners and threads. */
+  readonly places: Pick<SessionPlaces, 'enter' | 'left'>
+  readonly recency: Marks
   /** A message as it is to be stored for an account that wants its mail encrypted; the same one where that cannot be. */
   readonly seal: (user: User, received: Received) => Promise<Received>
   /** Copies or moves messages, encrypted on the way where the folder asks for it. */

@@ -9,6 +9,7 @@ export const version: string = ownVersion()
 export type ThreadName =
   | 'body'
   | 'checkpoint'
+  | 'front'
   | 'key'
   | 'password'
   | 'pattern'

@@ -399,6 +399,31 @@ export const limits = {
     lineBytesMax: 4 * kib,
     errorsMax: 20,
   },
+  /** Threads that have sessions. */
+  front: {
+    /** Numbers of bodies a front thread fetches at once, and of how few left it fetches more. */
+    numbers: 2000,
+    numbersMin: 1000,
+    /** A front is asked whether it answers so often, and ended when it did not for so long. */
+    pulseMs: 2 * second,
+    hangMs: 20 * second,
+    /** Before one that is gone is started again. */
+    againMs: 500,
+    /** How long a reply waits until a front has heard that sessions ended. */
+    heardMs: 2 * second,
+    /** How long an orderly stop waits for one, sessions included. */
+    closeMs: 15 * second,
+    heapMib: 2048,
+    /** Of all connections, what fronts may have; the rest is for the listeners of the main thread. */
+    connectionShare: 0.75,
+    /** Connections spread unevenly: of what a network may have each of several fronts takes somewhat more than its part. */
+    share: 1.5,
+  },
+  /** Lines between threads. */
+  link: {
+    /** Calls of one thread that wait for another's answer; more are a busy answer. */
+    callsMax: 20_000,
+  },
   /** Thread pools: waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
   pool: {
     passwordQueueMax: 2048,

@@ -15,19 +15,24 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
 const secret = ['password', 'existingPassword', 'token', 'accessToken', 'seed', 'secret', 'privateKey', 'authorization']
 const paths = secret.flatMap(key => [key, `*.${key}`, `*.*.${key}`])
 
-/**
- * Makes the root log. `level` silent turns it off.
- *
- * @param output standard output, or standard error for commands whose output is read by programs
- */
-export function makeLog(level: LogLevel, output: 1 | 2 = 1): Log {
-  const options: pino.LoggerOptions = {
+/** How every line is made, whoever writes it. */
+export function logOptions(level: LogLevel): pino.LoggerOptions {
+  return {
     level,
     base: undefined,
     redact: { paths, censor: '[masked]' },
     serializers: { error: pino.stdSerializers.err },
     timestamp: pino.stdTimeFunctions.isoTime,
   }
+}
+
+/**
+ * Makes the root log. `level` silent turns it off.
+ *
+ * @param output standard output, or standard error for commands whose output is read by programs
+ */
+export function makeLog(level: LogLevel, output: 1 | 2 = 1): Log {
+  const options = logOptions(level)
   const destination = pino.destination({ dest: output, sync: true, maxLength: limits.log.waitingBytesMax })
   // There is nobody to tell.
   destination.on('error', () => {})

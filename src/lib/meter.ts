@@ -47,10 +47,10 @@ abstract class Meter<Label extends string, Child> {
   }
 
   /** For the registry. */
-  async get(): Promise<{ name: string; help: string; type: string; values: Line[] }> {
+  async get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Line[] }> {
     if (this.#labelNames.length === 0) this.labels()
     const values = [...this.#children.values()].flatMap(({ labels, child }) => this.lines(labels, child))
-    return { name: this.name, help: this.help, type: this.type, values }
+    return { name: this.name, help: this.help, type: this.type, aggregator: 'sum', values }
   }
 
   protected abstract make(): Child

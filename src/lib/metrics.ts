@@ -3,7 +3,7 @@
 // A registry belongs to a service, not to the process, so that two services in one test process do not mix. Label
 // values are from closed sets; a value a stranger chose is never a label (wire-details 1).
 
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Counter, Histogram } from './meter.ts'
 
 export type Metrics = ReturnType<typeof makeMetrics>
@@ -13,17 +13,35 @@ const prefix = 'wildduck_'
 /** Bounds of buckets for times. */
 const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
 
-/** Makes the metrics of one service. Names keep the prefix that dashboards of this API know. */
-export function makeMetrics(version: string) {
+/**
+ * Makes the metrics of one service. Names keep the prefix that dashboards of this API know.
+ *
+ * @param how `part`: those of one thread of it, which are added to the service's
+ */
+export function makeMetrics(version: string, { part = false }: { readonly part?: boolean } = {}) {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  const { counter, gauge, histogram } = makers(registers)
+  if (!part) collectDefaultMetrics({ register: registry })
+  const parts: (() => Promise<unknown[]>)[] = []
+  const { gauge } = makers(registers)
 
-  gauge('info', 'The running service', ['version']).labels(version).set(1)
-  gauge('up', 'Whether the service is up').set(1)
+  if (!part) {
+    gauge('info', 'The running service', ['version']).labels(version).set(1)
+    gauge('up', 'Whether the service is up').set(1)
+  }
   return {
     registry,
+    /** All of it as text, with what threads counted. */
+    async text(): Promise<string> {
+      if (parts.length === 0) return registry.metrics()
+      const others = (await Promise.all(parts.map(read => read()))).flat()
+      const all = [await registry.getMetricsAsJSON(), ...others] as never[]
+      return AggregatorRegistry.aggregate(all).metrics()
+    },
+    /** Adds what other threads count: `read` gives the JSON of each one's registry. */
+    include(read: () => Promise<unknown[]>): void {
+      parts.push(read)
+    },
     /** Makes a gauge whose value is read when someone asks. */
     observe(name: string, help: string, read: () => number): void {
       new Gauge({
@@ -49,6 +67,13 @@ export function makeMetrics(version: string) {
         },
       })
     },
+    ...meters(makers(registers)),
+  }
+}
+
+/** What is counted. */
+function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
+  return {
     apiRequests: counter('api_requests_total', 'HTTP requests', ['method', 'route', 'status']),
     apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
     authAttempts: counter('auth_attempts_total', 'Authentication attempts', ['service', 'scope', 'result']),

@@ -18,6 +18,8 @@ export interface ListenOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
+  /** Other threads of this process listen on the same port. */
+  readonly shared?: boolean
   /** Certificates; with `implicitTls` the handshake comes first. */
   readonly tls?: TlsStore
   readonly implicitTls?: boolean
@@ -83,11 +85,11 @@ export class Listener {
 
   /** For `listen`. */
   async open(): Promise<void> {
-    const { host, port } = this.#options
+    const { host, port, shared: reusePort = false } = this.#options
     const server = this.#server
     await new Promise<void>((resolve, reject) => {
       server.once('error', error => reject(unusable(host, port, error)))
-      server.listen({ host, port, backlog: limits.net.acceptLengthMax }, resolve)
+      server.listen({ host, port, reusePort, backlog: limits.net.acceptLengthMax }, resolve)
     })
     server.removeAllListeners('error')
     server.on('error', error => this.#options.onError(error))
@@ -187,6 +189,16 @@ export class Listener {
     const time = monotonic()
     for (const connection of this.#connections) connection.sweep(time)
   }
+}
+
+/** Makes sure that nobody listens on a port that threads are going to share. @throws Fault PortInUse, ConfigInvalid */
+export async function requireFree(host: string, port: number): Promise<void> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', error => reject(unusable(host, port, error)))
+    server.listen({ host, port }, resolve)
+  })
+  await new Promise<void>(resolve => server.close(() => resolve()))
 }
 
 function unusable(host: string, port: number, error: Error): Fault {

@@ -2,14 +2,14 @@
 
 import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
-import type { Core } from '#core'
+import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import { listenPop3 } from './server.ts'
 import type { Pop3Dependencies } from './services.ts'
 
 const listeners = ['pop3', 'pop3s'] as const
 
-export const pop3: Protocol = {
+export const pop3: Protocol<MailCore> = {
   name: 'pop3',
   config: listeners,
   async open(core, ground) {
@@ -21,7 +21,7 @@ export const pop3: Protocol = {
   },
 }
 
-function dependencies(core: Core, ground: Ground): Pop3Dependencies {
+function dependencies(core: MailCore, ground: Ground): Pop3Dependencies {
   const { config, system, bodies, sequence, settings, metrics, log, reads, credentials } = core
   return {
     hostname: config.hostname,

@@ -17,6 +17,7 @@ export function listenPop3(
   at: {
     host: string
     port: number
+    shared?: boolean
     implicitTls: boolean
     sessionsMax: number
     sessionsPerNetworkMax: number

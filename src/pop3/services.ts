@@ -1,7 +1,7 @@
 // What POP3 needs from the rest of the service: functions and plain values, so that it can be tested without the rest.
 
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
+import type { Actors, UserHandle } from '#actors/kernel/system.ts'
 import type { moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -37,12 +37,12 @@ export interface Pop3Dependencies {
   readonly grants: Pick<Grants, 'hold'>
   /** Moves messages, encrypted on the way where the account or the folder asks for it. */
   readonly transfer: (handle: UserHandle, command: typeof moveMessages, transfer: Transfer) => Promise<Transferred>
-  readonly system: ActorSystem
+  readonly system: Actors
   readonly bodies: Bodies
   readonly settings: Settings
   /** Bytes an account has moved today. */
   readonly transfers: {
-    used(kind: 'pop3Download', user: string): number
+    used(kind: 'pop3Download', user: string): number | Promise<number>
     count(kind: 'pop3Download', user: string, bytes: number): void
   }
   readonly metrics: Metrics
@@ -51,7 +51,7 @@ export interface Pop3Dependencies {
 
 /** What sessions use. */
 export interface Pop3Services extends Omit<Pop3Dependencies, 'system' | 'cleartext' | 'metrics' | 'log'> {
-  handle: ActorSystem['handle']
+  handle: Actors['handle']
   takesPasswords(connection: Connection): boolean
   count(command: string, result: string, ms: number): void
 }

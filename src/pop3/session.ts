@@ -138,7 +138,7 @@ export class Session {
     const drop = this.drop.at(messageNumber(argument))
     if (drop === undefined) throw new Refusal('There is no such message')
     const { transfers, bodies } = this.services
-    if (transfers.used('pop3Download', this.#user.id) > this.#user.downloadMax) throw new Fault('TransferLimit')
+    if ((await transfers.used('pop3Download', this.#user.id)) > this.#user.downloadMax) throw new Fault('TransferLimit')
     const stuffer = new Stuffer(lines)
     let begun = false
     let sent = 0

@@ -7,7 +7,7 @@
 import { Reception } from '#actors/delivery/reception.ts'
 import { Scanners } from '#actors/delivery/scanning.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
-import type { Core } from '#core'
+import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import type { Speaker } from './drop.ts'
 import { startSmtp } from './server.ts'
@@ -16,7 +16,7 @@ import { submissionSessions } from './submission.ts'
 const receiving = ['lmtp', 'smtp'] as const
 const sending = ['submission', 'submissions'] as const
 
-export const smtp: Protocol = {
+export const smtp: Protocol<MailCore> = {
   name: 'smtp',
   config: [...receiving, ...sending],
   async open(core, ground) {
@@ -47,14 +47,14 @@ export const smtp: Protocol = {
 type Place = NonNullable<ReturnType<typeof placeOf>>
 
 /** What all of them need. */
-function optionsOf({ config, log, metrics }: Core, { tls }: Ground, place: Place) {
+function optionsOf({ config, log, metrics }: MailCore, { tls }: Ground, place: Place) {
   const { sessionsMax, sessionsPerNetworkMax, ...at } = place
   const bounds = { messageBytesMax: config.mail.maxSize, sessionsMax, sessionsPerNetworkMax }
   return { ...at, hostname: config.hostname, tls, bounds, log, metrics }
 }
 
 /** In a test all listeners take mail, of those who log in and of others. */
-function testedOf(core: Core, ground: Ground) {
+function testedOf(core: MailCore, ground: Ground) {
   const { hooks } = ground
   if (hooks === undefined) return undefined
   const enter = entryOf(core, ground)
@@ -65,13 +65,13 @@ function testedOf(core: Core, ground: Ground) {
   return { open: true, intercept: hooks.intercept, authenticate, cleartext: core.config.auth.cleartext }
 }
 
-function reception(core: Core, { hooks }: Ground): Reception {
+function reception(core: MailCore, { hooks }: Ground): Reception {
   const { drop, bodies, config } = core
   const delivery =
     hooks === undefined
       ? drop
       : {
-          recipient: (address: string) => hooks.recipient(core, address).then(() => drop.recipient(address)),
+          recipient: (address: string) => hooks.recipient(address).then(() => drop.recipient(address)),
           deliver: drop.deliver.bind(drop),
         }
   const { hostname } = config
@@ -79,12 +79,12 @@ function reception(core: Core, { hooks }: Ground): Reception {
   return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })
 }
 
-function scannersOf({ config: { spam }, log, metrics }: Core): Scanners {
+function scannersOf({ config: { spam }, log, metrics }: MailCore): Scanners {
   const { rspamd, clamd, relays } = spam
   return new Scanners({ rspamd, clamd, relays, log, metrics })
 }
 
-function verifierOf({ config: { smtp, hostname }, pools, log, metrics }: Core): Verifier {
+function verifierOf({ config: { smtp, hostname }, pools, log, metrics }: MailCore): Verifier {
   const { authenticate: enabled, dmarc, unjudged, forwarders, arcSealers: sealers } = smtp
   const how = { enabled, heed: dmarc === 'heed', unjudged, forwarders, sealers }
   return new Verifier({ pool: pools.verify, hostname, log, metrics, ...how })

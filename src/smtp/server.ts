@@ -21,6 +21,8 @@ export interface SmtpOptions<Recipient, Received> {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
+  /** Other threads listen there, too. */
+  readonly shared?: boolean
   /** Name in greetings. */
   readonly hostname: string
   readonly drop: MailDrop<Recipient, Received>
@@ -62,10 +64,11 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     onError: (error, { id }) => log.error({ error, service, session: id }, 'a session met an unexpected error'),
   }
   const { sessionsMax, sessionsPerNetworkMax, idleMs, drainMs } = bounds
-  const { admission } = options
+  const { admission, shared = false } = options
   return listen({
     host,
     port,
+    shared,
     ...(tls === undefined ? {} : { tls, implicitTls }),
     sessionsMax,
     sessionsPerNetworkMax,

@@ -2,14 +2,19 @@
 //
 // What an account may send, and what becomes of it, is decided by actors/sending/submission.ts.
 
-import type { Credentials } from '#actors/auth/credentials.ts'
-import type { Held } from '#actors/auth/grant.ts'
+import type { LoginAttempt } from '#actors/auth/authentication.ts'
+import type { Grant, Grants, Held } from '#actors/auth/grant.ts'
 import { Submission, type SubmissionOptions, type SubmissionRecipient } from '#actors/sending/submission.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { MailDrop, Speaker } from './drop.ts'
 
 export interface SubmissionSessionsDeps extends Omit<SubmissionOptions, 'hostname'> {
-  readonly credentials: Pick<Credentials, 'authentication' | 'grants'>
+  readonly credentials: {
+    readonly authentication: {
+      authenticate(attempt: LoginAttempt): Promise<{ user: string; grant: Grant }>
+    }
+    readonly grants: Pick<Grants, 'hold'>
+  }
   readonly config: { readonly hostname: string; readonly mail: { readonly maxSize: number } }
 }
 

@@ -40,5 +40,5 @@ test('recipients are put off until there is an account, and refused ever after',
   expect(await answers('lmtp', 'anna@example.com')).toMatch(/^550 5\.1\.1 /)
   // As another process would find it.
   const { read, writer } = service.teal.core
-  expect(new Lookup(read, writer).inUse()).toBe(true)
+  expect(new Lookup(read, writer.changes).inUse()).toBe(true)
 })

@@ -2,8 +2,8 @@
 // recipient. What is given out is shared: it must not be changed.
 
 import type { Reader } from '../engine/reader.ts'
+import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
-import type { Writer } from '../writer/writer.ts'
 import { type Address, resolveAddress } from './address.ts'
 import { findUser, type User } from './users.ts'
 
@@ -16,10 +16,10 @@ export class Lookup {
   readonly #users: Recent<User | undefined>
   #inUse = false
 
-  constructor(read: Reader, writer: Writer) {
+  constructor(read: Reader, changes: Changes) {
     this.#read = read
-    this.#addresses = new Recent(() => writer.changes('address', 'domainalias'))
-    this.#users = new Recent(() => writer.changes('user'))
+    this.#addresses = new Recent(() => changes.of('address', 'domainalias'))
+    this.#users = new Recent(() => changes.of('user'))
   }
 
   /** Whose an address is, wildcards and aliases included; see `resolveAddress`. */

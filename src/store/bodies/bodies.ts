@@ -40,12 +40,17 @@ export class Bodies {
   /** Whether bodies can be read, for who announces how long they are. */
   readonly proof: BodyProof
 
-  /** Makes the folders and removes what an earlier process left in scratch; nobody else may use `dataDir`. */
-  constructor(dataDir: string, read: Reader, log?: Log) {
+  /**
+   * Makes the folders and removes what an earlier process left in scratch, unless it is not `alone`: then another thread
+   * of this process has done that.
+   */
+  constructor(dataDir: string, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
     this.#dataDir = dataDir
     this.#files = new BodyFiles(dataDir)
-    this.#files.prepare()
-    this.#files.clearScratch()
+    if (alone) {
+      this.#files.prepare()
+      this.#files.clearScratch()
+    }
     this.#read = read
     this.#thread = new BodyThread(dataDir, log)
     this.proof = new BodyProof(read, log)

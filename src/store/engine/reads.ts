@@ -12,7 +12,7 @@ import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
 import type { IndexedText } from '../search/texts.ts'
 
-interface ReadOptions {
+export interface ReadOptions {
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined
   /** Id of the account: accounts take turns. */

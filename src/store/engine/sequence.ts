@@ -21,6 +21,9 @@ const sources = {
 
 export type SequenceName = keyof typeof sources
 
+/** What gives out numbers. */
+export type Numbers = Pick<Sequence, 'next' | 'messageId'>
+
 export class Sequence {
   readonly #last = new Map<SequenceName, number>()
 
@@ -38,6 +41,13 @@ export class Sequence {
     const number = (this.#last.get(name) ?? 0) + 1
     this.#last.set(name, number)
     return number
+  }
+
+  /** The first of so many numbers in a row. */
+  block(name: SequenceName, count: number): number {
+    const first = this.next(name)
+    this.#last.set(name, first + count - 1)
+    return first
   }
 
   /** A Message-ID: the same for the same `seed`, a new one where that is empty. */

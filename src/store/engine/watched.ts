@@ -3,9 +3,33 @@
 
 import type { Sql, Statement } from './sqlite.ts'
 
-export const watched = ['address', 'domainalias', 'token', 'user'] as const
+const watched = ['address', 'domainalias', 'setting', 'token', 'user'] as const
 
 export type Watched = (typeof watched)[number]
+
+/** How often each of them was changed, in memory that all threads see: it grows before anybody hears of a commit. */
+export class Changes {
+  /** To be handed to other threads. */
+  readonly shared: SharedArrayBuffer
+  readonly #counts: Int32Array
+
+  constructor(shared = new SharedArrayBuffer(watched.length * 4)) {
+    this.shared = shared
+    this.#counts = new Int32Array(shared)
+  }
+
+  /** A batch was committed that may have changed a table. */
+  note(table: Watched): void {
+    Atomics.add(this.#counts, watched.indexOf(table), 1)
+  }
+
+  /** Batches that may have changed one of these. */
+  of(...tables: readonly Watched[]): number {
+    let count = 0
+    for (const table of tables) count += Atomics.load(this.#counts, watched.indexOf(table))
+    return count
+  }
+}
 
 /** The watched table that a statement changes. */
 export function changedBy(text: string): Watched | undefined {

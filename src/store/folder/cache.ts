@@ -17,13 +17,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { guarded, sealFolder, setAside } from './cache-folder.ts'
 import { type Entry, memoryTables, type Tables } from './cache-memory.ts'
-
-/** A counter within its window. */
-export interface Count {
-  readonly used: number
-  /** Milliseconds until it starts anew; 0 for one that has not begun. */
-  readonly ttlMs: number
-}
+import type { Count, Counters } from './counters.ts'
 
 export interface Kept<Value> {
   readonly value: Value
@@ -36,7 +30,7 @@ export interface CacheOptions {
   readonly entriesMax?: number
 }
 
-export class Cache {
+export class Cache implements Counters {
   readonly #tables: Tables
   readonly #dir: string
   readonly #log: Log
@@ -99,6 +93,14 @@ export class Cache {
   count(kind: string, id: string, windowMs: number, amount = 1): Count {
     const { used, ttlMs } = this.counted(kind, id)
     return this.#set(kind, id, used + amount, used === 0 ? windowMs : ttlMs)
+  }
+
+  /** Adds as much of `wanted` as stays within `max`, and says how much that was. */
+  draw(kind: string, id: string, windowMs: number, max: number, wanted: number): number {
+    const { used } = this.counted(kind, id)
+    const drawn = Math.min(wanted, Math.max(0, max - used))
+    if (drawn > 0) this.count(kind, id, windowMs, drawn)
+    return drawn
   }
 
   /** Adds to a counter only if it stays within `max`: all or nothing. */

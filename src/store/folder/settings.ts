@@ -3,6 +3,7 @@
 //
 // Reading a value never touches the disk. Whoever needs one asks at the moment of use and must not keep it.
 
+import type { Config } from '#config'
 import type { Reader } from '../engine/reader.ts'
 import { json, table, text } from '../engine/table.ts'
 
@@ -140,19 +141,54 @@ type Value<Key extends SettingKey> = (typeof forms)[Key]['type'] extends 'boolea
     ? string
     : number
 
+/** What the configuration says instead of the table. */
+export type SettingDefaults = Partial<Record<SettingKey, number | boolean | string>>
+
+/** What the configuration file says. */
+export function configuredSettings({ quota }: Pick<Config, 'quota'>): SettingDefaults {
+  return {
+    'const:max:storage': quota.storage,
+    'const:max:recipients': quota.recipients,
+    'const:max:forwards': quota.forwards,
+  }
+}
+
 export class Settings {
   readonly #values = new Map<string, number | boolean | string>()
   readonly #defaults = new Map<string, number | boolean | string>()
 
-  /** @param defaults what the configuration file says instead of the table, `const:max:storage` for example */
-  constructor(read: Reader, defaults: Partial<Record<SettingKey, number | boolean | string>> = {}) {
+  readonly #read: Reader
+  readonly #changes: (() => number) | undefined
+  #seen = 0
+
+  /**
+   * @param defaults what the configuration file says instead of the table, `const:max:storage` for example
+   * @param changes where another thread applies what is committed: how often that was; rows are read anew then
+   */
+  constructor(read: Reader, defaults: SettingDefaults = {}, changes?: () => number) {
+    this.#read = read
+    this.#changes = changes
     for (const [key, form] of Object.entries(forms)) this.#defaults.set(key, form.default)
     for (const [key, value] of Object.entries(defaults)) this.#defaults.set(key, value)
-    for (const { key, value } of settings.all(read, '')) this.#values.set(key, value)
+    this.#seen = changes?.() ?? 0
+    this.#load()
+  }
+
+  #load(): void {
+    this.#values.clear()
+    for (const { key, value } of settings.all(this.#read, '')) this.#values.set(key, value)
+  }
+
+  #follow(): void {
+    const seen = this.#changes?.() ?? 0
+    if (seen === this.#seen) return
+    this.#seen = seen
+    this.#load()
   }
 
   /** The value in force. */
   get<Key extends SettingKey>(key: Key): Value<Key> {
+    this.#follow()
     return (this.#values.get(key) ?? this.#defaults.get(key)) as Value<Key>
   }
 

@@ -17,7 +17,7 @@ import type { Thread } from '#lib/process/thread.ts'
 import { Queue } from '#lib/queue.ts'
 import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
-import { type Watched, watched } from '../engine/watched.ts'
+import { Changes, type Watched } from '../engine/watched.ts'
 import { type Operation, operation, type Write } from '../engine/write.ts'
 import { type Opened, startWriterThread, type WriterThread } from './thread.ts'
 
@@ -99,7 +99,8 @@ export class Writer {
   #sentUnits = 0
   #sentBytes = 0
   #settled = 0
-  readonly #changes = new Map<Watched, number>(watched.map(table => [table, 0]))
+  /** What was changed, for who keeps what he read. */
+  readonly changes = new Changes()
   #failure: Fault | undefined
   #closing = false
   /** There is no thread any more. */
@@ -134,13 +135,6 @@ export class Writer {
   /** Batches that were answered; grows before anybody hears of one. */
   get commits(): number {
     return this.#settled
-  }
-
-  /** Batches that may have changed one of these tables; grows before anybody hears of one. */
-  changes(...tables: readonly Watched[]): number {
-    let count = 0
-    for (const table of tables) count += this.#changes.get(table) ?? 0
-    return count
   }
 
   /** Units that are not on disk yet. */
@@ -269,7 +263,7 @@ export class Writer {
     if (units.length === 0) return
     this.#settled += 1
     this.#single = units.length === 1
-    for (const table of reply.changed ?? []) this.#changes.set(table, (this.#changes.get(table) ?? 0) + 1)
+    for (const table of reply.changed ?? []) this.changes.note(table)
     this.#metrics.writerBatches.labels(reply.broken === null ? 'ok' : 'failed').inc()
     this.#metrics.writerUnits.observe(units.length)
     this.#metrics.writerCommitSeconds.observe(reply.commitMs / 1000)

@@ -86,7 +86,7 @@ const nameOf: UserCommand<void, string> = { name: 'test.name', run: turn => requ
 test('a reply comes after its rows are there, and changes are told before it', async () => {
   const handle = core.system.handle(await make('anna'))
   const told: Change[] = []
-  const stop = handle.watch(change => {
+  const stop = await handle.watch(change => {
     expect(core.read.one("SELECT 1 AS there FROM mailbox WHERE path = 'New'")).toEqual({ there: 1 })
     told.push(change)
   })

@@ -196,15 +196,15 @@ test('what somebody waits for goes before what nobody waits for, as far as that 
 })
 
 test('it is known which tables a commit may have changed', async () => {
-  const before = writer.changes('address', 'domainalias')
+  const before = writer.changes.of('address', 'domainalias')
   await writer.write(metaPut, { key: 'other', value: 1 })
-  expect(writer.changes('address', 'domainalias')).toBe(before)
+  expect(writer.changes.of('address', 'domainalias')).toBe(before)
   let seen = 0
   await writer.submit(unit([insert('a', 'one')])).then(() => {
-    seen = writer.changes('address')
+    seen = writer.changes.of('address')
   })
   expect(seen).toBeGreaterThan(before)
-  expect(writer.changes('user', 'token')).toBe(0)
+  expect(writer.changes.of('user', 'token')).toBe(0)
 })
 
 test.each([

@@ -72,7 +72,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
         allowed: user.options.limits?.forwards || settings.get('const:max:forwards'),
         relay: user.options.mtaRelay || undefined,
       }
-      const plan = planForward(request, deps.forward.keys, deps.forward.throttle)
+      const plan = await planForward(request, deps.forward.keys, deps.forward.throttle)
       if (plan.reason === 'daily-limit' && plan.targets.length === 0) {
         throw new Fault('RateLimitedError', { text: 'The account may not forward more messages today' })
       }

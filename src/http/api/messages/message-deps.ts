@@ -1,12 +1,13 @@
 // What the calls on messages need of the service.
 
-import type { ForwardKeys, Throttle } from '#actors/delivery/forward.ts'
+import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import type { RecipientLimits } from '#actors/sending/sender.ts'
 import type { Mailbox } from '#mail/address/address.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { TaskStarter } from '../accounts/tasks.ts'
 
@@ -26,6 +27,6 @@ export interface MessageDeps {
 }
 
 interface ForwardDeps {
-  readonly throttle: Throttle
+  readonly throttle: Counters
   readonly keys: ForwardKeys
 }

@@ -4,12 +4,22 @@
 // between is recent to it alone. Moving costs nothing: the mark is kept here and written when a folder is opened or left,
 // never for a message. A mark that was lost in a crash shows messages as recent once more, which RFC 3501 prefers to never.
 
-import type { UserHandle } from '#actors/kernel/system.ts'
-import { noteTold } from '#actors/user/told.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { toldBefore } from '#store/mailboxes/listing.ts'
+import type { UserHandle } from '../kernel/system.ts'
+import { noteTold } from '../user/told.ts'
 
-export class Recency {
+/** The marks of all folders, wherever they are kept. */
+export interface Marks {
+  /** The uid from which nobody has been told of messages. */
+  from(read: Reader, mailbox: number): number | Promise<number>
+  /** Somebody is told of everything below `uidNext`: the mark as it was before. */
+  claim(read: Reader, mailbox: number, uidNext: number): number | Promise<number>
+  /** Writes the mark of a folder, if it moved. Nobody waits for it. */
+  keep(handle: UserHandle, mailbox: number): void
+}
+
+export class Recency implements Marks {
   /** Folder -> mark, where it is not on disk yet. */
   readonly #marks = new Map<number, number>()
 

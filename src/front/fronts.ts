@@ -1,0 +1,210 @@
+// The front threads of a service: started, watched over, replaced when one dies or hangs, and let go in an orderly way.
+//
+// Promises: all listen on the same ports, which no other service had when they opened; one that is gone takes its sessions
+// with it and nothing else, and another takes its place; counters of all of them are one service's; stopping lets sessions
+// finish and never aborts the process.
+
+import { availableParallelism } from 'node:os'
+import type { ForwardKeys } from '#actors/delivery/forward.ts'
+import type { Config } from '#config'
+import { threadFile } from '#lib/build-info.ts'
+import { after, every, sleep, type Timer, within } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { detach } from '#lib/process/background.ts'
+import { newLine } from '#lib/process/link.ts'
+import { Thread } from '#lib/process/thread.ts'
+import { requireFree } from '#net/listener.ts'
+import type { KeyPair } from '#net/tls/tls.ts'
+import { FrontHome, type FrontLine, type HomeOf } from './home.ts'
+import { mailProtocols } from './mail-protocols.ts'
+import type { FrontData, Places, Ports } from './protocol.ts'
+
+export interface FrontsOptions extends HomeOf {
+  readonly config: Config
+  readonly fronts: number
+  readonly changes: SharedArrayBuffer
+  readonly keys: ForwardKeys
+  readonly pair: KeyPair
+  /** Connections of all fronts together. */
+  readonly connectionsMax: number
+  readonly metrics: Metrics
+}
+
+/** How many front threads a service has: on two cores one, since more only cost there, beyond that one less than cores. */
+export function frontsOf(threads: Config['threads']): number {
+  return threads === 'auto' ? Math.max(1, availableParallelism() - 1) : threads
+}
+
+export class Fronts {
+  readonly #options: FrontsOptions
+  readonly #all: Front[]
+  /** Where each listener listens, for those that come later. */
+  #ports: Ports = {}
+  /** The certificates there are besides the first, for those that come later. */
+  readonly #pairs = new Map<string, KeyPair>()
+  #closing = false
+
+  private constructor(options: FrontsOptions) {
+    this.#options = options
+    this.#all = Array.from({ length: options.fronts }, (_, number) => new Front(options, number))
+    options.metrics.include(() => this.#metrics())
+  }
+
+  /** @throws whatever keeps a front from starting */
+  static async open(options: FrontsOptions): Promise<Fronts> {
+    const fronts = new Fronts(options)
+    try {
+      await Promise.all(fronts.#all.map(front => front.start()))
+    } catch (error) {
+      await fronts.close()
+      throw error
+    }
+    for (const front of fronts.#all) front.onGone = () => void fronts.#replace(front)
+    return fronts
+  }
+
+  /** Opens the listeners in all of them; gives where each is. @throws Fault PortInUse, ConfigInvalid */
+  async listen(): Promise<Places> {
+    for (const name of mailProtocols.flatMap(protocol => protocol.config)) {
+      const { enabled, host, port } = this.#options.config[name]
+      // Threads share a port, and would share it with another service, too.
+      if (enabled && port !== 0) await requireFree(host, port)
+    }
+    let places: Places = {}
+    for (const front of this.#all) {
+      places = await front.line.call('listen', this.#ports)
+      this.#ports = Object.fromEntries(Object.entries(places).map(([name, { port }]) => [name, port]))
+    }
+    return places
+  }
+
+  /** As of a TlsStore. */
+  update(names: string | readonly string[], key: string, cert: string): void {
+    const all = typeof names === 'string' ? [names] : names
+    for (const name of all) this.#pairs.set(name, { key, cert })
+    for (const front of this.#all) front.home?.line.tell('certificate', { names: all, pair: { key, cert } })
+  }
+
+  /** As of a TlsStore. */
+  remove(name: string): void {
+    this.#pairs.delete(name)
+    for (const front of this.#all) front.home?.line.tell('certificate', { names: [name], pair: null })
+  }
+
+  /** Stops accepting, lets sessions finish, and ends the threads. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all(this.#all.map(front => front.close()))
+  }
+
+  async #replace(front: Front): Promise<void> {
+    while (!this.#closing) {
+      try {
+        await sleep(limits.front.againMs)
+        if (this.#closing) return
+        await front.start()
+        for (const [name, pair] of this.#pairs) front.home?.line.tell('certificate', { names: [name], pair })
+        await front.line.call('listen', this.#ports)
+        return
+      } catch (error) {
+        this.#options.log.error({ error }, 'a front thread could not be started again')
+      }
+    }
+  }
+
+  async #metrics(): Promise<unknown[]> {
+    const asked = this.#all.map(front => front.home?.line.call('metrics', undefined).catch(() => []))
+    return (await Promise.all(asked)).flatMap(counted => (counted === undefined ? [] : [counted]))
+  }
+}
+
+/** The place of one front; threads come and go in it. */
+class Front {
+  home: FrontHome | undefined
+  /** Told when the thread ended by itself. */
+  onGone: () => void = () => {}
+  readonly #options: FrontsOptions
+  readonly #number: number
+  #thread: Thread | undefined
+  #pulse: Timer | undefined
+  #gone: Promise<void> = Promise.resolve()
+  #closing = false
+
+  constructor(options: FrontsOptions, number: number) {
+    this.#options = options
+    this.#number = number
+  }
+
+  /** The line to it. @throws Fault Stopping where there is no thread now */
+  get line(): FrontLine {
+    if (this.home === undefined) throw new Fault('Stopping')
+    return this.home.line
+  }
+
+  /** Starts a thread; resolves when it may listen. */
+  async start(): Promise<void> {
+    const { config, fronts, changes, keys, pair, connectionsMax } = this.#options
+    const part = Math.max(1, Math.floor(connectionsMax / fronts))
+    const given: FrontData = {
+      ...{ config, number: this.#number, fronts, changes, keys, pair },
+      connectionsMax: part,
+    }
+    const [here, there] = newLine()
+    const thread = new Thread({ file: threadFile('front'), given, heapMib: limits.front.heapMib, lasting: true })
+    const home = new FrontHome(here, this.#options)
+    detach(here)
+    this.#thread = thread
+    this.home = home
+    this.#gone = thread.gone.then(() => {
+      home.end()
+      if (this.#thread === thread) this.#ended(thread.failure)
+    })
+    await thread.ask('run', { line: there }, [there])
+    await within(limits.pool.startMs, home.line.call('ready', undefined), () => new Error('a front does not start'))
+    this.#watch(thread, home)
+  }
+
+  #ended(error: unknown): void {
+    this.#pulse?.cancel()
+    this.#thread = undefined
+    this.home = undefined
+    if (this.#closing) return
+    this.#options.log.error({ error }, 'a front thread is gone with its sessions; another takes its place')
+    this.onGone()
+  }
+
+  /** A thread that does not answer for long is ended: its clients come back to another. */
+  #watch(thread: Thread, home: FrontHome): void {
+    let waiting = false
+    this.#pulse = every(limits.front.pulseMs, () => {
+      if (waiting || this.#thread !== thread) return
+      waiting = true
+      const late = after(limits.front.hangMs, () => {
+        this.#options.log.error('a front thread hangs')
+        void thread.end()
+      })
+      void home.line
+        .call('ping', undefined)
+        .catch(() => {})
+        .finally(() => {
+          late.cancel()
+          waiting = false
+        })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    const thread = this.#thread
+    if (thread !== undefined && this.home !== undefined) {
+      // Sessions have their own time to finish in; this is for a thread that does not answer at all.
+      const closed = this.home.line.call('close', undefined)
+      await within(limits.front.closeMs, closed, () => new Error('the front does not close')).catch(() => {})
+      this.#pulse?.cancel()
+      await thread.end()
+    }
+    await this.#gone
+  }
+}

@@ -1,0 +1,198 @@
+// What a front thread has instead of the actors, counters and numbers, which live at home: the same to whoever uses them,
+// each asking over the line.
+//
+// Promises: a watcher hears nothing twice and, from when it is told that it watches, misses nothing; of many watchers of one
+// account home knows one; numbers are fetched ahead, so that giving one out never waits.
+
+import type { Guard } from '#actors/kernel/actor.ts'
+import type { Change } from '#actors/kernel/change.ts'
+import type { Actors, DirectoryHandle, UserHandle } from '#actors/kernel/system.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Link } from '#lib/process/link.ts'
+import { madeMessageId } from '#mail/header/message-id.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Numbers, SequenceName } from '#store/engine/sequence.ts'
+import type { Count, Counters } from '#store/folder/counters.ts'
+import type { CounterCall, FrontCalls, FrontWords, HomeCalls, HomeWords } from './protocol.ts'
+
+export type HomeLine = Link<FrontCalls, FrontWords, HomeCalls, HomeWords>
+
+/** Who is to be told what of one account. */
+class Told<Listener> {
+  readonly listeners = new Set<Listener>()
+  /** Resolves when home tells. */
+  ready: Promise<unknown> = Promise.resolve()
+}
+
+export class RemoteActors implements Actors {
+  readonly read: Reader
+  readonly directory: DirectoryHandle
+  readonly #home: HomeLine
+  readonly #watched = new Map<string, Told<(change: Change) => void>>()
+  readonly #guarded = new Map<string, Told<Guard>>()
+
+  constructor(home: HomeLine, read: Reader) {
+    this.#home = home
+    this.read = read
+    this.directory = {
+      read,
+      run: (command, given, signal) =>
+        this.#home.call('run', { user: null, command: command.name, given }, { signal }) as never,
+    }
+  }
+
+  handle(id: string): UserHandle {
+    return {
+      id,
+      read: this.read,
+      run: (command, given, signal) =>
+        this.#home.call('run', { user: id, command: command.name, given }, { signal }) as never,
+      watch: listener => this.#watch(id, listener),
+      guard: guard => this.#guard(id, guard),
+    }
+  }
+
+  /** Home knows; here it is looked up. */
+  storageOf(): undefined {
+    return undefined
+  }
+
+  /** Home says that something changed. */
+  changed({ user, change }: FrontWords['changed']): void {
+    for (const listener of this.#watched.get(user)?.listeners ?? []) listener(change)
+  }
+
+  /** Home says that sessions may have ended, and waits until they know. */
+  async guarded({ user, reason }: FrontCalls['guarded']['input']): Promise<void> {
+    await Promise.all([...(this.#guarded.get(user)?.listeners ?? [])].map(guard => guard(reason)))
+  }
+
+  async #watch(id: string, listener: (change: Change) => void): Promise<() => void> {
+    const told = this.#join(this.#watched, id, () => this.#home.call('watch', id))
+    told.listeners.add(listener)
+    const leave = () => this.#leave(this.#watched, id, listener, () => this.#home.tell('unwatch', id))
+    try {
+      await told.ready
+      return leave
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  #guard(id: string, guard: Guard): () => void {
+    const told = this.#join(this.#guarded, id, () => this.#home.call('guard', id))
+    told.listeners.add(guard)
+    // What ended before home knew of it is found now.
+    told.ready.then(
+      () => (told.listeners.has(guard) ? guard(undefined) : undefined),
+      () => guard('The service is stopping'),
+    )
+    return () => this.#leave(this.#guarded, id, guard, () => this.#home.tell('unguard', id))
+  }
+
+  #join<Listener>(all: Map<string, Told<Listener>>, id: string, ask: () => Promise<unknown>): Told<Listener> {
+    const known = all.get(id)
+    if (known !== undefined) return known
+    const told = new Told<Listener>()
+    all.set(id, told)
+    told.ready = ask()
+    told.ready.catch(() => {})
+    return told
+  }
+
+  #leave<Listener>(all: Map<string, Told<Listener>>, id: string, listener: Listener, said: () => void): void {
+    const told = all.get(id)
+    if (told?.listeners.delete(listener) !== true || told.listeners.size > 0) return
+    all.delete(id)
+    said()
+  }
+}
+
+/** Counters that home keeps. */
+export class RemoteCounters implements Counters {
+  readonly #home: HomeLine
+
+  constructor(home: HomeLine) {
+    this.#home = home
+  }
+
+  counted(...given: Parameters<Counters['counted']>): Promise<Count> {
+    return this.#ask({ name: 'counted', given }) as Promise<Count>
+  }
+
+  count(...given: Parameters<Counters['count']>): Promise<Count> {
+    return this.#ask({ name: 'count', given }) as Promise<Count>
+  }
+
+  spend(...given: Parameters<Counters['spend']>): Promise<Count & { readonly allowed: boolean }> {
+    return this.#ask({ name: 'spend', given }) as Promise<Count & { readonly allowed: boolean }>
+  }
+
+  draw(...given: Parameters<Counters['draw']>): Promise<number> {
+    return this.#ask({ name: 'draw', given }) as Promise<number>
+  }
+
+  mark(...given: Parameters<Counters['mark']>): Promise<boolean> {
+    return this.#ask({ name: 'mark', given }) as Promise<boolean>
+  }
+
+  remove(kind: string, id: string): void {
+    this.#home.tell('uncount', { kind, id })
+  }
+
+  #ask(call: CounterCall): Promise<unknown> {
+    return this.#home.call('count', call)
+  }
+}
+
+/** Numbers of bodies, of which some are fetched before they are needed. */
+export class RemoteNumbers implements Numbers {
+  readonly #home: HomeLine
+  readonly #hostname: string
+  /** First and last of what is left, in order. */
+  readonly #blocks: { next: number; last: number }[] = []
+  #left = 0
+  #asking: Promise<void> | undefined
+
+  constructor(home: HomeLine, hostname: string) {
+    this.#home = home
+    this.#hostname = hostname
+  }
+
+  /** Fetches the first. */
+  open(): Promise<void> {
+    return this.#more()
+  }
+
+  /** @throws Fault Overloaded where they come slower than they are used */
+  next(name: SequenceName): number {
+    if (name !== 'body') throw new Error(`numbers of ${name} are given out at home`)
+    if (this.#left < limits.front.numbersMin) void this.#more().catch(() => {})
+    const [block] = this.#blocks
+    if (block === undefined) throw new Fault('Overloaded')
+    const number = block.next
+    block.next += 1
+    this.#left -= 1
+    if (block.next > block.last) this.#blocks.shift()
+    return number
+  }
+
+  messageId(seed: string): string {
+    return madeMessageId(this.#hostname, seed)
+  }
+
+  #more(): Promise<void> {
+    this.#asking ??= this.#home
+      .call('bodyNumbers', limits.front.numbers)
+      .then(first => {
+        this.#blocks.push({ next: first, last: first + limits.front.numbers - 1 })
+        this.#left += limits.front.numbers
+      })
+      .finally(() => {
+        this.#asking = undefined
+      })
+    return this.#asking
+  }
+}

@@ -1,0 +1,162 @@
+// A front thread: listeners and sessions of the mail protocols, with readers of its own, over actors that live elsewhere.
+//
+// Promises: it serves nothing before it is told to listen; its log, counters and certificates are the service's; when home
+// is gone it ends.
+
+import pino from 'pino'
+import { Grants } from '#actors/auth/grant.ts'
+import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import { Rules } from '#actors/delivery/rules.ts'
+import { SpamJudge } from '#actors/delivery/spam.ts'
+import { version } from '#lib/build-info.ts'
+import { limits } from '#lib/limits.ts'
+import { type Log, logOptions } from '#lib/log.ts'
+import { makeMetrics } from '#lib/metrics.ts'
+import { rangesOf } from '#lib/network.ts'
+import { type LineEnd, Link } from '#lib/process/link.ts'
+import type { MailCore } from '#mail-core'
+import { Admission } from '#net/admission.ts'
+import { TlsStore } from '#net/tls/tls.ts'
+import type { Ground } from '#protocol'
+import { Lookup } from '#store/accounts/lookup.ts'
+import { Bodies } from '#store/bodies/bodies.ts'
+import { Reader } from '#store/engine/reader.ts'
+import { makeReads, type ReadOptions } from '#store/engine/reads.ts'
+import { Changes } from '#store/engine/watched.ts'
+import { databaseFile } from '#store/folder/place.ts'
+import { configuredSettings, Settings } from '#store/folder/settings.ts'
+import { mailProtocols } from './mail-protocols.ts'
+import type { FrontCalls, FrontData, FrontWords, HomeCalls, HomeWords, Places, PoolName, Ports } from './protocol.ts'
+import { type HomeLine, RemoteActors, RemoteCounters, RemoteNumbers } from './remote.ts'
+
+/** Runs a front until its line to home is closed. */
+export function runFront(line: LineEnd, data: FrontData): void {
+  const { config } = data
+  const open: { close(): unknown }[] = []
+  const tls = new TlsStore(data.pair, config.tls.minVersion)
+  const metrics = makeMetrics(version, { part: true })
+  const home: HomeLine = new Link<FrontCalls, FrontWords, HomeCalls, HomeWords>(line, {
+    calls: {
+      ready: () => core.sequence.open(),
+      async listen(ports) {
+        const places: Places = {}
+        const opened: Ground['opened'] = (name, listener) => {
+          open.push(listener)
+          places[name] = listener.address
+        }
+        const ground = { ...shared, opened }
+        for (const protocol of mailProtocols) await protocol.open({ ...core, config: onPorts(config, ports) }, ground)
+        return places
+      },
+      guarded: said => core.system.guarded(said),
+      metrics: () => metrics.registry.getMetricsAsJSON(),
+      async close() {
+        await Promise.all(open.map(listener => listener.close()))
+        await core.bodies.close()
+        core.grants.close()
+        core.read.close()
+      },
+      ping() {},
+    },
+    words: {
+      changed: said => core.system.changed(said),
+      certificate({ names, pair }) {
+        if (pair !== null) tls.update(names, pair.key, pair.cert)
+        else for (const name of names) tls.remove(name)
+      },
+    },
+  })
+  const core = frontCore(home, data, metrics)
+  const shared: Omit<Ground, 'opened'> = {
+    admission: new Admission({ connectionsMax: data.connectionsMax, trusted: rangesOf(config.network.proxies) }),
+    tls,
+    certificates: { own: data.pair, supply: () => {} },
+    hooks: undefined,
+    share: data.fronts === 1 ? 1 : limits.front.share / data.fronts,
+  }
+}
+
+/** The configuration with ports that others listen on already. */
+function onPorts(config: FrontData['config'], ports: Ports): FrontData['config'] {
+  const moved = Object.entries(ports).map(([name, port]) => [name, { ...config[name as keyof Ports], port }])
+  return { ...config, ...Object.fromEntries(moved) }
+}
+
+type FrontCore = MailCore & {
+  readonly system: RemoteActors
+  readonly sequence: RemoteNumbers
+  readonly grants: Grants
+  readonly read: Reader
+}
+
+/** What the sessions of this thread stand on. */
+function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics: MailCore['metrics']): FrontCore {
+  const log = logOver(home, config.log.level)
+  const read = Reader.open(databaseFile(config.dataDir))
+  const changed = new Changes(changes)
+  const system = new RemoteActors(home, read)
+  const cache = new RemoteCounters(home)
+  const sequence = new RemoteNumbers(home, config.hostname)
+  const settings = new Settings(read, configuredSettings(config), () => changed.of('setting'))
+  const bodies = new Bodies(config.dataDir, read, log, { alone: false })
+  const grants = new Grants(system)
+  const pool =
+    (pool: PoolName) =>
+    (name: string, given: unknown, options: ReadOptions = {}) => {
+      const { lane = '', deadlineMs, signal } = options
+      return home.call('pool', { pool, name, given, lane, ...(deadlineMs !== undefined && { deadlineMs }) }, { signal })
+    }
+  const reads = makeReads(pool('reads'), pool('seal'))
+  const run = pool('patterns')
+  const patterns = {
+    run: (task: unknown, options?: object) => run('run', task, options),
+    each: (task: unknown, options?: object) => run('each', task, options),
+  } as unknown as ConstructorParameters<typeof Rules>[0]['patterns']
+  const shared = { system, sequence, settings, bodies, throttle: cache, keys, log }
+  const rules = new Rules({ ...shared, patterns, classify: config.mail.classificationHeaders })
+  const register = {
+    note: (user: number, addresses: HomeAddresses, used: number) => home.tell('correspond', { user, addresses, used }),
+  }
+  const spam = new SpamJudge({ read, pool: over<SpamPool>(pool('spam')), log })
+  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup: new Lookup(read, changed) })
+  return {
+    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, drop, grants, read },
+    pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
+    credentials: {
+      authentication: {
+        authenticate: (attempt: HomeCalls['authenticate']['input']) => home.call('authenticate', attempt),
+      },
+      grants,
+    },
+    places: {
+      enter: async (user, max) => void (await home.call('enter', { user, max })),
+      left: user => home.tell('left', user),
+    },
+    recency: {
+      from: (_, mailbox) => home.call('recent', { mailbox, uidNext: null }),
+      claim: (_, mailbox, uidNext) => home.call('recent', { mailbox, uidNext }),
+      keep: ({ id: user }, mailbox) => home.tell('keepRecent', { user, mailbox }),
+    },
+  }
+}
+
+type SpamPool = ConstructorParameters<typeof SpamJudge>[0]['pool']
+
+/** What runs tasks of a pool at home, by the types it has there. */
+function over<Pool>(run: unknown): Pool {
+  return { run } as Pool
+}
+
+type HomeAddresses = Parameters<ConstructorParameters<typeof LocalDelivery>[0]['register']['note']>[1]
+
+/** A log whose lines are written at home. */
+function logOver(home: HomeLine, level: MailCore['config']['log']['level']): Log {
+  const stream = {
+    write(line: string) {
+      const { level, msg, time, ...fields } = JSON.parse(line) as { level: number; msg?: string; time?: string }
+      const name = pino.levels.labels[level] as 'info' | undefined
+      home.tell('log', { level: name ?? 'info', fields, text: msg ?? '' })
+    },
+  }
+  return pino(logOptions(level), stream)
+}

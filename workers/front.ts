@@ -1,0 +1,10 @@
+// A thread for sessions of the mail protocols (src/front/thread.ts).
+
+import type { FrontData } from '../src/front/protocol.ts'
+import { runFront } from '../src/front/thread.ts'
+import type { LineEnd } from '../src/lib/process/link.ts'
+import { serve, threadEnd } from '../src/lib/process/serve.ts'
+
+const end = threadEnd<FrontData>()
+
+serve({ run: ({ line }: { line: LineEnd }) => runFront(line, end.given) }, { end })
