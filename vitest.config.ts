@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 
-/** Suites: the ordinary one, what goes over HTTP once more over the front of Node, the style as a test, the one executable, and the two that install programs of Debian's first. */
+/** Suites: the ordinary one, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
     // Half of what a test does is waiting.
@@ -14,7 +14,7 @@ export default defineConfig({
           name: 'unit',
           globalSetup: 'test/built.ts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/tidy.test.ts', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
+          exclude: ['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
           pool: 'forks',
           // What crosses to an actor is copied on its way, so that nothing but data does.
           setupFiles: 'test/crossing.ts',
@@ -49,6 +49,7 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
+      { test: { name: 'package', include: ['test/package/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 300_000 } },
       { test: { name: 'browser', include: ['test/browser/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 } },
     ],
   },

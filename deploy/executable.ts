@@ -23,6 +23,7 @@ import { join } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
 import { type BuildOptions, build, type Plugin, type PluginBuild } from 'esbuild'
 import { buildDist, shape as common, dist, root, threadEntry, threads, version } from './bundle.ts'
+import { later, laterEntries, packageOf } from './later.ts'
 
 const out = join(dist, 'executable')
 const parts = join(out, 'parts')
@@ -44,15 +45,6 @@ const natives: Readonly<Record<string, string>> = {
   'linux-x64.node': 'better-sqlite3/prebuilds/linux-x64.node',
   'lmdb.node': '@lmdb/lmdb-linux-x64/node.napi.glibc.node',
   'argon2.node': 'argon2/prebuilds/linux-x64/argon2.glibc.node',
-}
-
-/** What lib/process/lazy.ts loads when first asked: package -> its modules. */
-const later = new Map<string, string[]>()
-for (const [, module = ''] of readFileSync(join(root, 'src/lib/process/lazy.ts'), 'utf8').matchAll(
-  / load\('(.*?)'\)/g,
-)) {
-  const of = packageOf(module)
-  later.set(of, [...new Set([...(later.get(of) ?? []), module])])
 }
 
 /** Files that are to be changed and were not met yet. */
@@ -77,16 +69,9 @@ const plugin: Plugin = {
         .replace(/^const load = .*$/m, '')
         .replace(/ load\('(.*?)'\)/g, (_, module) => ` require('./${packageOf(module)}.cjs')['${module}']`),
     )
-    building.onResolve({ filter: /^\.\/[a-z-]+\.cjs$/ }, ({ path }) =>
+    building.onResolve({ filter: /^\.\/[a-z0-9-]+\.cjs$/ }, ({ path }) =>
       later.has(path.slice(2, -4)) ? { path, external: true } : undefined,
     )
-    building.onResolve({ filter: /^later:/ }, ({ path }) => ({ path, namespace: 'later' }))
-    building.onLoad({ filter: /.*/, namespace: 'later' }, ({ path }) => ({
-      contents: (later.get(path.slice('later:'.length)) ?? [])
-        .map(module => `Object.defineProperty(exports, '${module}', { get: () => require('${module}') })\n`)
-        .join(''),
-      resolveDir: root,
-    }))
     // All files lie in one folder.
     change(building, /src\/lib\/build-info\.ts$/, path =>
       readFileSync(path, 'utf8').replace('../../workers/', './').replace('../../package.json', './package.json'),
@@ -107,10 +92,6 @@ copyRuntime()
 execFileSync(node, [join(root, 'deploy/record.ts'), parts], { stdio: 'inherit', env: {} })
 inject(await pack())
 
-function packageOf(module: string): string {
-  return module.replace(/\/.*/, '')
-}
-
 function nativeModule(file: string, statement: string): string {
   return `import { createRequire } from 'node:module'\n${statement} createRequire(import.meta.url)('./${file}')`
 }
@@ -126,12 +107,9 @@ async function bundle(): Promise<void> {
     ],
     outdir: parts,
     outExtension: { '.js': '.cjs' },
-    // Less to read at each start; lines stay short, since the runtime prints them with an error.
-    minifyWhitespace: true,
-    lineLimit: 120,
     define: { 'import.meta.url': 'TEAL_URL' },
     banner: { js: `const TEAL_URL = require('node:url').pathToFileURL(__filename).href;` },
-    plugins: [plugin],
+    plugins: [plugin, laterEntries],
   })
   for (const file of readdirSync(parts)) toAscii(join(parts, file))
   // A package.json farther up could say that .js files are something else.

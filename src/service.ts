@@ -31,6 +31,7 @@ import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
 import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
+import { isPipe } from '#lib/process/socket-path.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { teachRspamd } from '#net/rspamd.ts'
 
@@ -137,7 +138,7 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
     const server = await listenControl({ file, endpoints, deps, log, tally, front: config.api.front })
     closers.add(async () => {
       await server.close()
-      rmSync(file, { force: true })
+      if (!isPipe(file)) rmSync(file, { force: true })
     })
   } catch (error) {
     log.warn({ error, file }, 'the command line cannot reach this service')

@@ -11,7 +11,7 @@ import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { undici } from '#lib/process/lazy.ts'
-import { type SocketPath, socketPath } from '#lib/process/socket-path.ts'
+import { isPipe, type SocketPath, socketPath } from '#lib/process/socket-path.ts'
 import { controlFile } from '#store/folder/place.ts'
 import { requireData } from './place.ts'
 
@@ -54,7 +54,7 @@ export async function reach(config: Config, create = false): Promise<Reach> {
 
 /** Whether somebody listens at a socket. */
 async function answers(file: string): Promise<boolean> {
-  if (!existsSync(file)) return false
+  if (!isPipe(file) && !existsSync(file)) return false
   const named = socketPath(file)
   const client = new (undici().Client)('http://control', { socketPath: named.path })
   try {

@@ -5,7 +5,7 @@
 
 import { every, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { socketPath } from '#lib/process/socket-path.ts'
+import { isPipe, socketPath } from '#lib/process/socket-path.ts'
 import type { Exchange } from './exchange.ts'
 import type { Front, FrontName, Listening } from './front/front.ts'
 import { type HttpBounds, HttpConnections } from './guard/connections.ts'
@@ -42,7 +42,7 @@ export async function listenHttp(exchange: Exchange, options: HttpOptions): Prom
  * @throws Fault PortInUse, DataDirectoryUnusable where the path is too long or cannot be used
  */
 export async function listenLocal(exchange: Exchange, path: string, choice: FrontChoice = 'auto'): Promise<HttpServer> {
-  const front = await openFront(process.platform === 'win32' ? 'node:http' : choice)
+  const front = await openFront(isPipe(path) ? 'node:http' : choice)
   const named = socketPath(path)
   try {
     const listening = await front.listenLocal(exchange.handle.bind(exchange), named.path)

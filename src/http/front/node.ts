@@ -14,6 +14,7 @@ import { after, breathe } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
+import { isPipe } from '#lib/process/socket-path.ts'
 import { plainAddress } from '#net/address.ts'
 import { contextOptions, TlsStore } from '#net/tls/tls.ts'
 import type { HttpConnections } from '../guard/connections.ts'
@@ -35,7 +36,7 @@ export function openNode(): Front {
     },
     async listenLocal(serve, path) {
       const listening = new NodeListening(serve, { host: '', port: 0, tls: undefined, connections: null })
-      if (process.platform !== 'win32') rmSync(path, { force: true })
+      if (!isPipe(path)) rmSync(path, { force: true })
       const before = process.umask(0o177)
       try {
         await listening.open({ path }, `The socket ${path} cannot be made`)

@@ -46,6 +46,8 @@ export const mailVerifiers = () => {
   const arc: typeof import('mailauth/lib/arc/index.js') = load('mailauth/lib/arc/index.js')
   return { dkimVerify: dkim.dkimVerify, spf: spf.spf, evaluateDmarc: dmarc.evaluateDmarc, arc: arc.arc }
 }
+/** A password hash that others made. */
+export const argon2 = (): typeof import('argon2') => load('argon2')
 /** OpenPGP keys and messages. */
 export const openpgp = (): typeof import('openpgp') => load('openpgp')
 /** Documents of a database whose exports are taken in. */

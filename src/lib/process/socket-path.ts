@@ -24,3 +24,8 @@ export function socketPath(file: string): SocketPath {
   const handle = openSync(dirname(file), constants.O_RDONLY | constants.O_DIRECTORY)
   return { path: `${descriptors}/${handle}/${basename(file)}`, release: () => closeSync(handle) }
 }
+
+/** Whether this is a named pipe of Windows, which is no file and goes with its process. */
+export function isPipe(path: string): boolean {
+  return path.startsWith('\\\\.\\pipe\\')
+}

@@ -8,6 +8,7 @@ import { pbkdf2Sync, timingSafeEqual } from 'node:crypto'
 import { monotonic } from '../clock.ts'
 import { Fault } from '../fault.ts'
 import { randomBuffer } from '../id.ts'
+import { argon2 } from '../process/lazy.ts'
 import { loadNative } from '../process/native.ts'
 import { md5Crypt, shaCrypt } from './crypt.ts'
 import { desCrypt } from './des-crypt.ts'
@@ -64,7 +65,7 @@ async function matches(form: HashForm, bytes: Buffer, password: Password): Promi
       return text !== undefined && compareSync(text, form.text)
     }
     case 'argon2': {
-      const { verify } = await loadNative(() => import('argon2'))
+      const { verify } = await loadNative(async () => argon2())
       return verify(form.text, bytes)
     }
   }

@@ -1,6 +1,7 @@
 // Where things lie in the data directory. Nothing else builds such a path.
 
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { join, resolve } from 'node:path'
 
 /** Everything but the cache and large parts. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'teal.db')
@@ -20,5 +21,12 @@ export const scratchDir = (dataDir: string): string => join(dataDir, 'tmp')
 export const keysDir = (dataDir: string): string => join(dataDir, 'keys')
 /** A key that the service made for itself. */
 export const keyFile = (dataDir: string, name: string): string => join(dataDir, 'keys', name)
-/** Where the command line reaches the process that holds the directory. */
-export const controlFile = (dataDir: string): string => join(dataDir, 'control.sock')
+/** Where the command line reaches the process that holds the directory: a socket, on Windows a named pipe. */
+export const controlFile = (dataDir: string, platform: string = process.platform): string =>
+  platform === 'win32' ? pipeOf(dataDir) : join(dataDir, 'control.sock')
+
+/** Pipes lie in no folder: the directory's path, whatever its case, is a part of the name. Others may not write to it. */
+function pipeOf(dataDir: string): string {
+  const id = createHash('sha256').update(resolve(dataDir).toLowerCase()).digest('hex')
+  return `\\\\.\\pipe\\teal-${id.slice(0, 32)}`
+}

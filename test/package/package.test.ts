@@ -1,0 +1,180 @@
+// The package as those get it who have Teal in their tests: what it weighs, what it brings along, and that it runs in every
+// runner on every Node, also where a test forgets to close.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildDist, isStale } from '../../deploy/bundle.ts'
+import { bytesOf, Project, type Release, releases, run } from './project.ts'
+import { compilerOptions, samples } from './samples.ts'
+
+const mb = 1e6
+let project: Project
+
+beforeAll(async () => {
+  if (isStale()) await buildDist()
+  project = await Project.install()
+})
+afterAll(() => project?.remove())
+
+describe('in an empty folder', () => {
+  test('it brings little along, and no command but its own', async () => {
+    const modules = join(project.folder, 'node_modules')
+    const packages = readdirSync(modules, { recursive: true }).filter(name =>
+      /^((@[^/]+\/)?[^/@.]+)\/package\.json$/.test(String(name)),
+    )
+    const size = bytesOf(modules)
+    process.stdout.write(`package: ${packages.length} packages, ${(size / mb).toFixed(1)} MB installed, `)
+    process.stdout.write(`tarball ${(tarballBytes() / mb).toFixed(1)} MB\n`)
+    expect(packages.length).toBeLessThanOrEqual(30)
+    expect(size).toBeLessThanOrEqual(65 * mb)
+    expect(tarballBytes()).toBeLessThanOrEqual(8 * mb)
+    expect(readdirSync(join(modules, '.bin'))).toEqual(['teal'])
+  })
+
+  test('it has no script, and nothing of this machine', () => {
+    const manifest = JSON.parse(project.read('package.json'))
+    expect(manifest.scripts).toBeUndefined()
+    expect(Object.keys(manifest.dependencies)).toEqual(['better-sqlite3'])
+    expect(project.read('library.cjs')).not.toContain(process.cwd())
+  })
+
+  test('it says whose work is in it', () => {
+    const notices = project.read('NOTICES.txt')
+    for (const name of ['undici', 'pino', 'openpgp', 'mailauth', 'msgpackr', 'lmdb', 'argon2', 'better-sqlite3'])
+      expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'))
+    expect(notices).toContain('Permission is hereby granted')
+    expect(project.read('LICENSE')).toContain('MIT')
+  })
+
+  test('it installs again from the cache alone', async () => {
+    const again = await project.installAgain()
+    expect(readdirSync(join(again, 'node_modules/.bin'))).toEqual(['teal'])
+  })
+
+  test('the command works like the executable', async () => {
+    const dataDir = join(project.temporary, 'data')
+    const file = join(project.folder, 'node_modules/.bin/teal')
+    const ports = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', 'IMAPS', 'POP3', 'POP3S']
+    const env = {
+      PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
+      TEAL_DATA_DIR: dataDir,
+      ...Object.fromEntries(ports.map(name => [`TEAL_${name}_PORT`, '0'])),
+    }
+    const teal = (...words: string[]) => run(file, words, project.folder, env)
+    const serving = spawn(file, ['serve'], { cwd: project.folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(serving, 'exit')
+    let said = ''
+    for await (const chunk of serving.stdout) {
+      said += chunk
+      if (said.includes('"ready"')) break
+    }
+    expect(said).toContain('"front":"node:http"')
+    const secret = join(project.temporary, 'secret')
+    const backup = join(project.temporary, 'backup')
+    writeFileSync(secret, 'correct horse')
+    expect(await teal('user', 'add', 'anna', '--address', 'anna@example.com', '--password-file', secret)).toEqual(
+      expect.objectContaining({ code: 0 }),
+    )
+    expect(await teal('backup', backup)).toMatchObject({ code: 0 })
+    serving.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+    expect(await teal('verify', '--backup', backup)).toMatchObject({ code: 0 })
+    expect(await teal('user', 'list')).toMatchObject({ code: 0, out: expect.stringContaining('anna') })
+    expect(await teal('no-such-command')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('in the tests of others', () => {
+  beforeAll(async () => {
+    await project.installTools()
+    for (const [name, text] of Object.entries(samples)) project.write(name, text)
+    const [, lines = ''] = /```ts\n([^`]*startTeal[^`]*)```/.exec(project.read('README.md')) ?? []
+    expect(lines).toContain('await teal.close()')
+    project.write('readme/lines.mjs', lines)
+    project.write('types/lines.mts', lines)
+  })
+
+  const left = () => readdirSync(project.temporary).filter(name => name.startsWith('teal-run-'))
+
+  /**
+   * @param kills how many services the runner may end without letting their process end: their folders stay until the next start,
+   * which finds those of the run before
+   */
+  const passes = async (release: Release, words: readonly string[], kills = 0, more: NodeJS.ProcessEnv = {}) => {
+    const before = left()
+    expect(await project.node(release, words, more)).toMatchObject({ code: 0 })
+    expect(left().filter(name => before.includes(name))).toEqual([])
+    expect(left().length).toBeLessThanOrEqual(kills)
+  }
+  const modules = { NODE_OPTIONS: '--experimental-vm-modules --no-warnings' }
+  const jest = (test: string) => ['node_modules/jest/bin/jest.js', '--config', 'jest/jest.config.json', '-i', test]
+  const vitest = (test: string) => [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--root',
+    'vitest',
+    '--testTimeout=60000',
+    test,
+  ]
+
+  describe.each(releases)('Node %s', release => {
+    test('the lines of the README', () => passes(release, ['readme/lines.mjs']))
+    test('node:test', () => passes(release, ['--test', 'plain.test.mjs', 'plain.test.cjs', 'unclosed.test.mjs']))
+    test('vitest, in processes', () => passes(release, [...vitest('test'), '--pool=forks'], 1))
+    test('vitest, in threads', () => passes(release, [...vitest('test'), '--pool=threads'], 1))
+    test('jest, CommonJS', () => passes(release, jest('cjs'), 1))
+    test('jest, modules', () => passes(release, jest('module.test.mjs'), 0, modules))
+    test('the runner of Playwright', () =>
+      passes(release, ['node_modules/@playwright/test/cli.js', 'test', '-c', 'playwright']))
+    test('every entry exports the same to import and require', async () => {
+      const names = Object.keys(JSON.parse(project.read('package.json')).exports).filter(
+        name => !name.endsWith('.json'),
+      )
+      for (const name of names.map(name => join('teal', name))) {
+        const program = `
+          const required = Object.keys(require('${name}')).filter(key => key !== 'default').sort().join()
+          import('${name}').then(imported => console.log(required !== '' && required === Object.keys(imported).filter(key => key !== 'default').sort().join()))`
+        expect(await project.node(release, ['-e', program])).toMatchObject({ code: 0, out: 'true\n' })
+      }
+    })
+    test('the time of a start', async () => {
+      const program = `import { startTeal } from 'teal'
+        const first = performance.now()
+        await (await startTeal()).close()
+        const again = performance.now()
+        const teal = await startTeal()
+        const up = performance.now()
+        await teal.close()
+        console.log([first, again - first, up - again, performance.now() - up].map(Math.round).join(' '))`
+      project.write('start.mjs', program)
+      const { code, out } = await project.node(release, ['start.mjs'])
+      const [load, first, again, close] = out.trim().split(' ')
+      process.stdout.write(
+        `Node ${release}: loaded after ${load} ms, first start and close ${first} ms, again ${again} ms, close ${close} ms\n`,
+      )
+      expect([code, close]).toEqual([0, expect.stringMatching(/^\d+$/)])
+    })
+  })
+
+  test.each(['typescript55/lib/tsc.js', 'typescript/bin/tsc'])('types hold for %s', async compiler => {
+    for (const [module, moduleResolution] of [
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ]) {
+      const files =
+        moduleResolution === 'bundler' ? ['module.mts', 'lines.mts'] : ['module.mts', 'common.cts', 'lines.mts']
+      project.write(
+        'types/tsconfig.json',
+        JSON.stringify({ compilerOptions: { ...compilerOptions, module, moduleResolution }, files }),
+      )
+      expect(await project.node('22', [`node_modules/${compiler}`, '-p', 'types'])).toEqual({ code: 0, out: '' })
+    }
+  })
+})
+
+function tarballBytes(): number {
+  return statSync(project.tarball).size
+}

@@ -1,0 +1,62 @@
+// Tests as others write them, one for each runner: they start a service, have mail delivered to it and read it over the API.
+// None of them closes what a runner does not need closed, where the name says so.
+
+const body = `
+  const teal = await startTeal({ quota: { storage: '10MB' } })
+  const headers = { 'x-access-token': teal.rootToken, 'content-type': 'application/json' }
+  const call = async (path, form) => {
+    const how = form === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(form) }
+    return (await fetch(teal.url + path, how)).json()
+  }
+  const { id } = await call('/users', { username: 'anna', password: 'correct horse', address: 'anna@example.com' })
+  const { host, port } = teal.listeners.smtp
+  const said = await new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(port, host)
+    socket.on('data', chunk => { text += chunk })
+    socket.on('end', () => resolve(text))
+    socket.on('error', reject)
+    socket.end(['EHLO app.example', 'MAIL FROM:<app@example.net>', 'RCPT TO:<anna@example.com>', 'DATA',
+      'Subject: Welcome', '', 'Hello', '.', 'QUIT', ''].join('\\r\\n'))
+  })
+  const { results } = await call('/users/' + id + '/search?q=Hello')
+  const seen = [results.length, results[0]?.subject, (await teal.check()).length].join()
+  if (seen !== '1,Welcome,0') throw new Error(seen + ' ' + said)
+`
+
+const needs = `import { connect } from 'node:net'\nimport { startTeal } from 'teal'\n`
+const needsCommon = `const { connect } = require('node:net')\nconst { startTeal } = require('teal')\n`
+const close = '  await teal.close()\n'
+
+export const samples: Readonly<Record<string, string>> = {
+  'plain.test.mjs': `${needs}import { test } from 'node:test'\ntest('mail', async () => {${body}${close}})\n`,
+  'plain.test.cjs': `${needsCommon}const { test } = require('node:test')\ntest('mail', async () => {${body}${close}})\n`,
+  'unclosed.test.mjs': `${needs}import { test } from 'node:test'\ntest('mail', async () => {${body}})\n`,
+  'vitest/a.test.mjs': `${needs}import { test } from 'vitest'\ntest('mail', async () => {${body}${close}})\n`,
+  'vitest/unclosed.test.mjs': `${needs}import { test } from 'vitest'\ntest('mail', async () => {${body}})\n`,
+  'jest/module.test.mjs': `${needs}test('mail', async () => {${body}${close}})\n`,
+  'jest/common.test.cjs': `${needsCommon}test('mail', async () => {${body}${close}})\n`,
+  'jest/unclosed.test.cjs': `${needsCommon}test('mail', async () => {${body}})\n`,
+  'playwright/a.spec.mjs': `${needs}import { test } from '@playwright/test'\ntest('mail', async () => {${body}${close}})\n`,
+  'jest/jest.config.json': JSON.stringify({
+    testEnvironment: 'node',
+    testMatch: ['**/*.test.mjs', '**/*.test.cjs'],
+    moduleFileExtensions: ['js', 'mjs', 'cjs', 'json', 'node'],
+    transform: {},
+    testTimeout: 60_000,
+  }),
+  'types/module.mts': `import { startTeal, type Teal } from 'teal'
+const teal: Teal = await startTeal({ quota: { storage: '10MB' }, imap: { enabled: false } }, { keepAlive: true })
+const port: number | undefined = teal.listeners.imap?.port
+// @ts-expect-error
+const wrong: number = teal.url
+export const seen: [string, number | undefined, number, string[]] = [teal.rootToken, port, wrong, await teal.check()]
+await teal.close()
+`,
+  'types/common.cts': `import teal = require('teal')
+export const started: Promise<teal.Teal> = teal.startTeal()
+`,
+}
+
+/** Compiler options under which all of it must hold. */
+export const compilerOptions = { strict: true, skipLibCheck: false, noEmit: true, target: 'es2022', types: [] }
