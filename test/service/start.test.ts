@@ -66,7 +66,7 @@ function hookWithout(name: string): string {
     hook,
     `import { registerHooks } from 'node:module'
     registerHooks({ resolve(name, context, next) {
-      if (name === '${name}') throw new Error('too old a system')
+      if (name.includes('${name}')) throw new Error('too old a system')
       return next(name, context)
     } })`,
   )
