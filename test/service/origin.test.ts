@@ -108,7 +108,7 @@ describe('what is found', () => {
     })
     const source = await newestSource(noting)
     expect(source).toMatch(
-      /\r\nAuthentication-Results: \S+;\r\n\tspf=pass [^;]*smtp\.mailfrom=bob@good\.test[^;]*;\r\n\tdkim=pass/,
+      /\r\nAuthentication-Results: \S+;\r\n\tspf=pass [^;]*smtp\.mailfrom=good\.test[^;]*;\r\n\tdkim=pass/,
     )
     expect(source).toMatch(/;\r\n\tdmarc=pass [^;]*header\.from=good\.test[^;]*\r\nReceived: from there\.test /)
   })

@@ -44,7 +44,13 @@ export const mailVerifiers = () => {
   const spf: typeof import('mailauth/lib/spf/index.js') = load('mailauth/lib/spf/index.js')
   const dmarc: typeof import('mailauth/lib/dmarc/index.js') = load('mailauth/lib/dmarc/index.js')
   const arc: typeof import('mailauth/lib/arc/index.js') = load('mailauth/lib/arc/index.js')
-  return { dkimVerify: dkim.dkimVerify, spf: spf.spf, evaluateDmarc: dmarc.evaluateDmarc, arc: arc.arc }
+  return {
+    dkimVerify: dkim.dkimVerify,
+    spf: spf.spf,
+    evaluateDmarc: dmarc.evaluateDmarc,
+    arc: arc.arc,
+    getARChain: arc.getARChain,
+  }
 }
 /** A password hash that others made. */
 export const argon2 = (): typeof import('argon2') => load('argon2')

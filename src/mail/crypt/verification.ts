@@ -63,12 +63,11 @@ export interface VerifyTasks {
 
 /** Finds out what can be found out within limits.verify. */
 export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promise<Verified> {
-  const { dkimVerify, spf } = mailVerifiers()
+  const { dkimVerify } = mailVerifiers()
   const ask = askerUntil(monotonic() + limits.verify.dnsMs, resolve)
-  const { ip, helo, sender, hostname: mta } = input
-  const maxElapsedTime = limits.verify.dnsMs
+  const { helo, sender } = input
   const [host, signed] = await Promise.all([
-    spf({ ip, helo, sender, mta, resolver: ask(limits.verify.spfLookupsMax), maxElapsedTime }).catch(() => undefined),
+    checkHost(input, ask(limits.verify.spfLookupsMax)),
     verifySignatures(input, ask(limits.verify.keyLookupsMax), dkimVerify),
   ])
   const spfDomain: string | false = host?.status.result === 'pass' && host.domain ? host.domain : false
@@ -106,6 +105,20 @@ function infoOf(results: readonly unknown[]): string[] {
     return typeof info === 'string' && info !== '' ? [info.slice(0, limits.mime.messageIdLengthMax)] : []
   })
   return infos.slice(0, infosMax)
+}
+
+/**
+ * SPF by the letter of RFC 7208. Where that is an error of the record, and the library's milder reading (a name without an
+ * address of the peer's family is no void look-up) has it pass, it passes: mail must not be refused for a detail of counting.
+ */
+async function checkHost({ ip, helo, sender, hostname: mta }: VerifyInput, resolver: never) {
+  const { spf } = mailVerifiers()
+  const check = (strict: boolean) =>
+    spf({ ip, helo, sender, mta, resolver, maxElapsedTime: limits.verify.dnsMs, strict }).catch(() => undefined)
+  const exact = await check(true)
+  if (exact?.status.result !== 'permerror') return exact
+  const mild = await check(false)
+  return mild?.status.result === 'pass' ? mild : exact
 }
 
 type Verifiers = ReturnType<typeof mailVerifiers>
@@ -148,10 +161,17 @@ function withFewerSignatures(message: Buffer): Buffer {
   return Buffer.concat([cut, message.subarray(block.length)])
 }
 
-async function chainOf({ arc }: Signed, resolver: never): Promise<Chain | undefined> {
-  const found = await mailVerifiers()
-    .arc(arc as never, { resolver, minBitLength: limits.dkim.rsaBitsMin })
-    .catch(() => undefined)
+/** The chain by the letter of RFC 8617: a tag list that two readers may take in two ways is none that vouches. */
+async function chainOf({ arc, headers }: Signed, resolver: never): Promise<Chain | undefined> {
+  const { arc: verifyChain, getARChain } = mailVerifiers()
+  const data = arc as unknown as { error?: unknown }
+  try {
+    getARChain(headers, { strict: true })
+  } catch (error) {
+    data.error ??= error
+  }
+  const how = { resolver, minBitLength: limits.dkim.rsaBitsMin, strict: true }
+  const found = await verifyChain(data as never, how).catch(() => undefined)
   return found === undefined || found.status.result === 'none' ? undefined : (found as unknown as Chain)
 }
 
