@@ -181,7 +181,8 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   closers.add(() => register.close())
   const spam = new SpamJudge({ read, pool: pools.spam, log })
   const lookup = new Lookup(read, writer.changes)
-  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, log })
+  const { postmaster } = config.mail
+  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, postmaster, log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   return {

@@ -58,6 +58,8 @@ export interface DeliveryOptions {
   readonly throttle: Counters
   readonly register: Pick<AddressBook, 'note'>
   readonly lookup: Lookup
+  /** Address of the account that gets mail to postmaster@ and abuse@ of all domains; '' leaves it to each domain's first. */
+  readonly postmaster: string
   readonly log: Log
 }
 
@@ -101,18 +103,27 @@ export class LocalDelivery {
       return { address, user: '', bounceTo }
     }
     const found = await lookup.address(address)
-    if (found === undefined) throw this.#unknown()
-    if (found.user === null) {
+    if (found?.user === null) {
       if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
       return { address, user: '', forward: found }
     }
-    const account = await lookup.user(found.user)
+    const user = found?.user ?? (await this.#keeper(address))
+    if (user === undefined) throw this.#unknown()
+    const account = await lookup.user(user)
     if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
     if (account.disabled) throw new Fault('UserDisabled')
     await this.#refuseStorm(account)
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
     return { address, user: account.id, account }
+  }
+
+  /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or the domain's first. */
+  async #keeper(address: string): Promise<string | undefined> {
+    const { lookup, postmaster } = this.#options
+    const first = await lookup.keeper(address)
+    if (first === undefined || postmaster === '') return first
+    return (await lookup.address(postmaster))?.user ?? first
   }
 
   /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */

@@ -122,6 +122,10 @@ export const keys = {
   },
 
   mail: {
+    postmaster: words(
+      '',
+      "Address of the account that gets mail to postmaster@ and abuse@ where nobody made them; unset: each domain's first",
+    ),
     defaultDomain: hostname('', true, 'Domain of users made without an address; unset: hostname'),
     maxSize: size('64MB', '64KB', '64MB', 'Largest message that is taken in'),
     welcomeDir: path(

@@ -118,7 +118,9 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
     note: (user: number, addresses: HomeAddresses, used: number) => home.tell('correspond', { user, addresses, used }),
   }
   const spam = new SpamJudge({ read, pool: over<SpamPool>(pool('spam')), log })
-  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup: new Lookup(read, changed) })
+  const lookup = new Lookup(read, changed)
+  const { postmaster } = config.mail
+  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, postmaster })
   return {
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, drop, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },

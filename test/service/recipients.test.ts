@@ -55,6 +55,28 @@ test('a change of an address, an alias, an account or its quota is true for the 
   expect(await answer('eager@example.com')).toBe('550')
 })
 
+test('postmaster and abuse of every domain that is here arrive though nobody made them', async () => {
+  expect(await answer('postmaster@keeper.example')).toBe('550')
+  const id = await user('keeper', { address: 'keeper@keeper.example' })
+  await user('later', { address: 'later@keeper.example' })
+  await call('POST', '/domainaliases', { alias: 'kept.example', domain: 'keeper.example' })
+  const all = ['postmaster@keeper.example', 'Abuse@keeper.example', 'postmaster@kept.example']
+  for (const to of all) expect(await answer(to)).toBe('250')
+  const inbox = (await call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
+  const { body } = await call('GET', `/users/${id}/mailboxes/${inbox}/messages`)
+  expect(body.total).toBe(all.length)
+  expect(await answer('postmaster@elsewhere.example')).toBe('550')
+  expect(await answer('webmaster@keeper.example')).toBe('550')
+  // Who makes the address has it.
+  const other = await user('other', { address: 'abuse@keeper.example' })
+  expect(await answer('abuse@keeper.example')).toBe('250')
+  const box = (await call('GET', `/users/${other}/mailboxes/resolve?path=INBOX`)).body.id
+  expect((await call('GET', `/users/${other}/mailboxes/${box}/messages`)).body.total).toBe(1)
+  // The next one stands in for an account that takes nothing any more.
+  await call('PUT', `/users/${id}`, { disabled: true })
+  expect(await answer('postmaster@keeper.example')).toBe('250')
+})
+
 // Those of an account with few are read at once, of others only those that a message names.
 test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
   'of an account with %i ids an answer to an old message finds its thread',

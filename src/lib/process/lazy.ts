@@ -1,5 +1,6 @@
 // Large packages that most services never or seldom need, loaded when first asked for instead of at start. Together they
 // cost some 30 MB and a quarter of a second, which the person with one small server should not pay for nothing.
+// Their types are imported where they are used, which costs nothing.
 
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'

@@ -124,6 +124,16 @@ export async function holdsDomain(read: Reader, domain: string): Promise<boolean
   return read.one('SELECT 1 FROM address WHERE domain = ? LIMIT 1', domain) !== undefined
 }
 
+/** The account that has had an address in this domain for longest, among those that take mail. */
+export async function firstUserOf(read: Reader, domain: string): Promise<string | undefined> {
+  const row = read.one<{ user: string }>(
+    `SELECT a."user" AS "user" FROM address a JOIN user u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
+      WHERE a.domain = ? ORDER BY a.created, a.id LIMIT 1`,
+    domain,
+  )
+  return row?.user
+}
+
 export interface AddressPage {
   /** Part of an address; empty: all. */
   readonly query: string

@@ -1,11 +1,19 @@
 // Whom addresses mean, and accounts, for who asks for the same ones all the time: a delivery looks at both for every
-// recipient. What is given out is shared: it must not be changed.
+// recipient. What is given out is shared: it must not be changed. Nothing is remembered past the commit that touches what it
+// came from.
 
+import { normalizeAddress } from '#mail/address/address.ts'
+import { findAlias } from '../domains/alias.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
-import { type Address, resolveAddress } from './address.ts'
+import { type Address, firstUserOf, resolveAddress } from './address.ts'
 import { findUser, type User } from './users.ts'
+
+/** Whether an address is one of those that every domain has. */
+function isForKeeper(address: string): boolean {
+  return /^(?:postmaster|abuse)@/i.test(address)
+}
 
 const everUsed = `SELECT 1 FROM user UNION ALL SELECT 1 FROM address
   UNION ALL SELECT 1 FROM meta WHERE key = 'account.removed' LIMIT 1`
@@ -14,12 +22,14 @@ export class Lookup {
   readonly #read: Reader
   readonly #addresses: Recent<Address | undefined>
   readonly #users: Recent<User | undefined>
+  readonly #keepers: Recent<string | undefined>
   #inUse = false
 
   constructor(read: Reader, changes: Changes) {
     this.#read = read
     this.#addresses = new Recent(() => changes.of('address', 'domainalias'))
     this.#users = new Recent(() => changes.of('user'))
+    this.#keepers = new Recent(() => changes.of('address', 'domainalias', 'user'))
   }
 
   /** Whose an address is, wildcards and aliases included; see `resolveAddress`. */
@@ -30,6 +40,19 @@ export class Lookup {
   /** The account with this id, deleted ones too. */
   user(id: string): Promise<User | undefined> {
     return this.#users.get(id, () => findUser(this.#read, id))
+  }
+
+  /**
+   * Whose the mail to postmaster@ and abuse@ of a domain is where nobody made these (RFC 5321 4.5.1, RFC 2142): the account
+   * that has had an address there for longest. Undefined for other names, and in domains that are not here.
+   */
+  keeper(text: string): Promise<string | undefined> {
+    const { key, domain } = normalizeAddress(text)
+    if (!isForKeeper(text)) return Promise.resolve(undefined)
+    return this.#keepers.get(key, async () => {
+      const alias = await findAlias(this.#read, domain)
+      return firstUserOf(this.#read, alias?.domain ?? domain)
+    })
   }
 
   /** Whether anybody has, or ever had, an account or an address here. */
