@@ -18,6 +18,13 @@ import type { Address, Ground, GroundHooks, Protocol } from '#protocol'
 import { type HttpOptions, http } from '#protocols/http'
 import { openOwnCertificate } from './own-certificate.ts'
 
+/** What listens. */
+export interface Listening {
+  readonly listeners: Listeners
+  /** The threads that have sessions; undefined where the main one has them. */
+  readonly fronts: Fronts | undefined
+}
+
 /** What a test lays into the service; no configuration reaches it. */
 export interface Hooks {
   readonly intercept: GroundHooks['intercept']
@@ -39,7 +46,7 @@ export type Listeners = { [Name in ListenerName | 'acme']?: Address }
  * @param api what the API serves
  * @throws Fault PortInUse, ConfigInvalid
  */
-export async function listenAll(core: Core, api: HttpOptions, closers: Closers, hooks?: Hooks): Promise<Listeners> {
+export async function listenAll(core: Core, api: HttpOptions, closers: Closers, hooks?: Hooks): Promise<Listening> {
   const open: Listeners = {}
   const opened = (name: keyof Listeners, listener: { close(): unknown; readonly address: Address }) => {
     closers.add(() => listener.close())
@@ -54,7 +61,8 @@ export async function listenAll(core: Core, api: HttpOptions, closers: Closers, 
     'each listener of the configuration belongs to one protocol',
   )
   for (const protocol of here) await protocol.open(core, ground)
-  Object.assign(open, await openMail(core, ground, closers))
+  const mail = await openMail(core, ground, closers)
+  Object.assign(open, mail.listeners)
   const { config, acme } = core
   const plain = splitSocket(config.tls.acme.http)
   if (plain !== undefined) {
@@ -62,17 +70,17 @@ export async function listenAll(core: Core, api: HttpOptions, closers: Closers, 
     const { admission } = ground
     opened('acme', await listenForChallenges({ ...plain, hostname, admission, challenges: acme.challenges }))
   }
-  return open
+  return { listeners: open, fronts: mail.fronts }
 }
 
 /** The mail protocols: in front threads, or here where there are none. */
-async function openMail(core: Core, ground: Ground, closers: Closers): Promise<Listeners> {
+async function openMail(core: Core, ground: Ground, closers: Closers): Promise<Listening> {
   const { config, system, metrics, log, places, recency, pools, cache, sequence, writer } = core
   const fronts = frontsOf(config.threads)
   const wanted = mailProtocols.some(protocol => protocol.config.some(name => config[name].enabled))
   if (fronts === 0 || !wanted || ground.hooks !== undefined) {
     for (const protocol of mailProtocols) await protocol.open(core, ground)
-    return {}
+    return { listeners: {}, fronts: undefined }
   }
   const opened = await Fronts.open({
     ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence },
@@ -85,7 +93,7 @@ async function openMail(core: Core, ground: Ground, closers: Closers): Promise<L
   })
   closers.add(() => opened.close())
   ground.certificates.supply(opened)
-  return opened.listen()
+  return { listeners: await opened.listen(), fronts: opened }
 }
 
 function bound({ intercept, recipient, authenticate }: Hooks, core: Core): GroundHooks {

@@ -42,7 +42,7 @@ import { makeTemporary } from '#store/folder/temporary.ts'
 import { countWaiting } from '#store/rules/spam.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
-import { type Hooks, type Listeners, listenAll } from './listeners.ts'
+import { type Hooks, type Listeners, type Listening, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
 
 export interface Service {
@@ -51,6 +51,8 @@ export interface Service {
   readonly core: Core
   /** Where each listener that runs is found. */
   readonly listeners: Readonly<Listeners>
+  /** The threads that have sessions, where the main one has none. */
+  readonly fronts: Listening['fronts']
   /** Every broken invariant of the store; empty when all is well. */
   check(): Promise<string[]>
   /** Drains and stops; nothing acknowledged is lost. */
@@ -86,7 +88,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     }
     const served = hooks === undefined ? endpoints : intercepted(endpoints, hooks.intercept)
     const api = { endpoints: served, strict: options.strict === true, onFront }
-    const open = await listenAll(core, api, closers, hooks)
+    const { listeners: open, fronts } = await listenAll(core, api, closers, hooks)
     // What leaves comes back: every recipient of a test is here.
     if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)
@@ -99,6 +101,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
       config,
       core,
       listeners: open,
+      fronts,
       check: () => verifyStore(core.read, config.dataDir, true, { totp: config.auth.totpSecret !== '' }),
       close: () => closers.run(),
     }

@@ -75,6 +75,7 @@ export class Fronts {
     let places: Places = {}
     for (const front of this.#all) {
       places = await front.line.call('listen', this.#ports)
+      front.listening = true
       this.#ports = Object.fromEntries(Object.entries(places).map(([name, { port }]) => [name, port]))
     }
     return places
@@ -93,6 +94,16 @@ export class Fronts {
     for (const front of this.#all) front.home?.line.tell('certificate', { names: [name], pair: null })
   }
 
+  /** Threads that take sessions now. */
+  get running(): number {
+    return this.#all.filter(front => front.listening).length
+  }
+
+  /** For tests: ends a thread as a crash would. */
+  async kill(number: number): Promise<void> {
+    await this.#all[number]?.kill()
+  }
+
   /** Stops accepting, lets sessions finish, and ends the threads. */
   async close(): Promise<void> {
     this.#closing = true
@@ -102,14 +113,15 @@ export class Fronts {
   async #replace(front: Front): Promise<void> {
     while (!this.#closing) {
       try {
-        await sleep(limits.front.againMs)
-        if (this.#closing) return
         await front.start()
         for (const [name, pair] of this.#pairs) front.home?.line.tell('certificate', { names: [name], pair })
         await front.line.call('listen', this.#ports)
+        front.listening = true
         return
       } catch (error) {
         this.#options.log.error({ error }, 'a front thread could not be started again')
+        await front.kill()
+        await sleep(limits.front.againMs)
       }
     }
   }
@@ -123,6 +135,8 @@ export class Fronts {
 /** The place of one front; threads come and go in it. */
 class Front {
   home: FrontHome | undefined
+  /** It takes sessions. */
+  listening = false
   /** Told when the thread ended by itself. */
   onGone: () => void = () => {}
   readonly #options: FrontsOptions
@@ -170,7 +184,10 @@ class Front {
     this.#pulse?.cancel()
     this.#thread = undefined
     this.home = undefined
-    if (this.#closing) return
+    const served = this.listening
+    this.listening = false
+    // One that is just being started is looked after by whoever starts it.
+    if (this.#closing || !served) return
     this.#options.log.error({ error }, 'a front thread is gone with its sessions; another takes its place')
     this.onGone()
   }
@@ -193,6 +210,10 @@ class Front {
           waiting = false
         })
     })
+  }
+
+  async kill(): Promise<void> {
+    await this.#thread?.end()
   }
 
   async close(): Promise<void> {

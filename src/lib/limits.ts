@@ -407,7 +407,7 @@ export const limits = {
     /** A front is asked whether it answers so often, and ended when it did not for so long. */
     pulseMs: 2 * second,
     hangMs: 20 * second,
-    /** Before one that is gone is started again. */
+    /** Between two tries to start one again. */
     againMs: 500,
     /** How long a reply waits until a front has heard that sessions ended. */
     heardMs: 2 * second,

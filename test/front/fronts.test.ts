@@ -1,0 +1,136 @@
+// Sessions on threads of their own: what holds over all of them, and what becomes of them when a thread is gone.
+
+import { afterEach, describe, expect, test } from 'vitest'
+import { Dialogue, openLmtp, deliver as send } from '../dialogue.ts'
+import { useTeal } from '../running.ts'
+
+const service = useTeal({ threads: 2, imap: { maxConnections: 4 } })
+const open: Dialogue[] = []
+
+afterEach(() => {
+  for (const dialogue of open.splice(0)) dialogue.close()
+})
+
+/** Runs a command; its lines up to the tagged one. */
+async function say(session: Dialogue, command: string): Promise<string[]> {
+  session.send(`t ${command}\r\n`)
+  return until(session, 't ')
+}
+
+async function until(session: Dialogue, start: string): Promise<string[]> {
+  const lines: string[] = []
+  for (;;) {
+    const line = await session.line()
+    lines.push(line)
+    if (line.startsWith(start)) return lines
+  }
+}
+
+/** An IMAP session that is logged in; the kernel says on which thread. */
+async function session(name: string): Promise<Dialogue> {
+  const dialogue = await Dialogue.open(service.at('imap'))
+  open.push(dialogue)
+  await dialogue.line()
+  const answer = (await say(dialogue, `LOGIN ${name} "secret of ${name}"`)).at(-1) ?? ''
+  if (!answer.startsWith('t OK')) throw new Error(answer)
+  return dialogue
+}
+
+async function deliver(name: string, subject: string): Promise<string> {
+  const lmtp = await openLmtp(service.at('lmtp'))
+  open.push(lmtp)
+  const message = Buffer.from(`Subject: ${subject}\r\n\r\nHello\r\n`)
+  return (await send(lmtp, 'from@elsewhere.test', [`${name}@example.com`], message)).join()
+}
+
+test('what one session does every other one sees, whatever thread it is on', async () => {
+  await service.user('anna')
+  const sessions = [await session('anna'), await session('anna'), await session('anna')]
+  for (const each of sessions) expect((await say(each, 'SELECT INBOX')).at(-1)).toMatch(/^t OK/)
+  expect(await deliver('anna', 'one')).toMatch(/^250/)
+  for (const each of sessions) expect(await say(each, 'NOOP')).toContain('* 1 EXISTS')
+  const [first, ...others] = sessions as [Dialogue, ...Dialogue[]]
+  expect((await say(first, 'STORE 1 +FLAGS (\\Flagged)')).at(-1)).toMatch(/^t OK/)
+  for (const each of others) expect((await say(each, 'NOOP')).join('\n')).toMatch(/\* 1 FETCH .*\\Flagged/)
+  expect((await say(first, 'MOVE 1 Trash')).at(-1)).toMatch(/^t OK/)
+  for (const each of others) expect((await say(each, 'NOOP')).join('\n')).toMatch(/\* (1 EXPUNGE|VANISHED)/)
+})
+
+test('sessions of an account are counted together', async () => {
+  await service.user('carl')
+  for (let at = 0; at < 4; at++) await session('carl')
+  await expect(session('carl')).rejects.toThrow('Too many sessions')
+  open.pop()?.close()
+  open.shift()?.close()
+  await expect
+    .poll(() =>
+      session('carl').then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true)
+})
+
+test('whoever is told that a password was changed finds no session of the old one', async () => {
+  const user = await service.user('dora')
+  const sessions = [await session('dora'), await session('dora'), await session('dora')]
+  const { status } = await service.call('PUT', `/users/${user}`, { password: 'quite another secret' })
+  expect(status).toBe(200)
+  for (const each of sessions) {
+    each.send('t LIST "" *\r\n')
+    expect(await each.line()).toMatch(/^\* BYE/)
+  }
+})
+
+test('a setting that was changed holds for the next command', async () => {
+  await service.user('emil')
+  await deliver('emil', 'one')
+  const reader = await session('emil')
+  await say(reader, 'SELECT INBOX')
+  expect((await say(reader, 'FETCH 1 BODY.PEEK[]')).at(-1)).toMatch(/^t OK/)
+  await service.call('POST', '/settings/const:max:imap:download', { value: 1 })
+  try {
+    const late = await session('emil')
+    await say(late, 'SELECT INBOX')
+    expect((await say(late, 'FETCH 1 BODY.PEEK[]')).at(-1)).toMatch(/^t NO/)
+  } finally {
+    await service.call('POST', '/settings/const:max:imap:download', { value: 10 * 1024 ** 3 })
+  }
+})
+
+test('counters of all threads are one', async () => {
+  await service.user('frida')
+  const logins = async () => {
+    const text = await (await service.raw('GET', '/metrics')).text()
+    return Number(/wildduck_commands_total\{service="imap",command="LOGIN",result="ok"\} (\d+)/.exec(text)?.[1] ?? 0)
+  }
+  const before = await logins()
+  for (let at = 0; at < 4; at++) await session('frida')
+  expect(await logins()).toBe(before + 4)
+})
+
+describe('a thread that is gone', () => {
+  test('takes its sessions along and nothing else, and another takes its place', async () => {
+    await service.user('gerd')
+    const sessions = [await session('gerd'), await session('gerd'), await session('gerd'), await session('gerd')]
+    for (const number of [0, 1]) {
+      expect(await deliver('gerd', `before ${number}`)).toMatch(/^250/)
+      await service.teal.fronts?.kill(number)
+      // What comes to the port meanwhile is the other's.
+      expect(await deliver('gerd', `after ${number}`)).toMatch(/^250/)
+      await expect.poll(() => service.teal.fronts?.running, { timeout: 20_000 }).toBe(2)
+    }
+    for (const each of sessions) await expect(until(each, 't never')).rejects.toThrow('closed')
+    const later = await session('gerd')
+    expect((await say(later, 'STATUS INBOX (MESSAGES)')).join()).toContain('(MESSAGES 4)')
+  })
+})
+
+test('a port that threads share is nobody else’s', async () => {
+  const { startTeal } = await import('#service')
+  const { port } = service.at('imap')
+  for (const threads of [0, 2]) {
+    await expect(startTeal({ threads, imap: { port } })).rejects.toMatchObject({ code: 'PortInUse' })
+  }
+})
