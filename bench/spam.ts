@@ -2,7 +2,7 @@
 // FOLDER/spam (mbox folders are not read). Without a corpus there is nothing to judge and nothing is measured.
 //
 // Messages of one thread, and such that say nearly the same, are kept on one side of every split. A quarter of these groups
-// is held out of everything that constants were chosen by.
+// is held out: it was looked at once, after constants had been chosen.
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

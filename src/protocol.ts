@@ -1,7 +1,8 @@
 // What a protocol is to the service: a name, its sections of the configuration, and a way to open its listeners.
 //
 // Its folder has one file that knows the core (protocol.ts), which hands the rest just what it needs as functions and plain
-// values. Adding one is its folder, its keys in config/protocols.ts and its name in listeners.ts.
+// values. Adding one is its folder, its keys in config/protocols.ts and a line in front/mail-protocols.ts (of one
+// without sessions of mail: in listeners.ts).
 
 import type { TlsSink } from '#actors/admin/certificate.ts'
 import type { LoginAttempt } from '#actors/auth/authentication.ts'

@@ -184,7 +184,7 @@ describe('the others', () => {
   })
 })
 
-test('retries, answers and expiries come with the clock', async () => {
+test('retries come with the clock', async () => {
   const { sender, far } = { sender: await mail.inbox('sender'), far: 'somebody@far.example' }
   const failing = await mail.fail({ at: 'rcpt', to: far, times: 2, reply: '451 4.3.0 Later' })
   const head = { 'x-access-token': mail.rootToken, 'content-type': 'application/json' }
