@@ -1,8 +1,8 @@
 // Checking bodies: every reference resolves, every count is true, every byte is the one that was stored.
 //
 // The counting rules join the store's own check (check.ts); what needs unpacking and the file system is `checkBodies`,
-// which `teal verify` runs in full. It repairs nothing. While the service runs, rows may change between two looks: run
-// it on a quiet store, or expect it to name what was just deleted.
+// which `teal verify` runs in full. It repairs nothing. While the service runs, a row may go between two looks, with what
+// belongs to it: a fault counts only when its row is still there after it was found, since rows of bodies never change.
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -60,7 +60,7 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
     )
-    for (const body of bodies) yield* named(`body ${body.num}`, () => bodyFault(read, body, how))
+    for (const body of bodies) yield* faults(read, 'body', body.num, () => bodyFault(read, body, how))
     num = bodies.at(-1)?.num ?? 0
     if (bodies.length < pageRows) break
   }
@@ -70,7 +70,7 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
     )
-    for (const part of parts) yield* named(`part ${part.num}`, () => partFault(read, files, part, how))
+    for (const part of parts) yield* faults(read, 'part', part.num, () => partFault(read, files, part, how))
     num = parts.at(-1)?.num ?? 0
     if (parts.length < pageRows) break
   }
@@ -86,20 +86,23 @@ export async function* checkFiles(read: Reader, dataDir: string): AsyncGenerator
        ORDER BY num LIMIT ${pageRows}`,
       num,
     )
-    for (const part of parts) yield* named(`part ${part.num}`, () => partFault(read, files, part, { hashes: true }))
+    for (const part of parts)
+      yield* faults(read, 'part', part.num, () => partFault(read, files, part, { hashes: true }))
     num = parts.at(-1)?.num ?? 0
     if (parts.length < pageRows) return
   }
 }
 
-/** A fault with the name of its row before it; what is thrown is a fault too. */
-async function* named(name: string, find: () => Promise<string | null>): AsyncGenerator<string> {
-  try {
-    const fault = await find()
-    if (fault !== null) yield `${name}: ${fault}`
-  } catch (error) {
-    yield `${name}: ${error instanceof Error ? error.message : String(error)}`
-  }
+/** A fault with the name of its row before it; what is thrown is a fault too, and what befalls a row that goes is none. */
+async function* faults(
+  read: Reader,
+  table: 'body' | 'part',
+  num: number,
+  find: () => Promise<string | null>,
+): AsyncGenerator<string> {
+  const fault = await find().catch(error => (error instanceof Error ? error.message : String(error)))
+  if (fault === null || read.one(`SELECT 1 FROM ${table} WHERE num = ?`, num) === undefined) return
+  yield `${table} ${num}: ${fault}`
 }
 
 async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promise<string | null> {

@@ -307,6 +307,22 @@ test('whoever reads while the last message goes reads on', async () => {
   expect(() => bodies.open(1)).toThrow(expect.objectContaining({ code: 'MessageNotFound' }))
 })
 
+test('what goes while it is checked is no fault, what stays is', async () => {
+  for (const num of [1, 2]) await store(message('checked', [base64(randomBytes(large))]), num)
+  const other = openForWriting(join(dir, 'teal.db'))
+  const { recipe } = read.one<{ recipe: Buffer }>('SELECT recipe FROM body WHERE num = 1') ?? {}
+  const setRecipe = (value: Buffer | undefined) =>
+    other.prepare('UPDATE body SET recipe = ? WHERE num = 1').run(value ?? null)
+  setRecipe(undefined)
+  const found: string[] = []
+  for await (const fault of checkBodies(read, dir, { hashes: true })) {
+    if (found.push(fault) === 1) await submit([release(2)])
+  }
+  expect(found).toEqual(['body 1: its recipe has 0 places, its rows are 1'])
+  setRecipe(recipe)
+  other.close()
+})
+
 test('releasing takes the outline along; releasing or retaining what is not there fails its unit', async () => {
   await store(message('outlined'), 1)
   await submit([operation(outlineInsert, { body: 1, envelope: '', bodystructure: '', summary: '', detail: '' })])
