@@ -54,7 +54,7 @@ async function serveFront(): Promise<void> {
       return caller
     },
     log: makeLog('error'),
-    tally: new RequestCounters(makeMetrics('0')),
+    counters: new RequestCounters(makeMetrics('0')),
     cors: { origins: ['*'] },
   })
   const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0 })

@@ -1,4 +1,4 @@
-// How fast the SMTP and LMTP layer is with nothing behind it: listeners whose drop throws everything away.
+// How fast the SMTP and LMTP layer is with nothing behind it: listeners whose backend throws everything away.
 //
 //     node bench/smtp.ts [lmtp port] [smtp port]
 //
@@ -7,10 +7,10 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { makeLog } from '#lib/log.ts'
-import type { MailDrop, SmtpService } from '#smtp/drop.ts'
+import type { Backend, SmtpService } from '#smtp/backend.ts'
 import { startSmtp } from '#smtp/server.ts'
 
-const drop: MailDrop<string, null> = {
+const backend: Backend<string, null> = {
   recipient: address => address,
   open: () => ({ write: () => {}, finish: async () => null, abort: () => {} }),
   deliver: async (_received, { recipients }) => recipients.map(() => ({ stored: true })),
@@ -26,7 +26,7 @@ const services: [SmtpService, string | undefined][] = [
 for (const [service, port = '0'] of services) {
   const bounds = { sessionsPerAddressMax: 10_000, sessionsMax: 10_000 }
   const hostname = 'bench.example'
-  const listener = await startSmtp({ service, host: '127.0.0.1', port: Number(port), hostname, drop, log, bounds })
+  const listener = await startSmtp({ service, host: '127.0.0.1', port: Number(port), hostname, backend, log, bounds })
   process.stdout.write(`${service} ${listener.address.host}:${listener.address.port}\n`)
 }
 process.on('SIGTERM', () => {

@@ -66,9 +66,9 @@ export interface Core {
   /** What filters and autoreplies of accounts decide. */
   readonly rules: Rules
   readonly forwardKeys: ForwardKeys
-  readonly drop: LocalDelivery
+  readonly delivery: LocalDelivery
   /** Whom accounts have written to or heard from. */
-  readonly register: AddressBook
+  readonly addressBook: AddressBook
   /** Sessions of each account. */
   readonly places: SessionPlaces
   /** Which messages no IMAP session was told of. */
@@ -119,26 +119,26 @@ export class Closers {
 /**
  * Opens a data directory for this process alone.
  *
- * @param hold of the directory, where it was taken before
+ * @param@param lock of the directory, where it was taken before
  * @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DatabaseTooNew
  */
-export async function openCore(config: Config, log: Log, hold = lockDirectory(config.dataDir)): Promise<Core> {
+export async function openCore(config: Config, log: Log, lock = lockDirectory(config.dataDir)): Promise<Core> {
   const closers = new Closers()
   try {
-    for (const note of hold.notes) log.warn(note)
-    return await buildCore(config, log, hold, closers)
+    for (const note of lock.notes) log.warn(note)
+    return await buildCore(config, log, lock, closers)
   } catch (error) {
     await closers.run()
     throw error
   }
 }
 
-async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers: Closers): Promise<Core> {
+async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers: Closers): Promise<Core> {
   const { dataDir } = config
-  closers.add(() => hold.release())
+  closers.add(() => lock.release())
   const metrics = makeMetrics(version)
   const file = databaseFile(dataDir)
-  const writer = await Writer.open({ file, log, metrics, thread: hold.thread })
+  const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
   const read = Reader.open(file)
   closers.add(() => read.close())
@@ -177,17 +177,17 @@ async function buildCore(config: Config, log: Log, hold: DirectoryLock, closers:
   const forwardKeys = forwardKeysOf(config)
   const shared = { system, sequence, settings, bodies, throttle: cache, keys: forwardKeys }
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
-  const register = new AddressBook(writer)
-  closers.add(() => register.close())
+  const addressBook = new AddressBook(writer)
+  closers.add(() => addressBook.close())
   const spam = new SpamJudge({ read, pool: pools.spam, log })
   const lookup = new Lookup(read, writer.changes)
   const { postmaster } = config.mail
-  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, postmaster, log })
+  const delivery = new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster, log })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   return {
     ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
-    ...{ credentials, cache, rules, forwardKeys, drop, register, welcome, transfer, webhooks, certificates },
+    ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency() },
     ...{ acme, dkim, outward, pools, reads, kick, onEvents },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },

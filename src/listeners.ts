@@ -86,7 +86,7 @@ async function openMail(core: Core, ground: Ground, closers: Closers): Promise<L
     ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence },
     pair: ground.certificates.own,
     authentication: core.credentials.authentication,
-    addressBook: core.register,
+    addressBook: core.addressBook,
     changes: writer.changes.shared,
     keys: core.forwardKeys,
     connectionsMax: Math.ceil(ground.admission.connectionsMax * limits.front.connectionShare),

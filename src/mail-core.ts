@@ -30,7 +30,7 @@ export interface MailCore {
   readonly settings: Settings
   readonly reads: Reads
   readonly cache: Counters
-  readonly drop: LocalDelivery
+  readonly delivery: LocalDelivery
   readonly pools: { readonly verify: ConstructorParameters<typeof Verifier>[0]['pool'] }
   readonly credentials: {
     readonly authentication: {

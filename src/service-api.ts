@@ -3,6 +3,7 @@
 // Each family gets the doors and functions it uses and nothing else (http/api/endpoints.ts says which). Nothing here decides
 // anything: rules are the actors', shapes the endpoints'.
 
+import { Composing } from '#actors/compose/composing.ts'
 import type { Core } from '#core'
 import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
@@ -34,7 +35,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
     addresses: { system },
     directory: { system, settings, counters, reads: core.reads },
     forwarded: { system, settings, counters },
-    register: { system, register: core.register },
+    addressBook: { system, addressBook: core.addressBook },
     domains: { system },
     mailboxes: { system, tasks },
     storage: { system, bodies: core.bodies },
@@ -155,8 +156,9 @@ async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal)
 }
 
 function messageDeps(core: Core, tasks: Tasks): MessageDeps {
-  const { system, bodies, reads, sequence, settings, cache, register } = core
+  const { system, bodies, reads, sequence, settings, cache, addressBook } = core
   const forward = { throttle: cache, keys: core.forwardKeys }
   const { hostname } = core.config
-  return { system, bodies, reads, tasks, sequence, settings, hostname, counters: cache, register, forward }
+  const shared = { system, bodies, reads, sequence, settings }
+  return { ...shared, tasks, forward, composing: new Composing({ ...shared, hostname, counters: cache, addressBook }) }
 }

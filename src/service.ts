@@ -67,14 +67,14 @@ export interface ServiceOptions {
   /** For tests with a service, not of it. */
   readonly hooks?: Hooks
   /** Of the data directory, where it was taken before. */
-  readonly hold?: DirectoryLock
+  readonly lock?: DirectoryLock
 }
 
 /** Starts the whole service; resolves when every listener is up and run.json says so. */
 export async function openService(config: Config, log: Log, options: ServiceOptions = {}): Promise<Service> {
   const closers = new Closers()
   try {
-    const core = await openCore(config, log, options.hold)
+    const core = await openCore(config, log, options.lock)
     closers.add(() => core.close())
     await provideRootToken(core)
     await deliverEvents(core, closers)
@@ -137,8 +137,8 @@ async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers
   const file = controlFile(config.dataDir)
   const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
   try {
-    const tally = new RequestCounters(metrics)
-    const server = await listenControl({ file, endpoints, deps, log, tally, front: config.api.front })
+    const counters = new RequestCounters(metrics)
+    const server = await listenControl({ file, endpoints, deps, log, counters, front: config.api.front })
     closers.add(async () => {
       await server.close()
       if (!isPipe(file)) rmSync(file, { force: true })
@@ -172,9 +172,10 @@ function observeQueue({ read, metrics }: Core): void {
 /** Starts sending queued mail; what leaves the service gathers where the configuration says so. */
 async function sendMail(core: Core, closers: Closers, way: string): Promise<void> {
   observeQueue(core)
-  const { config, read, jobWriter, sequence, settings, bodies, drop, outward, log, dkim, webhooks, forwardKeys } = core
+  const { config, read, jobWriter, sequence, settings, bodies, delivery, outward, log, dkim, webhooks, forwardKeys } =
+    core
   const relay = await startRelay({
-    ...{ read, writer: jobWriter, sequence, settings, bodies, drop, outward, log, version },
+    ...{ read, writer: jobWriter, sequence, settings, bodies, delivery, outward, log, version },
     secrets: core.system.secrets,
     hostname: config.hostname,
     away: config.outbound.enabled,

@@ -15,7 +15,7 @@ import {
   addressBookNote,
   addressBookUpdate,
   findRegisterEntry,
-} from '#store/accounts/register.ts'
+} from '#store/accounts/address-book.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import type { Writer } from '#store/writer/writer.ts'
 import type { UserCommand } from '../user/user.ts'
@@ -33,16 +33,16 @@ export class AddressBook {
 
   /** Notes addresses an account used at `used`. @param user number of the account */
   note(user: number, addresses: readonly Mailbox[], used: number): void {
-    for (const { name, address: given } of addresses.slice(0, limits.register.addressesMax)) {
+    for (const { name, address: given } of addresses.slice(0, limits.addressBook.addressesMax)) {
       if (!isAddress(given) || isNobody(given)) continue
       const { address, key } = normalizeAddress(given)
       const place = `${user} ${key}`
-      if (this.#pending.size >= limits.register.pendingMax && !this.#pending.has(place)) continue
+      if (this.#pending.size >= limits.addressBook.pendingMax && !this.#pending.has(place)) continue
       const known = this.#pending.get(place)
       const shown = name.slice(0, nameLengthMax) || (known?.name ?? '')
       this.#pending.set(place, { id: known?.id ?? newId(), user, key, address, name: shown, used })
     }
-    if (this.#pending.size > 0) this.#timer ??= after(limits.register.flushMs, () => this.flush())
+    if (this.#pending.size > 0) this.#timer ??= after(limits.addressBook.flushMs, () => this.flush())
   }
 
   /** Writes what waits. */
@@ -60,7 +60,7 @@ export class AddressBook {
   }
 
   #write(notes: readonly AddressBookNote[]): void {
-    const { entriesMax } = limits.register
+    const { entriesMax } = limits.addressBook
     const operations: Operation[] = [operation(addressBookNote, { notes, entriesMax })]
     const unit = { lane: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
     // A register is a help: what cannot be written now is learned again.
@@ -95,7 +95,7 @@ export function learned(header: Header, specialUse: string | null): Mailbox[] {
 }
 
 /** Renames an entry or hides it. @throws Fault AddressNotFound */
-export const updateRegister: UserCommand<{ id: string; name: string | null; disabled: boolean }, void> = {
+export const updateAddressBook: UserCommand<{ id: string; name: string | null; disabled: boolean }, void> = {
   name: 'register.update',
   async run(turn, { id, name, disabled }) {
     requireUser(turn)

@@ -56,7 +56,7 @@ export interface DeliveryOptions {
   readonly spam: SpamJudge
   readonly keys: ForwardKeys
   readonly throttle: Counters
-  readonly register: Pick<AddressBook, 'note'>
+  readonly addressBook: Pick<AddressBook, 'note'>
   readonly lookup: Lookup
   /** Address of the account that gets mail to postmaster@ and abuse@ of all domains; '' leaves it to each domain's first. */
   readonly postmaster: string
@@ -148,7 +148,7 @@ export class LocalDelivery {
   #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
     if (account === undefined || stored === null || stored.duplicate) return
     void this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
-    if (!junk) this.#options.register.note(account.num, sendersOf(message), now())
+    if (!junk) this.#options.addressBook.note(account.num, sendersOf(message), now())
   }
 
   /** Stores a message for each recipient; one result for each, in order. */

@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
 import type { Pools } from '#pool'
-import { isRegistered } from '#store/accounts/register.ts'
+import { isInAddressBook } from '#store/accounts/address-book.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
@@ -63,7 +63,7 @@ export class SpamJudge {
     const [sender]: Mailbox[] = learned(header, null)
     if (sender === undefined) return undefined
     const { key } = normalizeAddress(sender.address)
-    return isRegistered(this.#options.read, num, key)
+    return isInAddressBook(this.#options.read, num, key)
       ? { name: 'correspondent', score: knownPoints, info: 'in the address register' }
       : undefined
   }

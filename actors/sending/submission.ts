@@ -32,7 +32,7 @@ export interface SubmissionOptions {
   readonly system: Actors
   readonly sequence: Numbers
   readonly settings: Settings
-  readonly drop: LocalDelivery
+  readonly delivery: LocalDelivery
   readonly cache: Counters
   readonly bodies: Bodies
   readonly hostname: string
@@ -74,12 +74,12 @@ export class Submission {
 
   /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
-    const { system, drop, cache } = this.#options
+    const { system, delivery, cache } = this.#options
     const user = await this.#live(id)
     const counted = await cache.counted('recipients', id)
     if (counted.used >= this.#recipientsMax(user)) throw this.#tooMany(counted.ttlMs)
     try {
-      return { address, notice, local: await drop.recipient(address) }
+      return { address, notice, local: await delivery.recipient(address) }
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'UserNotFound') throw error
       const domain = domainToUnicode(splitAddress(address).domain)
@@ -117,13 +117,13 @@ export class Submission {
     const direct = ({ local, notice }: SubmissionRecipient) =>
       local !== null && notice.notify?.includes('success') !== true ? [local] : []
     const local = recipients.flatMap(direct)
-    const { drop } = this.#options
+    const { delivery } = this.#options
     const trace = this.#trace(envelope)
     const transport = { transtype: envelope.protocol, time: now() }
     const here =
       local.length === 0
         ? []
-        : await drop.deliver(received, {
+        : await delivery.deliver(received, {
             ...{ from, recipients: local, source: 'submission', trust: 'ours', trace, transport },
           })
     const others = recipients.filter(one => direct(one).length === 0)

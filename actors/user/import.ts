@@ -9,8 +9,8 @@ import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address/ad
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { addressInsert, findAddressByKey } from '#store/accounts/address.ts'
+import { addressBookInsert, isInAddressBook } from '#store/accounts/address-book.ts'
 import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
-import { addressBookInsert, isRegistered } from '#store/accounts/register.ts'
 import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
 import {
   findUserByKey,
@@ -128,7 +128,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
   },
   register(turn, row) {
     const key = normalizeAddress(text(row.address)).key
-    if (isRegistered(turn.read, turn.state.num, key)) return 'existing'
+    if (isInAddressBook(turn.read, turn.state.num, key)) return 'existing'
     turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
       ...{ used: moment(row.used), disabled: truth(row.disabled) },

@@ -252,8 +252,8 @@ async function deliver(core: Core, { address }: Person, n: number): Promise<void
   const intake = core.bodies.intake(1e6)
   await intake.write(Buffer.from(stamp(message, 'event')))
   const received = await intake.finish()
-  const recipients = [await core.drop.recipient(address)]
-  await core.drop.deliver(received, { from: 'sender@bench.test', recipients, source: 'lmtp' })
+  const recipients = [await core.delivery.recipient(address)]
+  await core.delivery.deliver(received, { from: 'sender@bench.test', recipients, source: 'lmtp' })
   await received.discard()
 }
 

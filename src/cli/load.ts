@@ -29,7 +29,7 @@ export interface LoadItem {
   readonly content: Buffer | (() => AsyncIterable<Buffer>)
 }
 
-export interface RequestCounters {
+export interface ImportCounters {
   imported: number
   /** Was there from an earlier run. */
   known: number
@@ -40,7 +40,7 @@ export interface RequestCounters {
   bytes: number
 }
 
-export function newTally(): RequestCounters {
+export function newCounters(): ImportCounters {
   return { imported: 0, known: 0, skipped: 0, failed: 0, bytes: 0 }
 }
 
@@ -58,7 +58,7 @@ interface Batch {
 export class Load {
   readonly #to: Reach
   readonly #path: string
-  readonly #tally: RequestCounters
+  readonly #counters: ImportCounters
   readonly #progress: Progress
   readonly #calls = new Set<Promise<void>>()
   /** Buffers that no call uses. */
@@ -72,13 +72,13 @@ export class Load {
   constructor(
     to: Reach,
     place: { user: string; mailbox: string; source: string },
-    tally: RequestCounters,
+    counters: ImportCounters,
     progress: Progress,
   ) {
     this.#to = to
     const query = new URLSearchParams({ mailbox: place.mailbox, source: place.source })
     this.#path = `/control/users/${place.user}/messages?${query}`
-    this.#tally = tally
+    this.#counters = counters
     this.#progress = progress
   }
 
@@ -162,11 +162,11 @@ export class Load {
     for (const [index, item] of items.entries()) {
       const result = results[index]
       if (result === 'imported') {
-        this.#tally.imported += 1
-        this.#tally.bytes += item.size
-      } else if (result === 'known') this.#tally.known += 1
+        this.#counters.imported += 1
+        this.#counters.bytes += item.size
+      } else if (result === 'known') this.#counters.known += 1
       else {
-        this.#tally.failed += 1
+        this.#counters.failed += 1
         this.#progress.note(`${item.name}: ${result?.error ?? 'no answer'}`)
       }
     }

@@ -42,13 +42,13 @@ async function serve(options: ConfigOptions): Promise<void> {
     })
   }
   // Its thread gets ready while the rest of the program is read.
-  const hold = lockDirectory(config.dataDir)
+  const lock = lockDirectory(config.dataDir)
   const { openService } = await import('#service').catch(async error => {
-    // The thread would keep the process, and so its hold of the directory.
-    await hold.thread.thread.end()
+    // The thread would keep the process, and so its@param lock of the directory.
+    await lock.thread.thread.end()
     throw error
   })
-  const service = await openService(config, log, { hold })
+  const service = await openService(config, log, { lock })
   // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
   collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
   if (!stopping) await stopped

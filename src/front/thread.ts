@@ -114,15 +114,15 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   } as unknown as ConstructorParameters<typeof Rules>[0]['patterns']
   const shared = { system, sequence, settings, bodies, throttle: cache, keys, log }
   const rules = new Rules({ ...shared, patterns, classify: config.mail.classificationHeaders })
-  const register = {
+  const addressBook = {
     note: (user: number, addresses: HomeAddresses, used: number) => home.tell('correspond', { user, addresses, used }),
   }
   const spam = new SpamJudge({ read, pool: over<SpamPool>(pool('spam')), log })
   const lookup = new Lookup(read, changed)
   const { postmaster } = config.mail
-  const drop = new LocalDelivery({ ...shared, reads, rules, spam, register, lookup, postmaster })
+  const delivery = new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster })
   return {
-    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, drop, grants, read },
+    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
     credentials: {
       authentication: {
@@ -149,7 +149,7 @@ function over<Pool>(run: unknown): Pool {
   return { run } as Pool
 }
 
-type HomeAddresses = Parameters<ConstructorParameters<typeof LocalDelivery>[0]['register']['note']>[1]
+type HomeAddresses = Parameters<ConstructorParameters<typeof LocalDelivery>[0]['addressBook']['note']>[1]
 
 /** A log whose lines are written at home. */
 function logOver(home: HomeLine, level: MailCore['config']['log']['level']): Log {

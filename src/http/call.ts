@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { Body, type Held } from './body.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
 import type { Caller } from './guard/access.ts'
-import type { RouteTally } from './request-counters.ts'
+import type { RouteCounters } from './request-counters.ts'
 import type { Wire } from './wire.ts'
 
 /** Stands where the caller is not known yet, or not asked for: a role that grants nothing without a user. */
@@ -24,7 +24,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   readonly started = monotonic()
   route = 'unknown'
   /** Where it is counted; null where its route or method is unknown. */
-  tally: RouteTally | null = null
+  counters: RouteCounters | null = null
   caller: Caller = stranger
   onlyUser: string | null = null
   token: string | null = null
@@ -94,9 +94,9 @@ export class Call implements Context<Record<string, unknown>>, Request {
   }
 
   /** Copies what the endpoint needs of the request's head. Throws UnsupportedMediaType, BodyTooLarge. */
-  start(endpoint: Endpoint, held: Held, tally: RouteTally): void {
+  start(endpoint: Endpoint, held: Held, counters: RouteCounters): void {
     const { wire } = this
-    this.tally = wire.method === endpoint.method ? tally : null
+    this.counters = wire.method === endpoint.method ? counters : null
     this.route = endpoint.path
     this.#answerMs = endpoint.answerMs ?? limits.http.requestMs
     this.deadline = this.started + this.#answerMs

@@ -19,17 +19,17 @@ export interface ControlOptions {
   readonly endpoints: readonly Endpoint[]
   readonly deps: ControlDeps
   readonly log: Log
-  readonly tally: RequestCounters
+  readonly counters: RequestCounters
   readonly front: FrontChoice
 }
 
 /** Listens until the returned object is closed. */
-export function listenControl({ file, endpoints, deps, log, tally, front }: ControlOptions) {
+export function listenControl({ file, endpoints, deps, log, counters, front }: ControlOptions) {
   const exchange = new Exchange({
     endpoints: [...endpoints, ...controlEndpoints(deps)],
     identify: token => ({ role: token !== null && isRole(token) ? token : 'root', user: null, tokenKind: 'root' }),
     log,
-    tally,
+    counters,
     cors: { origins: [] },
   })
   return listenLocal(exchange, file, front)

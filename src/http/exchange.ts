@@ -20,7 +20,7 @@ import { type Caller, decide, filterInput, filterOutput, type Grant } from './gu
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { refusePages } from './guard/visitor.ts'
 import { Parameters } from './parameters.ts'
-import type { RequestCounters, RouteTally } from './request-counters.ts'
+import type { RequestCounters, RouteCounters } from './request-counters.ts'
 import { type Route, Router } from './router.ts'
 import { Problems } from './validate.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
@@ -32,7 +32,7 @@ export interface ExchangeOptions {
   readonly endpoints: readonly Endpoint[]
   readonly identify: Identify
   readonly log: Log
-  readonly tally: RequestCounters
+  readonly counters: RequestCounters
   readonly cors: Cors
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
   readonly strict?: boolean
@@ -47,7 +47,7 @@ export interface Target {
   readonly userIndex: number
   readonly addsSuccess: boolean
   readonly check: ReplyCheck | null
-  readonly tally: RouteTally
+  readonly counters: RouteCounters
 }
 
 /** The texts of these are repeated as `message` (api-semantics 1.6). */
@@ -73,7 +73,7 @@ export class Exchange {
         userIndex: names.indexOf('user'),
         addsSuccess: !('success' in endpoint.reply),
         check: options.strict === true ? replyCheck(endpoint) : null,
-        tally: options.tally.of(endpoint.method, endpoint.path),
+        counters: options.counters.of(endpoint.method, endpoint.path),
       })
     }
   }
@@ -157,7 +157,7 @@ export class Exchange {
   async #proceed(call: Call, target: Target, values: readonly string[]): Promise<void> {
     try {
       const { endpoint } = target
-      call.start(endpoint, this.#held, target.tally)
+      call.start(endpoint, this.#held, target.counters)
       const query = call.wire.query === '' ? null : parseQuery(call.wire.query)
       const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, query)
       call.caller = caller instanceof Promise ? await caller : caller
@@ -327,8 +327,8 @@ export class Exchange {
   }
 
   #count(call: Call, status: number): void {
-    const tally = call.tally ?? this.#options.tally.of(call.method, call.route)
-    tally.count(status, monotonic() - call.started)
+    const counters = call.counters ?? this.#options.counters.of(call.method, call.route)
+    counters.count(status, monotonic() - call.started)
   }
 }
 

@@ -47,8 +47,8 @@ function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict 
     const caller = access.identify(token)
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
   }
-  const tally = new RequestCounters(metrics)
-  return new Exchange({ endpoints, identify, log, tally, cors: config.api.cors, strict })
+  const counters = new RequestCounters(metrics)
+  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, strict })
 }
 
 interface At {

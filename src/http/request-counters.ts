@@ -8,31 +8,31 @@ import type { Metrics } from '#lib/metrics.ts'
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 
 /** The counts of one method of one route. */
-export interface RouteTally {
+export interface RouteCounters {
   /** One answered request that took `ms`. */
   count(status: number, ms: number): void
 }
 
 export class RequestCounters {
   readonly #metrics: Pick<Metrics, 'apiRequests' | 'apiSeconds'>
-  readonly #routes = new Map<string, RouteTally>()
+  readonly #routes = new Map<string, RouteCounters>()
 
   constructor(metrics: Pick<Metrics, 'apiRequests' | 'apiSeconds'>) {
     this.#metrics = metrics
   }
 
-  of(given: string, route: string): RouteTally {
+  of(given: string, route: string): RouteCounters {
     const method = methods.has(given) ? given : 'other'
     const key = `${method} ${route}`
-    let tally = this.#routes.get(key)
-    if (tally === undefined) {
-      tally = this.#make(method, route)
-      this.#routes.set(key, tally)
+    let counters = this.#routes.get(key)
+    if (counters === undefined) {
+      counters = this.#make(method, route)
+      this.#routes.set(key, counters)
     }
-    return tally
+    return counters
   }
 
-  #make(method: string, route: string): RouteTally {
+  #make(method: string, route: string): RouteCounters {
     const { apiRequests, apiSeconds } = this.#metrics
     const byStatus = new Map<number, { inc(): void }>()
     const seconds = apiSeconds.labels(route)

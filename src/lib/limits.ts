@@ -746,7 +746,7 @@ export const limits = {
     filenameLengthMax: 255,
   },
   /** Address registers. */
-  register: {
+  addressBook: {
     /** Entries of one account; the least lately used go. */
     entriesMax: 5000,
     /** Uses that wait to be written; more are forgotten, since an address comes again. */

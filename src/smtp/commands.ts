@@ -117,7 +117,7 @@ async function mail(session: Session, argument: string): Promise<void> {
   if (needsUtf8(address) && !utf8) throw new Fault('PathNeedsUtf8')
   if (address !== '' && !address.includes('@')) throw new Fault('PathMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
-  await setting.drop.sender?.(address, session)
+  await setting.backend.sender?.(address, session)
   session.transaction = { from: address, utf8, notice, recipients: [], arrival: undefined }
   session.reply(250, '2.1.0', 'OK')
 }
@@ -138,7 +138,7 @@ async function recipient(session: Session, argument: string): Promise<void> {
   const notice = recipientNotice(setting, parameters)
   if (needsUtf8(address) && !transaction.utf8) throw new Fault('PathNeedsUtf8')
   try {
-    transaction.recipients.push(await setting.drop.recipient(withDomain(address, setting.hostname), session, notice))
+    transaction.recipients.push(await setting.backend.recipient(withDomain(address, setting.hostname), session, notice))
   } catch (error) {
     return refuseRecipient(session, error)
   }
@@ -202,8 +202,8 @@ function receivable({ transaction }: Session): Transaction {
 }
 
 function open(session: Session, transaction: Transaction): Arrival {
-  const { drop, bounds } = session.setting
-  transaction.arrival = new Arrival(drop.open(session), bounds.messageBytesMax)
+  const { backend, bounds } = session.setting
+  transaction.arrival = new Arrival(backend.open(session), bounds.messageBytesMax)
   return transaction.arrival
 }
 
@@ -225,7 +225,7 @@ async function startTls(session: Session, argument: string): Promise<void> {
   await session.reset()
   session.helo = ''
   session.extended = false
-  setting.drop.left?.(session)
+  setting.backend.left?.(session)
   session.user = undefined
   session.reply(220, '2.0.0', 'Go ahead')
   await connection.startTls(setting.tls)

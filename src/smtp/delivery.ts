@@ -1,11 +1,11 @@
 // From a message that has arrived whole to its replies: finish, hand over, answer.
 //
 // The transaction is over when this returns. A failure of ours is told to the log once and to the peer as a temporary one,
-// so that nothing is lost; a reply of 250 is written only after the drop has said that the message is kept.
+// so that nothing is lost; a reply of 250 is written only after the backend has said that the message is kept.
 
 import { monotonic } from '#lib/clock.ts'
 import { Disconnected } from '#net/connection.ts'
-import type { Outcome } from './drop.ts'
+import type { Outcome } from './backend.ts'
 import { type Arrival, type Reply, replyForAll, replyOf } from './message.ts'
 import type { Session, Transaction } from './session.ts'
 import type { DeliveryResult } from './setting.ts'
@@ -43,7 +43,7 @@ async function hand(
   try {
     const received = await arrival.finish()
     const envelope = { from, utf8, notice, recipients, id, size: arrival.size, speaker: session }
-    return await session.setting.drop.deliver(received, envelope)
+    return await session.setting.backend.deliver(received, envelope)
   } catch (error) {
     if (error instanceof Disconnected) throw error
     return recipients.map(() => ({ refused: error }))

@@ -4,15 +4,15 @@
 //
 // LMTP answers for every recipient. SMTP has one reply for all: 250 where all have the message. Where some have it and some
 // do not, a 5xx would have the sender told that nobody got it, and a 250 would lose it; so the reply is a temporary one. The
-// sender tries again, who has the message is not given it twice (the drop's promise), and who is refused for good is
+// sender tries again, who has the message is not given it twice (the backend's promise), and who is refused for good is
 // refused at RCPT the next time, alone. Where nobody has it, a permanent reply needs all reasons to be permanent.
 
 import { monotonic } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
+import type { Intake, Outcome } from './backend.ts'
 import { DotReader } from './dots.ts'
-import type { Intake, Outcome } from './drop.ts'
 
 /** One message being received. */
 export class Arrival {

@@ -9,7 +9,7 @@ import { Scanners } from '#actors/delivery/scanning.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
 import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
-import type { Speaker } from './drop.ts'
+import type { Speaker } from './backend.ts'
 import { startSmtp } from './server.ts'
 import { submissionSessions } from './submission.ts'
 
@@ -21,12 +21,12 @@ export const smtp: Protocol<MailCore> = {
   config: [...receiving, ...sending],
   async open(core, ground) {
     const { config } = core
-    const drop = reception(core, ground)
+    const backend = reception(core, ground)
     const tested = testedOf(core, ground)
     for (const service of receiving) {
       const place = placeOf(config, service, ground)
       if (place === undefined) continue
-      ground.opened(service, await startSmtp({ service, drop, ...tested, ...optionsOf(core, ground, place) }))
+      ground.opened(service, await startSmtp({ service, backend, ...tested, ...optionsOf(core, ground, place) }))
     }
     const sessions = submissionSessions(core)
     const { cleartext } = config.auth
@@ -38,7 +38,7 @@ export const smtp: Protocol<MailCore> = {
         service,
         tested === undefined
           ? await startSmtp({ service, cleartext, ...sessions, ...at })
-          : await startSmtp({ service, drop, ...tested, ...at }),
+          : await startSmtp({ service, backend, ...tested, ...at }),
       )
     }
   },
@@ -66,16 +66,16 @@ function testedOf(core: MailCore, ground: Ground) {
 }
 
 function reception(core: MailCore, { hooks }: Ground): Reception {
-  const { drop, bodies, config } = core
-  const delivery =
+  const { delivery, bodies, config } = core
+  const intake =
     hooks === undefined
-      ? drop
+      ? delivery
       : {
-          recipient: (address: string) => hooks.recipient(address).then(() => drop.recipient(address)),
-          deliver: drop.deliver.bind(drop),
+          recipient: (address: string) => hooks.recipient(address).then(() => delivery.recipient(address)),
+          deliver: delivery.deliver.bind(delivery),
         }
   const { hostname } = config
-  const parts = { delivery, bodies, verifier: verifierOf(core), scanners: scannersOf(core) }
+  const parts = { delivery: intake, bodies, verifier: verifierOf(core), scanners: scannersOf(core) }
   return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })
 }
 

@@ -1,6 +1,6 @@
 // SMTP, LMTP and submission listeners: what one is made of, and how one is started.
 //
-// Mail is taken for recipients the drop knows, so nothing here relays. A listener with `authenticate` is for submission: it
+// Mail is taken for recipients the backend knows, so nothing here relays. A listener with `authenticate` is for submission: it
 // takes no mail before a login. With `implicitTls` the handshake comes before the greeting, else STARTTLS is offered.
 
 import { limits } from '#lib/limits.ts'
@@ -11,8 +11,8 @@ import type { Intercept } from '#net/intercept.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
+import type { Backend, SmtpService, Speaker } from './backend.ts'
 import { commandOf } from './commands.ts'
-import type { MailDrop, SmtpService, Speaker } from './drop.ts'
 import { Session } from './session.ts'
 import type { Bounds, Setting } from './setting.ts'
 
@@ -25,7 +25,7 @@ export interface SmtpOptions<Recipient, Received> {
   readonly shared?: boolean
   /** Name in greetings. */
   readonly hostname: string
-  readonly drop: MailDrop<Recipient, Received>
+  readonly backend: Backend<Recipient, Received>
   /** Certificates for STARTTLS or, on `submissions`, for TLS from the start. */
   readonly tls?: TlsStore
   /** Makes it a submission listener. Gives what `Speaker.user` will be. @throws Fault AuthFailed and the like */
@@ -54,7 +54,7 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     hostname,
     implicitTls,
     tls,
-    drop: options.drop as MailDrop<unknown, unknown>,
+    backend: options.backend as Backend<unknown, unknown>,
     authenticate: options.authenticate?.bind(options),
     open: options.open === true,
     intercept: options.intercept,

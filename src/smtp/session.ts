@@ -10,7 +10,7 @@ import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import type { TlsInfo } from '#net/tls/tls.ts'
-import type { SmtpService, Speaker } from './drop.ts'
+import type { SmtpService, Speaker } from './backend.ts'
 import type { Arrival, Reply } from './message.ts'
 import type { Setting } from './setting.ts'
 
@@ -107,7 +107,7 @@ export class Session implements Speaker {
         }
       }
     } finally {
-      setting.drop.left?.(this)
+      setting.backend.left?.(this)
       await this.reset()
     }
   }

@@ -3,7 +3,7 @@
 import type { Intercept } from '#net/intercept.ts'
 import type { CleartextPolicy } from '#net/sasl.ts'
 import type { TlsStore } from '#net/tls/tls.ts'
-import type { MailDrop, SmtpService, Speaker } from './drop.ts'
+import type { Backend, SmtpService, Speaker } from './backend.ts'
 
 /** Bounds of one listener; those of limits.smtp where not given. */
 export interface Bounds {
@@ -33,7 +33,7 @@ export interface Setting {
   readonly hostname: string
   readonly implicitTls: boolean
   readonly tls: TlsStore | undefined
-  readonly drop: MailDrop<unknown, unknown>
+  readonly backend: Backend<unknown, unknown>
   /** Of submission. */
   readonly authenticate: Authenticate | undefined
   /** Mail is taken without a login, too. */

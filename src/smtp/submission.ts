@@ -6,7 +6,7 @@ import type { LoginAttempt } from '#actors/auth/authentication.ts'
 import type { Grant, Grants, Held } from '#actors/auth/grant.ts'
 import { Submission, type SubmissionOptions, type SubmissionRecipient } from '#actors/sending/submission.ts'
 import type { Received } from '#store/bodies/bodies.ts'
-import type { MailDrop, Speaker } from './drop.ts'
+import type { Backend, Speaker } from './backend.ts'
 
 export interface SubmissionSessionsDeps extends Omit<SubmissionOptions, 'hostname'> {
   readonly credentials: {
@@ -27,10 +27,10 @@ interface Sender {
 
 /** What a listener for submission is started with. */
 export function submissionSessions(deps: SubmissionSessionsDeps) {
-  const { system, sequence, settings, drop, cache, bodies, credentials, config } = deps
+  const { system, sequence, settings, delivery, cache, bodies, credentials, config } = deps
   const { hostname } = config
-  const submission = new Submission({ system, sequence, settings, drop, cache, bodies, hostname })
-  const mail: MailDrop<SubmissionRecipient, Received> = {
+  const submission = new Submission({ system, sequence, settings, delivery, cache, bodies, hostname })
+  const mail: Backend<SubmissionRecipient, Received> = {
     sender: (_, speaker) => submission.sender(senderOf(speaker)),
     recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
@@ -50,7 +50,7 @@ export function submissionSessions(deps: SubmissionSessionsDeps) {
     const { user, grant } = await credentials.authentication.authenticate(attempt)
     return { user, held: credentials.grants.hold(grant, reason => speaker.end(reason)) }
   }
-  return { drop: mail, authenticate }
+  return { backend: mail, authenticate }
 }
 
 /** The account, as long as the session may go on. @throws Fault SessionEnded */

@@ -56,7 +56,7 @@ export class Host {
     this.#real = options.auth === 'real'
     this.#records = recordsOf(options.dns)
     openHosts += 1
-    teal.core.drop.observe(this.#observe)
+    teal.core.delivery.observe(this.#observe)
   }
 
   /** @throws Fault PortInUse, DataDirectoryInUse, ConfigInvalid */
@@ -174,7 +174,7 @@ export class Host {
     { recipients, text }: { readonly recipients: readonly string[]; readonly text: string },
     load: () => Promise<Buffer>,
   ): Promise<void> {
-    const { bodies, drop, config } = this.teal.core
+    const { bodies, delivery, config } = this.teal.core
     const status = Number(/^\d{3}/.exec(text)?.[0] ?? 0) || null
     const failed = recipients.map(address => ({ address, action: 'failed' as const, status, response: text }))
     const original = await load()
@@ -183,7 +183,7 @@ export class Host {
     const received = await bodies.receive(composeReport({ ...form, original, whole: true }))
     try {
       await this.#accounts.recipient(this.teal.core, to)
-      await drop.deliver(received, { from: '', recipients: [await drop.recipient(to)], source: 'smtp' })
+      await delivery.deliver(received, { from: '', recipients: [await delivery.recipient(to)], source: 'smtp' })
     } finally {
       await received.discard()
     }

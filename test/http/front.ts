@@ -57,7 +57,7 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
     endpoints,
     identify: options.identify ?? identify,
     log,
-    tally: new RequestCounters(metrics),
+    counters: new RequestCounters(metrics),
     cors: { origins: options.origins ?? ['*'] },
     strict: options.strict ?? true,
   })

@@ -28,7 +28,9 @@ test('recipients are put off until there is an account, and refused ever after',
       expect([listener, to, await answers(listener, to)]).toEqual([listener, to, expect.stringMatching(yet)])
     }
   }
-  await expect(service.teal.core.drop.recipient('anna@example.com')).rejects.toMatchObject({ code: 'NoAccountsYet' })
+  await expect(service.teal.core.delivery.recipient('anna@example.com')).rejects.toMatchObject({
+    code: 'NoAccountsYet',
+  })
   const id = await service.user('anna')
   expect(await answers('smtp', 'anna@example.com')).toMatch(/^250 /)
   expect(await answers('lmtp', 'bert@example.com')).toMatch(/^550 5\.1\.1 /)

@@ -27,24 +27,24 @@ describe('size', () => {
   })
 
   test('is counted while the message comes; nothing of one that is too large is kept, and the next is taken', async () => {
-    const { greeted, drop } = await start('lmtp', { bounds: { messageBytesMax: 100_000 } })
+    const { greeted, backend } = await start('lmtp', { bounds: { messageBytesMax: 100_000 } })
     const wire = await greeted()
     await begin(wire)
     wire.send(`${'x'.repeat(98)}\r\n`.repeat(1000))
     wire.send('y\r\n.\r\n')
     expect(await wire.line()).toMatch(/^552 5\.3\.4 The message is larger than allowed/)
-    expect([drop.kept.length, drop.underway]).toEqual([0, 0])
+    expect([backend.kept.length, backend.underway]).toEqual([0, 0])
     await begin(wire)
     wire.send(`${'x'.repeat(98)}\r\n`.repeat(1000))
     wire.send('.\r\n')
     expect(await wire.line()).toMatch(/^250 /)
-    expect(drop.kept[0]?.message.length).toBe(100_000)
+    expect(backend.kept[0]?.message.length).toBe(100_000)
   })
 
-  test('a drop learns the declared size before recipients are looked up', async () => {
+  test('a backend learns the declared size before recipients are looked up', async () => {
     const declared: number[] = []
-    const { greeted, drop } = await start('smtp')
-    drop.recipient = (address, ...[speaker]: [{ declaredBytes: number }?]) => {
+    const { greeted, backend } = await start('smtp')
+    backend.recipient = (address, ...[speaker]: [{ declaredBytes: number }?]) => {
       declared.push(speaker?.declaredBytes ?? -1)
       return address
     }
@@ -60,7 +60,7 @@ describe('size', () => {
 
 describe('numbers', () => {
   test('recipients are capped with 452, those before keep their message', async () => {
-    const { greeted, drop } = await start('smtp', { bounds: { recipientsMax: 2 } })
+    const { greeted, backend } = await start('smtp', { bounds: { recipientsMax: 2 } })
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     const replies = []
@@ -69,7 +69,7 @@ describe('numbers', () => {
     await wire.ask('DATA')
     wire.send('.\r\n')
     await wire.line()
-    expect(drop.kept[0]?.recipients).toEqual(['a@teal.test', 'b@teal.test'])
+    expect(backend.kept[0]?.recipients).toEqual(['a@teal.test', 'b@teal.test'])
   })
 
   test('errors end the session', async () => {
@@ -87,8 +87,8 @@ describe('numbers', () => {
       ['smtp', false],
       ['lmtp', true],
     ] as const) {
-      const { greeted, drop } = await start(service)
-      drop.unknown.set('x@teal.test', fault('UserNotFound'))
+      const { greeted, backend } = await start(service)
+      backend.unknown.set('x@teal.test', fault('UserNotFound'))
       const wire = await greeted()
       await wire.ask('MAIL FROM:<a@b.test>')
       wire.send(`${'RCPT TO:<x@teal.test>\r\n'.repeat(250)}NOOP\r\n`)
@@ -142,8 +142,8 @@ describe('sessions that send no message', () => {
   })
 
   test('a relay that speaks LMTP and meets unknown recipients all day may go on', async () => {
-    const { greeted, drop } = await start('lmtp', { bounds: { messagelessCommandsMax: 5 } })
-    drop.unknown.set('x@teal.test', fault('UserNotFound'))
+    const { greeted, backend } = await start('lmtp', { bounds: { messagelessCommandsMax: 5 } })
+    backend.unknown.set('x@teal.test', fault('UserNotFound'))
     const wire = await greeted()
     for (let round = 0; round < 40; round++) {
       expect(await wire.ask('MAIL FROM:<a@b.test>')).toMatch(/^250 /)
@@ -155,7 +155,7 @@ describe('sessions that send no message', () => {
 
 describe('time', () => {
   test('silence ends with 421, in commands and in the middle of a message', async () => {
-    const { greeted, drop } = await start('smtp', { bounds: { idleMs: 50 } })
+    const { greeted, backend } = await start('smtp', { bounds: { idleMs: 50 } })
     const idle = await greeted()
     const sending = await greeted()
     await begin(sending)
@@ -163,17 +163,17 @@ describe('time', () => {
     expect(await idle.line()).toMatch(/^421 4\.4\.2 mx\.teal\.test Nothing was heard/)
     expect(await sending.line()).toMatch(/^421 4\.4\.2 /)
     await Promise.all([idle.closed(), sending.closed()])
-    expect([drop.kept.length, drop.underway, drop.aborted]).toEqual([0, 0, 1])
+    expect([backend.kept.length, backend.underway, backend.aborted]).toEqual([0, 0, 1])
   })
 })
 
 describe('leaving', () => {
   test('a peer that leaves in the middle of a message leaves nothing behind', async () => {
-    const { greeted, drop, listener } = await start('lmtp')
+    const { greeted, backend, listener } = await start('lmtp')
     const cut = await greeted()
     await begin(cut)
     cut.send('Subject: half\r\n\r\nand then')
-    await until(() => drop.underway === 1)
+    await until(() => backend.underway === 1)
     cut.close()
     const ended = await greeted()
     await begin(ended)
@@ -181,34 +181,34 @@ describe('leaving', () => {
     ended.finish()
     await ended.closed()
     await until(() => listener.sessions === 0)
-    expect([drop.kept.length, drop.underway, drop.aborted]).toEqual([0, 0, 2])
+    expect([backend.kept.length, backend.underway, backend.aborted]).toEqual([0, 0, 2])
   })
 
   test('a stop answers 421 to the idle, and lets a message that is coming in arrive', async () => {
-    const { greeted, drop, listener, at } = await start('smtp')
+    const { greeted, backend, listener, at } = await start('smtp')
     const idle = await greeted()
     const sending = await greeted()
     await begin(sending)
     sending.send('first half, ')
-    await until(() => drop.underway === 1)
+    await until(() => backend.underway === 1)
     const closed = listener.close()
     expect(await idle.line()).toBe('421 4.3.2 mx.teal.test The service is stopping')
     sending.send('second half\r\n.\r\n')
     expect(await sending.line()).toMatch(/^250 2\.0\.0 Stored/)
     expect(await sending.line()).toMatch(/^421 4\.3\.2 /)
     await closed
-    expect(drop.kept.map(({ message }) => message)).toEqual(['first half, second half\r\n'])
+    expect(backend.kept.map(({ message }) => message)).toEqual(['first half, second half\r\n'])
     await expect(Wire.open(at)).rejects.toThrow(/ECONNREFUSED/)
   })
 
   test('a stop waits for a delivery whose peer is gone', async () => {
-    const { greeted, drop, listener } = await start('smtp', { bounds: { drainMs: 20 } })
+    const { greeted, backend, listener } = await start('smtp', { bounds: { drainMs: 20 } })
     let release = () => {}
-    drop.gate = new Promise(resolve => {
+    backend.gate = new Promise(resolve => {
       release = resolve
     })
     const begun = new Promise<void>(resolve => {
-      drop.onDeliver = resolve
+      backend.onDeliver = resolve
     })
     const wire = await greeted()
     await begin(wire)
@@ -220,26 +220,26 @@ describe('leaving', () => {
     })
     await wire.closed()
     await until(() => listener.sessions === 0)
-    expect([closed, drop.kept.length]).toEqual([false, 0])
+    expect([closed, backend.kept.length]).toEqual([false, 0])
     release()
     await closing
-    expect(drop.kept).toHaveLength(1)
+    expect(backend.kept).toHaveLength(1)
   })
 
   test('a stop cuts off who takes too long', async () => {
-    const { greeted, drop, listener } = await start('smtp', { bounds: { drainMs: 50 } })
+    const { greeted, backend, listener } = await start('smtp', { bounds: { drainMs: 50 } })
     const sending = await greeted()
     await begin(sending)
     sending.send('never ending')
     await listener.close()
     await sending.closed()
-    expect([drop.kept.length, drop.underway, listener.sessions]).toEqual([0, 0, 0])
+    expect([backend.kept.length, backend.underway, listener.sessions]).toEqual([0, 0, 0])
   })
 })
 
 describe('BDAT', () => {
   test('keeps bytes as they are, over several chunks and beside other commands', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     await wire.ask('RCPT TO:<u@teal.test>')
@@ -250,11 +250,11 @@ describe('BDAT', () => {
       expect.stringMatching(/^250 2\.0\.0 Stored/),
       '250 2.0.0 OK',
     ])
-    expect(drop.kept[0]?.message).toBe('one\r\n.\r\n\r\n.\r\n')
+    expect(backend.kept[0]?.message).toBe('one\r\n.\r\n\r\n.\r\n')
   })
 
   test('what may not come now is read and refused', async () => {
-    const { greeted, drop } = await start('lmtp', { bounds: { messageBytesMax: 10 } })
+    const { greeted, backend } = await start('lmtp', { bounds: { messageBytesMax: 10 } })
     const wire = await greeted()
     wire.send('BDAT 6 LAST\r\nNOOP\r\nNOOP\r\n')
     expect([await wire.line(), await wire.line()]).toEqual([expect.stringMatching(/^503 5\.5\.1 /), '250 2.0.0 OK'])
@@ -270,17 +270,17 @@ describe('BDAT', () => {
       expect.stringMatching(/^552 5\.3\.4 /),
     ])
     expect(await wire.ask('NOOP')).toBe('250 2.0.0 OK')
-    expect([drop.kept.length, drop.underway]).toEqual([0, 0])
+    expect([backend.kept.length, backend.underway]).toEqual([0, 0])
   })
 
   test('RSET forgets the chunks', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     await wire.ask('RCPT TO:<u@teal.test>')
     wire.send('BDAT 3\r\nabcRSET\r\n')
     expect([await wire.line(), await wire.line()]).toEqual(['250 2.0.0 3 bytes', '250 2.0.0 OK'])
-    expect([drop.underway, drop.aborted]).toEqual([0, 1])
+    expect([backend.underway, backend.aborted]).toEqual([0, 1])
   })
 
   test('a length that is none ends the session, since what follows could be anything', async () => {

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
-import type { SmtpService } from '#smtp/drop.ts'
+import type { SmtpService } from '#smtp/backend.ts'
 import { start } from './memory.ts'
 
 const authenticate = async () => {

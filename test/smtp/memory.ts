@@ -1,4 +1,4 @@
-// Listeners for tests with a drop that keeps mail in memory and does what a test tells it to.
+// Listeners for tests with a backend that keeps mail in memory and does what a test tells it to.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { Fault, type FaultCode } from '#lib/fault.ts'
 import type { Listener } from '#net/listener.ts'
 import { selfSigned } from '#net/tls/self-signed.ts'
 import { TlsStore } from '#net/tls/tls.ts'
-import type { Envelope, MailDrop, Outcome, SmtpService } from '#smtp/drop.ts'
+import type { Backend, Envelope, Outcome, SmtpService } from '#smtp/backend.ts'
 import { type SmtpOptions, startSmtp } from '#smtp/server.ts'
 import { Wire } from '../net/wire.ts'
 
@@ -24,7 +24,7 @@ interface Kept {
 }
 
 /** Keeps every message; each hook may throw what the test wants refused. */
-class MemoryDrop implements MailDrop<string, Buffer> {
+class MemoryBackend implements Backend<string, Buffer> {
   readonly kept: Kept[] = []
   /** Messages begun and neither finished nor aborted. */
   underway = 0
@@ -42,7 +42,7 @@ class MemoryDrop implements MailDrop<string, Buffer> {
   /** Called when a delivery begins. */
   onDeliver: () => void = () => {}
 
-  sender: MailDrop<string, Buffer>['sender']
+  sender: Backend<string, Buffer>['sender']
 
   recipient(address: string): string {
     const fault = this.unknown.get(address.toLowerCase())
@@ -50,7 +50,7 @@ class MemoryDrop implements MailDrop<string, Buffer> {
     return address
   }
 
-  open(): ReturnType<MailDrop<string, Buffer>['open']> {
+  open(): ReturnType<Backend<string, Buffer>['open']> {
     if (this.openFails !== undefined) throw this.openFails
     const chunks: Buffer[] = []
     let done = false
@@ -95,7 +95,7 @@ class MemoryDrop implements MailDrop<string, Buffer> {
 export interface Started {
   readonly at: { host: string; port: number }
   readonly listener: Listener
-  readonly drop: MemoryDrop
+  readonly backend: MemoryBackend
   /** Lines of the log. */
   readonly logged: string[]
   /** A connection that has read the greeting. */
@@ -115,7 +115,7 @@ export async function start(
   service: SmtpService,
   options: Partial<SmtpOptions<string, Buffer>> & { withTls?: boolean } = {},
 ): Promise<Started> {
-  const drop = new MemoryDrop()
+  const backend = new MemoryBackend()
   const logged: string[] = []
   const sink = new Writable({
     write: (line, _encoding, done) => {
@@ -129,7 +129,7 @@ export async function start(
     host: '127.0.0.1',
     port: 0,
     hostname: 'mx.teal.test',
-    drop,
+    backend,
     log: pino({ serializers: { error: pino.stdSerializers.err } }, sink),
   }
   const listener = await startSmtp({ ...base, ...secured, ...options })
@@ -150,7 +150,7 @@ export async function start(
     await wire.ask(`${service === 'lmtp' ? 'LHLO' : 'EHLO'} client.test`)
     return wire
   }
-  return { at, listener, drop, logged, open, greeted }
+  return { at, listener, backend, logged, open, greeted }
 }
 
 /** Certificates of a service called mx.teal.test. */

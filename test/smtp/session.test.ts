@@ -68,13 +68,13 @@ describe('greeting', () => {
 
 describe('a message', () => {
   test('is kept byte for byte and answered with 250', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     expect(await say(wire, ...transaction)).toEqual(['250 2.1.0 OK', '250 2.1.5 OK', expect.stringMatching(/^354 /)])
     const bytes = Buffer.from('X: \0\xff\xfe\r\n\r\n..dot\r\n.one\r\nbare\nfeed and bare\rreturn\r\n.\r\n', 'latin1')
     wire.send(bytes)
     expect(await wire.line()).toMatch(/^250 2\.0\.0 Stored as [0-9a-f]+-1$/)
-    expect(drop.kept).toEqual([
+    expect(backend.kept).toEqual([
       {
         message: 'X: \0\xff\xfe\r\n\r\n.dot\r\none\r\nbare\nfeed and bare\rreturn\r\n',
         from: 'a@remote.test',
@@ -89,7 +89,7 @@ describe('a message', () => {
   })
 
   test('arrives the same however it is cut into packets', async () => {
-    const { greeted, drop } = await start('lmtp')
+    const { greeted, backend } = await start('lmtp')
     const wire = await greeted()
     await say(wire, ...transaction)
     for (const byte of `${letter}..\r\n.\r\n`) {
@@ -97,11 +97,11 @@ describe('a message', () => {
       await new Promise(resolve => setImmediate(resolve))
     }
     expect(await wire.line()).toMatch(/^250 /)
-    expect(drop.kept[0]?.message).toBe(`${letter}.\r\n`)
+    expect(backend.kept[0]?.message).toBe(`${letter}.\r\n`)
   })
 
   test('several follow one another, and a whole session may come in one packet', async () => {
-    const { open, drop } = await start('smtp')
+    const { open, backend } = await start('smtp')
     const wire = await open()
     const one = `${transaction.join('\r\n')}\r\n`
     wire.send(`EHLO c.test\r\n${one}one\r\n.\r\n${one}two\r\n.\r\nRSET\r\nNOOP\r\nQUIT\r\n`)
@@ -113,27 +113,27 @@ describe('a message', () => {
         .join('')
         .replaceAll(' ', ','),
     ).toBe('250,250,250,354,250,250,250,354,250,250,250,221,')
-    expect(drop.kept.map(({ message }) => message)).toEqual(['one\r\n', 'two\r\n'])
+    expect(backend.kept.map(({ message }) => message)).toEqual(['one\r\n', 'two\r\n'])
   })
 
   test('half a connection that the peer closed still gets its answers', async () => {
-    const { open, drop } = await start('smtp')
+    const { open, backend } = await start('smtp')
     const wire = await open()
     wire.send(`HELO c.test\r\n${transaction.join('\r\n')}\r\n${letter}.\r\n`)
     wire.finish()
     await wire.closed()
     expect(wire.unread).toMatch(/354 .*\r\n250 2\.0\.0 Stored/)
-    expect(drop.kept).toHaveLength(1)
+    expect(backend.kept).toHaveLength(1)
   })
 
-  test('250 is not said before the drop has it', async () => {
-    const { greeted, drop } = await start('lmtp')
+  test('250 is not said before the backend has it', async () => {
+    const { greeted, backend } = await start('lmtp')
     let release = () => {}
-    drop.gate = new Promise(resolve => {
+    backend.gate = new Promise(resolve => {
       release = resolve
     })
     const begun = new Promise<void>(resolve => {
-      drop.onDeliver = resolve
+      backend.onDeliver = resolve
     })
     const wire = await greeted()
     await say(wire, ...transaction)
@@ -149,7 +149,7 @@ describe('a message', () => {
   })
 
   test('the null sender, no space, a space, lower case and a source route are understood', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     const senders = [
       'MAIL FROM:<>',
@@ -163,7 +163,7 @@ describe('a message', () => {
       wire.send('.\r\n')
       expect(await wire.line()).toMatch(/^250 /)
     }
-    expect(drop.kept.map(({ from, recipients }) => [from, ...recipients])).toEqual([
+    expect(backend.kept.map(({ from, recipients }) => [from, ...recipients])).toEqual([
       ['', 'u@teal.test'],
       ['A@b.test', 'u@teal.test'],
       ['c@d.test', 'u@teal.test'],
@@ -171,7 +171,7 @@ describe('a message', () => {
   })
 
   test('postmaster needs no domain, everybody else does', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     expect(await say(wire, 'RCPT TO:<Postmaster>', 'RCPT TO:<u>')).toEqual([
@@ -181,11 +181,11 @@ describe('a message', () => {
     await wire.ask('DATA')
     wire.send('.\r\n')
     await wire.line()
-    expect(drop.kept[0]?.recipients).toEqual(['Postmaster@mx.teal.test'])
+    expect(backend.kept[0]?.recipients).toEqual(['Postmaster@mx.teal.test'])
   })
 
   test('addresses in UTF-8 need SMTPUTF8', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     expect(await wire.ask('MAIL FROM:<jösé@b.test>')).toMatch(/^553 5\.6\.7 /)
     expect(await wire.ask('MAIL FROM:<a@b.test>')).toBe('250 2.1.0 OK')
@@ -198,7 +198,7 @@ describe('a message', () => {
     ])
     wire.send('.\r\n')
     await wire.line()
-    expect(drop.kept[0]).toMatchObject({ from: 'jösé@bücher.test', recipients: ['ü@teal.test'], utf8: true })
+    expect(backend.kept[0]).toMatchObject({ from: 'jösé@bücher.test', recipients: ['ü@teal.test'], utf8: true })
   })
 })
 
@@ -308,8 +308,8 @@ describe('refusals', () => {
     ['Overloaded', '451 4.3.2 The service is busy, try again'],
   ] as const
   test.each(reasons)('%s at RCPT', async (code, reply) => {
-    const { greeted, drop } = await start('smtp')
-    drop.unknown.set('x@teal.test', fault(code))
+    const { greeted, backend } = await start('smtp')
+    backend.unknown.set('x@teal.test', fault(code))
     const wire = await greeted()
     expect(await say(wire, 'MAIL FROM:<a@b.test>', 'RCPT TO:<x@teal.test>')).toEqual(['250 2.1.0 OK', reply])
     expect(await say(wire, 'DATA', 'RCPT TO:<u@teal.test>')).toEqual([
@@ -319,9 +319,9 @@ describe('refusals', () => {
   })
 
   test('an unexpected error is a temporary reply that tells nothing, and is logged', async () => {
-    const { greeted, drop, logged } = await start('lmtp')
-    drop.unknown.set('x@teal.test', new Error('secret inner thing'))
-    drop.refused.set('y@teal.test', new Error('another inner thing'))
+    const { greeted, backend, logged } = await start('lmtp')
+    backend.unknown.set('x@teal.test', new Error('secret inner thing'))
+    backend.refused.set('y@teal.test', new Error('another inner thing'))
     const wire = await greeted()
     expect(await say(wire, 'MAIL FROM:<a@b.test>', 'RCPT TO:<x@teal.test>', 'RCPT TO:<y@teal.test>', 'DATA')).toEqual([
       '250 2.1.0 OK',
@@ -335,8 +335,8 @@ describe('refusals', () => {
   })
 
   test('text of a fault cannot break the reply', async () => {
-    const { greeted, drop } = await start('smtp')
-    drop.unknown.set('x@teal.test', new Fault('UserNotFound', { text: `no\r\n250 OK\u00e9${'z'.repeat(1000)}` }))
+    const { greeted, backend } = await start('smtp')
+    backend.unknown.set('x@teal.test', new Fault('UserNotFound', { text: `no\r\n250 OK\u00e9${'z'.repeat(1000)}` }))
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     const reply = await wire.ask('RCPT TO:<x@teal.test>')
@@ -346,10 +346,10 @@ describe('refusals', () => {
   })
 
   test('LMTP answers for every recipient, in order', async () => {
-    const { greeted, drop } = await start('lmtp')
-    drop.refused.set('full@teal.test', fault('OverQuotaError'))
-    drop.refused.set('busy@teal.test', fault('Overloaded'))
-    drop.unknown.set('gone@teal.test', fault('UserNotFound'))
+    const { greeted, backend } = await start('lmtp')
+    backend.refused.set('full@teal.test', fault('OverQuotaError'))
+    backend.refused.set('busy@teal.test', fault('Overloaded'))
+    backend.unknown.set('gone@teal.test', fault('UserNotFound'))
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     for (const name of ['a', 'full', 'gone', 'busy', 'a']) await wire.ask(`RCPT TO:<${name}@teal.test>`)
@@ -358,7 +358,7 @@ describe('refusals', () => {
     const replies = [await wire.line(), await wire.line(), await wire.line(), await wire.line()]
     expect(replies.map(reply => reply.slice(0, 9))).toEqual(['250 2.0.0', '552 5.2.2', '451 4.3.2', '250 2.0.0'])
     expect(await wire.ask('NOOP')).toBe('250 2.0.0 OK')
-    expect(drop.kept[0]?.recipients).toEqual(['a@teal.test', 'a@teal.test'])
+    expect(backend.kept[0]?.recipients).toEqual(['a@teal.test', 'a@teal.test'])
   })
 
   const mixtures: [fates: (string | null)[], reply: RegExp][] = [
@@ -370,11 +370,11 @@ describe('refusals', () => {
     [['OverQuotaError', null, null], /^451 4\.2\.0 2 of 3 recipients have it/],
   ]
   test.each(mixtures)('SMTP has one reply for %j that loses nothing', async (fates, reply) => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
     await wire.ask('MAIL FROM:<a@b.test>')
     for (const [index, fate] of fates.entries()) {
-      if (fate !== null) drop.refused.set(`u${index}@teal.test`, fault(fate as 'Overloaded'))
+      if (fate !== null) backend.refused.set(`u${index}@teal.test`, fault(fate as 'Overloaded'))
       await wire.ask(`RCPT TO:<u${index}@teal.test>`)
     }
     await wire.ask('DATA')
@@ -384,28 +384,28 @@ describe('refusals', () => {
   })
 
   test('a store that fails at any step gives a temporary reply and keeps the session', async () => {
-    const { greeted, drop } = await start('smtp')
+    const { greeted, backend } = await start('smtp')
     const wire = await greeted()
-    drop.openFails = fault('StorageUnavailable')
+    backend.openFails = fault('StorageUnavailable')
     expect((await say(wire, ...transaction)).at(-1)).toBe('452 4.3.1 Storage is not available now')
-    drop.openFails = undefined
+    backend.openFails = undefined
     for (const step of ['writeFails', 'finishFails', 'deliverFails'] as const) {
-      drop[step] = fault('StorageUnavailable')
+      backend[step] = fault('StorageUnavailable')
       await wire.ask('RSET')
       await say(wire, ...transaction)
       wire.send(`${letter}.\r\n`)
       expect(await wire.line(), step).toBe('452 4.3.1 Storage is not available now')
-      drop[step] = undefined
+      backend[step] = undefined
     }
     await say(wire, ...transaction)
     wire.send(`${letter}.\r\n`)
     expect(await wire.line()).toMatch(/^250 /)
-    expect([drop.kept.length, drop.underway]).toEqual([1, 0])
+    expect([backend.kept.length, backend.underway]).toEqual([1, 0])
   })
 
   test('a sender may be refused', async () => {
-    const { greeted, drop } = await start('smtp')
-    drop.sender = address => {
+    const { greeted, backend } = await start('smtp')
+    backend.sender = address => {
       if (address === 'bad@b.test') throw fault('UserDisabled')
     }
     const wire = await greeted()
@@ -419,13 +419,13 @@ describe('refusals', () => {
 describe('false ends of a message', () => {
   for (const form of ['\n.\n', '\r\n.\n', '\n.\r\n', '\r.\r\n', '\r\n.\r', '\r.\r']) {
     test(`${JSON.stringify(form)} ends nothing, and no command comes out of it`, async () => {
-      const { greeted, drop } = await start('smtp')
+      const { greeted, backend } = await start('smtp')
       const wire = await greeted()
       await say(wire, ...transaction)
       wire.send(`a${form}MAIL FROM:<evil@b.test>\r\nRCPT TO:<u@teal.test>\r\nDATA\r\nsmuggled\r\n.\r\n`)
       expect(await wire.line()).toMatch(/^554 5\.6\.0 /)
       expect(await wire.ask('NOOP')).toBe('250 2.0.0 OK')
-      expect([drop.kept.length, drop.underway, drop.aborted]).toEqual([0, 0, 1])
+      expect([backend.kept.length, backend.underway, backend.aborted]).toEqual([0, 0, 1])
     })
   }
 })

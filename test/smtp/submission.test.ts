@@ -33,13 +33,13 @@ async function send(wire: Wire): Promise<string> {
 describe('submission', () => {
   test('takes no mail before a login, and mail after one carries the user', async () => {
     const { authenticate, tried } = judge()
-    const { greeted, drop } = await start('submission', { authenticate })
+    const { greeted, backend } = await start('submission', { authenticate })
     const wire = await greeted()
     expect(await wire.ask('MAIL FROM:<me@teal.test>')).toBe('530 5.7.0 Authentication is required')
     expect(await wire.ask(plain('me', 'pässword'))).toBe('235 2.7.0 Welcome')
     expect(await wire.ask(plain('me', 'pässword'))).toMatch(/^503 5\.5\.1 /)
     expect(await send(wire)).toMatch(/^250 /)
-    expect(drop.kept[0]).toMatchObject({ user: { id: 'me' }, protocol: 'ESMTPA' })
+    expect(backend.kept[0]).toMatchObject({ user: { id: 'me' }, protocol: 'ESMTPA' })
     expect(tried).toEqual(['me:pässword by ESMTP'])
   })
 
@@ -147,19 +147,19 @@ describe('submission', () => {
 
   test('submissions speaks TLS before anything else', async () => {
     const { authenticate } = judge()
-    const { greeted, drop } = await start('submissions', { authenticate, cleartext: 'never' })
+    const { greeted, backend } = await start('submissions', { authenticate, cleartext: 'never' })
     const wire = await greeted()
     expect(await wire.ask('STARTTLS')).toMatch(/^500 5\.5\.2 /)
     expect(await wire.ask(plain('me', 'pässword'))).toBe('235 2.7.0 Welcome')
     expect(await send(wire)).toMatch(/^250 /)
-    expect(drop.kept[0]?.protocol).toBe('ESMTPSA')
+    expect(backend.kept[0]?.protocol).toBe('ESMTPSA')
   })
 })
 
 describe('STARTTLS', () => {
   test('protects the session, which starts anew', async () => {
     for (const service of ['smtp', 'lmtp'] as const) {
-      const { greeted, drop } = await start(service, { withTls: true })
+      const { greeted, backend } = await start(service, { withTls: true })
       const wire = await greeted()
       await wire.ask('MAIL FROM:<before@b.test>')
       expect(await wire.ask('STARTTLS')).toBe('220 2.0.0 Go ahead')
@@ -175,20 +175,20 @@ describe('STARTTLS', () => {
       const big = `${'z'.repeat(1000)}\r\n`.repeat(500)
       wire.send(`${big}.\r\n`)
       expect(await wire.line()).toMatch(/^250 /)
-      expect(drop.kept[0]).toMatchObject({ message: big, from: 'a@b.test' })
-      expect(drop.kept[0]?.protocol).toBe(service === 'lmtp' ? 'LMTPS' : 'ESMTPS')
+      expect(backend.kept[0]).toMatchObject({ message: big, from: 'a@b.test' })
+      expect(backend.kept[0]?.protocol).toBe(service === 'lmtp' ? 'LMTPS' : 'ESMTPS')
     }
   })
 
   test('what was sent before the handshake is never taken for a command', async () => {
-    const { greeted, drop } = await start('smtp', { withTls: true })
+    const { greeted, backend } = await start('smtp', { withTls: true })
     const wire = await greeted()
     wire.send('STARTTLS\r\nEHLO evil.test\r\nMAIL FROM:<evil@b.test>\r\n')
     expect(await wire.line()).toBe('220 2.0.0 Go ahead')
     await wire.startTls()
     expect(await wire.ask('MAIL FROM:<a@b.test>')).toMatch(/^503 5\.5\.1 /)
     expect(wire.unread).toBe('')
-    expect(drop.kept).toEqual([])
+    expect(backend.kept).toEqual([])
   })
 
   test('takes no argument', async () => {

@@ -9,7 +9,7 @@ import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { Load, newTally, type RequestCounters } from '../load.ts'
+import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { Progress, print } from '../print.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
@@ -43,7 +43,7 @@ export function importImapCommand(): Command {
 
 async function importImap(identifier: string, options: Options): Promise<void> {
   const to = await reach(configFrom(options))
-  const tally = newTally()
+  const counters = newCounters()
   const progress = new Progress('messages', options.json === true)
   try {
     const user = await accountId(to, identifier)
@@ -60,15 +60,15 @@ async function importImap(identifier: string, options: Options): Promise<void> {
     try {
       for (const folder of await client.list()) {
         if (folder.flags.has('\\Noselect') || folder.flags.has('\\NonExistent')) continue
-        await importFolder({ to, user, client, tally, progress, host: options.host }, folder)
+        await importFolder({ to, user, client, counters, progress, host: options.host }, folder)
       }
     } finally {
       await client.logout().catch(() => client.close())
     }
     progress.end()
-    const { imported, known, skipped, failed } = tally
+    const { imported, known, skipped, failed } = counters
     const text = `${identifier}: ${imported} imported, ${known} there already, ${skipped} passed over, ${failed} failed`
-    print(options.json, { identifier, user, ...tally }, text)
+    print(options.json, { identifier, user, ...counters }, text)
     if (failed > 0) process.exitCode = 3
   } finally {
     await to.close()
@@ -82,14 +82,14 @@ interface Run {
   readonly to: Reach
   readonly user: string
   readonly client: Client
-  readonly tally: RequestCounters
+  readonly counters: ImportCounters
   readonly progress: Progress
   readonly host: string
 }
 
 const uses = ['\\Sent', '\\Trash', '\\Drafts', '\\Junk', '\\Archive']
 
-async function importFolder({ to, user, client, tally, progress, host }: Run, folder: Folder): Promise<void> {
+async function importFolder({ to, user, client, counters, progress, host }: Run, folder: Folder): Promise<void> {
   const path = folder.path.toUpperCase() === 'INBOX' ? 'INBOX' : folder.path.split(folder.delimiter).join('/')
   const stated = uses.find(use => use === folder.specialUse)
   const specialUse = path === 'INBOX' ? undefined : (stated ?? usualUse(path) ?? undefined)
@@ -104,16 +104,16 @@ async function importFolder({ to, user, client, tally, progress, host }: Run, fo
     const found = await client.search({ all: true }, { uid: true })
     const uids = found === false || found === undefined ? [] : found
     progress.expect(uids.length)
-    const load = new Load(to, { user, mailbox, source }, tally, progress)
+    const load = new Load(to, { user, mailbox, source }, counters, progress)
     for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
       const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
       const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, {
         ...{ mailbox, source, keys },
       })
-      tally.known += keys.length - missing.keys.length
+      counters.known += keys.length - missing.keys.length
       progress.add(keys.length - missing.keys.length)
       for (const key of missing.keys)
-        await fetchOne(client, key.slice(prefix.length), key, path, load, { tally, progress })
+        await fetchOne(client, key.slice(prefix.length), key, path, load, { counters, progress })
     }
     await load.end()
   } finally {
@@ -127,12 +127,12 @@ async function fetchOne(
   key: string,
   path: string,
   load: Load,
-  { tally, progress }: { tally: RequestCounters; progress: Progress },
+  { counters, progress }: { counters: ImportCounters; progress: Progress },
 ): Promise<void> {
   const wanted = { source: true, flags: true, internalDate: true, size: true }
   const message = await client.fetchOne(uid, wanted, { uid: true })
   if (message === false || message === undefined || message.source === undefined || message.source.length === 0) {
-    tally.skipped += 1
+    counters.skipped += 1
     progress.note(`${path} ${uid}: is empty or has gone, passed over`)
     progress.add(1)
     return

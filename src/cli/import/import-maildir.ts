@@ -18,7 +18,7 @@ import {
   usualUse,
 } from '#mail/exchange/maildir.ts'
 import { Folder } from '../folder.ts'
-import { Load, type LoadItem, type RequestCounters } from '../load.ts'
+import { type ImportCounters, Load, type LoadItem } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
 import type { Reach } from '../reach.ts'
@@ -57,21 +57,21 @@ function maildirSource(root: string, dates: string): Source {
         throw new Fault('InputValidationError', { text: `${root} is no Maildir: it has neither cur nor new` })
       }
     },
-    async run(to, user, tally, progress) {
+    async run(to, user, counters, progress) {
       const top = Folder.open(root)
       try {
         const texts = (folder: Folder, name: string) => folder.text(name, transfer.listBytesMax)
         const listed = texts(top, 'subscriptions')
         const subscriptions = listed === '' ? null : new Set(parseSubscriptions(listed))
         const inboxKeywords = parseKeywords(texts(top, 'dovecot-keywords'))
-        for (const { name, path } of await foldersOf(top, tally, progress)) {
+        for (const { name, path } of await foldersOf(top, counters, progress)) {
           const folder = name === '' ? top : top.open(name)
           try {
             const keywords = name === '' ? inboxKeywords : parseKeywords(texts(folder, 'dovecot-keywords'))
             const subscribed = path === 'INBOX' || subscriptions === null || subscriptions.has(path)
             const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
             const { id } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
-            await new FolderImport({ to, user, mailbox: id, folder, keywords, dates, tally, progress }).run()
+            await new FolderImport({ to, user, mailbox: id, folder, keywords, dates, counters, progress }).run()
           } finally {
             if (folder !== top) folder.close()
           }
@@ -86,7 +86,7 @@ function maildirSource(root: string, dates: string): Source {
 /** The folders of a Maildir, INBOX first. A directory that has neither cur nor new is none, whatever its name. */
 async function foldersOf(
   top: Folder,
-  tally: RequestCounters,
+  counters: ImportCounters,
   progress: Progress,
 ): Promise<{ name: string; path: string }[]> {
   const places = [{ name: '', path: 'INBOX' }]
@@ -97,7 +97,7 @@ async function foldersOf(
     const path = maildirFolder(readable(name))
     if (path !== null && isFolder(top, name)) places.push({ name, path })
     else {
-      tally.skipped += 1
+      counters.skipped += 1
       progress.note(`${join(top.path, readable(name))}: not a folder of this Maildir, passed over`)
     }
   }
@@ -121,7 +121,7 @@ interface FolderOptions {
   readonly folder: Folder
   readonly keywords: ReadonlyMap<string, string>
   readonly dates: string
-  readonly tally: RequestCounters
+  readonly counters: ImportCounters
   readonly progress: Progress
 }
 
@@ -141,8 +141,8 @@ class FolderImport {
 
   constructor(options: FolderOptions) {
     this.#options = options
-    const { to, user, mailbox, tally, progress } = options
-    this.#load = new Load(to, { user, mailbox, source: 'maildir' }, tally, progress)
+    const { to, user, mailbox, counters, progress } = options
+    this.#load = new Load(to, { user, mailbox, source: 'maildir' }, counters, progress)
   }
 
   async run(): Promise<void> {
@@ -172,7 +172,7 @@ class FolderImport {
 
   /** Asks which of these are missing, and moves them: some are read while others are stored. */
   async #some(folder: Folder, names: readonly string[]): Promise<void> {
-    const { to, user, mailbox, tally, progress } = this.#options
+    const { to, user, mailbox, counters, progress } = this.#options
     const byKey = new Map<string, Named>()
     for (const name of names) {
       const unique = keyOf(parseMaildirName(name).unique)
@@ -184,7 +184,7 @@ class FolderImport {
     if (byKey.size === 0) return
     const form = { mailbox, source: 'maildir', keys: [...byKey.keys()] }
     const { keys } = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)
-    tally.known += byKey.size - keys.length
+    counters.known += byKey.size - keys.length
     progress.add(byKey.size - keys.length)
     const wanted = keys.flatMap(key => byKey.get(key) ?? [])
     for await (const [{ shown, name }, read] of this.#files.read(wanted)) {
@@ -196,13 +196,13 @@ class FolderImport {
   }
 
   #odd(file: string, what: string): void {
-    this.#options.tally.skipped += 1
+    this.#options.counters.skipped += 1
     this.#options.progress.note(`${readable(file)}: ${what}, passed over`)
     this.#options.progress.add(1)
   }
 
   #lost(file: string, what: string): void {
-    this.#options.tally.failed += 1
+    this.#options.counters.failed += 1
     this.#options.progress.note(`${readable(file)}: ${what}`)
     this.#options.progress.add(1)
   }

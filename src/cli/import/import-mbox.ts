@@ -15,7 +15,7 @@ import { answered, deleted, draft, flagged, forwarded, seen } from '#mail/flags.
 import { parseDate } from '#mail/header/date.ts'
 import { Header } from '#mail/header/header.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { Load, type LoadItem, type RequestCounters } from '../load.ts'
+import { type ImportCounters, Load, type LoadItem } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
 import type { Reach } from '../reach.ts'
@@ -43,11 +43,11 @@ function mboxSource(file: string, path: string): Source {
       const found = await lstat(file).catch(() => undefined)
       if (found?.isFile() !== true) throw new Fault('InputValidationError', { text: `${file} is no file` })
     },
-    async run(to, user, tally, progress) {
+    async run(to, user, counters, progress) {
       const specialUse = path === 'INBOX' ? undefined : (usualUse(path) ?? undefined)
       const form = { path, specialUse }
       const { id: mailbox } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
-      await moveAll({ to, user, mailbox, tally, progress }, file)
+      await moveAll({ to, user, mailbox, counters, progress }, file)
     },
   }
 }
@@ -56,7 +56,7 @@ interface Place {
   readonly to: Reach
   readonly user: string
   readonly mailbox: string
-  readonly tally: RequestCounters
+  readonly counters: ImportCounters
   readonly progress: Progress
 }
 
@@ -69,8 +69,8 @@ async function openMbox(file: string): Promise<FileHandle> {
   throw new Fault('InputValidationError', { text: `${file} is no file` })
 }
 
-async function moveAll({ to, user, mailbox, tally, progress }: Place, file: string): Promise<void> {
-  const load = new Load(to, { user, mailbox, source: 'mbox' }, tally, progress)
+async function moveAll({ to, user, mailbox, counters, progress }: Place, file: string): Promise<void> {
+  const load = new Load(to, { user, mailbox, source: 'mbox' }, counters, progress)
   const seenBefore = new Map<string, number>()
   let number = 0
   const chunks = (await openMbox(file)).createReadStream({ highWaterMark: limits.body.chunkBytes })
@@ -80,7 +80,7 @@ async function moveAll({ to, user, mailbox, tally, progress }: Place, file: stri
     const name = `${file} (message ${number})`
     if (read.message === null || read.message.length === 0) {
       const tooLarge = read.message === null
-      tally[tooLarge ? 'failed' : 'skipped'] += 1
+      counters[tooLarge ? 'failed' : 'skipped'] += 1
       progress.note(`${name}: ${tooLarge ? 'is larger than a message may be' : 'is empty, passed over'}`)
       progress.add(1)
       continue

@@ -6,7 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { collectGarbage } from '#lib/process/heap.ts'
-import { newTally, type RequestCounters } from '../load.ts'
+import { type ImportCounters, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom } from '../options.ts'
 import { Progress, print } from '../print.ts'
 import { type Reach, reach } from '../reach.ts'
@@ -21,14 +21,14 @@ export interface Source {
   /** Refuses what cannot be one, before anything is written. */
   check(): Promise<void>
   /** Moves everything into the account. */
-  run(to: Reach, user: string, tally: RequestCounters, progress: Progress): Promise<void>
+  run(to: Reach, user: string, counters: ImportCounters, progress: Progress): Promise<void>
 }
 
 interface Job {
   readonly identifier: string
   readonly user: string
   readonly source: Source
-  readonly tally: RequestCounters
+  readonly counters: ImportCounters
   failure?: string
 }
 
@@ -80,7 +80,7 @@ async function resolved(to: Reach, named: readonly { identifier: string; source:
     throw new Fault('UserNotFound', { text: `There is no account ${unknown.join(', ')}; nothing was imported` })
   }
   return named.map(({ identifier, source }, index) => {
-    return { identifier, source, user: found[index]?.id ?? '', tally: newTally() }
+    return { identifier, source, user: found[index]?.id ?? '', counters: newCounters() }
   })
 }
 
@@ -90,7 +90,7 @@ async function inTurns(jobs: readonly Job[], uploaders: number, to: Reach, progr
   const uploader = async () => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       try {
-        await job.source.run(to, job.user, job.tally, progress)
+        await job.source.run(to, job.user, job.counters, progress)
       } catch (error) {
         job.failure = error instanceof Error ? error.message : String(error)
         progress.note(`${job.identifier}: ${job.failure}`)
@@ -101,13 +101,13 @@ async function inTurns(jobs: readonly Job[], uploaders: number, to: Reach, progr
 }
 
 function report(jobs: readonly Job[], json: boolean | undefined): void {
-  for (const { identifier, user, tally, failure } of jobs) {
-    const { imported, known, skipped, failed } = tally
+  for (const { identifier, user, counters, failure } of jobs) {
+    const { imported, known, skipped, failed } = counters
     const counts = `${imported} imported, ${known} there already, ${skipped} passed over, ${failed} failed`
     const text =
       failure === undefined ? `${identifier}: ${counts}` : `${identifier}: broken off (${failure}); ${counts}`
-    print(json, { identifier, user, ...tally, ...(failure !== undefined && { error: failure }) }, text)
+    print(json, { identifier, user, ...counters, ...(failure !== undefined && { error: failure }) }, text)
   }
   if (jobs.some(({ failure }) => failure !== undefined)) process.exitCode = 1
-  else if (jobs.some(({ tally }) => tally.failed > 0)) process.exitCode = partly
+  else if (jobs.some(({ counters }) => counters.failed > 0)) process.exitCode = partly
 }

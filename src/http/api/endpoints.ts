@@ -4,7 +4,7 @@
 // list cannot be called and is not documented.
 
 import type { Endpoint } from '../endpoint.ts'
-import { type RegisterDeps, registerEndpoints } from './accounts/address-book.ts'
+import { type AddressBookDeps, addressBookEndpoints } from './accounts/address-book.ts'
 import { type AddressDeps, addressEndpoints } from './accounts/addresses.ts'
 import { type AutoreplyDeps, autoreplyEndpoints } from './accounts/autoreply.ts'
 import { type DirectoryDeps, directoryEndpoints } from './accounts/directory.ts'
@@ -26,9 +26,9 @@ import { filterEndpoints } from './filters/filters.ts'
 import { type MailboxDeps, mailboxEndpoints } from './messages/mailboxes.ts'
 import type { MessageDeps } from './messages/message-deps.ts'
 import { messageEndpoints } from './messages/messages.ts'
-import { type OutboundDeps, outboundEndpoints } from './messages/outbound.ts'
-import { outboundQueueEndpoints } from './messages/outbound-queue.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
+import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
+import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
 import { type AuditDeps, auditEndpoints } from './service/audit.ts'
 import { type AutoconfigDeps, autoconfigEndpoints } from './service/autoconfig.ts'
 import { type CertificateDeps, certificateEndpoints } from './service/certificates.ts'
@@ -54,7 +54,7 @@ export interface ApiDeps {
   readonly addresses: AddressDeps
   readonly directory: DirectoryDeps
   readonly forwarded: ForwardedDeps
-  readonly register: RegisterDeps
+  readonly addressBook: AddressBookDeps
   readonly domains: DomainDeps
   readonly mailboxes: MailboxDeps
   readonly storage: StorageDeps
@@ -90,7 +90,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...addressEndpoints(deps.addresses),
     ...directoryEndpoints(deps.directory),
     ...forwardedEndpoints(deps.forwarded),
-    ...registerEndpoints(deps.register),
+    ...addressBookEndpoints(deps.addressBook),
     ...domainEndpoints(deps.domains),
     ...mailboxEndpoints(deps.mailboxes),
     ...storageEndpoints(deps.storage),

@@ -40,7 +40,7 @@ export interface RelayOptions {
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
-  readonly drop: LocalDelivery
+  readonly delivery: LocalDelivery
   /** What passwords of relays and targets are sealed with. */
   readonly secrets: UrlSecrets
   readonly outward: Outward
@@ -157,14 +157,14 @@ class Sender implements Relay {
   }
 
   async #deliverHere(message: Outbound, target: Target): Promise<Attempt> {
-    const { drop, hostname } = this.#options
+    const { delivery, hostname } = this.#options
     const { body, prefix, sender: from } = message
     try {
-      const recipient = await drop.recipient(target.value)
+      const recipient = await delivery.recipient(target.value)
       const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
       const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
       const envelope = { from, recipients: [recipient], source: 'submission' as const, trust }
-      const [result] = (await drop.deliverStored(stored, envelope)) as [DeliveryResult]
+      const [result] = (await delivery.deliverStored(stored, envelope)) as [DeliveryResult]
       if ('refused' in result) throw result.refused
       const way = recipient.user === '' ? 'relayed' : 'here'
       return {

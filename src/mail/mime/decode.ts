@@ -4,7 +4,8 @@
 // linear, and a stream holds a few bytes between chunks whatever it is fed. Chunk borders never change the result.
 
 import { createHash } from 'node:crypto'
-import { Transform, type TransformCallback } from 'node:stream'
+import { pipeline, Readable, Transform, type TransformCallback } from 'node:stream'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { hexDigit } from '../header/words.ts'
 
@@ -55,6 +56,23 @@ export function decodeStream(encoding: string): Transform {
       done(null, decoding.end())
     },
   })
+}
+
+/** Content without its transfer encoding. What goes wrong on either side ends the iteration with that error. */
+export function decodedStream(source: AsyncIterable<Buffer>, encoding: string): AsyncIterable<Buffer> {
+  return pipeline(Readable.from(source), decodeStream(encoding), () => {})
+}
+
+/** All of a stream. @throws Fault MessageTooLarge for more than `bytesMax` */
+export async function collect(source: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.length
+    if (size > bytesMax) throw new Fault('MessageTooLarge')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
 }
 
 /** The two hashes the HTTP API shows of an attachment (wire-details 7), read in pieces of limits.body.chunkBytes. */

@@ -55,10 +55,10 @@ beforeAll(async () => {
     address: { key: 'me@our.test', address: 'me@our.test', domain: 'our.test', tags: [] },
     mailboxes: [{ path: 'INBOX', specialUse: null, retention: 0 }],
   })
-  const { read, jobWriter: writer, sequence, settings, bodies, drop, outward, log } = core
+  const { read, jobWriter: writer, sequence, settings, bodies, delivery, outward, log } = core
   relay = await startRelay({
     away: true,
-    ...{ read, writer, sequence, settings, bodies, drop, outward, log, resolveMx },
+    ...{ read, writer, sequence, settings, bodies, delivery, outward, log, resolveMx },
     ...{ hostname: 'our.test', version: 'test', relay: '', port: sink.port, srsDomain: 'our.test' },
     findKey: async () => undefined,
     secrets: core.system.secrets,

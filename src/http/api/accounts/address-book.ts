@@ -4,23 +4,23 @@
 // stays hidden when its address is used again.
 
 import { Type } from 'typebox'
-import { updateRegister } from '#actors/delivery/address-book.ts'
+import { updateAddressBook } from '#actors/delivery/address-book.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { limits } from '#lib/limits.ts'
-import { searchRegister } from '#store/accounts/register.ts'
+import { searchAddressBook } from '#store/accounts/address-book.ts'
 import { endpoint } from '../../endpoint.ts'
 import { amount, bool, id, optional, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 
-export interface RegisterDeps {
+export interface AddressBookDeps {
   readonly system: ActorSystem
   /** What was learned a moment ago is shown, too. */
-  readonly register: { flush(): Promise<void> }
+  readonly addressBook: { flush(): Promise<void> }
 }
 
 const entryId = id({ description: 'Id of the entry' })
 
-export function registerEndpoints({ system, register }: RegisterDeps) {
+export function addressBookEndpoints({ system, addressBook }: AddressBookDeps) {
   const { read } = system
 
   const search = endpoint({
@@ -40,8 +40,8 @@ export function registerEndpoints({ system, register }: RegisterDeps) {
     faults: ['UserNotFound'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
-      await register.flush()
-      const found = await searchRegister(read, user.num, input.query, input.limit)
+      await addressBook.flush()
+      const found = await searchAddressBook(read, user.num, input.query, input.limit)
       return { results: found.map(one => ({ id: one.id, name: one.name || undefined, address: one.address })) }
     },
   })
@@ -57,7 +57,7 @@ export function registerEndpoints({ system, register }: RegisterDeps) {
     faults: ['UserNotFound', 'AddressNotFound'],
     async run({ input, signal }) {
       const change = { id: input.id, name: input.name ?? null, disabled: input.disabled }
-      await system.handle(input.user).run(updateRegister, change, signal)
+      await system.handle(input.user).run(updateAddressBook, change, signal)
       return {}
     },
   })

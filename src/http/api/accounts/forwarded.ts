@@ -17,7 +17,7 @@ import type { Forward } from '#store/accounts/address.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { endpoint } from '../../endpoint.ts'
 import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../../schema.ts'
-import { target } from '../messages/target.ts'
+import { target } from '../sending/target.ts'
 import { addressFields, addressId, allowWildcard, anyAddress, newAddress } from './addresses.ts'
 import { type DailyCounters, daily, free, texts } from './user-view.ts'
 

@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { fold } from '#mail/text/fold.ts'
 import { amount, bool, list, metaData, num, object, oneOf, optional, orFalse, text, url } from '../../schema.ts'
-import { target } from '../messages/target.ts'
+import { target } from '../sending/target.ts'
 import type { DailyCounter } from './user-view.ts'
 
 export interface PasswordMaker {

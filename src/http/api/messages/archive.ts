@@ -12,14 +12,13 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { date, int, mailboxId, optional, pageReply, paging, userId } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { Listing, listingFields, orderField } from './message-listing.ts'
+import { listingFields, orderField, showListed } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
 
 const archivedId = int({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Number of the message in the archive' })
 
 export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoint[] {
   const { read } = system
-  const listing = new Listing(read, bodies)
 
   const list = endpoint({
     method: 'GET',
@@ -45,7 +44,7 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
       })
       const homes = new Map(rows.map(row => [row.message.num, row.mailboxId]))
       const messages = rows.map(({ message }) => ({ ...message, uid: message.num }))
-      const results = await listing.rows(user.num, messages, row => homes.get(row.num) ?? '', input)
+      const results = await showListed({ read, bodies }, user.num, messages, row => homes.get(row.num) ?? '', input)
       return { total: await countArchive(read, user.num), ...cursors, results }
     },
   })

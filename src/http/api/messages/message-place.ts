@@ -2,13 +2,10 @@
 //
 // Flags of the API are turned into bits here and nowhere else; absent ones stay as they are.
 
-import { pipeline, Readable } from 'node:stream'
 import type { UserHandle } from '#actors/kernel/system.ts'
 import { storeFlags, type UidRanges } from '#actors/mailbox/message.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { flag } from '#mail/flags.ts'
-import { decodeStream } from '#mail/mime/decode.ts'
-import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { findMailbox, findMailboxByPath, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { findMessage, type Outlined } from '#store/mailboxes/messages.ts'
@@ -17,13 +14,6 @@ import { mailboxOrResolve, requireUser } from './mailboxes.ts'
 
 /** Parameters of a path to one message. */
 export const place = { user: userId, mailbox: mailboxOrResolve, message: messageId }
-
-/** The account, if it may write and send: one that cannot log in cannot do so by API either. @throws Fault UserNotFound, UserDisabled */
-export async function requireActive(read: Reader, id: string): Promise<User> {
-  const user = await requireUser(read, id)
-  if (user.disabled || user.suspended) throw new Fault('UserDisabled')
-  return user
-}
 
 /** @throws Fault UserNotFound, NoSuchMailbox, InputValidationError where `resolve` has no path */
 export async function mailboxOf(read: Reader, user: string, id: string, path?: string): Promise<Mailbox> {
@@ -69,10 +59,4 @@ export async function setFlags(
   const change = { mailbox, uids, how: 'set', flags, mask, keywords: [], ham } as const
   const { found } = await handle.run(storeFlags, change, signal)
   return found
-}
-
-/** Content without its transfer encoding. */
-export function decodedStream(source: AsyncIterable<Buffer>, encoding: string): AsyncIterable<Buffer> {
-  // What goes wrong on either side ends the iteration with that error.
-  return pipeline(Readable.from(source), decodeStream(encoding), () => {})
 }

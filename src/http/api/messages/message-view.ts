@@ -4,14 +4,20 @@
 // what a message does not say is absent or empty as the shapes have it.
 
 import { type Static, Type } from 'typebox'
+import type { ListedMessage } from '#actors/view/listing.ts'
+import type { WayOut } from '#actors/view/message.ts'
 import { numberId } from '#lib/id.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { type Address, mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
+import type { MessageText } from '#mail/text/text.ts'
+import type { FileRow } from '#store/accounts/file.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
 import { type StoredSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
 import type { ValueOf } from '../../endpoint.ts'
 import { moment } from '../../schema.ts'
+import { seqText } from '../sending/outbound.ts'
+import { headerRecord } from './header-record.ts'
 
 const person = Type.Object({ name: Type.String(), address: Type.String() })
 const people = Type.Array(person)
@@ -148,27 +154,16 @@ export const shownShape = {
   forwardTargets: Type.Optional(Type.Array(Type.Object({ type: Type.String(), value: Type.String() }))),
 }
 
-/** What one message's endpoint reads besides the row. */
-export interface ReadText {
-  readonly html: readonly string[]
-  readonly text: string
-}
-
-export interface ListingWishes {
-  readonly metaData: boolean
-  /** Messages of the thread; undefined where not asked for. */
-  readonly threadMessageCount?: number | undefined
-  /** Header fields by lower-case name; undefined where not asked for. */
-  readonly headers?: Record<string, unknown> | undefined
-}
-
-/** A message as a row of a listing. */
-export function listedMessage(message: Outlined, mailbox: string, wishes: ListingWishes): Static<typeof listedShape> {
-  const summary = JSON.parse(message.summary) as StoredSummary
-  const { threadMessageCount, headers } = wishes
+/** A message as a row of a listing. @param metaData whether the caller's free data is wished */
+export function listedMessage(
+  { message, summary, threadMessageCount, hasDrafts, header }: ListedMessage,
+  mailbox: string,
+  metaData: boolean,
+): Static<typeof listedShape> {
   return {
     ...shared(message, mailbox, summary),
     ...(threadMessageCount === undefined ? {} : { threadMessageCount }),
+    ...(hasDrafts === undefined ? {} : { hasDrafts }),
     ...(summary.from.length > 0 ? { from: firstOf(summary.from) } : {}),
     to: peopleOf(summary.to),
     cc: peopleOf(summary.cc),
@@ -178,8 +173,8 @@ export function listedMessage(message: Outlined, mailbox: string, wishes: Listin
     attachmentsList: [...summary.attachments],
     contentType: contentTypeOf(summary),
     ...(summary.encrypted ? { encrypted: true } : {}),
-    ...(wishes.metaData ? { metaData: message.meta.metaData ?? {} } : {}),
-    ...(headers === undefined ? {} : { headers }),
+    ...(metaData ? { metaData: message.meta.metaData ?? {} } : {}),
+    ...(header === undefined ? {} : { headers: headerRecord(header) }),
   }
 }
 
@@ -188,7 +183,7 @@ export function shownMessage(
   message: Outlined,
   mailbox: string,
   user: string,
-  text: ReadText,
+  text: MessageText,
 ): ValueOf<typeof shownShape> {
   const summary = JSON.parse(message.summary) as StoredSummary
   const { meta } = message
@@ -264,4 +259,19 @@ function listOf(list: NonNullable<StoredSummary['list']>) {
     ...(list.id === null ? {} : { id: list.id }),
     ...(list.unsubscribe.length > 0 ? { unsubscribe: [...list.unsubscribe] } : {}),
   }
+}
+
+/** A stored file that a message was made from. */
+export function shownFile({ id, filename, type, size, cid }: FileRow) {
+  return { id, filename, contentType: type, size, ...(cid === null ? {} : { cid }) }
+}
+
+/** A way that a message went out, with the recipients that still wait. */
+export function shownWay({ queueId, queued: at, waiting }: WayOut) {
+  const queued = new Date(at).toISOString()
+  const entries = waiting.map(({ seq, value, kind }) => {
+    const recipient = kind === 'mail' ? value : maskUrl(value)
+    return { seq: seqText(seq), recipient, sendingZone: 'default', queued }
+  })
+  return { queueId, ...(entries.length > 0 && { entries }) }
 }

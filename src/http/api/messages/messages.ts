@@ -4,33 +4,23 @@
 // when asked for, within limits. Bytes are streamed as the client reads.
 
 import { Type } from 'typebox'
-import { Fault } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
+import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view/message.ts'
 import { flag } from '#mail/flags.ts'
-import { Header } from '#mail/header/header.ts'
-import { decodeCharset } from '#mail/mime/charset.ts'
-import { parseValued } from '#mail/mime/parameter.ts'
-import { readText, replaceCidLinks } from '#mail/text/text.ts'
-import { findFile } from '#store/accounts/file.ts'
-import type { Bodies } from '#store/bodies/bodies.ts'
-import { type Outlined, pageMessages } from '#store/mailboxes/messages.ts'
-import { readDetail } from '#store/mailboxes/outlines.ts'
+import { pageMessages } from '#store/mailboxes/messages.ts'
 import { binary } from '../../answer.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
+import { forwardEndpoints } from '../sending/forward.ts'
+import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
-import { collect } from './compose-fields.ts'
-import { forwardEndpoints } from './forward.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
 import { changeEndpoints } from './message-changes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { Listing, listingFields, orderField } from './message-listing.ts'
-import { decodedStream, mailboxOf, messageOf, place, setFlags } from './message-place.ts'
-import { listedMessage, listedShape, shownMessage, shownShape } from './message-view.ts'
-import { waysOut } from './outbound.ts'
+import { listingFields, orderField, showListed } from './message-listing.ts'
+import { mailboxOf, messageOf, place, setFlags } from './message-place.ts'
+import { listedShape, shownFile, shownMessage, shownShape, shownWay } from './message-view.ts'
 import { searchEndpoints } from './search.ts'
-import { submitEndpoints } from './submit.ts'
 import { uploadEndpoints } from './upload.ts'
 
 export function messageEndpoints(deps: MessageDeps): Endpoint[] {
@@ -47,7 +37,7 @@ export function messageEndpoints(deps: MessageDeps): Endpoint[] {
 
 function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const { read } = system
-  const listing = new Listing(read, bodies)
+  const sources = { read, bodies }
 
   const list = endpoint({
     method: 'GET',
@@ -86,7 +76,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         : unseen
           ? mailbox.unseen
           : mailbox.total
-      const results = await listing.rows(mailbox.user, rows, () => mailbox.id, { ...input, collapse })
+      const results = await showListed(sources, mailbox.user, rows, () => mailbox.id, { ...input, collapse })
       return { total, ...cursors, specialUse: mailbox.specialUse, results }
     },
   })
@@ -113,20 +103,13 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         await setFlags(system.handle(input.user), mailbox.id, [[message.uid, message.uid]], { seen: true }, signal)
         message.flags |= flag.seen
       }
-      const detail = await readDetail(read, message.body)
-      if (detail === undefined) throw new Fault('MessageNotFound')
-      const body = bodies.open(message.body)
-      for (const { start, end } of detail.texts) await bodies.proof.prove(message.body, body, start, end)
-      const content = await readText(detail.texts, (start, end) => body.read(start, end))
-      const { files = [], outbound } = message.meta
-      const shown = {
-        ...shownMessage(message, mailbox.id, input.user, content),
-        ...(await filesOf(mailbox.user, files)),
-        ...(outbound !== undefined && { outbound: await waysOut(read, input.user, outbound) }),
+      const files = await filesOf(sources, mailbox.user, message)
+      const outbound = await waysOut(sources, input.user, message)
+      return {
+        ...shownMessage(message, mailbox.id, input.user, await textOf(sources, message)),
+        ...(files.length > 0 && { files: files.map(shownFile) }),
+        ...(outbound !== undefined && { outbound: outbound.map(shownWay) }),
       }
-      if (shown.html === undefined) return shown
-      const attachments = shown.attachments.map(info => ({ info }))
-      return { ...shown, html: shown.html.map(html => replaceCidLinks(html, attachments)) }
     },
   })
 
@@ -141,9 +124,8 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'],
     async run({ input }) {
       const { message } = await messageOf(read, input)
-      await bodies.proof.prove(message.body, bodies.open(message.body))
       const headers = { 'content-type': 'message/rfc822' }
-      return binary({ headers, body: wholeMessage(message), length: message.size })
+      return binary({ headers, body: await sourceOf(sources, message), length: message.size })
     },
   })
 
@@ -159,56 +141,19 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable', 'AttachmentNotFound'],
     async run({ input }) {
       const { message } = await messageOf(read, input)
-      const summary = listedMessage(message, '', { metaData: false })
-      const info = summary.attachmentsList.find(one => one.id === input.attachment)
-      const detail = await readDetail(read, message.body)
-      const at = detail?.attachments.find(one => one.id === input.attachment)
-      if (info === undefined || at === undefined) throw new Fault('AttachmentNotFound')
-      const body = bodies.open(message.body)
-      await bodies.proof.prove(message.body, body, at.start, at.end)
-      const { disposition, charset } = await partHeader(body, at)
+      const { info, disposition, size, stream, text: asText } = await openAttachment(sources, message, input.attachment)
       const headers = {
         'content-type': info.contentType || 'application/octet-stream',
         'content-disposition': disposition,
         // What a stranger sent is no page of this origin. Only a PDF needs more than a sandbox lets its viewer do.
         'content-security-policy': info.contentType === 'application/pdf' ? undefined : "default-src 'none'; sandbox",
       }
-      const stored = body.attachment(at.start, at.end)
-      const content = stored?.stream() ?? decodedStream(body.stream(at.start, at.end), info.transferEncoding)
-      const { textBytesMax } = limits.mime
-      if (input.sendAsString && info.contentType.startsWith('text/') && info.size <= textBytesMax) {
-        const text_ = decodeCharset(await collect(content, textBytesMax), charset)
-        const type = { 'content-type': `${info.contentType}; charset=utf-8` }
-        return binary({ headers: { ...headers, ...type }, body: Buffer.from(text_) })
-      }
-      return binary({ headers, body: content, ...(stored !== null && { length: stored.size }) })
+      const decoded = input.sendAsString ? asText() : undefined
+      if (decoded === undefined) return binary({ headers, body: stream(), ...(size !== undefined && { length: size }) })
+      const type = { 'content-type': `${info.contentType}; charset=utf-8` }
+      return binary({ headers: { ...headers, ...type }, body: Buffer.from(await decoded) })
     },
   })
 
-  async function filesOf(user: number, ids: readonly string[]) {
-    if (ids.length === 0) return {}
-    const found = (await Promise.all(ids.map(id => findFile(read, user, id)))).filter(file => file !== undefined)
-    const files = found.map(({ id, filename, type, size, cid }) => {
-      return { id, filename, contentType: type, size, ...(cid === null ? {} : { cid }) }
-    })
-    return files.length === 0 ? {} : { files }
-  }
-
-  async function* wholeMessage(message: Outlined): AsyncGenerator<Buffer> {
-    if (message.prefix !== '') yield Buffer.from(message.prefix)
-    yield* bodies.open(message.body).stream()
-  }
-
   return [list, get, source, attachment]
-}
-
-/** The Content-Disposition a part came with, unfolded, and its character set; undefined where it had none. */
-async function partHeader(
-  body: ReturnType<Bodies['open']>,
-  at: { readonly headerStart: number; readonly start: number },
-): Promise<{ disposition: string | undefined; charset: string | undefined }> {
-  const end = Math.min(at.start, at.headerStart + limits.mime.headerBytesMax)
-  const header = new Header(await body.read(at.headerStart, end))
-  const { charset } = parseValued(header.raw('content-type') ?? '').params
-  return { disposition: header.raw('content-disposition'), charset }
 }

@@ -28,7 +28,7 @@ import {
 } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { Listing, listingFields } from './message-listing.ts'
+import { listingFields, showListed } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
 
 const words = text({ max: 255, trim: true })
@@ -101,7 +101,6 @@ const listed = {
 
 export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): Endpoint[] {
   const { read } = system
-  const listing = new Listing(read, bodies)
 
   const search = endpoint({
     method: 'GET',
@@ -141,7 +140,10 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
         rows.map(([, num]) => num),
       )
       const ids = new Map((await listMailboxes(read, user.num)).map(mailbox => [mailbox.num, mailbox.id]))
-      const results = await listing.rows(user.num, messages, row => ids.get(row.mailbox) ?? '', { ...input, collapse })
+      const results = await showListed({ read, bodies }, user.num, messages, row => ids.get(row.mailbox) ?? '', {
+        ...input,
+        collapse,
+      })
       return { query: input.q ?? input.query ?? '', total, ...cursors, results }
     },
   })

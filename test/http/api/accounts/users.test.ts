@@ -336,7 +336,7 @@ describe('sessions and storage', () => {
     expect(replies.map(reply => reply.slice(0, 3))).toEqual(['250', '250', '451'])
     expect(replies[2]).toContain('4.2.1')
     expect(await received()).toEqual({ allowed: 2, used: 2, ttl: expect.any(Number) })
-    await expect(running.teal.core.drop.recipient('storm@example.com')).rejects.toMatchObject({
+    await expect(running.teal.core.delivery.recipient('storm@example.com')).rejects.toMatchObject({
       code: 'DeliveryRateExceeded',
     })
     await call('PUT', `/users/${id}`, { receivedMax: 5 })

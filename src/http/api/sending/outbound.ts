@@ -24,7 +24,7 @@ import {
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
-import { requireUser } from './mailboxes.ts'
+import { requireUser } from '../messages/mailboxes.ts'
 
 export interface OutboundDeps {
   readonly system: ActorSystem
@@ -127,27 +127,6 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     },
   })
   return [list, get, retry, cancel]
-}
-
-/** What a stored message says of its way out: each queue id, with the recipients that still wait (wire-shapes, Messages). */
-export async function waysOut(read: Reader, user: string, ids: readonly string[]) {
-  const ways: {
-    queueId: string
-    entries?: { seq: string; recipient: string; sendingZone: string; queued: string }[]
-  }[] = []
-  for (const id of ids) {
-    const message = await findOutbound(read, queueNumber(id))
-    const targets = message === undefined || message.user !== user ? [] : await listTargets(read, message.num)
-    const queued = new Date(message?.created ?? 0).toISOString()
-    const entries = targets
-      .filter(({ state }) => state < 2)
-      .map(({ seq, value, kind }) => {
-        const recipient = kind === 'mail' ? value : maskUrl(value)
-        return { seq: seqText(seq), recipient, sendingZone: 'default', queued }
-      })
-    ways.push({ queueId: id, ...(entries.length > 0 && { entries }) })
-  }
-  return ways
 }
 
 /** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */

@@ -10,27 +10,27 @@ import { resolveAddress } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
-import type { ComposeValues, Referenced } from './compose-fields.ts'
+import type { MessageFields, Referenced } from './fields.ts'
 
 /** Addresses that are looked up before others get their turn. */
 const slice = 100
 
 /** The fields of an answer, its recipients filled in where none was named. */
-export async function withRecipients<Values extends ComposeValues>(
+export async function withRecipients<Fields extends MessageFields>(
   read: Reader,
   user: User,
-  values: Values,
+  fields: Fields,
   referenced: Referenced | undefined,
-): Promise<Values> {
-  const { to = [], cc = [], bcc = [] } = values
+): Promise<Fields> {
+  const { to = [], cc = [], bcc = [] } = fields
   const named = to.length + cc.length + bcc.length > 0
-  if (referenced === undefined || referenced.action === 'forward' || named) return values
+  if (referenced === undefined || referenced.action === 'forward' || named) return fields
   const { summary, action } = referenced
   const all = action === 'replyAll'
   const others = new Others(read, user)
   const first = await others.of([...wanted(summary), ...(all ? mailboxes(summary.to) : [])])
   const copies = all ? await others.of(mailboxes(summary.cc)) : []
-  return { ...values, to: first, ...(copies.length > 0 && { cc: copies }) }
+  return { ...fields, to: first, ...(copies.length > 0 && { cc: copies }) }
 }
 
 function wanted({ replyTo, from, sender }: StoredSummary): Mailbox[] {

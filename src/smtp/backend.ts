@@ -1,7 +1,7 @@
 // What SMTP and LMTP need from those who keep mail: recipients, a place for the bytes, and a delivery.
 //
 // The session promises: `recipient` before any byte, `open` once for each message, then `finish` and `deliver`, or `abort`
-// whatever happens to the peer; nothing is answered with 250 before `deliver` has resolved. The drop promises: a delivery
+// whatever happens to the peer; nothing is answered with 250 before `deliver` has resolved. The backend promises: a delivery
 // resolves only after every outcome is on disk or refused, and a message that comes again (same Message-ID and Date) to
 // somebody who has it is not stored twice, since a peer that lost our answer will send it again.
 
@@ -10,7 +10,7 @@ import type { TlsInfo } from '#net/tls/tls.ts'
 
 export type SmtpService = 'smtp' | 'lmtp' | 'submission' | 'submissions'
 
-/** Who is speaking; what a drop may decide on. */
+/** Who is speaking; what a backend may decide on. */
 export interface Speaker {
   /** Of the connection, for logs. */
   readonly id: string
@@ -61,7 +61,7 @@ export interface Outcome {
   readonly refused?: unknown
 }
 
-export interface MailDrop<Recipient, Received> {
+export interface Backend<Recipient, Received> {
   /** Whether this speaker may send as `address`; '' is the null sender. @throws Fault, UserDisabled for example */
   sender?(address: string, speaker: Speaker): void | Promise<void>
   /** Finds the recipient of an address. @throws Fault UserNotFound, NoAccountsYet, OverQuotaError, UserDisabled, ... */

@@ -59,7 +59,7 @@ export const addressBookUpdate = defineWrite<{ id: string; name: string | null; 
 )
 
 /** Entries whose address has `query` in it or whose name begins with it, the latest used first. */
-export async function searchRegister(
+export async function searchAddressBook(
   read: Reader,
   user: number,
   query: string,
@@ -92,6 +92,6 @@ checkParts.push({
 })
 
 /** Whether an account's address book has this address, by its key. */
-export function isRegistered(read: Reader, user: number, key: string): boolean {
+export function isInAddressBook(read: Reader, user: number, key: string): boolean {
   return read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', user, key) !== undefined
 }
