@@ -21,12 +21,14 @@ import { importSection } from './section/import.ts'
 import { loginSection } from './section/login.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
+import { testingSection } from './section/testing.ts'
 import { webhooksSection } from './section/webhooks.ts'
 import { spamSection } from './spam.ts'
 import { updatesSection } from './updates.ts'
 
 const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   start: startSection,
+  testing: testingSection,
   http: httpSection,
   login: loginSection,
   imap: imapSection,
