@@ -5,6 +5,7 @@
 import { AcmeHandle } from '#actors/admin/acme.ts'
 import { CertificateHandle } from '#actors/admin/certificate.ts'
 import { DkimHandle } from '#actors/admin/dkim.ts'
+import { SigningKeys } from '#actors/admin/signing-keys.ts'
 import { Transfer } from '#actors/admin/transfer.ts'
 import { sealUrls } from '#actors/admin/url-sealing.ts'
 import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
@@ -29,6 +30,7 @@ import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import { Outward } from '#net/outward.ts'
+import { lookUp } from '#net/records.ts'
 import { makePools, type Pools } from '#pool'
 import { Lookup } from '#store/accounts/lookup.ts'
 import { readTemplates } from '#store/accounts/templates.ts'
@@ -82,6 +84,8 @@ export interface Core {
   /** What fetches certificates remembers. */
   readonly acme: AcmeHandle
   readonly dkim: DkimHandle
+  /** Keys that domains have without being asked. */
+  readonly signingKeys: SigningKeys
   /** The way out to hosts that users and operators name. */
   readonly outward: Outward
   readonly pools: Pools
@@ -163,7 +167,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
   const certificates = await CertificateHandle.open(system.directory, seal)
   const acme = new AcmeHandle(read, writer, seal)
-  const dkim = new DkimHandle(system.directory, seal)
+  const { dkim, signingKeys } = openSigning(config, system, seal)
   const outward = new Outward({ allowPrivate: config.network.allowPrivate })
   const access = openAccess(config, system, writer)
   const cache = Cache.open({ dir: cacheDir(dataDir), log })
@@ -189,7 +193,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency() },
-    ...{ acme, dkim, outward, pools, reads, kick, onEvents },
+    ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
   }
 }
@@ -237,6 +241,12 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     (name, input, options) => pools.seal.run(name as keyof SealTasks, input as never, options),
   )
   return { pools, reads }
+}
+
+/** What signs mail of domains. */
+function openSigning({ smtp }: Config, { directory }: ActorSystem, seal: SecretBox) {
+  const ask = (name: string) => lookUp(name, 'TXT', smtp.dnsServers)
+  return { dkim: new DkimHandle(directory, seal), signingKeys: new SigningKeys(directory, seal, ask) }
 }
 
 function openAccess({ api }: Config, system: ActorSystem, writer: Writer): Access {

@@ -55,6 +55,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
     certificates: { handle: core.certificates, read, fetches: config.tls.acme.enabled },
     challenges: core.acme.challenges,
     dkim: { handle: core.dkim, read },
+    domainKeys: { keys: core.signingKeys },
     health: healthDeps(core),
     metrics: {
       registry: { contentType: metrics.registry.contentType, metrics: () => metrics.text() },

@@ -21,6 +21,7 @@ import { startAudits } from '#jobs/tasks/audits.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
+import { signingLoop } from '#jobs/tasks/signing-keys.ts'
 import { learningLoop } from '#jobs/tasks/spam-learning.ts'
 import { Tasks } from '#jobs/tasks/tasks.ts'
 import { startWebhooks } from '#jobs/webhooks/webhooks.ts'
@@ -36,6 +37,7 @@ import { tokenDigest } from '#lib/secret/token.ts'
 import { teachRspamd } from '#net/rspamd.ts'
 
 import { findToken } from '#store/accounts/tokens.ts'
+import { countSigningKeys, keyState } from '#store/domains/signing-key.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
@@ -182,7 +184,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     relay: way,
     port: config.outbound.port,
     srsDomain: forwardKeys.srs.domain,
-    findKey: domain => dkim.findSigningKey(domain),
+    findKeys: domain => dkim.findSigningKeys(domain),
     wanted: name => webhooks.subscriptions.wanted(name),
     kick: core.kick,
   })
@@ -234,12 +236,25 @@ function startJobs(core: Core, closers: Closers): Tasks {
   core.metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', () =>
     countWaiting(read, waitingMax),
   )
+  signDomains(core, closers)
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
   tasks.start()
   indexing.kick()
   learning.kick()
   return tasks
+}
+
+/** Keeps the keys that domains have without being asked, where they are to have some. */
+function signDomains({ config, read, signingKeys, metrics, log }: Core, closers: Closers): void {
+  if (!config.dkim.automatic) return
+  const loop = signingLoop(signingKeys, log)
+  closers.add(() => loop.close())
+  metrics.observeEach('dkim_keys', 'Keys that domains have without being asked', 'state', async () => {
+    const counts = countSigningKeys(read)
+    return Object.entries(keyState).map(([name, state]): [string, number] => [name, counts.get(state) ?? 0])
+  })
+  loop.kick()
 }
 
 export interface Teal extends Service {

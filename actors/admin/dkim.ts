@@ -11,6 +11,7 @@ import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
 import { makeSigningKey, publicPem, readSigningKey, type SigningKey } from '#mail/crypt/dkim.ts'
 import { countDkim, type DkimRow, dkimDelete, dkimPut, findDkim, findDkimFor } from '#store/domains/dkim.ts'
+import { currentKeysOf } from '#store/domains/signing-key.ts'
 import type { Command } from '../kernel/actor.ts'
 import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
@@ -45,6 +46,18 @@ export class DkimHandle {
     const row = await findDkimFor(this.#directory.read, domainToUnicode(domain))
     if (row === undefined) return undefined
     return { domain: row.domain, selector: row.selector, privateKey: await this.#open(row.key) }
+  }
+
+  /** The same, or else the keys the domain has without being asked, those that DNS shows. @throws Fault SealBroken */
+  async findSigningKeys(domain: string): Promise<SigningKey[]> {
+    const own = await this.findSigningKey(domain)
+    if (own !== undefined) return [own]
+    const rows = await currentKeysOf(this.#directory.read, domainToUnicode(domain))
+    const keys: SigningKey[] = []
+    for (const { domain, selector, key } of rows) {
+      if (key !== null) keys.push({ domain, selector, privateKey: await this.#open(key) })
+    }
+    return keys
   }
 
   /**

@@ -47,7 +47,8 @@ async function dns(domain: string, options: Options): Promise<void> {
   const to = await reach(config)
   try {
     for (const record of await recordsOf(config, domain, to)) {
-      const found = options.offline === true ? null : await lookUp(record.name, record.kind, server)
+      const found =
+        options.offline === true ? null : await lookUp(record.name, record.kind, server === '' ? [] : [server])
       const state = found === null ? 'unknown' : stateOf(record, found)
       const { name, kind, value } = record
       const shown = kind === 'TXT' ? quoted(value) : value
@@ -109,7 +110,24 @@ async function dkimOf(domain: string, to: Reach): Promise<Wanted[]> {
       { name: dnsTxt.name, kind: 'TXT', value: dnsTxt.value, fits: found => found.replace(/\s/g, '').includes(key) },
     ]
   } catch (error) {
-    if (error instanceof Fault && error.code === 'DkimNotFound') return []
+    if (error instanceof Fault && error.code === 'DkimNotFound') return automatic(domain, to)
     throw error
   }
+}
+
+/** Records of the keys it has without being asked; those of the past may stay, but are not needed. */
+async function automatic(domain: string, to: Reach): Promise<Wanted[]> {
+  const path = `/domainkeys?domain=${encodeURIComponent(domain)}`
+  const { results } = await to.call<{ results: AutomaticKey[] }>('GET', path)
+  return results
+    .filter(({ state }) => state !== 'retired')
+    .map(({ dnsTxt: { name, value } }) => {
+      const key = /p=([^;\s]+)/.exec(value)?.[1] ?? ''
+      return { name, kind: 'TXT', value, fits: found => found.replace(/\s/g, '').includes(key) }
+    })
+}
+
+interface AutomaticKey {
+  readonly state: string
+  readonly dnsTxt: { readonly name: string; readonly value: string }
 }

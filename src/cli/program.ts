@@ -9,6 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { engineFault } from '#store/engine/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './backup.ts'
 import { configCommand } from './config.ts'
+import { dkimCommand } from './dkim.ts'
 import { dnsCommand } from './dns.ts'
 import { importImapCommand } from './import/import-imap.ts'
 import { importMaildirCommand } from './import/import-maildir.ts'
@@ -31,7 +32,7 @@ export async function run(): Promise<void> {
   for (const command of [
     ...[serveCommand(), userCommand(), tokenCommand(), configCommand()],
     ...[importMaildirCommand(), importMboxCommand(), importImapCommand(), exportCommand(), importCommand()],
-    ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand()],
+    ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand(), dkimCommand()],
   ])
     program.addCommand(command)
   settle(program)

@@ -159,6 +159,9 @@ export const keys = {
     relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),
     port: port(25, 'Port of MX hosts'),
   },
+  dkim: {
+    automatic: flag(true, 'Whether every local domain gets keys of its own, which sign once DNS shows them'),
+  },
   forward: {
     srsDomain: hostname('', true, 'Domain of rewritten senders (SRS); unset: mail.defaultDomain'),
     srsSecret: secret(16, 'Signs rewritten senders; unset: a key file made in dataDir at first start'),

@@ -1039,6 +1039,18 @@ export const limits = {
     rsaBitsMax: 4096,
     /** Opened keys that are kept. */
     cachedMax: 1000,
+    /** How often domains are looked for that have no keys yet, and how many of all are looked at each time. */
+    lookMs: 5 * second,
+    domainsMax: 500,
+    /** Keys that are made, or looked for in DNS, at once. */
+    inFlightMax: 4,
+    /** A new key is looked for after this, then after twice as long each time, up to the latter. */
+    firstCheckMs: minute,
+    checkMs: hour,
+    /** One that signs is looked for so often: mail must not be signed with what DNS shows no more. */
+    recheckMs: 6 * hour,
+    /** A key that was followed by another one stands in DNS for so long, since mail may be verified days after it was signed. */
+    retiredMs: 14 * day,
   },
   /** Filters, autoreplies and what is kept about their decisions. */
   filter: {

@@ -16,11 +16,11 @@ export function isServer(text: string): boolean {
 /**
  * What a name holds, each as text; empty where it holds nothing, null where nobody answered.
  *
- * @param server address of who is asked, with or without a port; this machine's resolver where it is empty
+ * @param servers addresses of who is asked, with or without a port; this machine's resolver where there is none
  */
-export async function lookUp(name: string, kind: RecordKind, server: string): Promise<string[] | null> {
+export async function lookUp(name: string, kind: RecordKind, servers: readonly string[]): Promise<string[] | null> {
   const resolver = new Resolver({ timeout: waitMs, tries: 2 })
-  if (server !== '') resolver.setServers([server])
+  if (servers.length > 0) resolver.setServers(servers)
   try {
     if (kind === 'MX')
       return (await resolver.resolveMx(name)).map(({ priority, exchange }) => `${priority} ${exchange}.`)

@@ -34,6 +34,7 @@ import { type AutoconfigDeps, autoconfigEndpoints } from './service/autoconfig.t
 import { type CertificateDeps, certificateEndpoints } from './service/certificates.ts'
 import { type DkimDeps, dkimEndpoints } from './service/dkim.ts'
 import { type DocumentationDeps, documentationEndpoints } from './service/documentation.ts'
+import { type DomainKeyDeps, domainKeyEndpoints } from './service/domain-keys.ts'
 import { type HealthDeps, healthEndpoints } from './service/health.ts'
 import { type MetricsDeps, metricsEndpoints } from './service/metrics.ts'
 import { type SettingDeps, settingEndpoints } from './service/settings.ts'
@@ -71,6 +72,7 @@ export interface ApiDeps {
   readonly certificates: CertificateDeps
   readonly challenges: ChallengeDeps
   readonly dkim: DkimDeps
+  readonly domainKeys: DomainKeyDeps
   readonly health: HealthDeps
   readonly metrics: MetricsDeps
   readonly documentation: DocumentationDeps
@@ -108,6 +110,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...certificateEndpoints(deps.certificates),
     ...challengeEndpoints(deps.challenges),
     ...dkimEndpoints(deps.dkim),
+    ...domainKeyEndpoints(deps.domainKeys),
     ...healthEndpoints(deps.health),
     ...metricsEndpoints(deps.metrics),
   ]

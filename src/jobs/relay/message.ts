@@ -23,7 +23,8 @@ const hidden = new Set(['bcc', 'resent-bcc', 'return-path'])
 /** Who else speaks for a message whose author is another one. */
 const speakers = ['sender', 'resent-from', 'resent-sender']
 
-export type FindSigningKey = (domain: string) => Promise<SigningKey | undefined>
+/** All of a domain that sign; none where its mail leaves unsigned. */
+export type FindSigningKeys = (domain: string) => Promise<readonly SigningKey[]>
 
 export interface OutgoingMessage {
   readonly size: number
@@ -46,7 +47,7 @@ export async function openOutgoing(
   bodies: Bodies,
   message: Outbound,
   body: number,
-  how: { readonly hostname: string; readonly now: number; readonly findKey: FindSigningKey },
+  how: { readonly hostname: string; readonly now: number; readonly findKeys: FindSigningKeys },
 ): Promise<OutgoingMessage> {
   const opened = bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
@@ -62,12 +63,12 @@ export async function openOutgoing(
     }
   }
   const domain = signingDomain(message, header)
-  const key = domain === '' ? undefined : await how.findKey(domain)
+  const keys = domain === '' ? [] : await how.findKeys(domain)
   const small = opened.size + top.length <= limits.body.wholeBytesMax
   const inMemory = small ? await collected(counted()) : null
-  const signature = key === undefined ? '' : await signatures(inMemory ?? counted(), [key])
+  const signature = keys.length === 0 ? '' : await signatures(inMemory ?? counted(), keys)
   // The size is said before the message, so it is read once more where nobody signed it.
-  if (!small && key === undefined) for await (const _ of counted());
+  if (!small && keys.length === 0) for await (const _ of counted());
   const trace = Buffer.from(traceLine(message, how.hostname, how.now) + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))

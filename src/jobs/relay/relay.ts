@@ -28,7 +28,7 @@ import { Loop } from '../loop.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type RelayItem, RelayLanes } from './lanes.ts'
-import { type FindSigningKey, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
+import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
@@ -56,7 +56,7 @@ export interface RelayOptions {
   /** Domain of rewritten senders. */
   readonly srsDomain: string
   /** What signs mail of a domain. */
-  readonly findKey: FindSigningKey
+  readonly findKeys: FindSigningKeys
   /** Whether somebody subscribes to `message.sent`; after a unit with events `kick` is called. */
   readonly wanted?: (name: 'message.sent') => boolean
   readonly kick?: () => void
@@ -183,8 +183,8 @@ class Sender implements Relay {
   }
 
   async #sendAway(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
-    const { read, bodies, hostname, findKey, secrets } = this.#options
-    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, { hostname, now: now(), findKey })
+    const { read, bodies, hostname, findKeys, secrets } = this.#options
+    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, { hostname, now: now(), findKeys })
     const attempts: Attempt[] = []
     for (const target of targets.filter(({ kind }) => kind === 'http')) {
       attempts.push(await this.#post(message, target, opened, signal))

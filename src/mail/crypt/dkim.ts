@@ -45,6 +45,12 @@ export async function makeSigningKey(): Promise<KeyObject> {
   return privateKey
 }
 
+/** A new Ed25519 key (RFC 8463), short in DNS; not every verifier understands it. */
+export async function makeShortKey(): Promise<KeyObject> {
+  const { privateKey } = await promisify(generateKeyPair)('ed25519')
+  return privateKey
+}
+
 /** The public half in PEM (SubjectPublicKeyInfo). */
 export function publicPem(key: KeyObject): string {
   return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()

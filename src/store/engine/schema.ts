@@ -25,6 +25,7 @@ import { strays } from './migrations/016-strays.ts'
 import { trees } from './migrations/017-trees.ts'
 import { listed } from './migrations/018-listed.ts'
 import { spam } from './migrations/019-spam.ts'
+import { signingKeys } from './migrations/020-signing-keys.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -48,6 +49,7 @@ export const migrations: readonly string[] = [
   trees,
   listed,
   spam,
+  signingKeys,
 ]
 
 /**

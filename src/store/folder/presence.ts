@@ -66,6 +66,7 @@ const sealedWith = {
   seal: {
     what: 'private keys and secrets',
     query: `SELECT 1 FROM certificate WHERE key LIKE '$wd01$%' UNION ALL SELECT 1 FROM dkim WHERE key LIKE '$wd01$%'
+      UNION ALL SELECT 1 FROM signing_key WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM acme_account WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM acme_order WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM webhook WHERE secret LIKE '$wd01$%'

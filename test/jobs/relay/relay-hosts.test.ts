@@ -60,7 +60,7 @@ beforeAll(async () => {
     away: true,
     ...{ read, writer, sequence, settings, bodies, delivery, outward, log, resolveMx },
     ...{ hostname: 'our.test', version: 'test', relay: '', port: sink.port, srsDomain: 'our.test' },
-    findKey: async () => undefined,
+    findKeys: async () => [],
     secrets: core.system.secrets,
   })
   core.onEvents(() => relay.kick())
