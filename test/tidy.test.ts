@@ -124,6 +124,18 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     [{ 'actors/a.ts': "'SELECT 1'" }, { 'workers/a.ts': "'SELECT 1'" }],
     [{ 'actors/a.ts': "'DELETE FROM a'" }, { 'actors/a.ts': "'DELETE from here'" }],
   ],
+  engine: [
+    [
+      { 'src/store/a.ts': "'SELECT value FROM json_each(?)'" },
+      { 'src/store/engine/dialect.ts': "'SELECT value FROM json_each(?)'", 'src/store/a.ts': "'SELECT 1 FROM x'" },
+    ],
+    [
+      { 'src/store/a.ts': "'UPDATE x SET a = max(a, ?)'" },
+      { 'src/store/a.ts': '\'SELECT max(a) FROM x WHERE "user" = ?\'' },
+    ],
+    [{ 'src/store/a.ts': "'SELECT 1 FROM x WHERE user = ?'" }, { 'src/store/a.ts': "'the user is one = none'" }],
+    [{ 'workers/a.ts': "handle.pragma('x = 1')" }, { 'workers/a.ts': "pragma('x = 1')", 'src/store/a.ts': "''" }],
+  ],
   orphan: [
     [{ 'src/lib/a.ts': '' }, { 'src/lib/a.ts': '', 'src/main.ts': "import '#lib/a.ts'" }],
     [{ 'src/lib/a.ts': '', 'test/a.test.ts': "import '#lib/a.ts'" }, {}],

@@ -1,7 +1,7 @@
 // The thread that copies the write-ahead log back into the database beside the writer (src/store/writer/checkpoint.ts).
 
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
-import { type Handle, openForWriting } from '../src/store/engine/sqlite.ts'
+import { copyBack, type Handle, openForWriting } from '../src/store/engine/sqlite.ts'
 import { type CheckpointData, copying } from '../src/store/writer/checkpoint.ts'
 
 const end = threadEnd<CheckpointData>()
@@ -15,7 +15,7 @@ function say(what: number): void {
 
 function copy(): void {
   try {
-    handle.pragma('wal_checkpoint(PASSIVE)')
+    copyBack(handle)
   } catch {
     // The writer copies what is left, and meets the reason itself.
   } finally {

@@ -16,9 +16,12 @@ import { migrate } from '../src/store/engine/schema.ts'
 import {
   damaged,
   engineFault,
+  framesOf,
   type Handle,
+  limitPages,
   openForWriting,
   type Sql,
+  sizeOf,
   sqliteFailure,
   statements,
 } from '../src/store/engine/sqlite.ts'
@@ -78,7 +81,7 @@ function open(): Opened {
   try {
     const before = logBefore(file)
     const handle = openForWriting(file)
-    const loss = logLoss(file, before, framesOf(handle))
+    const loss = logLoss(file, before, framesOf(statements(handle)))
     refuseCut(handle, file)
     const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
     start(handle)
@@ -89,19 +92,11 @@ function open(): Opened {
   }
 }
 
-/** Frames in the log. */
-function framesOf(handle: Handle): number {
-  const [row] = handle.pragma('wal_checkpoint(NOOP)') as { log: number }[]
-  return Math.max(0, row?.log ?? 0)
-}
-
 /** A file that is shorter than it says is met at the start, not when somebody asks for the rest. */
 function refuseCut(handle: Handle, path: string): void {
   // What is in the log need not be in the file.
-  if (framesOf(handle) > 0) return
-  const pages = Number(handle.pragma('page_count', { simple: true }))
-  const bytes = pages * Number(handle.pragma('page_size', { simple: true }))
-  if (statSync(path).size < bytes) throw new Fault('StoreDamaged', { text: damaged(path, 'it was cut short') })
+  if (framesOf(statements(handle)) > 0) return
+  if (statSync(path).size < sizeOf(handle)) throw new Fault('StoreDamaged', { text: damaged(path, 'it was cut short') })
 }
 
 function start(handle: Handle): void {
@@ -133,7 +128,7 @@ function start(handle: Handle): void {
         return
       }
       if (message.task === 'limitPages') {
-        handle.pragma(`max_page_count = ${message.input === 0 ? 4294967294 : message.input}`)
+        limitPages(handle, message.input)
         continue
       }
       const batch = gather(message, inbox)

@@ -19,6 +19,6 @@ export const noteTold: UserCommand<Told, void> = {
   pipelined: true,
   background: true,
   run(turn, { mailbox, uid }) {
-    if (turn.state.mailboxes.has(mailbox)) turn.write(toldMark, { mailbox, uid }, 20)
+    if (turn.state.mailboxes.has(mailbox)) turn.write(toldMark, { mailbox, told: uid }, 20)
   },
 }

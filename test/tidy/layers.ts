@@ -67,6 +67,14 @@ const roomFilesMax = 19
 const sql =
   /^\s*(SELECT (DISTINCT )?([\w.*]+|\w+\(.*\))( AS \w+)?( FROM\b|,)|SELECT 1\b|INSERT (OR \w+ )?INTO |UPDATE \S+ SET |DELETE FROM [a-z_"]+( |$)|PRAGMA |CREATE (TABLE|INDEX) )/
 
+/** What SQLite says in words of its own, in a text that is a statement or a part of one. */
+const engineWord =
+  /\b(json_(each|extract)\(|group_concat\(|instr\(|INDEXED BY\b|rowid\b|MATCH \?|PRAGMA\b|GLOB\b|COLLATE\b|INSERT OR\b|CAST\(|WITHOUT ROWID|likely\()|->>?|= (min|max)\(|\buser (=|(IN|NOT|IS)\b)|(FROM|JOIN|UPDATE|INTO) user\b/
+const calledPragma = /\.pragma\(/
+
+/** Where the words of the engine may stand: its own files, and the history of the tables. */
+const engineFiles = new Set(['dialect', 'full-text', 'sqlite', 'schema'].map(name => `src/store/engine/${name}.ts`))
+
 /** Files that are started rather than imported. */
 const entries = new Set(['src/main.ts', 'src/library.ts', 'src/testing/testing.ts', 'bench/main.ts'])
 
@@ -184,6 +192,32 @@ export const layerRules: readonly Rule[] = [
         ({ source, at, text }, kind) => {
           if (kind !== 'texts' || !sql.test(text) || inside(source.path)) return false
           return found(source, lineAt(source, at), `holds ${text.slice(0, 60)}`)
+        },
+      )
+    },
+  },
+  {
+    name: 'engine',
+    promise: 'what only one engine understands stands in the files of that engine',
+    find: project => {
+      const own = ({ path }: { readonly path: string }) =>
+        engineFiles.has(path) || path.startsWith('src/store/engine/migrations/')
+      const store = programs(project).filter(({ path }) => unitOf(path) === 'store' || unitOf(path) === 'workers')
+      const texts = store.flatMap(source => source.literals.map(literal => ({ source, ...literal })))
+      return look(
+        {
+          'texts of the store': texts.filter(({ source }) => !own(source)),
+          'files of the store': store.filter(source => !own(source)).map(source => ({ source, at: 0, text: '' })),
+        },
+        ({ source, at, text }, kind) => {
+          if (kind === 'files of the store') {
+            const called = calledPragma.exec(source.code)
+            return called !== null && found(source, lineAt(source, called.index), 'sets a pragma')
+          }
+          // Prose has such words, too; a part of a statement has capitals, places or an operator.
+          const word = engineWord.exec(text)
+          const isSql = /[=<>?]|\b(SELECT|FROM|WHERE|UPDATE|AND|ORDER)\b/.test(text)
+          return word !== null && isSql && found(source, lineAt(source, at), `says ${word[0]}`)
         },
       )
     },

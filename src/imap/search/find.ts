@@ -6,16 +6,16 @@
 import { limits } from '#lib/limits.ts'
 import { systemFlags } from '#mail/flags.ts'
 import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers.ts'
-import { byRow, type RowFacts, SummaryTexts } from '#mail/query/facts.ts'
+import { byRow, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
 import { mapLeaves, type Query, requiredLeaves, someLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { column, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { type StoredSummary, summaryOf } from '#store/mailboxes/outlines.ts'
+import { StoredFacts } from '#store/mailboxes/stored-facts.ts'
 import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
 import { slicesOf } from '../selected/slices.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
-import { emailIdOf } from '../wire/item.ts'
 import type { Criterion, Key, SetLeaf } from './criteria.ts'
 
 /** A message that fits. */
@@ -92,8 +92,7 @@ function setOf(view: View, { byUid, set }: SetLeaf): { op: 'uid' | 'seq'; ranges
 }
 
 /** What a search knows of one message. */
-class Candidate implements RowFacts {
-  readonly row: ListedRow
+class Candidate extends StoredFacts<ListedRow> {
   readonly seq: number
   readonly #view: View
   /** Text leaves that were looked at, and whether they hold. */
@@ -102,7 +101,7 @@ class Candidate implements RowFacts {
   #summaryTexts: SummaryTexts | undefined
 
   constructor(row: ListedRow, seq: number, view: View) {
-    this.row = row
+    super(row)
     this.seq = seq
     this.#view = view
   }
@@ -126,44 +125,8 @@ class Candidate implements RowFacts {
     }
   }
 
-  get uid() {
-    return this.row[column.uid]
-  }
-
-  get modseq() {
-    return this.row[column.modseq]
-  }
-
-  get flags() {
-    return this.row[column.flags]
-  }
-
-  get keywords() {
-    return this.row[column.keywords]
-  }
-
-  get arrived() {
-    return this.row[column.idate]
-  }
-
-  get size() {
-    return this.row[column.size]
-  }
-
-  get thread() {
-    return this.row[column.thread]
-  }
-
-  get saved() {
-    return this.row[column.saved]
-  }
-
   get recent() {
     return this.#view.isRecent(this.uid)
-  }
-
-  get emailId() {
-    return emailIdOf(this.row)
   }
 
   get attachments() {

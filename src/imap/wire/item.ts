@@ -11,7 +11,7 @@ import { type Decoder, malformed } from './decoder.ts'
 import { quoted } from './encoder.ts'
 import { parseSection, type Section } from './section.ts'
 
-export type RowValues = ListedRow
+type RowValues = ListedRow
 
 /** Items that are text worked out from a row. */
 type PlainKind =
@@ -113,7 +113,7 @@ export function fetchItem(decoder: Decoder, alone: boolean): readonly FetchItem[
 }
 
 /** The same bytes have the same id wherever they lie in an account (RFC 8474 5.1). */
-export function emailIdOf(row: RowValues): string {
+function emailIdOf(row: RowValues): string {
   return contentId(row[column.body], row[column.prefix])
 }
 

@@ -2,9 +2,11 @@
 //
 // Nobody waits for what is noted here: it is a help, and learned again when it is lost.
 
+import { boolean, integer, moment, text } from '../engine/column.ts'
+import { greatest } from '../engine/dialect.ts'
 import { containing } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, integer, moment, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -34,15 +36,17 @@ export type AddressBookNote = Omit<AddressBookEntry, 'disabled'>
 
 export const addressBookInsert = register.defineInsert()
 
+const noteEntry = `INSERT INTO register (id, "user", key, address, name, used, disabled)
+  SELECT @id, @user, @key, @address, @name, @used, 0 FROM "user" WHERE num = @user AND deleted IS NULL
+  ON CONFLICT ("user", key) DO UPDATE SET used = ${greatest('register.used', 'excluded.used')}, address = excluded.address,
+    name = CASE WHEN register.name = '' THEN excluded.name ELSE register.name END`
+
 /** Notes addresses that were used; a register keeps its latest `entriesMax`. */
 export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; entriesMax: number }>(
   'register.note',
   (sql, { notes, entriesMax }) => {
     for (const note of notes) {
-      sql(`INSERT INTO register (id, "user", key, address, name, used, disabled)
-        SELECT @id, @user, @key, @address, @name, @used, 0 FROM "user" WHERE num = @user AND deleted IS NULL
-        ON CONFLICT ("user", key) DO UPDATE SET used = max(used, @used), address = @address,
-          name = CASE WHEN name = '' THEN @name ELSE name END`).run(note)
+      sql(noteEntry).run(note)
     }
     for (const user of new Set(notes.map(note => note.user))) {
       sql(`DELETE FROM register WHERE id IN
@@ -93,5 +97,5 @@ checkParts.push({
 
 /** Whether an account's address book has this address, by its key. */
 export function isInAddressBook(read: Reader, user: number, key: string): boolean {
-  return read.one('SELECT 1 FROM register WHERE user = ? AND key = ?', user, key) !== undefined
+  return read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ?', user, key) !== undefined
 }

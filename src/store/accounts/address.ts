@@ -8,9 +8,11 @@
 import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address/address.ts'
 import { fold } from '#mail/text/fold.ts'
 import { findAlias } from '../domains/alias.ts'
+import { called, json, moment, nullable, optional, text } from '../engine/column.ts'
+import { among, listRows } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { called, json, moment, nullable, optional, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 
 /** What happens to mail for an address that belongs to no account. */
 export interface Forward {
@@ -113,7 +115,7 @@ export async function resolveAddress(read: Reader, text: string, wildcards: bool
 /** The address of the first of these keys that has one. */
 function firstOf(read: Reader, keys: readonly string[]): Address | undefined {
   const row = read.one<Record<string, unknown>>(
-    `SELECT ${addresses.listOf('a')} FROM json_each(?) AS k JOIN address a ON a.key = k.value ORDER BY k.key LIMIT 1`,
+    `SELECT ${addresses.listOf('a')} FROM ${listRows()} AS k JOIN address a ON a.key = k.value ORDER BY k.key LIMIT 1`,
     JSON.stringify(keys),
   )
   return row === undefined ? undefined : addresses.decode(row)
@@ -127,7 +129,7 @@ export async function holdsDomain(read: Reader, domain: string): Promise<boolean
 /** The account that has had an address in this domain for longest, among those that take mail. */
 export async function firstUserOf(read: Reader, domain: string): Promise<string | undefined> {
   const row = read.one<{ user: string }>(
-    `SELECT a."user" AS "user" FROM address a JOIN user u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
+    `SELECT a."user" AS "user" FROM address a JOIN "user" u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
       WHERE a.domain = ? ORDER BY a.created, a.id LIMIT 1`,
     domain,
   )
@@ -181,16 +183,16 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
   if (page.query !== '') add(...containing('address', domainToUnicode(page.query)))
   if (page.forward !== '') {
     add(
-      `EXISTS (SELECT 1 FROM json_each(forward, '$.targets') WHERE value LIKE ? ESCAPE '\\')`,
+      `EXISTS (SELECT 1 FROM ${listRows('forward', 'targets')} WHERE value LIKE ? ESCAPE '\\')`,
       likePattern(page.forward),
     )
   }
   if (page.tags.length > 0) {
     const tags = JSON.stringify(page.tags.map(fold))
-    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) IN (SELECT value FROM json_each(?)))', tags)
+    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) IN ${among()})`, tags)
   }
   for (const tag of page.requiredTags) {
-    add('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) = ?)', fold(tag))
+    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) = ?)`, fold(tag))
   }
   return { where: where.join(''), values }
 }

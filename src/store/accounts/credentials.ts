@@ -4,8 +4,10 @@
 // swept yet or not. Use and log rows are added by what happened since the last write, never set from a copy, so that they
 // may be written late and gathered.
 
+import { integer, json, moment, nullable, text } from '../engine/column.ts'
+import { greatest, listRows } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -116,32 +118,35 @@ export interface AspUseRow extends RowOf<typeof uses> {
   expires: number | null
 }
 
+const prolong = `${asps.updating({ raise: ['expires'], by: ['id'] })} AND ttl > 0`
+
 /** One that is gone by now stays gone. */
 export const aspUse = defineWrite<AspUseRow>('asp.use', (sql, row) => {
   const { asp, user, at, event, ip, expires } = row
   if (sql('SELECT 1 FROM asp WHERE id = ?').get(asp) === undefined) return
-  sql(`INSERT INTO asp_use (asp, user, at, event, ip) VALUES (?, ?, ?, ?, ?)
+  sql(`INSERT INTO asp_use (asp, "user", at, event, ip) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET at = excluded.at, event = excluded.event, ip = excluded.ip
     WHERE excluded.at >= asp_use.at`).run(asp, user, at, event, ip)
-  if (expires !== null) sql('UPDATE asp SET expires = max(expires, ?) WHERE id = ? AND ttl > 0').run(expires, asp)
+  if (expires !== null) sql(prolong).run(expires, asp)
 })
 
 export const credentialInsert = keys.defineInsert()
 
-export const credentialCount = defineWrite<{ id: string; counter: number }>('credential.count', (sql, row) => {
-  sql('UPDATE credential SET counter = max(counter, ?) WHERE id = ?').run(row.counter, row.id)
-})
+export const credentialCount = keys.defineUpdate('count', { raise: ['counter'], by: ['id'] })
 
 export const credentialDelete = keys.defineDelete(['id'])
 
 /** Every security key of an account. */
 export const credentialClear = keys.defineDelete(['user'], 'clear')
 
+const noteLog = `INSERT INTO authlog (id, "user", key, action, ip, created, last, expires, events, body)
+  SELECT @id, @user, @key, @action, @ip, @created, @last, @expires, @events, @body FROM "user" WHERE num = @user
+  ON CONFLICT (id) DO UPDATE SET events = authlog.events + excluded.events,
+    last = ${greatest('authlog.last', 'excluded.last')}`
+
 /** Written later than it happened: an account that went meanwhile gets no entry. */
 export const authLogAdd = defineWrite<AuthLogRow>('authlog.add', (sql, row) => {
-  sql(`INSERT INTO authlog (id, user, key, action, ip, created, last, expires, events, body)
-    SELECT @id, @user, @key, @action, @ip, @created, @last, @expires, @events, @body FROM user WHERE num = @user
-    ON CONFLICT (id) DO UPDATE SET events = events + excluded.events, last = max(last, excluded.last)`).run(row)
+  sql(noteLog).run(row)
 })
 
 /** Takes up to `count` entries whose time is over. */
@@ -149,14 +154,16 @@ export const authLogExpire = defineWrite<{ at: number; count: number }>('authlog
   sql('DELETE FROM authlog WHERE id IN (SELECT id FROM authlog WHERE expires < ? LIMIT ?)').run(at, count)
 })
 
+const noteLogin = `INSERT INTO login ("user", at) SELECT num, ? FROM "user" WHERE num = ?
+  ON CONFLICT ("user") DO UPDATE SET at = ${greatest('login.at', 'excluded.at')}`
+
 export const loginPut = defineWrite<{ user: number; at: number }>('login.put', (sql, { user, at }) => {
-  sql(`INSERT INTO login (user, at) SELECT num, ? FROM user WHERE num = ?
-    ON CONFLICT DO UPDATE SET at = max(at, excluded.at)`).run(at, user)
+  sql(noteLogin).run(at, user)
 })
 
 /** Lets one token of an account live on when its version goes up; the others end by it. */
 export const tokenKeep = defineWrite<{ hash: string; user: string; authVersion: number }>('token.keep', (sql, row) => {
-  sql('UPDATE token SET auth_version = @authVersion WHERE hash = @hash AND user = @user').run(row)
+  sql('UPDATE token SET auth_version = @authVersion WHERE hash = @hash AND "user" = @user').run(row)
 })
 
 checkParts.push({
@@ -164,7 +171,7 @@ checkParts.push({
     {
       says: 'every application password, security key and log entry has its account',
       query: ['asp', 'credential', 'authlog', 'login']
-        .map(table => `SELECT '${table} ' || user FROM ${table} WHERE user NOT IN (SELECT num FROM user)`)
+        .map(table => `SELECT '${table} ' || user FROM ${table} WHERE "user" NOT IN (SELECT num FROM "user")`)
         .join(' UNION ALL '),
     },
     {
@@ -173,28 +180,28 @@ checkParts.push({
     },
     {
       says: 'the second factors of an account name webauthn exactly where it has a security key',
-      query: `SELECT id FROM user u WHERE deleted IS NULL AND
-        EXISTS (SELECT 1 FROM json_each(u.options, '$.enabled2fa') WHERE value = 'webauthn')
-        <> EXISTS (SELECT 1 FROM credential c WHERE c.user = u.num)`,
+      query: `SELECT id FROM "user" u WHERE deleted IS NULL AND
+        EXISTS (SELECT 1 FROM ${listRows('u.options', 'enabled2fa')} WHERE value = 'webauthn')
+        <> EXISTS (SELECT 1 FROM credential c WHERE c."user" = u.num)`,
     },
   ],
 })
 
 /** The application passwords of an account that are good at `at`, in order of creation. */
 export async function listAsps(read: Reader, user: number, at: number): Promise<Asp[]> {
-  return aspRows(read, 'WHERE a.user = ? AND (a.expires IS NULL OR a.expires > ?) ORDER BY a.created, a.id', user, at)
+  return aspRows(read, 'WHERE a."user" = ? AND (a.expires IS NULL OR a.expires > ?) ORDER BY a.created, a.id', user, at)
 }
 
 /** Those with this selector, the few that are worth hashing. */
 export async function selectAsps(read: Reader, user: number, selector: string, at: number): Promise<Asp[]> {
   // One that was moved in may have no selector.
-  const where = `WHERE a.user = ? AND a.selector IN (?, '') AND (a.expires IS NULL OR a.expires > ?)`
+  const where = `WHERE a."user" = ? AND a.selector IN (?, '') AND (a.expires IS NULL OR a.expires > ?)`
   return aspRows(read, where, user, selector, at)
 }
 
 /** Ids of those whose time is over. */
 export async function expiredAsps(read: Reader, user: number, at: number): Promise<string[]> {
-  return read.all<{ id: string }>('SELECT id FROM asp WHERE user = ? AND expires <= ?', user, at).map(({ id }) => id)
+  return read.all<{ id: string }>('SELECT id FROM asp WHERE "user" = ? AND expires <= ?', user, at).map(({ id }) => id)
 }
 
 /** The security keys of an account, in order of registration. */
@@ -210,7 +217,7 @@ export async function findLogByKey(
   since: number,
 ): Promise<{ id: string; created: number } | undefined> {
   return read.one<{ id: string; created: number }>(
-    'SELECT id, created FROM authlog WHERE user = ? AND key = ? AND created > ? ORDER BY created DESC LIMIT 1',
+    'SELECT id, created FROM authlog WHERE "user" = ? AND key = ? AND created > ? ORDER BY created DESC LIMIT 1',
     user,
     key,
     since,
@@ -250,7 +257,7 @@ export async function findLog(read: Reader, user: number, id: string, at: number
 }
 
 function logFilter({ user, action, ip, at }: LogPage): { where: string; values: unknown[] } {
-  const where = ['user = ?', 'expires > ?']
+  const where = ['"user" = ?', 'expires > ?']
   const values: unknown[] = [user, at]
   if (action !== '') where.push('action = ?')
   if (action !== '') values.push(action)

@@ -4,8 +4,10 @@
 // rules at the end prove that both agree.
 
 import { bodyRelease } from '../bodies/writes.ts'
+import { integer, moment, nullable, text } from '../engine/column.ts'
+import { includes } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -63,7 +65,7 @@ export async function listFiles(
   const edge = boundary === null ? '' : `AND (filename, id) ${sign} (?, ?)`
   return files.all(
     read,
-    `WHERE "user" = ? AND instr(filename, ?) > 0 ${edge}
+    `WHERE "user" = ? AND ${includes('filename')} ${edge}
      ORDER BY filename ${order}, id ${order} LIMIT ?`,
     user,
     query,
@@ -75,7 +77,7 @@ export async function listFiles(
 /** How many files of an account match, and in all. */
 export async function countFiles(read: Reader, { user, query }: FilePage): Promise<{ found: number; total: number }> {
   const row = read.one<{ found: number; total: number }>(
-    'SELECT coalesce(sum(instr(filename, ?) > 0), 0) AS found, count(*) AS total FROM file WHERE "user" = ?',
+    `SELECT coalesce(sum(${includes('filename')}), 0) AS found, count(*) AS total FROM file WHERE "user" = ?`,
     query,
     user,
   )
@@ -99,7 +101,7 @@ checkParts.push({
     {
       says: 'every stored file has its account and its content, of the size it says',
       query: `SELECT f.id FROM file f LEFT JOIN body b ON b.num = f.body LEFT JOIN "user" u ON u.num = f."user"
-        WHERE b.size IS NOT f.size OR u.num IS NULL`,
+        WHERE b.size IS DISTINCT FROM f.size OR u.num IS NULL`,
     },
   ],
 })

@@ -15,7 +15,7 @@ function isForKeeper(address: string): boolean {
   return /^(?:postmaster|abuse)@/i.test(address)
 }
 
-const everUsed = `SELECT 1 FROM user UNION ALL SELECT 1 FROM address
+const everUsed = `SELECT 1 FROM "user" UNION ALL SELECT 1 FROM address
   UNION ALL SELECT 1 FROM meta WHERE key = 'account.removed' LIMIT 1`
 
 export class Lookup {

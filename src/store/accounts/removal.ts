@@ -60,7 +60,7 @@ export const removalMessages = defineWrite<{ mailbox: number; user: number; coun
       size,
       mailbox,
     )
-    sql('UPDATE usage SET storage = storage - ? WHERE user = ?').run(size, user)
+    sql('UPDATE usage SET storage = storage - ? WHERE "user" = ?').run(size, user)
   },
 )
 
@@ -101,15 +101,15 @@ const late = ['authlog', 'login', 'asp_use'] as const
  * without any is taken for a new one (lookup.ts).
  */
 export const removalUser = defineWrite<{ user: number; id: string }>('removal.user', (sql, { user, id }) => {
-  for (const table of late) sql(`DELETE FROM ${table} WHERE user = ?`).run(user)
-  sql('DELETE FROM usage WHERE user = ?').run(user)
-  const { changes } = sql('DELETE FROM user WHERE num = ? AND id = ?').run(user, id)
+  for (const table of late) sql(`DELETE FROM ${table} WHERE "user" = ?`).run(user)
+  sql('DELETE FROM usage WHERE "user" = ?').run(user)
+  const { changes } = sql('DELETE FROM "user" WHERE num = ? AND id = ?').run(user, id)
   if (changes > 0) sql(`INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING`).run()
 })
 
 /** Numbers of some messages of an account's archive. */
 export function archivedNumbers(read: Reader, user: number, count: number): number[] {
-  return read.arrays<[number]>('SELECT num FROM archive WHERE user = ? LIMIT ?', user, count).flat()
+  return read.arrays<[number]>('SELECT num FROM archive WHERE "user" = ? LIMIT ?', user, count).flat()
 }
 
 /** Notes of expunged messages a folder still has, up to `count`. */

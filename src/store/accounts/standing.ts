@@ -3,6 +3,7 @@
 // Each is read in one go and without waiting, since every live session asks again and again. What follows from it is
 // decided elsewhere (actors/auth/grant.ts).
 
+import { jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 
 /** Of an account; none where it is gone. */
@@ -18,14 +19,13 @@ export interface Standing {
   readonly factors: boolean
 }
 
+const standing = `SELECT disabled, suspended, deleted IS NOT NULL AS deleted, auth_version AS authVersion,
+  ${jsonAt('options', 'disabledScopes')} AS scopes, ${jsonAt('options', 'enabled2fa')} AS factors FROM "user" WHERE id = ?`
+
 export function standingOf(read: Reader, user: string): Standing | undefined {
   const row = read.one<
     Record<'disabled' | 'suspended' | 'deleted' | 'authVersion', number> & Record<Json, string | null>
-  >(
-    `SELECT disabled, suspended, deleted IS NOT NULL AS deleted, auth_version AS authVersion,
-       options ->> '$.disabledScopes' AS scopes, options ->> '$.enabled2fa' AS factors FROM user WHERE id = ?`,
-    user,
-  )
+  >(standing, user)
   if (row === undefined) return undefined
   const [disabled, suspended, deleted] = [row.disabled === 1, row.suspended === 1, row.deleted === 1]
   return {
@@ -52,7 +52,7 @@ export function tokenStanding(
   hash: string,
 ): { readonly user: string | null; readonly authVersion: number; readonly ends: number } | undefined {
   const row = read.one<{ user: string | null; authVersion: number; expires: number | null; dies: number | null }>(
-    'SELECT user, auth_version AS authVersion, expires, dies FROM token WHERE hash = ?',
+    'SELECT "user", auth_version AS authVersion, expires, dies FROM token WHERE hash = ?',
     hash,
   )
   if (row === undefined) return undefined

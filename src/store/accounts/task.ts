@@ -4,8 +4,9 @@
 // that asks for it, so that neither is there without the other. One that was taken is due again at a later moment, so that
 // it goes on should its worker have died.
 
+import { integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 

@@ -2,9 +2,9 @@
 //
 // A token is found by the hash of its text; the text itself is never stored.
 
+import { integer, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
-import { defineWrite } from '../engine/write.ts'
+import { type RowOf, table } from '../engine/table.ts'
 
 const tokens = table(
   'token',
@@ -38,9 +38,8 @@ export type TokenRow = RowOf<typeof tokens>
 
 export const tokenInsert = tokens.defineInsert()
 
-export const tokenExtend = defineWrite<{ hash: string; expires: number }>('token.extend', (sql, row) => {
-  sql('UPDATE token SET expires = max(expires, @expires) WHERE hash = @hash').run(row)
-})
+/** One that lives for ever goes on to do so. */
+export const tokenExtend = tokens.defineUpdate('extend', { raise: ['expires'], by: ['hash'] })
 
 export const tokenDelete = tokens.defineDelete(['hash'])
 

@@ -5,8 +5,10 @@
 // that and nowhere else.
 
 import { fold } from '#mail/text/fold.ts'
+import { integer, text } from '../engine/column.ts'
+import { among, listRows } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, table, text } from '../engine/table.ts'
+import { table } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 const imported = table(
@@ -28,8 +30,8 @@ export const importedInsert = imported.defineInsert('insert', { ifNew: true })
 export function missingKeys(read: Reader, mailbox: number, source: string, keys: readonly string[]): string[] {
   return read
     .arrays<[string]>(
-      `SELECT value FROM json_each(?) WHERE value NOT IN (SELECT key FROM imported WHERE mailbox = ? AND source = ?
-        AND key IN (SELECT value FROM json_each(?))) ORDER BY json_each.key`,
+      `SELECT value FROM ${listRows()} AS k WHERE value NOT IN (SELECT key FROM imported WHERE mailbox = ? AND source = ?
+        AND key IN ${among()}) ORDER BY k.key`,
       JSON.stringify(keys),
       mailbox,
       source,
@@ -75,21 +77,21 @@ export interface AccountEntry {
 
 const queries: Readonly<Record<AccountPart, string>> = {
   user: `SELECT id, username, name, address, password, temporary, auth_version AS authVersion, disabled, suspended,
-    activated, quota, tags, options, created FROM user WHERE num = ?`,
-  address: `SELECT a.id, a.user, a.address, a.name, a.tags, a.meta, a.internal, a.created FROM address a
-    JOIN user u ON u.id = a.user WHERE u.num = ? ORDER BY a.created, a.id`,
+    activated, quota, tags, options, created FROM "user" WHERE num = ?`,
+  address: `SELECT a.id, a."user", a.address, a.name, a.tags, a.meta, a.internal, a.created FROM address a
+    JOIN "user" u ON u.id = a."user" WHERE u.num = ? ORDER BY a.created, a.id`,
   asp: `SELECT t.id, u.id AS user, t.selector, t.hash, t.description, t.scopes, t.ttl, t.expires, t.created
-    FROM asp t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+    FROM asp t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   credential: `SELECT t.id, u.id AS user, t.raw_id AS rawId, t.public_key AS publicKey, t.counter, t.description,
-    t.attachment, t.created FROM credential t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+    t.attachment, t.created FROM credential t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   register: `SELECT t.id, u.id AS user, t.key, t.address, t.name, t.used, t.disabled
-    FROM register t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.id`,
+    FROM register t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   autoreply: `SELECT t.id, u.id AS user, t.status, t.name, t.subject, t.text, t.html, t.starts, t.ends, t.created
-    FROM autoreply t JOIN user u ON u.num = t.user WHERE t.user = ?`,
+    FROM autoreply t JOIN "user" u ON u.num = t."user" WHERE t."user" = ?`,
   filter: `SELECT t.id, u.id AS user, t.name, t.disabled, t.query, t.action, t.meta, t.created
-    FROM filter t JOIN user u ON u.num = t.user WHERE t.user = ? ORDER BY t.num`,
+    FROM filter t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.num`,
   mailbox: `SELECT t.id, u.id AS user, t.path, t.special_use AS specialUse, t.uid_validity AS uidValidity, t.subscribed,
-    t.hidden, t.encrypt, t.retention, t.created FROM mailbox t JOIN user u ON u.num = t.user WHERE t.user = ?
+    t.hidden, t.encrypt, t.retention, t.created FROM mailbox t JOIN "user" u ON u.num = t."user" WHERE t."user" = ?
     ORDER BY t.num`,
 }
 
@@ -111,11 +113,11 @@ export interface AccountFilter {
 
 /** Numbers of accounts above `after` that fit, rising. */
 export function accountNumbers(read: Reader, filter: AccountFilter, after: number, count: number): number[] {
-  const users = filter.users === null ? '' : 'AND id IN (SELECT value FROM json_each(@users))'
+  const users = filter.users === null ? '' : `AND id IN ${among('@users')}`
   const tags =
     filter.tags === null
       ? ''
-      : `AND EXISTS (SELECT 1 FROM json_each(tags) t WHERE folded(t.value) IN (SELECT value FROM json_each(@tags)))`
+      : `AND EXISTS (SELECT 1 FROM ${listRows('tags')} t WHERE folded(t.value) IN ${among('@tags')})`
   const values = {
     after,
     count,
@@ -124,7 +126,7 @@ export function accountNumbers(read: Reader, filter: AccountFilter, after: numbe
   }
   return read
     .arrays<[number]>(
-      `SELECT num FROM user WHERE deleted IS NULL AND num > @after ${users} ${tags} ORDER BY num LIMIT @count`,
+      `SELECT num FROM "user" WHERE deleted IS NULL AND num > @after ${users} ${tags} ORDER BY num LIMIT @count`,
       values,
     )
     .map(([num]) => num)

@@ -4,9 +4,11 @@
 // take it for a living one. Absent keys of the options have the default named beside them.
 
 import { fold } from '#mail/text/fold.ts'
+import { boolean, integer, json, moment, nullable, text } from '../engine/column.ts'
+import { among, listRows } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import type { Address } from './address.ts'
 
@@ -131,13 +133,14 @@ export type User = RowOf<typeof users>
 const usages = table('usage', { user: integer, storage: integer, modseq: integer }, { key: ['user'] })
 
 const insertUser = users.defineInsert('row')
+const insertUsage = usages.insertion
 
 /** An account with nothing in it yet. */
 export const userInsert: Write<User> = defineWrite(
   'user.insert',
   (sql, form, effects) => {
     insertUser.run(sql, form, effects)
-    sql('INSERT INTO usage ("user", storage, modseq) VALUES (?, 0, 0)').run((form as readonly unknown[])[0])
+    sql(insertUsage).run((form as readonly unknown[])[0], 0, 0)
   },
   { encode: insertUser.encode },
 )
@@ -155,13 +158,7 @@ export const passwordReplace = defineWrite<{ num: number; from: string; to: stri
 })
 
 /** Adds differences; never lowers the change number. */
-export const usageAdd = defineWrite<RowOf<typeof usages>>('usage.add', (sql, row) => {
-  sql('UPDATE usage SET storage = storage + ?, modseq = max(modseq, ?) WHERE "user" = ?').run(
-    row.storage,
-    row.modseq,
-    row.user,
-  )
-})
+export const usageAdd = usages.defineUpdate('add', { add: ['storage'], raise: ['modseq'], by: ['user'] })
 
 /** The account with this id, deleted ones too. */
 export async function findUser(read: Reader, id: string): Promise<User | undefined> {
@@ -267,15 +264,15 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
     values.push(pattern, pattern, pattern)
   }
   if (page.tags.length > 0) {
-    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) IN (SELECT value FROM json_each(?)))')
+    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) IN ${among()})`)
     values.push(JSON.stringify(page.tags.map(fold)))
   }
   for (const tag of page.requiredTags) {
-    where.push('EXISTS (SELECT 1 FROM json_each(tags) WHERE folded(value) = ?)')
+    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) = ?)`)
     values.push(fold(tag))
   }
   if (page.forward !== '') {
-    where.push(`EXISTS (SELECT 1 FROM json_each(options, '$.targets') WHERE value LIKE ? ESCAPE '\\')`)
+    where.push(`EXISTS (SELECT 1 FROM ${listRows('options', 'targets')} WHERE value LIKE ? ESCAPE '\\')`)
     values.push(likePattern(page.forward))
   }
   return { where: where.map(condition => ` AND ${condition}`).join(''), values }
@@ -283,5 +280,5 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
 
 /** Highest change number of an account that is on disk; 0 where there is none. */
 export function lastModseq(read: Reader, user: number): number {
-  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? 0
+  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? 0
 }

@@ -2,8 +2,10 @@
 //
 // Domains are in lower case and in unicode, tags in lower case. Entries of one tag are bounded, so lists are read whole.
 
+import { moment, oneOf, text } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { moment, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -57,7 +59,7 @@ export async function domainVerdict(
 ): Promise<'allow' | 'block' | null> {
   if (tags.length === 0 || domain === '') return null
   const row = read.one<{ action: 'allow' | 'block' }>(
-    `SELECT action FROM domainaccess WHERE domain = ? AND tag IN (SELECT value FROM json_each(?))
+    `SELECT action FROM domainaccess WHERE domain = ? AND tag IN ${among()}
      ORDER BY action LIMIT 1`,
     domain,
     JSON.stringify(tags.map(tag => tag.toLowerCase())),

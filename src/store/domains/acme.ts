@@ -2,8 +2,9 @@
 //
 // Private keys stand in the rows sealed; nothing here opens them.
 
+import { integer, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 

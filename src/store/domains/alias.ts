@@ -2,9 +2,10 @@
 //
 // An alias stands for one domain. Both are in lower case and in unicode. Reads are by index, but for lists with a query.
 
+import { moment, text } from '../engine/column.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { moment, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 

@@ -4,9 +4,11 @@
 // They are few (limits.certificate.certificatesMax), so a part of a name may be looked for in all of them. The directory is
 // the only one to use the writes, so what it read of a server name still holds.
 
+import { boolean, json, moment, nullable, text } from '../engine/column.ts'
+import { listRows } from '../engine/dialect.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -95,7 +97,7 @@ function condition({ query, altNames }: CertificateFilter): { text: string; valu
   const pattern = likePattern(query)
   const own = `servername LIKE ? ESCAPE '\\'`
   if (!altNames) return { text: own, values: [pattern] }
-  const other = `EXISTS (SELECT 1 FROM json_each(names) WHERE value LIKE ? ESCAPE '\\')`
+  const other = `EXISTS (SELECT 1 FROM ${listRows('names')} WHERE value LIKE ? ESCAPE '\\')`
   return { text: `(${own} OR ${other})`, values: [pattern, pattern] }
 }
 

@@ -3,9 +3,10 @@
 // Domains are in lower case and in unicode; look for one as `domainToUnicode` writes it. The directory is the only one to
 // use the writes, so what it read of a domain still holds.
 
+import { moment, nullable, text } from '../engine/column.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 

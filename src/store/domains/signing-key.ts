@@ -4,8 +4,9 @@
 // Of each algorithm a domain has one key that waits and one that signs at most; the directory is the only one to use the
 // writes. Domains are in lower case and in unicode. Reads are bounded by their callers.
 
+import { integer, moment, nullable, oneOf, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, moment, nullable, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 /** Waits for DNS to show it, signs, or signed before another one did. */

@@ -1,8 +1,10 @@
 // Small facts about the database itself: how far a loop has read, what was tried to see whether the disk takes writes.
 
+import { scalar, text } from './column.ts'
+import { greatest } from './dialect.ts'
 import type { Reader } from './reader.ts'
 import type { Sql } from './sqlite.ts'
-import { scalar, table, text } from './table.ts'
+import { table } from './table.ts'
 
 const facts = table('meta', { key: text, value: scalar }, { key: ['key'], clustered: true })
 
@@ -15,7 +17,7 @@ export function raiseFact(sql: Sql, key: string, value: number): void {
   sql(raising).run(key, value)
 }
 
-const raising = `${facts.insertion} ON CONFLICT DO UPDATE SET value = max(value, excluded.value)`
+const raising = `${facts.insertion} ON CONFLICT DO UPDATE SET value = ${greatest('meta.value', 'excluded.value')}`
 
 /** The number a fact has come to; 0 where there is none. */
 export function factOf(read: Reader, key: string): number {

@@ -3,10 +3,11 @@
 // Message-IDs for mail that has none are given out here, too, in the name of this host.
 
 import { madeMessageId } from '#mail/header/message-id.ts'
+import { whole } from './dialect.ts'
 import type { Reader } from './reader.ts'
 
 const sources = {
-  user: 'SELECT max(num) AS last FROM user',
+  user: 'SELECT max(num) AS last FROM "user"',
   mailbox:
     'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM mailbox UNION ALL SELECT max(mailbox) FROM removed_mailbox)',
   message:
@@ -16,7 +17,7 @@ const sources = {
   filter: 'SELECT max(num) AS last FROM filter',
   trace: 'SELECT max(num) AS last FROM trace',
   event: `SELECT max(last) AS last FROM (SELECT max(num) AS last FROM event UNION ALL
-    SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event.cursor')`,
+    SELECT ${whole('value')} FROM meta WHERE key = 'event.cursor')`,
 } as const
 
 export type SequenceName = keyof typeof sources

@@ -38,6 +38,65 @@ export function openForWriting(file: string): Handle {
   return handle
 }
 
+/** Frames in the write-ahead log. */
+export function framesOf(sql: Sql): number {
+  const { log = 0 } = sql('PRAGMA wal_checkpoint(NOOP)').get() as { log?: number }
+  return Math.max(0, log)
+}
+
+/** Copies the log back into the file: what nobody reads any more, or all of it, and cuts the log. */
+export function copyBack(handle: Handle, mode: 'PASSIVE' | 'TRUNCATE' = 'PASSIVE'): void {
+  handle.pragma(`wal_checkpoint(${mode})`)
+}
+
+/** Bytes the file should have. */
+export function sizeOf(handle: Handle): number {
+  return Number(handle.pragma('page_count', { simple: true })) * Number(handle.pragma('page_size', { simple: true }))
+}
+
+/** The file grows to this many pages and no further; 0 for any number. */
+export function limitPages(handle: Handle, pages: number): void {
+  handle.pragma(`max_page_count = ${pages === 0 ? 4294967294 : pages}`)
+}
+
+/** The file stands for itself, without a log beside it. */
+export function foldLog(handle: Handle): void {
+  handle.pragma('journal_mode = DELETE')
+}
+
+/** What is wrong with the pages of the file, as sentences, at most a hundred. */
+export function brokenPages(read: { all<Row>(text: string): Row[] }): string[] {
+  const rows = read.all<{ integrity_check: string }>('PRAGMA integrity_check')
+  return rows.map(row => row.integrity_check).filter(text => text !== 'ok')
+}
+
+/** Whether the pages of the file are sound. @throws the engine's error where one cannot be read */
+export function isSound(handle: Handle): boolean {
+  const [row] = handle.pragma('integrity_check(1)') as { integrity_check: string }[]
+  return row?.integrity_check === 'ok'
+}
+
+/**
+ * Makes every index of its table again, before anything else of the transaction. One whose pages are damaged cannot be
+ * emptied: it is forgotten first.
+ */
+export function makeIndexes(handle: Handle): void {
+  try {
+    handle.exec('REINDEX')
+  } catch {
+    if (handle.inTransaction) handle.exec('ROLLBACK')
+    handle.exec('BEGIN IMMEDIATE')
+    const named = `FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`
+    const texts = handle.prepare(`SELECT sql ${named}`).pluck().all() as string[]
+    handle.unsafeMode(true)
+    handle.pragma('writable_schema = ON')
+    handle.exec(`DELETE ${named}`)
+    handle.pragma('writable_schema = RESET')
+    handle.unsafeMode(false)
+    for (const text of texts) handle.exec(text)
+  }
+}
+
 /** What is replaced or taken away meanwhile is overwritten in the file, and not only forgotten. */
 export function overwriting(sql: Sql, task: () => void): void {
   sql('PRAGMA secure_delete = ON').get()
@@ -107,7 +166,7 @@ export function lock(file: string): () => void {
   giveToOwner(file)
   const handle = opened(file, { timeout: 0 })
   try {
-    if (existsSync(`${file}-wal`)) handle.pragma('journal_mode = DELETE')
+    if (existsSync(`${file}-wal`)) foldLog(handle)
     handle.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     handle.close()
@@ -176,7 +235,7 @@ export async function copyDatabase(
   const copy = new Database(to)
   try {
     // A copy is one file that anything can read, also where nothing may be written beside it.
-    copy.pragma('journal_mode = DELETE')
+    foldLog(copy)
     copy.pragma('synchronous = FULL')
   } finally {
     copy.close()

@@ -5,113 +5,11 @@
 // (test/store/engine/table.test.ts). Names are those of the properties in snake case. Values are always bound. What only one
 // engine knows (full text, pragmas) stays in the files that say so: definitions hold to what SQLite and PostgreSQL share.
 
-import assert from 'node:assert/strict'
 import type { FaultCode } from '#lib/fault.ts'
+import type { Codec, Column, Stored } from './column.ts'
+import { greatest } from './dialect.ts'
 import type { Reader } from './reader.ts'
 import { defineWrite, type Write } from './write.ts'
-
-/** What both engines store. */
-export type Stored = number | string | Uint8Array | null
-
-/** How one value of a row is stored. */
-export interface Column<Value, Form extends Stored = Stored> {
-  readonly type: 'integer' | 'text' | 'bytes' | 'any'
-  readonly nullable: boolean
-  /** Where it is not that of the property. */
-  readonly name?: string | undefined
-  /** Absent where the value is stored as it is. */
-  readonly codec?: Codec<Value, Form> | undefined
-}
-
-interface Codec<Value, Form extends Stored = Stored> {
-  encode(value: Value): Form
-  decode(stored: Form): Value
-}
-
-/** A whole number, exact to 2^53. */
-export const integer: Column<number, number> = { type: 'integer', nullable: false }
-/** Milliseconds since 1970. */
-export const moment: Column<number, number> = { ...integer }
-export const text: Column<string, string> = { type: 'text', nullable: false }
-export const bytes: Column<Buffer, Buffer> = { type: 'bytes', nullable: false }
-/** A number or a text, as it was given. */
-export const scalar: Column<number | string, number | string> = { type: 'any', nullable: true }
-/** Stored as 0 or 1. */
-export const boolean: Column<boolean, number> = {
-  type: 'integer',
-  nullable: false,
-  codec: { encode: value => (value ? 1 : 0), decode: stored => stored === 1 },
-}
-
-/** Words without blanks, with one between each two; null where there are none. */
-export const words: Column<readonly string[], string | null> & {
-  readonly codec: Codec<readonly string[], string | null>
-} = {
-  type: 'text',
-  nullable: true,
-  codec: {
-    encode: value => (value.length === 0 ? null : value.join(' ')),
-    decode: stored => (stored === null ? [] : stored.split(' ')),
-  },
-}
-
-/** Text of a closed set of words, or numbers of one. */
-export function oneOf<Value extends string>(): Column<Value, Value> {
-  return text as Column<Value, Value>
-}
-
-/** One of some words, stored as its place among them: a place keeps its meaning for ever. */
-export function placeIn<Value extends string>(values: readonly Value[]): Column<Value, number> {
-  return {
-    type: 'integer',
-    nullable: false,
-    codec: {
-      encode: value => values.indexOf(value),
-      decode: stored => {
-        const value = values[stored]
-        assert(value !== undefined, 'a stored place is one of a word')
-        return value
-      },
-    },
-  }
-}
-
-/** A value that is only ever read whole, as JSON. */
-export function json<Value>(): Column<Value, string> {
-  return {
-    type: 'text',
-    nullable: false,
-    codec: { encode: value => JSON.stringify(value), decode: stored => JSON.parse(stored) as Value },
-  }
-}
-
-export function nullable<Value, Form extends Stored>(column: Column<Value, Form>): Column<Value | null, Form | null> {
-  return { ...column, nullable: true, codec: absent(column.codec, null) }
-}
-
-/** Like `nullable`, for rows where what is absent is undefined. */
-export function optional<Value, Form extends Stored>(
-  column: Column<Value, Form>,
-): Column<Value | undefined, Form | null> {
-  const plain = { encode: (value: unknown) => value as Form, decode: (stored: unknown) => stored as Value }
-  return { ...column, nullable: true, codec: absent(column.codec ?? plain, undefined) }
-}
-
-/** A column with a name of its own. */
-export function called<Value, Form extends Stored>(name: string, column: Column<Value, Form>): Column<Value, Form> {
-  return { ...column, name }
-}
-
-function absent<Value, Form extends Stored, None>(
-  codec: Codec<Value, Form> | undefined,
-  none: None,
-): Codec<Value | None, Form | null> | undefined {
-  if (codec === undefined) return undefined
-  return {
-    encode: value => (value === none ? null : codec.encode(value as Value)),
-    decode: stored => (stored === null ? none : codec.decode(stored)),
-  }
-}
 
 type Columns = Readonly<Record<string, Column<unknown>>>
 type ValueOf<C> = C extends Column<infer Value> ? Value : never
@@ -148,6 +46,12 @@ class Picked<Keys extends readonly string[], Form extends unknown[]> {
     other: Picked<Others, OtherForm>,
   ): Picked<readonly [...Keys, ...Others], [...Form, ...OtherForm]> {
     return new Picked([...this.keys, ...other.keys] as const, `${this.list}, ${other.list}`)
+  }
+
+  /** The same list with nothing in the places of these, for rows of which they are not asked. */
+  without(absent: readonly Keys[number][]): string {
+    const places = this.list.split(', ')
+    return places.map((place, at) => (absent.includes(this.keys[at] as Keys[number]) ? 'NULL' : place)).join(', ')
   }
 
   /** All rows of a query that is bounded by its LIMIT or its nature; `rest` begins with FROM. */
@@ -299,12 +203,13 @@ export class Table<C extends Columns> {
     return this.#define(name, this.#keys, `${this.insertion} ON CONFLICT (${key}) DO UPDATE SET ${set}`)
   }
 
-  /** The write `<table>.<name>`: sets columns of the row that agrees in the others, by default in the key. */
-  defineUpdate<Set extends keyof C & string, By extends keyof C & string>(
+  /** The write `<table>.<name>`: changes columns of the rows that agree in those of `by`. */
+  defineUpdate<const Change extends Changes<keyof C & string>>(
     name: string,
-    { set, by }: { set: readonly Set[]; by: readonly By[] },
-  ): Write<Readonly<Pick<Row<C>, Set | By>>> {
-    return this.#define(name, [...set, ...by], this.updating(set, by))
+    change: Change,
+  ): Write<Readonly<Pick<Row<C>, Named<Change>>>> {
+    const { set = [], add = [], raise = [], by } = change
+    return this.#define(name, [...set, ...add, ...raise, ...by], this.updating(change))
   }
 
   /** The write `<table>.<name>`: takes away the rows that agree. */
@@ -323,9 +228,16 @@ export class Table<C extends Columns> {
     return `INSERT INTO ${this} (${places}) VALUES (${keys.map(() => '?').join(', ')})`
   }
 
-  /** The text that sets columns of the rows that agree; its values are those, then these. */
-  updating(set: readonly (keyof C & string)[], by: readonly (keyof C & string)[]): string {
-    return `UPDATE ${this} SET ${set.map(key => `${this.place(key)} = ?`).join(', ')} WHERE ${this.#agree(by)}`
+  /** The text that changes the rows that agree; its values are those of `set`, `add`, `raise` and `by`, in this order. */
+  updating({ set = [], add = [], raise = [], by }: Changes<keyof C & string>): string {
+    const places = (keys: readonly string[], value: (place: string) => string) =>
+      keys.map(key => `${this.place(key)} = ${value(this.place(key))}`)
+    const changes = [
+      ...places(set, () => '?'),
+      ...places(add, place => `${place} + ?`),
+      ...places(raise, place => greatest(place, '?')),
+    ]
+    return `UPDATE ${this} SET ${changes.join(', ')} WHERE ${this.#agree(by)}`
   }
 
   /** The text that takes away the rows that agree. */
@@ -359,6 +271,22 @@ export class Table<C extends Columns> {
     return keys.map(key => ({ key, codec: this.columns[key]?.codec }))
   }
 }
+
+/** What an update does to the columns it names. */
+interface Changes<Key extends string> {
+  /** Columns that get a new value. */
+  readonly set?: readonly Key[]
+  /** Columns to which a difference is added. */
+  readonly add?: readonly Key[]
+  /** Columns that get a new value where it is the greater one; null stays null. */
+  readonly raise?: readonly Key[]
+  /** Columns in which a row agrees. */
+  readonly by: readonly Key[]
+}
+
+type Named<Change> = {
+  [Part in keyof Change]: Change[Part] extends readonly (infer Key extends string)[] | undefined ? Key : never
+}[keyof Change]
 
 /** How the value of a property is bound. */
 interface Form {

@@ -5,10 +5,12 @@
 // (`delivery.settle`); both take many rows at once. The payload goes with its last delivery. Deliveries may be many and are
 // read in pieces along the index (endpoint, state, event, n); bodies of events are read one at a time, when they are sent.
 
+import { integer, moment, nullable, placeIn, text } from '../engine/column.ts'
+import { least } from '../engine/dialect.ts'
 import { raiseFact } from '../engine/meta.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import { integer, moment, nullable, placeIn, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 import { events } from './event.ts'
@@ -117,11 +119,11 @@ export interface SettleRow {
 
 export const deliverySettle = defineWrite<SettleRow>('delivery.settle', (sql, row) => {
   remove(sql, row.done)
-  const fail = sql(deliveries.updating(['state', 'due', 'failure', 'status'], ['event', 'n']))
+  const fail = sql(deliveries.updating({ set: ['state', 'due', 'failure', 'status'], by: ['event', 'n'] }))
   for (const { event, n, dead, due, failure, status } of row.failed) {
     fail.run(dead ? 2 : 1, due, failure, status, event, n)
   }
-  const release = sql(`UPDATE delivery SET attempts = attempts - 1, due = 0, state = min(state, attempts - 1),
+  const release = sql(`UPDATE delivery SET attempts = attempts - 1, due = 0, state = ${least('state', 'attempts - 1')},
     since = CASE attempts WHEN 1 THEN NULL ELSE since END WHERE event = ? AND n = ? AND state = 1`)
   for (const [event, n] of row.released) release.run(event, n)
   const health = sql('UPDATE endpoint SET failures = ?, failing_since = ? WHERE num = ? AND paused IS NULL')

@@ -2,8 +2,9 @@
 //
 // An event rides in the unit of the change it tells of. It goes when it was matched (deliveries.ts moves it).
 
+import { integer, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 
 export const events = table(

@@ -3,9 +3,10 @@
 // Subscriptions are few (limits.webhook.subscriptionsMax) and read whole. Those with the same URL share an endpoint, which
 // comes with the first of them and goes with the last. What waits to be delivered is in deliveries.ts.
 
+import { integer, json, moment, nullable, text } from '../engine/column.ts'
 import { factOf, raiseFact } from '../engine/meta.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, json, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 

@@ -8,6 +8,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
+import { jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { blobsDir, databaseFile, keyFile, keysDir, rootTokenFile } from './place.ts'
 
@@ -71,16 +72,16 @@ const sealedWith = {
       UNION ALL SELECT 1 FROM acme_order WHERE key LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM webhook WHERE secret LIKE '$wd01$%'
       UNION ALL SELECT 1 FROM endpoint WHERE url LIKE '%$wd01$%@%'
-      UNION ALL SELECT 1 FROM outbound WHERE json_extract(options, '$.relay') LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM outbound WHERE ${jsonAt('options', 'relay')} LIKE '%$wd01$%@%'
       UNION ALL SELECT 1 FROM outbound_target WHERE value LIKE '%$wd01$%@%'
-      UNION ALL SELECT 1 FROM filter WHERE json_extract(action, '$.targets') LIKE '%$wd01$%@%'
-      UNION ALL SELECT 1 FROM address WHERE json_extract(forward, '$.targets') LIKE '%$wd01$%@%'
-      UNION ALL SELECT 1 FROM user WHERE json_extract(options, '$.targets') LIKE '%$wd01$%@%'
-        OR json_extract(options, '$.mtaRelay') LIKE '%$wd01$%@%' LIMIT 1`,
+      UNION ALL SELECT 1 FROM filter WHERE ${jsonAt('action', 'targets')} LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM address WHERE ${jsonAt('forward', 'targets')} LIKE '%$wd01$%@%'
+      UNION ALL SELECT 1 FROM "user" WHERE ${jsonAt('options', 'targets')} LIKE '%$wd01$%@%'
+        OR ${jsonAt('options', 'mtaRelay')} LIKE '%$wd01$%@%' LIMIT 1`,
   },
   totp: {
     what: 'the seeds of one-time codes',
-    query: `SELECT 1 FROM user WHERE json_extract(options, '$.totp') LIKE '%"$wd01$%' LIMIT 1`,
+    query: `SELECT 1 FROM "user" WHERE ${jsonAt('options', 'totp')} LIKE '%"$wd01$%' LIMIT 1`,
   },
 } as const
 

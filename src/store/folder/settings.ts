@@ -4,8 +4,9 @@
 // Reading a value never touches the disk. Whoever needs one asks at the moment of use and must not keep it.
 
 import type { Config } from '#config'
+import { json, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { json, table, text } from '../engine/table.ts'
+import { table } from '../engine/table.ts'
 
 type SettingType = 'number' | 'duration' | 'size' | 'boolean' | 'string'
 

@@ -5,8 +5,10 @@
 // at the end.
 
 import { bodyRelease } from '../bodies/writes.ts'
+import { boolean, integer, json, moment, type Stored, text, words } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, integer, json, moment, type RowOf, type Stored, table, text, words } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 import type { MessageBoundary, MessageMeta, Outlined } from './messages.ts'
@@ -69,7 +71,7 @@ export const archiveInsert = defineWrite<Readonly<Row>, Stored[]>(
 export const archiveTake = defineWrite<{ num: number }>('archive.take', (sql, { num }) => {
   const row = sql('DELETE FROM archive WHERE num = ? RETURNING user').get(num) as { user: number } | undefined
   if (row === undefined) throw new Error(`message ${num} is not in the archive`)
-  sql('UPDATE archive_tally SET total = total - 1 WHERE user = ?').run(row.user)
+  sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
 })
 
 /** Ends archived messages for good, with their bodies; those that are gone already are passed over. */
@@ -79,21 +81,21 @@ export const archiveDrop = defineWrite<{ nums: readonly number[] }>('archive.dro
       | { user: number; body: number }
       | undefined
     if (row === undefined) continue
-    sql('UPDATE archive_tally SET total = total - 1 WHERE user = ?').run(row.user)
+    sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
     bodyRelease.run(sql, { num: row.body }, effects)
   }
 })
 
 /** The account is gone. Its archived messages must be dropped before. */
 export const archiveForget = defineWrite<{ user: number }>('archive.forget', (sql, { user }) => {
-  sql('DELETE FROM archive_tally WHERE user = ?').run(user)
+  sql('DELETE FROM archive_tally WHERE "user" = ?').run(user)
 })
 
 const select = `SELECT ${archive.listOf('a')}, o.summary FROM archive a JOIN outline o ON o.body = a.body`
 
 /** Those of these archived messages of an account that are there, in the order of their numbers. */
 export async function findArchived(read: Reader, user: number, nums: readonly number[]): Promise<Archived[]> {
-  const text = `${select} WHERE a.num IN (SELECT value FROM json_each(?)) AND a.user = ? ORDER BY a.num`
+  const text = `${select} WHERE a.num IN ${among()} AND a."user" = ? ORDER BY a.num`
   return read.all<{ summary: string }>(text, JSON.stringify(nums), user).map(decode)
 }
 
@@ -107,14 +109,14 @@ export async function pageArchive(
 ): Promise<Archived[]> {
   const edge = boundary ?? (falling ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = falling ? 'DESC' : 'ASC'
-  const text = `${select} WHERE a.user = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
+  const text = `${select} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
   return read.all<{ summary: string }>(text, user, edge.idate, edge.uid, count).map(decode)
 }
 
 /** How many messages an account has in the archive. */
 export async function countArchive(read: Reader, user: number): Promise<number> {
-  return read.one<{ total: number }>('SELECT total FROM archive_tally WHERE user = ?', user)?.total ?? 0
+  return read.one<{ total: number }>('SELECT total FROM archive_tally WHERE "user" = ?', user)?.total ?? 0
 }
 
 /** Numbers above `after` of messages that were deleted between two moments (both included), rising. */
@@ -128,7 +130,7 @@ export async function archivedBetween(
 ): Promise<number[]> {
   return read
     .arrays<[number]>(
-      `SELECT num FROM archive WHERE user = ? AND archived BETWEEN ? AND ? AND num > ? ORDER BY num LIMIT ?`,
+      `SELECT num FROM archive WHERE "user" = ? AND archived BETWEEN ? AND ? AND num > ? ORDER BY num LIMIT ?`,
       user,
       start,
       end,
@@ -145,7 +147,7 @@ export async function expiredArchive(
   count: number,
 ): Promise<{ user: string; num: number }[]> {
   return read.all(
-    `SELECT u.id AS user, a.num FROM archive a JOIN user u ON u.num = a.user WHERE a.expires <= ?
+    `SELECT u.id AS user, a.num FROM archive a JOIN "user" u ON u.num = a."user" WHERE a.expires <= ?
      ORDER BY a.expires LIMIT ?`,
     at,
     count,
@@ -164,13 +166,13 @@ checkParts.push({
   rules: [
     {
       says: 'every archived message has its account, a body and an outline',
-      query: `SELECT num FROM archive a WHERE user NOT IN (SELECT num FROM user)
+      query: `SELECT num FROM archive a WHERE "user" NOT IN (SELECT num FROM "user")
         OR NOT EXISTS (SELECT 1 FROM outline o WHERE o.body = a.body)`,
     },
     {
       says: 'the counter of an archive equals its rows',
-      query: `SELECT user FROM archive_tally t WHERE total <> (SELECT count(*) FROM archive a WHERE a.user = t.user)
-        UNION ALL SELECT user FROM archive WHERE user NOT IN (SELECT user FROM archive_tally)`,
+      query: `SELECT "user" FROM archive_tally t WHERE total <> (SELECT count(*) FROM archive a WHERE a."user" = t."user")
+        UNION ALL SELECT "user" FROM archive WHERE "user" NOT IN (SELECT "user" FROM archive_tally)`,
     },
     {
       says: 'a message is not in a mailbox and in the archive',

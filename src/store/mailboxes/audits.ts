@@ -6,9 +6,11 @@
 // bounded pieces.
 
 import { bodyRelease } from '../bodies/writes.ts'
+import { integer, json, moment, nullable, type Stored, text } from '../engine/column.ts'
+import { greatest, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import { integer, json, moment, nullable, type RowOf, type Stored, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 import { decodeMessage, encodeMessage, insertMessage, type Message } from './messages.ts'
@@ -78,7 +80,7 @@ type Copied = Omit<RowOf<typeof copies>, 'audit'>
 const copyInsertion = `${copies.insertion} ON CONFLICT DO NOTHING`
 
 /** What is copied of a message. */
-const copiedColumns = `m.body, m.idate, m.size, m.flags, m.prefix, coalesce(json_extract(m.meta, '$.from'), '') AS sender`
+const copiedColumns = `m.body, m.idate, m.size, m.flags, m.prefix, coalesce(${jsonAt('m.meta', 'from')}, '') AS sender`
 
 /** Copies messages, in folders or in the archive, by their numbers; those that are gone are passed over. */
 export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; at: number }>(
@@ -122,7 +124,10 @@ function keep(sql: Sql, audit: string, copy: Copied, at: number): boolean {
   const { changes } = sql(copyInsertion).run(copies.values({ ...copy, audit }))
   if (changes === 0) return false
   sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(copy.body)
-  sql('UPDATE audit SET audited = audited + 1, last = max(coalesce(last, 0), ?) WHERE id = ?').run(at, audit)
+  sql(`UPDATE audit SET audited = audited + 1, last = ${greatest('coalesce(last, 0)', '?')} WHERE id = ?`).run(
+    at,
+    audit,
+  )
   return true
 }
 

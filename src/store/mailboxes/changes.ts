@@ -4,6 +4,7 @@
 // uids, so they are found by uid. Only what changed later stands in an index of its own, which an arriving message
 // therefore does not touch: one page less to write for each delivery.
 
+import { by } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 
 /** After which change, and where within it; up to and including which. */
@@ -39,7 +40,7 @@ export function changedRows<Row extends [uid: number, modseq: number, ...unknown
     count,
   )
   const changed = read.arrays<Row>(
-    `SELECT ${columns} FROM message INDEXED BY message_changed WHERE mailbox = ? AND modseq > created_modseq
+    `SELECT ${columns} FROM message ${by('message_changed')} WHERE mailbox = ? AND modseq > created_modseq
      AND (modseq, uid) > (?, ?) AND modseq <= ? ORDER BY modseq, uid LIMIT ?`,
     mailbox,
     modseq,
@@ -54,7 +55,7 @@ export function changedRows<Row extends [uid: number, modseq: number, ...unknown
 
 /** The uids of what changed after a number, as the text of a query with two places for the folder and one for each number. */
 export const changedUids = `SELECT uid FROM message WHERE mailbox = ? AND uid >= ?
-  UNION ALL SELECT uid FROM message INDEXED BY message_changed WHERE mailbox = ? AND modseq > ? AND modseq > created_modseq`
+  UNION ALL SELECT uid FROM message ${by('message_changed')} WHERE mailbox = ? AND modseq > ? AND modseq > created_modseq`
 
 /** What those places take. */
 export function changedUidsOf(read: Reader, mailbox: number, modseq: number): [number, number, number, number] {

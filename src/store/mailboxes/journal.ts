@@ -69,12 +69,12 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
     const folders = read.all<Folder>(
       `SELECT b.num, b.id, b.path, b.created_modseq AS created, b.path_modseq AS named, t.modseq
        FROM mailbox b JOIN tally t ON t.mailbox = b.num
-       WHERE b.user = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after)`,
+       WHERE b."user" = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after)`,
       { user, after },
     )
     const { replayRows, replayRowsMin } = limits.updates
     const room = Math.max(replayRowsMin, Math.floor(replayRows / Math.max(1, folders.length)))
-    const last = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? after
+    const last = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? after
     const entries: JournalEntry[] = []
     let upTo = last
     for (const folder of folders) {
@@ -83,7 +83,7 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
       upTo = Math.min(upTo, gone, messageEntries(read, folder, { since, after, room }, entries))
     }
     for (const gone of read.all<{ modseq: number; id: string }>(
-      'SELECT modseq, id FROM removed_mailbox WHERE user = ? AND modseq > ? ORDER BY modseq LIMIT ?',
+      'SELECT modseq, id FROM removed_mailbox WHERE "user" = ? AND modseq > ? ORDER BY modseq LIMIT ?',
       user,
       after,
       limits.updates.replayMax,
@@ -98,7 +98,7 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
 /** How many rows changed after a number, counted up to `max`. */
 export function journalLength(read: Reader, user: number, after: number, max: number): number {
   const folders = read.all<{ num: number }>(
-    'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b.user = ? AND t.modseq > ?',
+    'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b."user" = ? AND t.modseq > ?',
     user,
     after,
   )

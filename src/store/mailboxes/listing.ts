@@ -5,6 +5,7 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
@@ -191,7 +192,12 @@ const narrow = messages.pick(['uid', 'modseq', 'flags', 'keywords'], 'm')
 const facts = messages.pick(['num', 'idate', 'size', 'thread', 'saved', 'body', 'prefix'], 'm')
 const texts = outlines.pick(['envelope', 'bodystructure', 'summary', 'detail'], 'o')
 const ready = headers.pick(['lines'], 'h')
-const listedColumns = narrow.with(facts).with(texts).with(ready)
+/** What a query asks of a row. */
+export const factColumns = narrow.with(facts)
+const listedColumns = factColumns.with(texts).with(ready)
+
+/** A row that begins with those, whatever follows. */
+export type FactRow = readonly [...PickedRow<typeof factColumns>, ...unknown[]]
 
 /** A row of a listing; what was not asked for is absent or null. */
 export type ListedRow = PickedRow<typeof listedColumns>
@@ -289,7 +295,7 @@ function listing(
     const text = `${select} AND m.uid BETWEEN ? AND ?${filter} ORDER BY m.uid`
     return { text, values: [mailbox, slice.from, slice.to, ...values] }
   }
-  const text = `${select} AND m.uid IN (SELECT value FROM json_each(?))${filter} ORDER BY m.uid`
+  const text = `${select} AND m.uid IN ${among()}${filter} ORDER BY m.uid`
   return { text, values: [mailbox, JSON.stringify(slice.uids), ...values] }
 }
 

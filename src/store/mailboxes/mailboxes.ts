@@ -4,8 +4,9 @@
 // differences, never set from a copy that may be old. Only the account's actor may say what comes next of uid, modseq and
 // uid validity.
 
+import { boolean, integer, json, moment, nullable, type Stored, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, integer, json, moment, nullable, type RowOf, type Stored, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 
 const mailboxes = table(
@@ -124,27 +125,15 @@ export const mailboxDelete = defineWrite<Readonly<RowOf<typeof removed>>, Stored
   { encode: row => removed.values(row) },
 )
 
-/** Differences, but for `uidNext` and `modseq`, which never lower the stored ones. */
-export interface CountersChange {
-  mailbox: number
-  /** Next uid after this change; never lowers the stored one. */
-  uidNext: number
-  modseq: number
-  total: number
-  unseen: number
-  size: number
-}
-
-/** Adds differences to a folder's counters. */
-export const countersAdd = defineWrite<CountersChange>('tally.add', (sql, row) => {
-  sql(`UPDATE tally SET uid_next = max(uid_next, @uidNext), modseq = max(modseq, @modseq), total = total + @total,
-    unseen = unseen + @unseen, size = size + @size WHERE mailbox = @mailbox`).run(row)
+/** Adds differences to a folder's counters; the next uid and the change number are never lowered. */
+export const countersAdd = counters.defineUpdate('add', {
+  raise: ['uidNext', 'modseq'],
+  add: ['total', 'unseen', 'size'],
+  by: ['mailbox'],
 })
 
-/** Some session was told of all messages below `uid`; never lowers the mark. */
-export const toldMark = defineWrite<{ mailbox: number; uid: number }>('tally.told', (sql, row) => {
-  sql('UPDATE tally SET told = max(told, @uid) WHERE mailbox = @mailbox').run(row)
-})
+/** Some session was told of all messages below `told`; never lowers the mark. */
+export const toldMark = counters.defineUpdate('told', { raise: ['told'], by: ['mailbox'] })
 
 const select = `SELECT ${mailboxes.listOf('m', own)}, ${counters.listOf('t', counted)}
   FROM mailbox m JOIN tally t ON t.mailbox = m.num`

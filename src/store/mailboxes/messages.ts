@@ -3,20 +3,11 @@
 //
 // Short reads by index, but where a function says that it scans.
 
+import { boolean, integer, json, moment, nullable, type Stored, text, words } from '../engine/column.ts'
+import { among, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import {
-  boolean,
-  integer,
-  json,
-  moment,
-  nullable,
-  type RowOf,
-  type Stored,
-  table,
-  text,
-  words,
-} from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { searchWait } from '../search/docs.ts'
 
@@ -159,7 +150,7 @@ interface FlagsForm extends Omit<FlagsChange, 'keywords'> {
   readonly keywords: readonly (string | null)[] | null
 }
 
-const updateFlags = messages.updating(['modseq', 'flags', 'keywords'], ['mailbox', 'uid'])
+const updateFlags = messages.updating({ set: ['modseq', 'flags', 'keywords'], by: ['mailbox', 'uid'] })
 
 export const messageFlags = defineWrite<FlagsChange, FlagsForm>(
   'message.flags',
@@ -252,7 +243,7 @@ export async function pageMessages(
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
 export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<Outlined[]> {
   const rows = read.all<Record<string, unknown>>(
-    `${outlined} WHERE m.num IN (SELECT value FROM json_each(?)) AND m.user = ?`,
+    `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`,
     JSON.stringify(nums),
     user,
   )
@@ -271,7 +262,7 @@ export function plainBodies(
 ): { uid: number; body: number }[] {
   return read.all(
     `SELECT m.uid, m.body FROM message m JOIN outline o ON o.body = m.body WHERE m.mailbox = ? AND m.uid BETWEEN ? AND ?
-     AND m.flags & ? = 0 AND json_extract(o.summary, '$.encrypted') = 0 ORDER BY m.uid LIMIT ?`,
+     AND m.flags & ? = 0 AND ${jsonAt('o.summary', 'encrypted')} = 0 ORDER BY m.uid LIMIT ?`,
     mailbox,
     from,
     to,
@@ -293,9 +284,9 @@ export async function threadDrafts(
   threads: readonly number[],
 ): Promise<{ thread: number; inReplyTo: string }[]> {
   return read.all(
-    `SELECT m.thread, coalesce(json_extract(o.summary, '$.inReplyTo'), '') AS inReplyTo FROM message m
+    `SELECT m.thread, coalesce(${jsonAt('o.summary', 'inReplyTo')}, '') AS inReplyTo FROM message m
      JOIN outline o ON o.body = m.body
-     WHERE m.thread IN (SELECT value FROM json_each(?)) AND m.user = ? AND m.flags & 16 <> 0 LIMIT 1000`,
+     WHERE m.thread IN ${among()} AND m."user" = ? AND m.flags & 16 <> 0 LIMIT 1000`,
     JSON.stringify(threads),
     user,
   )
@@ -308,7 +299,7 @@ export async function countThreads(
   threads: readonly number[],
 ): Promise<Map<number, number>> {
   const rows = read.all<{ thread: number; n: number }>(
-    `SELECT thread, count(*) AS n FROM message WHERE thread IN (SELECT value FROM json_each(?)) AND user = ? GROUP BY thread`,
+    `SELECT thread, count(*) AS n FROM message WHERE thread IN ${among()} AND "user" = ? GROUP BY thread`,
     JSON.stringify(threads),
     user,
   )

@@ -10,7 +10,7 @@ export function mailboxNumber(read: Reader, id: string): number | undefined {
 /** The number of this folder of an account, both by id. */
 export function mailboxNumberOf(read: Reader, user: string, id: string): number | undefined {
   return read.one<{ num: number }>(
-    'SELECT m.num FROM mailbox m JOIN user u ON u.num = m.user WHERE m.id = ? AND u.id = ?',
+    'SELECT m.num FROM mailbox m JOIN "user" u ON u.num = m."user" WHERE m.id = ? AND u.id = ?',
     id,
     user,
   )?.num
@@ -19,7 +19,7 @@ export function mailboxNumberOf(read: Reader, user: string, id: string): number 
 /** The id of an account's folder, also of one that was deleted. */
 export function mailboxIdOf(read: Reader, user: number, num: number): string | undefined {
   const here = read.one<{ id: string }>('SELECT id FROM mailbox WHERE num = ?', num)
-  const text = 'SELECT id FROM removed_mailbox WHERE user = ? AND mailbox = ? ORDER BY modseq DESC LIMIT 1'
+  const text = 'SELECT id FROM removed_mailbox WHERE "user" = ? AND mailbox = ? ORDER BY modseq DESC LIMIT 1'
   return (here ?? read.one<{ id: string }>(text, user, num))?.id
 }
 

@@ -4,8 +4,9 @@
 
 import { madeMessageId } from '#mail/header/message-id.ts'
 import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/mime/outline.ts'
+import { integer, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, table, text } from '../engine/table.ts'
+import { table } from '../engine/table.ts'
 
 export interface StoredSummary extends Summary {
   /** The Date field as written. */

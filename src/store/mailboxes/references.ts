@@ -1,7 +1,9 @@
 // Message-IDs an account has seen, by hash, and the thread each belongs to: the table, its reads and its write.
 
+import { integer } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { integer, table } from '../engine/table.ts'
+import { table } from '../engine/table.ts'
 
 const references = table(
   'reference',
@@ -20,7 +22,7 @@ export async function findReferences(
   user: number,
   hashes: readonly number[],
 ): Promise<[hash: number, thread: number][]> {
-  const rest = 'FROM reference WHERE "user" = ? AND hash IN (SELECT value FROM json_each(?))'
+  const rest = `FROM reference WHERE "user" = ? AND hash IN ${among()}`
   return known.all(read, rest, user, JSON.stringify(hashes))
 }
 

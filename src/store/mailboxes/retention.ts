@@ -1,6 +1,7 @@
 // Retention, when messages of a folder are to go: its write, and the messages of a folder in slices, for what goes through
 // all of them.
 
+import { whole } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { defineWrite } from '../engine/write.ts'
 
@@ -31,7 +32,7 @@ export async function sliceBytes(read: Reader, mailbox: number, from: number, to
 export const messageRestamp = defineWrite<{ mailbox: number; from: number; to: number; retention: number }>(
   'message.restamp',
   (sql, row) => {
-    sql(`UPDATE message SET expires = CASE WHEN @retention > 0 THEN CAST(saved + @retention AS INTEGER) END
+    sql(`UPDATE message SET expires = CASE WHEN @retention > 0 THEN ${whole('saved + @retention')} END
       WHERE mailbox = @mailbox AND uid BETWEEN @from AND @to`).run(row)
   },
 )

@@ -1,8 +1,9 @@
 // Autoreplies: the table, its read and writes. Whether an account answers is in its options, too, so that a delivery to one
 // that does not need not look here.
 
+import { boolean, called, integer, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, called, integer, moment, nullable, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 const autoreplies = table(
@@ -47,5 +48,5 @@ checkParts.push({
 
 /** Whether an account has an autoreply, on or off. */
 export function hasAutoreply(read: Reader, user: number): boolean {
-  return read.one('SELECT 1 FROM autoreply WHERE user = ?', user) !== undefined
+  return read.one('SELECT 1 FROM autoreply WHERE "user" = ?', user) !== undefined
 }

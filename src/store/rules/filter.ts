@@ -4,9 +4,11 @@
 // actors/delivery/rules.ts's: nothing here knows what a filter means. `offences` tells of expressions that took too long.
 
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
+import { boolean, called, integer, json, moment, nullable, optional, text } from '../engine/column.ts'
+import { listRows } from '../engine/dialect.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, called, integer, json, moment, nullable, optional, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 /** Expressions of a filter that took too long. */
@@ -103,7 +105,7 @@ function filterWhere(page: FilterPage): { where: string; values: unknown[] } {
     values.push(page.user)
   }
   if (page.forward !== '') {
-    where.push(`AND EXISTS (SELECT 1 FROM json_each(f.action, '$.targets') WHERE value LIKE ? ESCAPE '\\')`)
+    where.push(`AND EXISTS (SELECT 1 FROM ${listRows('f.action', 'targets')} WHERE value LIKE ? ESCAPE '\\')`)
     values.push(likePattern(page.forward))
   }
   return { where: where.join(' '), values }

@@ -7,8 +7,9 @@
 
 import { limits } from '#lib/limits.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
+import { boolean, bytes, integer, moment, nullable } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { boolean, bytes, integer, moment, nullable, type RowOf, table } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { compress, decompress } from '../engine/zstd.ts'
 import { checkParts } from '../upkeep/check.ts'

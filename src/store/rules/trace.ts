@@ -3,8 +3,9 @@
 // Decisions are kept for a while and swept a bounded piece at a time.
 
 import type { FilterAction } from '#mail/filter/filter.ts'
+import { called, integer, json, moment, nullable } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
-import { called, integer, json, moment, nullable, table } from '../engine/table.ts'
+import { table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import type { SpamScore } from '../mailboxes/messages.ts'
 

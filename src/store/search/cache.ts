@@ -42,7 +42,7 @@ export class SearchCache {
   /** The index of an account as it is now, for the time of one look: a folder may be gone through in several. */
   index(read: Reader, user: number): Index {
     const waiting = read.one<{ count: number }>(
-      'SELECT count(*) AS count FROM search_doc WHERE user = ? AND indexed = 0',
+      'SELECT count(*) AS count FROM search_doc WHERE "user" = ? AND indexed = 0',
       user,
     )
     const state = `${modseqOf(read, user)} ${waiting?.count ?? 0}`
@@ -61,5 +61,5 @@ export class SearchCache {
 }
 
 function modseqOf(read: Reader, user: number): number {
-  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE user = ?', user)?.modseq ?? 0
+  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? 0
 }

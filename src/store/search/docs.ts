@@ -4,9 +4,11 @@
 // A message that is stored marks its body as waiting, in the same unit; a background unit indexes some at a time; a body
 // that goes leaves the index in the unit in which it goes.
 
+import { integer } from '../engine/column.ts'
+import { addText, removeText, unfittingText } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import { integer, type RowOf, table } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -46,8 +48,7 @@ export function searchForget(sql: Sql, body: number): void {
   >[]
   for (const { user, indexed } of rows) {
     if (indexed === 0) continue
-    sql('DELETE FROM search WHERE rowid = (? << 32) | ?').run(user, body)
-    sql('DELETE FROM search_word WHERE rowid = (? << 32) | ?').run(user, body)
+    removeText(sql, user, body)
   }
 }
 
@@ -65,14 +66,13 @@ export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>('search.add
   // The engine keeps rows of one transaction together as long as their numbers rise.
   const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
   for (const { user, body, text, whole } of docs) {
-    const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND user = ? AND indexed = 0').run(
+    const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND "user" = ? AND indexed = 0').run(
       whole ? 1 : 2,
       body,
       user,
     )
     if (changes === 0) continue
-    sql('INSERT INTO search (rowid, text) VALUES ((? << 32) | ?, ?)').run(user, body, text)
-    sql('INSERT INTO search_word (rowid, text) VALUES ((? << 32) | ?, ?)').run(user, body, text)
+    addText(sql, user, body, text)
   }
 })
 
@@ -99,8 +99,8 @@ checkParts.push({
   rules: [
     {
       says: 'every body of an account is indexed or waits to be',
-      query: `SELECT m.body || ' of ' || m.user FROM message m
-        LEFT JOIN search_doc d ON d.body = m.body AND d.user = m.user WHERE d.body IS NULL`,
+      query: `SELECT m.body || ' of ' || m."user" FROM message m
+        LEFT JOIN search_doc d ON d.body = m.body AND d."user" = m."user" WHERE d.body IS NULL`,
     },
     {
       says: 'what is indexed or waits has its body',
@@ -108,11 +108,7 @@ checkParts.push({
     },
     {
       says: 'the index has a row for each body that is marked as indexed, and no other',
-      query: `SELECT d.user || ' ' || d.body FROM search_doc d WHERE indexed > 0
-        AND (((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search)
-          OR ((d.user << 32) | d.body) NOT IN (SELECT rowid FROM search_word))
-        UNION ALL SELECT s.rowid FROM search s WHERE NOT EXISTS
-          (SELECT 1 FROM search_doc d WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`,
+      query: unfittingText,
     },
   ],
 })

@@ -10,6 +10,7 @@ import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
 import type { TextLeaf } from '#mail/query/query.ts'
 import { readBodies } from '../bodies/format/run.ts'
+import { among } from '../engine/dialect.ts'
 import type { StoredDetail } from '../mailboxes/outlines.ts'
 import type { SearchCache } from './cache.ts'
 import { looksAtHeaders, maySay } from './plan.ts'
@@ -95,7 +96,7 @@ async function scanSome(scan: Scan, some: readonly Open[], answers: number[]): P
   })
   const details = new Map(
     read.arrays<[number, string]>(
-      'SELECT body, detail FROM outline WHERE body IN (SELECT value FROM json_each(?))',
+      `SELECT body, detail FROM outline WHERE body IN ${among()}`,
       JSON.stringify(likely.map(({ num }) => num)),
     ),
   )

@@ -10,11 +10,15 @@ import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
 import { flag } from '#mail/flags.ts'
 import { normalizePath } from '#mail/path.ts'
-import { byRow, type RowFacts } from '#mail/query/facts.ts'
+import { byRow } from '#mail/query/facts.ts'
 import { decide, judge, type Verdict } from '#mail/query/judge.ts'
 import { eachLeaf, type FolderLeaf, isTextLeaf, type Leaf, type Query } from '#mail/query/query.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { contentId } from '../mailboxes/listing.ts'
+import type { PickedRow } from '../engine/table.ts'
+import { factColumns } from '../mailboxes/listing.ts'
+import { messages } from '../mailboxes/messages.ts'
+import { StoredFacts } from '../mailboxes/stored-facts.ts'
 import type { Found, SearchCache } from './cache.ts'
 import { byIndex, candidateBodies, narrowed } from './plan.ts'
 import { MessageText, type SearchScope } from './texts.ts'
@@ -104,87 +108,17 @@ function firstOfThreads(rows: readonly Row[]): Row[] {
   return rows.filter(row => threads.size < threads.add(row[column.thread]).size)
 }
 
-/** The last four are null where no leaf asks for them. */
-type Row = [
-  num: number,
-  mailbox: number,
-  uid: number,
-  flags: number,
-  idate: number,
-  size: number,
-  thread: number,
-  body: number,
-  attachments: number,
-  modseq: number | null,
-  keywords: string | null,
-  saved: number | null,
-  prefix: string | null,
-]
+const searched = factColumns.with(messages.pick(['mailbox', 'attachments'], 'm'))
+const column = searched.at
+type Row = PickedRow<typeof searched>
 
-const column = {
-  num: 0,
-  mailbox: 1,
-  uid: 2,
-  flags: 3,
-  idate: 4,
-  size: 5,
-  thread: 6,
-  body: 7,
-  attachments: 8,
-  modseq: 9,
-  keywords: 10,
-  saved: 11,
-  prefix: 12,
-} as const
-const narrow = 'num, mailbox, uid, flags, idate, size, thread, body, attachments'
-const wide = ', modseq, keywords, saved, prefix'
+/** Columns that few queries ask for, and the leaves that do: without them a row costs half. */
+const narrow = searched.without(['modseq', 'keywords', 'saved', 'prefix'])
 const wideOps: ReadonlySet<string> = new Set(['modseq', 'keyword', 'saved', 'email', 'header', 'content'])
 
-/** The row that is judged. */
-class Facts implements RowFacts {
+class Facts extends StoredFacts<Row> {
   readonly seq = 0
   readonly recent = false
-  row: Row
-
-  constructor(row: Row) {
-    this.row = row
-  }
-
-  get uid() {
-    return this.row[column.uid]
-  }
-
-  get modseq() {
-    return this.row[column.modseq] ?? 0
-  }
-
-  get flags() {
-    return this.row[column.flags]
-  }
-
-  get keywords() {
-    return this.row[column.keywords]
-  }
-
-  get arrived() {
-    return this.row[column.idate]
-  }
-
-  get saved() {
-    return this.row[column.saved] ?? 0
-  }
-
-  get size() {
-    return this.row[column.size]
-  }
-
-  get thread() {
-    return this.row[column.thread]
-  }
-
-  get emailId() {
-    return contentId(this.row[column.body], this.row[column.prefix] ?? '')
-  }
 
   get attachments() {
     return this.row[column.attachments] === 1
@@ -217,13 +151,13 @@ class Search {
     this.#user = user
     this.#query = query
     this.#folders = scope.read.all<Folder>(
-      'SELECT num, id, path, special_use AS specialUse FROM mailbox WHERE user = ?',
+      'SELECT num, id, path, special_use AS specialUse FROM mailbox WHERE "user" = ?',
       user,
     )
     let columns = narrow
     for (const leaf of eachLeaf<Leaf>(query)) {
       if (isFolderLeaf(leaf)) this.#named.set(leaf, new Set(foldersOf(leaf, this.#folders).map(folder => folder.num)))
-      if (wideOps.has(leaf.op)) columns = narrow + wide
+      if (wideOps.has(leaf.op)) columns = searched.list
     }
     this.#columns = columns
     this.#index = cache.index(scope.read, user)
@@ -254,7 +188,7 @@ class Search {
       const all = [...bodies]
       for (let at = 0; at < all.length; at += limits.search.sliceRows) {
         yield* read.arrays<Row>(
-          `SELECT ${this.#columns} FROM message WHERE body IN (SELECT value FROM json_each(?)) AND user = ?`,
+          `SELECT ${this.#columns} FROM message m WHERE m.body IN ${among()} AND m."user" = ?`,
           JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
           this.#user,
         )
@@ -331,7 +265,7 @@ function* folderRows(read: Reader, columns: string, mailbox: number): Generator<
   let last = 0
   for (;;) {
     const rows = read.arrays<Row>(
-      `SELECT ${columns} FROM message WHERE mailbox = ? AND uid > ? ORDER BY uid LIMIT ?`,
+      `SELECT ${columns} FROM message m WHERE m.mailbox = ? AND m.uid > ? ORDER BY m.uid LIMIT ?`,
       mailbox,
       last,
       limits.search.sliceRows,

@@ -6,6 +6,7 @@
 
 import { limits } from '#lib/limits.ts'
 import { grams } from '#mail/text/fold.ts'
+import { bodiesWith, bodiesWithWord } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import { cutDocs, waitingBodies } from './docs.ts'
 
@@ -72,7 +73,7 @@ export class Index {
     if (many < limits.search.sureMin || !/^[\p{L}\p{N}]+$/u.test(needle)) return null
     let found = this.#sure.get(needle)
     if (found === undefined) {
-      found = this.#bodies('search_word', `"${needle}" *`)
+      found = bodiesWithWord(this.#read, this.#user, needle)
       this.#sure.set(needle, found)
       this.weight += found.size + needleWeight
     }
@@ -84,20 +85,9 @@ export class Index {
     if (terms.length === 0) return null
     // What waits is read first: a body that is indexed meanwhile is then in both.
     const { waiting } = this
-    const expression = terms.map(term => `"${term.replaceAll('"', '""')}"`).join(' AND ')
-    const bodies = this.#bodies('search', expression)
+    const bodies = bodiesWith(this.#read, 'search', this.#user, terms)
     for (const body of waiting) bodies.add(body)
     return { bodies, exact: terms.length === 1 }
-  }
-
-  #bodies(table: 'search' | 'search_word', expression: string): Set<number> {
-    const rows = this.#read.arrays<[number]>(
-      `SELECT rowid & 4294967295 FROM ${table} WHERE ${table} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295`,
-      expression,
-      this.#user,
-      this.#user,
-    )
-    return new Set(rows.map(([body]) => body))
   }
 }
 

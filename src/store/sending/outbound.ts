@@ -8,9 +8,11 @@
 import type { Mailbox } from '#mail/address/address.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
 import { bodyRelease } from '../bodies/writes.ts'
+import { integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
+import { least } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
-import { integer, json, moment, nullable, oneOf, type RowOf, table, text } from '../engine/table.ts'
+import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
@@ -183,7 +185,7 @@ export const outboundCancel = defineWrite<{ message: number; at: number }>('outb
 
 /** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
 export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row) => {
-  sql('UPDATE outbound_target SET state = 0, due = min(due, ?) WHERE state = 1').run(row.due)
+  sql(`UPDATE outbound_target SET state = 0, due = ${least('due', '?')} WHERE state = 1`).run(row.due)
 })
 
 /** Tries what waits now. */

@@ -15,7 +15,7 @@ import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
 import { checkFiles } from '../bodies/check.ts'
 import { Reader } from '../engine/reader.ts'
-import { copyDatabase, lock, openForWriting } from '../engine/sqlite.ts'
+import { copyDatabase, foldLog, lock, openForWriting } from '../engine/sqlite.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
 import { Files, namedFiles, Pace, syncFile } from './backup-files.ts'
@@ -182,7 +182,7 @@ function goPast(file: string): void {
     handle.exec(
       `UPDATE tally SET uid_next = uid_next + ${restoreGap}; UPDATE usage SET modseq = modseq + ${restoreGap}`,
     )
-    handle.pragma('journal_mode = DELETE')
+    foldLog(handle)
   } finally {
     handle.close()
   }

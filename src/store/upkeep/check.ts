@@ -5,7 +5,7 @@
 // rows resolves, the quota in use equals the sum of sizes, events carry known names.
 
 import type { Reader } from '../engine/reader.ts'
-import { sqliteFailure } from '../engine/sqlite.ts'
+import { brokenPages, sqliteFailure } from '../engine/sqlite.ts'
 
 interface Rule {
   /** What must hold, as a sentence. */
@@ -43,7 +43,7 @@ const rules: readonly Rule[] = [
   },
   {
     says: 'no counter is above the change number of its account',
-    query: `SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num JOIN usage u ON u.user = b.user
+    query: `SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num JOIN usage u ON u."user" = b."user"
       WHERE t.modseq > u.modseq OR b.modseq > u.modseq`,
   },
   {
@@ -60,11 +60,11 @@ const rules: readonly Rule[] = [
   },
   {
     says: 'every mailbox has its account',
-    query: 'SELECT num FROM mailbox WHERE user NOT IN (SELECT num FROM user)',
+    query: 'SELECT num FROM mailbox WHERE "user" NOT IN (SELECT num FROM "user")',
   },
   {
     says: 'every message lies in a mailbox of its own account',
-    query: `SELECT m.mailbox || ':' || m.uid FROM message m LEFT JOIN mailbox b ON b.num = m.mailbox WHERE b.user IS NOT m.user`,
+    query: `SELECT m.mailbox || ':' || m.uid FROM message m LEFT JOIN mailbox b ON b.num = m.mailbox WHERE b."user" IS DISTINCT FROM m."user"`,
   },
   {
     says: 'every message has a body',
@@ -73,24 +73,24 @@ const rules: readonly Rule[] = [
   {
     says: 'the size of a message is that of its body and the lines on top',
     query: `SELECT m.mailbox || ':' || m.uid FROM message m JOIN body b ON b.num = m.body
-      WHERE m.size <> b.size + length(CAST(m.prefix AS BLOB))`,
+      WHERE m.size <> b.size + octet_length(m.prefix)`,
   },
   {
     says: 'every account has a change number',
-    query: 'SELECT id FROM user WHERE num NOT IN (SELECT user FROM usage)',
+    query: 'SELECT id FROM "user" WHERE num NOT IN (SELECT "user" FROM usage)',
   },
   {
     says: 'every account has an INBOX',
-    query: `SELECT id FROM user WHERE deleted IS NULL AND num NOT IN (SELECT user FROM mailbox WHERE path = 'INBOX')`,
+    query: `SELECT id FROM "user" WHERE deleted IS NULL AND num NOT IN (SELECT "user" FROM mailbox WHERE path = 'INBOX')`,
   },
   {
     says: 'the main address of an account is an address of it',
-    query: `SELECT id FROM user u WHERE deleted IS NULL AND address <> ''
-      AND NOT EXISTS (SELECT 1 FROM address a WHERE a.user = u.id AND a.address = u.address)`,
+    query: `SELECT id FROM "user" u WHERE deleted IS NULL AND address <> ''
+      AND NOT EXISTS (SELECT 1 FROM address a WHERE a."user" = u.id AND a.address = u.address)`,
   },
   {
     says: 'every address has its account',
-    query: 'SELECT id FROM address WHERE user IS NOT NULL AND user NOT IN (SELECT id FROM user)',
+    query: 'SELECT id FROM address WHERE "user" IS NOT NULL AND "user" NOT IN (SELECT id FROM "user")',
   },
   {
     says: 'the body of every message has an outline, and every outline and header its body',
@@ -124,9 +124,7 @@ export function checkStore(read: Reader): string[] {
       })
     }
     readable(found, sound, () => {
-      for (const row of read.all<{ integrity_check: string }>('PRAGMA integrity_check')) {
-        if (row.integrity_check !== 'ok') found.push(`${sound}: ${row.integrity_check}`)
-      }
+      for (const broken of brokenPages(read)) found.push(`${sound}: ${broken}`)
     })
     return found
   })
@@ -146,11 +144,11 @@ function readable(found: string[], says: string, look: () => void): void {
 }
 
 function usageRule(): Rule {
-  const sources = ['SELECT user, size FROM message', ...checkParts.flatMap(part => part.usage ?? [])]
+  const sources = ['SELECT "user", size FROM message', ...checkParts.flatMap(part => part.usage ?? [])]
   return {
     says: 'the bytes an account uses equal the sum of what it stores',
-    query: `SELECT u.user || ' ' || u.storage || ' is not ' || coalesce(s.size, 0) FROM usage u
-      LEFT JOIN (SELECT user, sum(size) AS size FROM (${sources.join(' UNION ALL ')}) GROUP BY user) s ON s.user = u.user
+    query: `SELECT u."user" || ' ' || u.storage || ' is not ' || coalesce(s.size, 0) FROM usage u
+      LEFT JOIN (SELECT "user", sum(size) AS size FROM (${sources.join(' UNION ALL ')}) GROUP BY "user") s ON s."user" = u."user"
       WHERE u.storage <> coalesce(s.size, 0)`,
   }
 }

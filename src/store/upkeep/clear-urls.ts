@@ -3,6 +3,7 @@
 // Every row is written with its URLs sealed (lib/secret/url-secret.ts). Those of an earlier version are replaced once,
 // page by page, before anybody is let in (actors/admin/url-sealing.ts); from then on the checker wants none.
 
+import { listRows, positionOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { overwriting, type Sql } from '../engine/sqlite.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -79,16 +80,16 @@ function joinEndpoints(sql: Sql, num: Key, url: string): void {
 
 /** Whether a URL holds a password, or a name, that is not sealed, as a condition. */
 function isClearText(url: string): string {
-  const rest = `substr(${url}, instr(${url}, '://') + 3)`
+  const rest = `substr(${url}, ${positionOf(url, "'://'")} + 3)`
   const flat = `replace(replace(${rest}, '?', '/'), '#', '/')`
-  const host = `substr(${flat}, 1, instr(${flat} || '/', '/') - 1)`
+  const host = `substr(${flat}, 1, ${positionOf(`${flat} || '/'`, "'/'")} - 1)`
   return `${url} LIKE '%://%@%' AND ${host} LIKE '%@%' AND ${host} NOT LIKE '%$wd01$aes-256-gcm$%@%'`
 }
 
 function clearOnes({ table, key, column, paths }: Place): string[] {
   if (paths === undefined) return [`SELECT '${column} ' || ${key} FROM ${table} WHERE ${isClearText(column)}`]
   return paths.map(
-    path => `SELECT '${path} ' || t.${key} FROM ${table} t, json_each(t.${column}, '$.${path}') u
+    path => `SELECT '${path} ' || t.${key} FROM ${table} t, ${listRows(`t.${column}`, path)} u
       WHERE t.${column} IS NOT NULL AND ${isClearText('u.value')}`,
   )
 }

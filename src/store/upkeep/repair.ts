@@ -8,9 +8,11 @@ import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { BodyFiles } from '../bodies/files.ts'
 import { isNamed } from '../bodies/read.ts'
+import { greatest } from '../engine/dialect.ts'
+import { clearText, textFits } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import { migrate } from '../engine/schema.ts'
-import { type Handle, openForWriting, sqliteFailure } from '../engine/sqlite.ts'
+import { type Handle, isSound, makeIndexes, openForWriting, sqliteFailure } from '../engine/sqlite.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { blobsDir } from '../folder/place.ts'
 import { checkParts } from './check.ts'
@@ -29,9 +31,9 @@ const orphans = [
   'DELETE FROM body_part WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM imported WHERE mailbox NOT IN (SELECT num FROM mailbox)',
-  'DELETE FROM archive_tally WHERE user NOT IN (SELECT user FROM archive)',
+  'DELETE FROM archive_tally WHERE "user" NOT IN (SELECT "user" FROM archive)',
   ...['asp', 'credential', 'authlog', 'login', 'register', 'filter', 'autoreply'].map(
-    table => `DELETE FROM ${table} WHERE user NOT IN (SELECT num FROM user)`,
+    table => `DELETE FROM ${table} WHERE "user" NOT IN (SELECT num FROM "user")`,
   ),
   'DELETE FROM asp_use WHERE asp NOT IN (SELECT id FROM asp)',
   'DELETE FROM acme_order WHERE certificate NOT IN (SELECT id FROM certificate)',
@@ -76,10 +78,10 @@ const counters: readonly Step[] = [
   {
     what: 'counters of archives and audits',
     statements: [
-      `INSERT INTO archive_tally (user, total) SELECT user, count(*) FROM archive
-          WHERE user NOT IN (SELECT user FROM archive_tally) GROUP BY user`,
-      `UPDATE archive_tally SET total = (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)
-          WHERE total <> (SELECT count(*) FROM archive a WHERE a.user = archive_tally.user)`,
+      `INSERT INTO archive_tally ("user", total) SELECT "user", count(*) FROM archive
+          WHERE "user" NOT IN (SELECT "user" FROM archive_tally) GROUP BY "user"`,
+      `UPDATE archive_tally SET total = (SELECT count(*) FROM archive a WHERE a."user" = archive_tally.user)
+          WHERE total <> (SELECT count(*) FROM archive a WHERE a."user" = archive_tally.user)`,
       `UPDATE audit SET audited = (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id) WHERE deleted IS NULL
           AND audited <> (SELECT count(*) FROM audit_message m WHERE m.audit = audit.id)`,
     ],
@@ -88,17 +90,17 @@ const counters: readonly Step[] = [
 
 /** What is counted of everything that is kept. */
 function totals(): readonly Step[] {
-  const used = ['SELECT user, size FROM message', ...checkParts.flatMap(part => part.usage ?? [])].join(' UNION ALL ')
+  const used = ['SELECT "user", size FROM message', ...checkParts.flatMap(part => part.usage ?? [])].join(' UNION ALL ')
   const bodies = ['SELECT body FROM message', ...checkParts.flatMap(part => part.bodies ?? [])].join(' UNION ALL ')
   return [
     {
       what: 'what accounts use',
       statements: [
-        `INSERT INTO usage (user, storage, modseq) SELECT num, 0, 0 FROM user WHERE num NOT IN (SELECT user FROM usage)`,
-        `UPDATE usage SET storage = coalesce((SELECT sum(size) FROM (${used}) s WHERE s.user = usage.user), 0)
-          WHERE storage <> coalesce((SELECT sum(size) FROM (${used}) s WHERE s.user = usage.user), 0)`,
-        `UPDATE usage SET modseq = c.modseq FROM (SELECT b.user, max(max(b.modseq, t.modseq)) AS modseq FROM mailbox b
-          JOIN tally t ON t.mailbox = b.num GROUP BY b.user) c WHERE c.user = usage.user AND usage.modseq < c.modseq`,
+        `INSERT INTO usage ("user", storage, modseq) SELECT num, 0, 0 FROM "user" WHERE num NOT IN (SELECT "user" FROM usage)`,
+        `UPDATE usage SET storage = coalesce((SELECT sum(size) FROM (${used}) s WHERE s."user" = usage.user), 0)
+          WHERE storage <> coalesce((SELECT sum(size) FROM (${used}) s WHERE s."user" = usage.user), 0)`,
+        `UPDATE usage SET modseq = c.modseq FROM (SELECT b."user", max(${greatest('b.modseq', 't.modseq')}) AS modseq FROM mailbox b
+          JOIN tally t ON t.mailbox = b.num GROUP BY b."user") c WHERE c."user" = usage.user AND usage.modseq < c.modseq`,
       ],
     },
     {
@@ -115,7 +117,7 @@ function totals(): readonly Step[] {
     {
       what: 'messages to be indexed for searching',
       statements: [
-        `INSERT INTO search_doc (body, user, indexed) SELECT DISTINCT body, user, 0 FROM message WHERE true
+        `INSERT INTO search_doc (body, "user", indexed) SELECT DISTINCT body, "user", 0 FROM message WHERE true
           ON CONFLICT DO NOTHING`,
       ],
     },
@@ -134,7 +136,7 @@ export function repairDatabase(file: string): string[] {
     migrate(handle, false)
     handle.exec('BEGIN IMMEDIATE')
     const mended: string[] = []
-    const sound = isSound(handle)
+    const sound = isWhole(handle)
     if (!sound) {
       makeIndexes(handle)
       mended.push('indexes of the database: made anew')
@@ -154,41 +156,19 @@ export function repairDatabase(file: string): string[] {
   }
 }
 
-function isSound(handle: Handle): boolean {
+function isWhole(handle: Handle): boolean {
   try {
-    const [row] = handle.pragma('integrity_check(1)') as { integrity_check: string }[]
-    return row?.integrity_check === 'ok'
+    return isSound(handle)
   } catch (error) {
     if (sqliteFailure(error)?.kind !== 'broken') throw error
     return false
   }
 }
 
-/**
- * Makes every index of its table again, before anything else of the transaction. One whose pages are damaged cannot be emptied:
- * it is forgotten first.
- */
-function makeIndexes(handle: Handle): void {
-  try {
-    handle.exec('REINDEX')
-  } catch {
-    if (handle.inTransaction) handle.exec('ROLLBACK')
-    handle.exec('BEGIN IMMEDIATE')
-    const named = `FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`
-    const texts = handle.prepare(`SELECT sql ${named}`).pluck().all() as string[]
-    handle.unsafeMode(true)
-    handle.pragma('writable_schema = ON')
-    handle.exec(`DELETE ${named}`)
-    handle.pragma('writable_schema = RESET')
-    handle.unsafeMode(false)
-    for (const text of texts) handle.exec(text)
-  }
-}
-
 /** Leaves out pages that belong to nothing any more. Where the disk has no room for that, the next check names them. */
 function compact(handle: Handle): void {
   try {
-    if (!isSound(handle)) handle.exec('VACUUM')
+    if (!isWhole(handle)) handle.exec('VACUUM')
   } catch (error) {
     if (sqliteFailure(error) === undefined) throw error
   }
@@ -197,20 +177,10 @@ function compact(handle: Handle): void {
 /** Where the index of the text does not fit what is marked as indexed, all of it is indexed again. */
 function rebuiltSearch(handle: Handle): boolean {
   try {
-    for (const table of ['search', 'search_word']) {
-      handle.exec(`INSERT INTO ${table} (${table}) VALUES ('integrity-check')`)
-      const wrong = handle
-        .prepare(
-          `SELECT 1 FROM search_doc WHERE indexed > 0 AND ((user << 32) | body) NOT IN (SELECT rowid FROM ${table})
-          UNION ALL SELECT 1 FROM ${table} s WHERE NOT EXISTS (SELECT 1 FROM search_doc d
-            WHERE d.user = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0) LIMIT 1`,
-        )
-        .get()
-      if (wrong !== undefined) throw new Error('the index does not fit')
-    }
+    if (!textFits(handle)) throw new Error('the index does not fit')
     return false
   } catch {
-    for (const table of ['search', 'search_word']) handle.exec(`INSERT INTO ${table} (${table}) VALUES ('delete-all')`)
+    clearText(handle)
     handle.exec('UPDATE search_doc SET indexed = 0')
     return true
   }

@@ -4,6 +4,7 @@
 // seen; what must not be missed has to be asked for again.
 
 import { joinRanges, type Ranges } from '#mail/numbers.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 
 /**
@@ -46,7 +47,7 @@ export async function placesOf(
 ): Promise<{ num: number; mailbox: string; uid: number }[]> {
   return read.all(
     `SELECT m.num, b.id AS mailbox, m.uid FROM message m JOIN mailbox b ON b.num = m.mailbox
-     WHERE m.num IN (SELECT value FROM json_each(?)) AND m.user = ? ORDER BY m.mailbox, m.uid`,
+     WHERE m.num IN ${among()} AND m."user" = ? ORDER BY m.mailbox, m.uid`,
     JSON.stringify(nums),
     user,
   )
@@ -60,7 +61,7 @@ export async function expiredMessages(
 ): Promise<{ user: string; mailbox: string; uid: number }[]> {
   return read.all(
     `SELECT u.id AS user, b.id AS mailbox, m.uid FROM message m JOIN mailbox b ON b.num = m.mailbox
-     JOIN user u ON u.num = m.user WHERE m.expires IS NOT NULL AND m.expires <= ?
+     JOIN "user" u ON u.num = m."user" WHERE m.expires IS NOT NULL AND m.expires <= ?
      AND u.deleted IS NULL ORDER BY m.expires LIMIT ?`,
     at,
     count,

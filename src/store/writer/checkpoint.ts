@@ -8,7 +8,7 @@
 import { threadFile } from '#lib/build-info.ts'
 import { limits } from '#lib/limits.ts'
 import { Thread } from '#lib/process/thread.ts'
-import { type Handle, type Sql, sqliteFailure } from '../engine/sqlite.ts'
+import { copyBack, framesOf, type Handle, type Sql, sqliteFailure } from '../engine/sqlite.ts'
 
 /** What the thread is at: a number that it shares with the writer. */
 export const copying = { idle: 0, busy: 1, done: 2, closed: 3 } as const
@@ -45,7 +45,7 @@ export class Checkpoints {
     this.#batches += 1
     if (this.#batches < (idle ? looks.idle : looks.busy)) return
     this.#batches = 0
-    const { log = 0 } = this.#sql('PRAGMA wal_checkpoint(NOOP)').get() as { log?: number }
+    const log = framesOf(this.#sql)
     if (this.#at() === copying.idle && log >= limits.writer.checkpointPages) this.#copy()
     if (this.#at() === copying.busy && log >= limits.writer.logPagesMax) this.#wait(copying.busy)
   }
@@ -62,7 +62,7 @@ export class Checkpoints {
   /** Where the disk has no room for what the log holds it stays, until the next try or the next start. */
   #copyBack(mode: 'PASSIVE' | 'TRUNCATE'): void {
     try {
-      this.#handle.pragma(`wal_checkpoint(${mode})`)
+      copyBack(this.#handle, mode)
     } catch (error) {
       if (sqliteFailure(error)?.kind !== 'full') throw error
     }

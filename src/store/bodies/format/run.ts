@@ -4,6 +4,7 @@
 // What is large, has parts, is gone or damaged is left out: whoever opens it is told.
 
 import { limits } from '#lib/limits.ts'
+import { among, concatenated, joined } from '../../engine/dialect.ts'
 import type { Reader } from '../../engine/reader.ts'
 import { Body } from '../read.ts'
 import { DamagedBody, unpack } from './codec.ts'
@@ -15,9 +16,9 @@ import { DamagedBody, unpack } from './codec.ts'
 export function readBodies(read: Reader, nums: readonly number[]): BodyRun {
   // One row and one buffer: thousands of small ones are a third of the time, and garbage that is collected at once.
   const [found] = read.arrays<[rows: string | null, total: number, packed: Buffer]>(
-    `SELECT group_concat(num || ' ' || size || ' ' || codec || ' ' || length(skeleton), ' '), sum(size),
-     CAST(group_concat(skeleton, '') AS BLOB)
-     FROM body WHERE num IN (SELECT value FROM json_each(?)) AND recipe IS NULL AND size <= ?`,
+    `SELECT ${joined("num || ' ' || size || ' ' || codec || ' ' || length(skeleton)", ' ')}, sum(size),
+     ${concatenated('skeleton')}
+     FROM body WHERE num IN ${among()} AND recipe IS NULL AND size <= ?`,
     JSON.stringify(nums),
     limits.body.wholeBytesMax,
   )

@@ -1,0 +1,65 @@
+// The full-text index as SQLite has it: two virtual tables, `search` of trigrams and `search_word` of words, whose rows are
+// numbered by account and body together, so that one account's are one range.
+//
+// Which bodies are indexed, and what of them is waiting, is in search/docs.ts; what a needle means is in search/trigrams.ts.
+// The one place of these tables: a second engine has an index of its own behind the same names.
+
+import type { Reader } from './reader.ts'
+import type { Handle, Sql } from './sqlite.ts'
+
+/** `search` finds any part of a text, `search_word` beginnings of words. */
+export type TextIndex = 'search' | 'search_word'
+
+const indexes: readonly TextIndex[] = ['search', 'search_word']
+
+/** Adds a body. Rows of one transaction stay together as long as account, then body, rise. */
+export function addText(sql: Sql, user: number, body: number, text: string): void {
+  for (const index of indexes) sql(`INSERT INTO ${index} (rowid, text) VALUES ((? << 32) | ?, ?)`).run(user, body, text)
+}
+
+export function removeText(sql: Sql, user: number, body: number): void {
+  for (const index of indexes) sql(`DELETE FROM ${index} WHERE rowid = (? << 32) | ?`).run(user, body)
+}
+
+/** Bodies of an account in which all terms are. */
+export function bodiesWith(read: Reader, index: TextIndex, user: number, terms: readonly string[]): Set<number> {
+  const expression = terms.map(term => `"${term.replaceAll('"', '""')}"`).join(' AND ')
+  return bodiesFor(read, index, user, expression)
+}
+
+/** Bodies of an account in which a word begins with the term, which is letters and digits. */
+export function bodiesWithWord(read: Reader, user: number, term: string): Set<number> {
+  return bodiesFor(read, 'search_word', user, `"${term}" *`)
+}
+
+function bodiesFor(read: Reader, index: TextIndex, user: number, expression: string): Set<number> {
+  const rows = read.arrays<[number]>(
+    `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295`,
+    expression,
+    user,
+    user,
+  )
+  return new Set(rows.map(([body]) => body))
+}
+
+/** Rows of an index that no indexed body has, and indexed bodies without one; for the checker and the repair. */
+function unfitting(index: TextIndex): string {
+  return `SELECT d."user" || ' ' || d.body FROM search_doc d
+      WHERE d.indexed > 0 AND ((d."user" << 32) | d.body) NOT IN (SELECT rowid FROM ${index})
+    UNION ALL SELECT s.rowid FROM ${index} s WHERE NOT EXISTS (SELECT 1 FROM search_doc d
+      WHERE d."user" = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`
+}
+
+/** The same of both, as one query. */
+export const unfittingText = indexes.map(unfitting).join(' UNION ALL ')
+
+/** Whether both indexes are whole and fit what is marked as indexed. @throws where one is damaged */
+export function textFits(handle: Handle): boolean {
+  for (const index of indexes) handle.exec(`INSERT INTO ${index} (${index}) VALUES ('integrity-check')`)
+  return handle.prepare(`SELECT 1 FROM (${unfittingText}) LIMIT 1`).get() === undefined
+}
+
+/** Empties both indexes. */
+export function clearText(handle: Handle): void {
+  for (const index of indexes) handle.exec(`INSERT INTO ${index} (${index}) VALUES ('delete-all')`)
+}
