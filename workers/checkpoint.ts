@@ -1,11 +1,13 @@
 // The thread that copies the write-ahead log back into the database beside the writer (src/store/writer/checkpoint.ts).
 
+import { dirname } from 'node:path'
+import { letPass } from '../src/lib/lasting.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { copyBack, type Handle, openForWriting } from '../src/store/engine/sqlite.ts'
 import { type CheckpointData, copying } from '../src/store/writer/checkpoint.ts'
 
 const end = threadEnd<CheckpointData>()
-const { file, state } = end.given
+const { file, state, passing } = end.given
 let handle: Handle
 
 function say(what: number): void {
@@ -29,6 +31,7 @@ function close(): void {
 }
 
 function open(): void {
+  if (passing) letPass(dirname(file))
   handle = openForWriting(file)
 }
 

@@ -9,6 +9,7 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { after, monotonic, type Timer } from '../src/lib/clock.ts'
 import { Fault } from '../src/lib/fault.ts'
+import { letPass } from '../src/lib/lasting.ts'
 import { limits } from '../src/lib/limits.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
 import { threadEnd } from '../src/lib/process/serve.ts'
@@ -77,7 +78,8 @@ if (end.start(open)) collectWhenQuiet()
 else end.port.close()
 
 function open(): Opened {
-  const { file, mayBeNew } = end.given
+  const { file, mayBeNew, passing } = end.given
+  if (passing) letPass(dirname(file))
   try {
     const before = logBefore(file)
     const handle = openForWriting(file)

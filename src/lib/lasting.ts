@@ -1,12 +1,31 @@
 // Files and folders whose names last: a name is on disk when its folder was synced, not when its file was.
 //
 // Whatever is made here is found again after a power cut from the moment the function returns, whole and under its name.
+// The exception are folders that are made to be thrown away, with their process if not before: nothing there is synced,
+// since nobody will look for it after a power cut. Never one that somebody named.
 
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, resolve, sep } from 'node:path'
+
+/** Folders of this thread's that are thrown away. */
+const passing = new Set<string>()
+
+/** Declares a folder one that is thrown away, until the returned function is called. Each thread has to be told. */
+export function letPass(folder: string): () => void {
+  passing.add(folder)
+  return () => void passing.delete(folder)
+}
+
+/** Whether a path lies in a folder that is thrown away. */
+export function isPassing(path: string): boolean {
+  if (passing.size === 0) return false
+  for (const folder of passing) if (path === folder || path.startsWith(folder + sep)) return true
+  return false
+}
 
 /** Puts on disk what a file holds, or which names a folder has. */
 export function syncPath(path: string): void {
+  if (isPassing(path)) return
   const fd = openSync(path, 'r')
   try {
     fsyncSync(fd)
@@ -30,7 +49,7 @@ export function makeFolder(path: string): void {
 export function putFile(path: string, text: string, mode: number): void {
   const fresh = `${path}.new`
   rmSync(fresh, { force: true })
-  writeFileSync(fresh, text, { mode, flag: 'wx', flush: true })
+  writeFileSync(fresh, text, { mode, flag: 'wx', flush: !isPassing(path) })
   renameSync(fresh, path)
   syncPath(dirname(path))
 }

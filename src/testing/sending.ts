@@ -40,8 +40,9 @@ export function deliver(
   const connection = new Connection({ ...port, ignoreTLS: true, name: 'test.invalid' })
   return new Promise((resolve, reject) => {
     const failed = (error: Error) => {
-      connection.close()
+      // First: closing is an end, too.
       reject(error)
+      connection.close()
     }
     connection.once('error', failed)
     connection.once('end', () => reject(new Error('the connection was cut')))

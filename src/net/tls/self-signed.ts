@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { now } from '#lib/clock.ts'
 import { randomBuffer } from '#lib/id.ts'
-import { makeFolder, putFile } from '#lib/lasting.ts'
+import { isPassing, makeFolder, putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import type { KeyPair } from './tls.ts'
 
@@ -32,12 +32,22 @@ export async function selfSigned(dataDir: string, hostname: string): Promise<Key
   const files = { key: join(folder, 'self-signed.key'), cert: join(folder, 'self-signed.crt') }
   const known = readPair(files, hostname)
   if (known !== undefined) return known
-  const pair = await makePair(hostname)
+  const pair = await (isPassing(folder) ? passingPair(hostname) : makePair(hostname))
   makeFolder(folder)
   putFile(files.key, pair.key, 0o600)
   putFile(files.cert, pair.cert, 0o644)
   return pair
 }
+
+/** Services of one process whose folders are thrown away show the same one. */
+function passingPair(hostname: string): Promise<KeyPair> {
+  const known = shared.get(hostname) ?? makePair(hostname)
+  shared.set(hostname, known)
+  known.catch(() => shared.delete(hostname))
+  return known
+}
+
+const shared = new Map<string, Promise<KeyPair>>()
 
 /** What lies in the files if it may be used; a pair torn by a crash, or unreadable text, may not. */
 function readPair(files: KeyPair, hostname: string): KeyPair | undefined {

@@ -13,6 +13,7 @@ import { type Database, open } from 'lmdb'
 import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { guarded, sealFolder, setAside } from './cache-folder.ts'
@@ -63,6 +64,8 @@ export class Cache implements Counters {
    */
   static open(options: CacheOptions): Cache {
     const { dir, log } = options
+    // What is thrown away with its folder needs none.
+    if (isPassing(dir)) return new Cache(memoryTables(), options)
     try {
       requireRoom(dir)
       try {

@@ -1,14 +1,15 @@
 // Data directories for a service that keeps nothing: made in the temporary folder, gone when it closes, when its process ends
 // without closing, and at the next start where the process was killed.
 //
-// Whether somebody still has one is asked of its lock and not of a process id, which another container counts otherwise.
+// Nothing in them is synced (lib/lasting.ts). Whether somebody still has one is asked of its lock and not of a process id, which another container counts otherwise.
 // One that is not locked yet is left alone for a moment.
 
 import { rmSync, statSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { now } from '#lib/clock.ts'
+import { letPass } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { lock } from '../engine/sqlite.ts'
 import { lockFile } from './place.ts'
@@ -21,14 +22,16 @@ const open = new Set<string>()
 
 /** Makes one, and removes those that were left behind. */
 export async function makeTemporary(): Promise<{ readonly dataDir: string; remove(): Promise<void> }> {
-  const dataDir = await mkdtemp(join(tmpdir(), prefix))
+  const dataDir = resolve(await mkdtemp(join(tmpdir(), prefix)))
   if (open.size === 0) process.on('exit', removeAll)
   open.add(dataDir)
+  const stay = letPass(dataDir)
   await sweep()
   return {
     dataDir,
     async remove() {
       open.delete(dataDir)
+      stay()
       if (open.size === 0) process.off('exit', removeAll)
       await rm(dataDir, { recursive: true, force: true })
     },
@@ -48,7 +51,7 @@ function removeAll(): void {
 
 async function sweep(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
-    const dataDir = join(tmpdir(), name)
+    const dataDir = resolve(tmpdir(), name)
     if (pattern.test(name) && !open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, { recursive: true, force: true })
   }
 }

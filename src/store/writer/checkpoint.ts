@@ -6,6 +6,7 @@
 // the end of the log, so that stays with the writer.
 
 import { threadFile } from '#lib/build-info.ts'
+import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { Thread } from '#lib/process/thread.ts'
 import { copyBack, framesOf, type Handle, type Sql, sqliteFailure } from '../engine/sqlite.ts'
@@ -16,6 +17,8 @@ export const copying = { idle: 0, busy: 1, done: 2, closed: 3 } as const
 export interface CheckpointData {
   readonly file: string
   readonly state: Int32Array<SharedArrayBuffer>
+  /** Its folder is thrown away: nothing is synced. */
+  readonly passing: boolean
 }
 
 /** Batches between two looks at the length of the log; while nobody waits it is looked at sooner. */
@@ -84,7 +87,7 @@ export class Checkpoints {
   }
 
   #start(): Thread {
-    const given: CheckpointData = { file: this.#file, state: this.#state }
+    const given: CheckpointData = { file: this.#file, state: this.#state, passing: isPassing(this.#file) }
     const thread = new Thread({ file: threadFile('checkpoint'), given })
     // A thread that could not start, or died: what it was to copy is copied here, and the next time it starts anew.
     void thread.gone.then(() => {

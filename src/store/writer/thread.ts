@@ -2,6 +2,7 @@
 // program is still being read. What goes to it and comes back is writer.ts's alone.
 
 import { threadFile } from '#lib/build-info.ts'
+import { isPassing } from '#lib/lasting.ts'
 import type { Answer } from '#lib/process/task.ts'
 import { Thread } from '#lib/process/thread.ts'
 
@@ -25,13 +26,15 @@ export interface WriterThreadData {
   readonly file: string
   /** Whether a database may be made where there is none. */
   readonly mayBeNew: boolean
+  /** Its folder is thrown away: nothing is synced. */
+  readonly passing: boolean
 }
 
 export function startWriterThread(file: string, mayBeNew: boolean): WriterThread {
   let listener: ((id: number, answer: Answer) => void) | undefined
   const thread = new Thread({
     file: threadFile('writer'),
-    given: { file, mayBeNew } satisfies WriterThreadData,
+    given: { file, mayBeNew, passing: isPassing(file) } satisfies WriterThreadData,
     lasting: true,
     onReply: (id, answer) => listener?.(id, answer),
   })

@@ -7,6 +7,7 @@
 
 import { createHash, hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
+import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import type { MimePart } from '#mail/mime/mime.ts'
 import type { BodyFiles } from '../files.ts'
@@ -207,7 +208,7 @@ class Packer {
   async finish(): Promise<PartRow> {
     if (this.#filled > 0) await this.#flush()
     const table = encodeTable(limits.body.chunkBytes, this.#pieces)
-    if (this.#file !== null) await this.#file.datasync()
+    if (this.#file !== null && !isPassing(this.#path ?? '')) await this.#file.datasync()
     return {
       hash: own(this.#hash.digest()),
       size: this.#size,
