@@ -525,6 +525,8 @@ export const limits = {
     largeBytes: 8 * mib,
     /** Signatures of one message that are looked at (RFC 6376 6.1). */
     signaturesMax: 10,
+    /** Seals of a chain that is sealed once more (RFC 8617 4.2.1). */
+    sealsMax: 50,
     /** Remembered answers of DNS: how many, their bytes together, and those of one. */
     answersMax: 20_000,
     answersBytesMax: 16 * mib,

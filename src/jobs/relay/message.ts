@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
 import { mailboxes, splitAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
+import { arcSet, findings } from '#mail/crypt/arc-seal.ts'
 import { type SigningKey, signatures } from '#mail/crypt/dkim.ts'
 import { writtenAnew } from '#mail/header/authored.ts'
 import { Header } from '#mail/header/header.ts'
@@ -47,7 +48,13 @@ export async function openOutgoing(
   bodies: Bodies,
   message: Outbound,
   body: number,
-  how: { readonly hostname: string; readonly now: number; readonly findKeys: FindSigningKeys },
+  how: {
+    readonly hostname: string
+    readonly now: number
+    readonly findKeys: FindSigningKeys
+    /** Of rewritten senders; it seals what is sent on where the address that sends it on has no key. */
+    readonly srsDomain: string
+  },
 ): Promise<OutgoingMessage> {
   const opened = bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
@@ -57,6 +64,7 @@ export async function openOutgoing(
   const whole = () => wireLines(joined(top, opened.stream(headerSize)))
   let unsigned = 0
   const counted = async function* () {
+    unsigned = 0
     for await (const piece of whole()) {
       unsigned += piece.length
       yield piece
@@ -67,9 +75,12 @@ export async function openOutgoing(
   const small = opened.size + top.length <= limits.body.wholeBytesMax
   const inMemory = small ? await collected(counted()) : null
   const signature = keys.length === 0 ? '' : await signatures(inMemory ?? counted(), keys)
+  const seal = await sealOf(message, header, how, () =>
+    joined(Buffer.from(signature), inMemory === null ? counted() : [inMemory]),
+  )
   // The size is said before the message, so it is read once more where nobody signed it.
-  if (!small && keys.length === 0) for await (const _ of counted());
-  const trace = Buffer.from(traceLine(message, how.hostname, how.now) + signature)
+  if (!small && unsigned === 0) for await (const _ of counted());
+  const trace = Buffer.from(traceLine(message, how.hostname, how.now) + seal + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
   return {
@@ -79,6 +90,22 @@ export async function openOutgoing(
     stream,
     start: length => firstBytes(stream(), length),
   }
+}
+
+/** The seal of a message that is sent on, where this service looked at it when it came. */
+async function sealOf(
+  { origin, prefix, options: { forwardedFor = '' } }: Outbound,
+  header: Header,
+  { hostname, findKeys, srsDomain }: { hostname: string; findKeys: FindSigningKeys; srsDomain: string },
+  whole: () => AsyncIterable<Buffer>,
+): Promise<string> {
+  if (origin !== 'forward') return ''
+  const found = findings(new Header(Buffer.from(prefix)), header, hostname)
+  if (found === undefined) return ''
+  const own = splitAddress(forwardedFor).domain
+  const keys = own === '' ? [] : await findKeys(own)
+  const sealing = keys.length > 0 ? keys : await findKeys(srsDomain)
+  return sealing.length === 0 ? '' : arcSet(Readable.from(whole(), { objectMode: false }), found, sealing)
 }
 
 /** The header as it leaves, with the lines on top: of a forward without Bcc, and under another author where it must be. */

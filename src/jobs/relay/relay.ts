@@ -183,8 +183,13 @@ class Sender implements Relay {
   }
 
   async #sendAway(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
-    const { read, bodies, hostname, findKeys, secrets } = this.#options
-    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, { hostname, now: now(), findKeys })
+    const { read, bodies, hostname, findKeys, srsDomain, secrets } = this.#options
+    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, {
+      hostname,
+      now: now(),
+      findKeys,
+      srsDomain,
+    })
     const attempts: Attempt[] = []
     for (const target of targets.filter(({ kind }) => kind === 'http')) {
       attempts.push(await this.#post(message, target, opened, signal))

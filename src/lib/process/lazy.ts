@@ -53,6 +53,9 @@ export const mailVerifiers = () => {
     getARChain: arc.getARChain,
   }
 }
+/** Puts a set of ARC fields together. */
+export const arcSealer = (): typeof import('mailauth/lib/arc/index.js')['sealMessage'] =>
+  load('mailauth/lib/arc/index.js').sealMessage
 /** A password hash that others made. */
 export const argon2 = (): typeof import('argon2') => load('argon2')
 /** OpenPGP keys and messages. */
