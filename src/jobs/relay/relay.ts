@@ -10,7 +10,7 @@ import type { DeliveryResult } from '#actors/delivery/envelope.ts'
 import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
-import { Fault, smtpReply } from '#lib/fault.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
@@ -25,6 +25,7 @@ import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import { Loop } from '../loop.ts'
+import { byFault, byRefusal, bySent, failed, type Recipient, unreached } from './attempt.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type RelayItem, RelayLanes } from './lanes.ts'
@@ -32,7 +33,7 @@ import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } f
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
-import { MailFailed, type MailRoute, type MailSent } from './smtp-client.ts'
+import { MailFailed, type MailRoute } from './smtp-client.ts'
 
 export interface RelayOptions {
   readonly read: Reader
@@ -328,14 +329,7 @@ class Sender implements Relay {
   }
 }
 
-interface Recipient {
-  readonly target: Target
-  /** As it goes over the wire. */
-  readonly to: string
-}
-
 const seqDigits = 3
-const permanent = 500
 
 /** An address with its domain in ASCII, which every server understands. */
 function wire(address: string): string {
@@ -358,47 +352,4 @@ function relayRoute(text: string, { hostname, ca }: RelayOptions): MailRoute {
     ...(ca !== undefined && { ca }),
     ...{ helo: hostname, connectMs, idleMs },
   }
-}
-
-function bySent({ target, to }: Recipient, sent: MailSent, host: string): Attempt {
-  const refused = sent.refused.find(({ recipient }) => recipient === to)
-  if (refused === undefined) {
-    const way = sent.reports ? 'reporting' : 'relayed'
-    return {
-      target,
-      outcome: 'delivered',
-      way,
-      failure: null,
-      status: 250,
-      response: sent.response,
-      host,
-      reached: true,
-    }
-  }
-  return byAnswer(target, refused.code, refused.response, host)
-}
-
-function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
-  const own = error.refused.find(({ recipient }) => recipient === to)
-  return byAnswer(target, own?.code ?? error.status ?? permanent, own?.response ?? error.response, host)
-}
-
-function byAnswer(target: Target, status: number, response: string, host: string): Attempt {
-  const outcome = status >= permanent ? 'failed' : 'retry'
-  return { target, outcome, failure: 'rejected', status, response, host, reached: true }
-}
-
-function failed(target: Target, failure: string, status: number, response: string): Attempt {
-  return { target, outcome: 'failed', failure, status, response, reached: true }
-}
-
-function unreached(target: Target, failure: string, response: string, status: number | null = null): Attempt {
-  return { target, outcome: 'retry', failure, status, response, reached: false }
-}
-
-/** What our own refusals mean to a sender. */
-function byFault(error: unknown): Pick<Attempt, 'outcome' | 'failure' | 'status' | 'response'> {
-  const { code, enhanced, text } = smtpReply(error)
-  const outcome = code >= permanent ? 'failed' : 'retry'
-  return { outcome, failure: 'rejected', status: code, response: `${enhanced} ${text}` }
 }

@@ -1,0 +1,59 @@
+// What the answers of other hosts, and refusals of our own, mean for the recipients of an attempt.
+//
+// 5xx is final, everything else may pass; where nobody answered, the attempt reached nobody, and its lane rests.
+
+import { smtpReply } from '#lib/fault.ts'
+import type { Target } from '#store/sending/outbound.ts'
+import type { Attempt } from './results.ts'
+import type { MailFailed, MailSent } from './smtp-client.ts'
+
+export interface Recipient {
+  readonly target: Target
+  /** As it goes over the wire. */
+  readonly to: string
+}
+
+const permanent = 500
+
+export function bySent({ target, to }: Recipient, sent: MailSent, host: string): Attempt {
+  const refused = sent.refused.find(({ recipient }) => recipient === to)
+  if (refused === undefined) {
+    const way = sent.reports ? 'reporting' : 'relayed'
+    return {
+      target,
+      outcome: 'delivered',
+      way,
+      failure: null,
+      status: 250,
+      response: sent.response,
+      host,
+      reached: true,
+    }
+  }
+  return byAnswer(target, refused.code, refused.response, host)
+}
+
+export function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
+  const own = error.refused.find(({ recipient }) => recipient === to)
+  return byAnswer(target, own?.code ?? error.status ?? permanent, own?.response ?? error.response, host)
+}
+
+function byAnswer(target: Target, status: number, response: string, host: string): Attempt {
+  const outcome = status >= permanent ? 'failed' : 'retry'
+  return { target, outcome, failure: 'rejected', status, response, host, reached: true }
+}
+
+export function failed(target: Target, failure: string, status: number, response: string): Attempt {
+  return { target, outcome: 'failed', failure, status, response, reached: true }
+}
+
+export function unreached(target: Target, failure: string, response: string, status: number | null = null): Attempt {
+  return { target, outcome: 'retry', failure, status, response, reached: false }
+}
+
+/** What our own refusals mean to a sender. */
+export function byFault(error: unknown): Pick<Attempt, 'outcome' | 'failure' | 'status' | 'response'> {
+  const { code, enhanced, text } = smtpReply(error)
+  const outcome = code >= permanent ? 'failed' : 'retry'
+  return { outcome, failure: 'rejected', status: code, response: `${enhanced} ${text}` }
+}
