@@ -15,9 +15,8 @@ import { type Credentials, openCredentials } from '#actors/auth/credentials.ts'
 import { SessionPlaces } from '#actors/auth/session-places.ts'
 import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
-import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
-import { Rules } from '#actors/delivery/rules.ts'
-import { SpamJudge } from '#actors/delivery/spam.ts'
+import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import type { Rules } from '#actors/delivery/rules.ts'
 import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { Recency } from '#actors/mailbox/recency.ts'
@@ -29,10 +28,10 @@ import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
+import { openDelivery } from '#mail-core'
 import { Outward } from '#net/outward.ts'
 import { lookUp } from '#net/records.ts'
 import { makePools, type Pools } from '#pool'
-import { Lookup } from '#store/accounts/lookup.ts'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
@@ -179,14 +178,12 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const seeds = new SecretBox(loadKey(dataDir, 'totp', config.auth.totpSecret))
   const transfer = new Transfer({ dataDir, system, seal: seeds })
   const forwardKeys = forwardKeysOf(config)
-  const shared = { system, sequence, settings, bodies, throttle: cache, keys: forwardKeys }
-  const rules = new Rules({ ...shared, patterns: pools.patterns, classify: config.mail.classificationHeaders, log })
   const addressBook = new AddressBook(writer)
   closers.add(() => addressBook.close())
-  const spam = new SpamJudge({ read, pool: pools.spam, log })
-  const lookup = new Lookup(read, writer.changes)
-  const { postmaster } = config.mail
-  const delivery = new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster, log })
+  const { rules, delivery } = openDelivery({
+    ...{ config, log, system, sequence, settings, bodies, read, reads, pools, addressBook },
+    ...{ throttle: cache, keys: forwardKeys, changes: writer.changes },
+  })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   return {

@@ -1,23 +1,53 @@
 // Of the service, what the mail protocols stand on, in whichever thread their sessions live.
 //
 // Where that is the thread of the actors it is the core itself (core.ts); a front thread has the same over its line to
-// there (front/thread.ts).
+// there (front/thread.ts). What both assemble in the same way is assembled here.
 
 import type { Authentication } from '#actors/auth/authentication.ts'
 import type { Grant, Grants } from '#actors/auth/grant.ts'
 import type { SessionPlaces } from '#actors/auth/session-places.ts'
-import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import { Rules } from '#actors/delivery/rules.ts'
+import { SpamJudge } from '#actors/delivery/spam.ts'
 import type { Verifier } from '#actors/delivery/verification.ts'
 import type { Actors } from '#actors/kernel/system.ts'
 import type { Marks } from '#actors/mailbox/recency.ts'
 import type { Config } from '#config'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { Lookup } from '#store/accounts/lookup.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
+
+/** Local delivery and what decides for it, which are the same wherever they run. */
+export function openDelivery(parts: DeliveryParts): { rules: Rules; delivery: LocalDelivery } {
+  const { config, log, read, changes, reads, addressBook, pools, ...given } = parts
+  const shared = { ...given, log }
+  const { classificationHeaders: classify, postmaster } = config.mail
+  const rules = new Rules({ ...shared, patterns: pools.patterns, classify })
+  const spam = new SpamJudge({ read, pool: pools.spam, log })
+  const lookup = new Lookup(read, changes)
+  return { rules, delivery: new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster }) }
+}
+
+type RulesParts = ConstructorParameters<typeof Rules>[0]
+
+interface DeliveryParts extends Omit<RulesParts, 'patterns' | 'classify'> {
+  readonly config: Config
+  readonly log: Log
+  readonly read: Reader
+  readonly changes: ConstructorParameters<typeof Lookup>[1]
+  readonly reads: Reads
+  readonly addressBook: ConstructorParameters<typeof LocalDelivery>[0]['addressBook']
+  readonly pools: {
+    readonly patterns: RulesParts['patterns']
+    readonly spam: ConstructorParameters<typeof SpamJudge>[0]['pool']
+  }
+}
 
 /** Of the service, what mail listeners need. */
 export interface MailCore {

@@ -5,20 +5,16 @@
 
 import pino from 'pino'
 import { Grants } from '#actors/auth/grant.ts'
-import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
-import { Rules } from '#actors/delivery/rules.ts'
-import { SpamJudge } from '#actors/delivery/spam.ts'
 import { version } from '#lib/build-info.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, logOptions } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
 import { type LineEnd, Link } from '#lib/process/link.ts'
-import type { MailCore } from '#mail-core'
+import { type MailCore, openDelivery } from '#mail-core'
 import { Admission } from '#net/admission.ts'
 import { TlsStore } from '#net/tls/tls.ts'
 import type { Ground } from '#protocol'
-import { Lookup } from '#store/accounts/lookup.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Reader } from '#store/engine/reader.ts'
 import { makeReads, type ReadOptions } from '#store/engine/reads.ts'
@@ -111,16 +107,14 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   const patterns = {
     run: (task: unknown, options?: object) => run('run', task, options),
     each: (task: unknown, options?: object) => run('each', task, options),
-  } as unknown as ConstructorParameters<typeof Rules>[0]['patterns']
-  const shared = { system, sequence, settings, bodies, throttle: cache, keys, log }
-  const rules = new Rules({ ...shared, patterns, classify: config.mail.classificationHeaders })
+  } as unknown as DeliveryPools['patterns']
   const addressBook = {
     note: (user: number, addresses: HomeAddresses, used: number) => home.tell('correspond', { user, addresses, used }),
   }
-  const spam = new SpamJudge({ read, pool: over<SpamPool>(pool('spam')), log })
-  const lookup = new Lookup(read, changed)
-  const { postmaster } = config.mail
-  const delivery = new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster })
+  const { delivery } = openDelivery({
+    ...{ config, log, system, sequence, settings, bodies, read, reads, addressBook, keys },
+    ...{ throttle: cache, changes: changed, pools: { patterns, spam: over<DeliveryPools['spam']>(pool('spam')) } },
+  })
   return {
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
@@ -142,14 +136,14 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   }
 }
 
-type SpamPool = ConstructorParameters<typeof SpamJudge>[0]['pool']
+type DeliveryPools = Parameters<typeof openDelivery>[0]['pools']
 
 /** What runs tasks of a pool at home, by the types it has there. */
 function over<Pool>(run: unknown): Pool {
   return { run } as Pool
 }
 
-type HomeAddresses = Parameters<ConstructorParameters<typeof LocalDelivery>[0]['addressBook']['note']>[1]
+type HomeAddresses = Parameters<Parameters<typeof openDelivery>[0]['addressBook']['note']>[1]
 
 /** A log whose lines are written at home. */
 function logOver(home: HomeLine, level: MailCore['config']['log']['level']): Log {

@@ -6,6 +6,7 @@
 // flight and cuts it off when that takes too long. A crash costs an item one more try, since its attempt is on disk.
 
 import { after, now, onAdvance, sleep, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 
@@ -132,14 +133,19 @@ export class Loop<Item> {
   }
 }
 
-/** Runs `task` until it succeeds or `signal` ends, with a pause after each failure: for results that must be recorded. */
+/**
+ * Runs `task` until it succeeds or `signal` ends, with a pause after each failure: for results that must be recorded.
+ *
+ * @throws what is no fault of the world: trying again would not help, and the item is tried again when due
+ */
 export async function persist(task: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     try {
       await task()
       return true
-    } catch {
+    } catch (error) {
       if (signal.aborted) return false
+      if (!(error instanceof Fault)) throw error
       try {
         await sleep(limits.loop.retryMs, signal)
       } catch {

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import { Loop, persist, type Work } from '#jobs/loop.ts'
 import { now, sleep } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { makeLog } from '#lib/log.ts'
 import { until } from './outbox.ts'
 
@@ -115,12 +117,22 @@ test('a result is written again until it is, or until nobody waits', async () =>
   const signal = new AbortController()
   const flaky = async () => {
     tries += 1
-    if (tries === 1) throw new Error('no storage')
+    if (tries === 1) throw new Fault('StorageUnavailable')
   }
   expect(await persist(flaky, signal.signal)).toBe(true)
   expect(tries).toBe(2)
-  const never = persist(() => Promise.reject(new Error('no storage')), signal.signal)
+  const never = persist(() => Promise.reject(new Fault('StorageUnavailable')), signal.signal)
   await sleep(5)
   signal.abort()
   expect(await never).toBe(false)
+})
+
+test('what would fail again in the same way is not tried again', async () => {
+  let tries = 0
+  const wrong = async () => {
+    tries += 1
+    assert.equal(1, 2, 'a defect of ours')
+  }
+  await expect(persist(wrong, new AbortController().signal)).rejects.toThrow('a defect of ours')
+  expect(tries).toBe(1)
 })

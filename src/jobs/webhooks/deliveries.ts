@@ -273,7 +273,15 @@ export class Deliveries {
       this.#results = emptyResults()
       const rows = results.done.length + results.failed.length + results.released.length
       const write = () => this.#submit([operation(deliverySettle, results)], rows)
-      await persist(write, this.#stop.signal)
+      try {
+        await persist(write, this.#stop.signal)
+      } catch (error) {
+        this.#options.log.error(
+          { error },
+          'results of webhook calls could not be written; they are made again when due',
+        )
+        continue
+      }
       if (results.released.length > 0) for (const lane of this.#lanes.values()) this.#reread(lane, results.released)
     }
     this.#recording = undefined
