@@ -4,6 +4,7 @@
 // Which bodies are indexed, and what of them is waiting, is in search/docs.ts; what a needle means is in search/trigrams.ts.
 // The one place of these tables: a second engine has an index of its own behind the same names.
 
+import assert from 'node:assert/strict'
 import type { Reader } from './reader.ts'
 import type { Handle, Sql } from './sqlite.ts'
 
@@ -14,6 +15,7 @@ const indexes: readonly TextIndex[] = ['search', 'search_word']
 
 /** Adds a body. Rows of one transaction stay together as long as account, then body, rise. */
 export function addText(sql: Sql, user: number, body: number, text: string): void {
+  assert(body < 2 ** 32 && user < 2 ** 31, 'account and body fit into the number of one row')
   for (const index of indexes) sql(`INSERT INTO ${index} (rowid, text) VALUES ((? << 32) | ?, ?)`).run(user, body, text)
 }
 
