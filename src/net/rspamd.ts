@@ -5,9 +5,8 @@
 // old controller puts behind a 204, which has no body, can then be nobody else's answer. Must not be given an address that a
 // stranger chose.
 
-import { request as plain } from 'node:http'
-import { request as secured } from 'node:https'
 import { limits } from '#lib/limits.ts'
+import { plainHttp, secureHttp } from '#lib/process/lazy.ts'
 
 export interface RspamdQuestion {
   readonly from: string
@@ -75,7 +74,7 @@ function heaviest(symbols: unknown): string[] {
 function post(url: URL, body: Buffer, fields: readonly (readonly [string, string])[]): Promise<Answer> {
   const { scanMs, answerBytesMax } = limits.spam
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? secured : plain)(url, {
+    const request = (url.protocol === 'https:' ? secureHttp() : plainHttp()).request(url, {
       ...{ method: 'POST', agent: false, signal: AbortSignal.timeout(scanMs) },
     })
     for (const name of new Set(fields.map(([key]) => key))) {

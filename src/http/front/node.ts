@@ -7,13 +7,14 @@
 // have read them otherwise (RFC 9112 6.3, 11.2). What the parser refuses is answered without it.
 
 import { rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, METHODS, type Server, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { after, breathe } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
+import { plainHttp, secureHttp } from '#lib/process/lazy.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { plainAddress } from '#net/address.ts'
 import { contextOptions, TlsStore } from '#net/tls/tls.ts'
@@ -74,7 +75,7 @@ class NodeListening implements Listening {
   constructor(serve: Serve, { tls, connections }: ListenForm) {
     this.#serve = serve
     this.#connections = connections
-    this.#server = tls === undefined ? createServer(strict) : this.#secure(tls)
+    this.#server = tls === undefined ? plainHttp().createServer(strict) : this.#secure(tls)
     const server = this.#server
     // All headers that fit are seen; the parser would drop what comes after the first 2000.
     server.maxHeadersCount = 0
@@ -133,7 +134,7 @@ class NodeListening implements Listening {
 
   #secure(tls: HttpTls): SecureServer {
     this.#names = named(tls)
-    return createSecureServer({
+    return secureHttp().createServer({
       ...strict,
       ...contextOptions(tls.initial),
       handshakeTimeout: limits.http.idleMs,
@@ -194,7 +195,7 @@ class NodeListening implements Listening {
     const [, method, path = '/'] = /^([!#$%&'*+.^_`|~\w-]{1,64}) (\/[^\s]*) HTTP\/1\.[01]\r\n/.exec(
       error.rawPacket?.subarray(0, limits.http.headerBytesMax).toString('latin1') ?? '',
     ) ?? [undefined, undefined]
-    if (error.code === 'HPE_INVALID_METHOD' && method !== undefined && !METHODS.includes(method)) {
+    if (error.code === 'HPE_INVALID_METHOD' && method !== undefined && !plainHttp().METHODS.includes(method)) {
       this.#serve(new RefusedWire(method, path, socket))
       return
     }

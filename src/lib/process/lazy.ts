@@ -62,7 +62,19 @@ export const argon2 = (): typeof import('argon2') => load('argon2')
 export const openpgp = (): typeof import('openpgp') => load('openpgp')
 /** Documents of a database whose exports are taken in. */
 export const bson = (): typeof import('bson') => load('bson')
+/** Character sets that the engine does not know. */
+export const iconv = (): typeof import('iconv-lite') => load('iconv-lite')
+/** Types of files by their names. */
+export const mimeTypes = (): typeof import('mime-types') => load('mime-types')
 /** An IMAP client. */
 export const imapFlow = (): typeof import('imapflow') => load('imapflow')
 /** An ACME client (RFC 8555); net/tls/acme.ts makes its calls for it. */
 export const acmeClient = (): typeof import('acme-client') => load('acme-client')
+
+/**
+ * Node's own HTTP. Importing it would look at each name it exports, and one of them brings a whole client for the web along:
+ * a tenth of a start.
+ */
+export const plainHttp = (): typeof import('node:http') => process.getBuiltinModule('node:http')
+/** The same over TLS. */
+export const secureHttp = (): typeof import('node:https') => process.getBuiltinModule('node:https')

@@ -7,7 +7,7 @@
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-import iconv from 'iconv-lite'
+import { iconv } from '#lib/process/lazy.ts'
 
 const labelLengthMax = 60
 
@@ -62,11 +62,11 @@ export function decodeCharset(bytes: Buffer, label: string | undefined): string 
   if (chinese.test(name)) return decodeCharset(tildedToHigh(bytes), 'gbk')
   if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return plainOf(bytes)
   if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
-  if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv.decode(bytes, 'windows-1252')
-  if (name === 'iso88591' || name === 'latin1') return iconv.decode(bytes, 'windows-1252')
+  if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv().decode(bytes, 'windows-1252')
+  if (name === 'iso88591' || name === 'latin1') return iconv().decode(bytes, 'windows-1252')
   // RFC 2152 knows no byte above 127.
   if (name.startsWith('utf7') && !isAscii(bytes)) return decodeUnlabelled(bytes)
-  if (iconv.encodingExists(name)) return iconv.decode(bytes, name)
+  if (iconv().encodingExists(name)) return iconv().decode(bytes, name)
   return foreign(label ?? '', bytes)
 }
 
@@ -100,7 +100,7 @@ export function decodeUnlabelled(bytes: Buffer, hint = ''): string {
     const text = decodeCharset(bytes, hint)
     if (!text.includes('\ufffd')) return text
   }
-  return iconv.decode(bytes, 'windows-1252')
+  return iconv().decode(bytes, 'windows-1252')
 }
 
 /** ASCII, in which many Japanese programs shift without saying so (RFC 1468). */
@@ -113,13 +113,13 @@ function plainOf(bytes: Buffer): string {
 function japaneseOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString()
   const [best] = ['shift_jis', 'euc-jp', 'windows-1252']
-    .map(name => ({ text: iconv.decode(bytes, name), broken: brokenIn(bytes, name) }))
+    .map(name => ({ text: iconv().decode(bytes, name), broken: brokenIn(bytes, name) }))
     .sort((one, other) => one.broken - other.broken)
   return best?.text ?? ''
 }
 
 function isKnown(name: string): boolean {
-  return iconv.encodingExists(name)
+  return iconv().encodingExists(name)
 }
 
 /** A label as the libraries spell it. */
@@ -143,7 +143,7 @@ function forgiving(bytes: Buffer): string {
     if (code === 0xfffd) broken++
     else if (code > 0x7f) whole++
   }
-  return broken > whole ? iconv.decode(bytes, 'windows-1252') : text
+  return broken > whole ? iconv().decode(bytes, 'windows-1252') : text
 }
 
 /** Character sets that shift between ASCII and others (RFC 1468, 1557, 1843). */

@@ -3,9 +3,9 @@
 // Promises: one pass, linear in the HTML; only `<img>` elements with an image in base64 or percent form are touched,
 // all else comes back as it was; the same picture used twice becomes one attachment.
 
-import { extension } from 'mime-types'
 import { newUuid } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { mimeTypes } from '#lib/process/lazy.ts'
 import { decodeReferences, escapeHtml } from '../text/html.ts'
 
 export interface InlineImage {
@@ -117,7 +117,7 @@ function decodeImage(url: string, attributes: readonly Attribute[], count: numbe
   const given = attributes.find(({ name }) => name.toLowerCase() === 'data-filename')?.value ?? ''
   const filename = given.replace(/[\x00-\x1f\x7f/\\]/g, '_').slice(0, limits.mime.filenameLengthMax)
   return {
-    filename: filename || `attachment-${count}.${extension(contentType) || 'bin'}`,
+    filename: filename || `attachment-${count}.${mimeTypes().extension(contentType) || 'bin'}`,
     contentType,
     content,
     cid: `${newUuid()}@${domain}`,

@@ -5,8 +5,8 @@
 // structure.ts). Bodies are not read: texts and attachments are named by offsets, and the two hashes of an attachment
 // are empty until whoever stores the bytes fills them in.
 
-import { extension } from 'mime-types'
 import { limits } from '#lib/limits.ts'
+import { mimeTypes } from '#lib/process/lazy.ts'
 import type { Address } from '../address/address.ts'
 import { addressesOf, decodeAddresses } from '../address/address-list.ts'
 import { parseDate } from '../header/date.ts'
@@ -278,7 +278,7 @@ function fileName(part: MimePart): string {
 
 function extensionOf(part: MimePart): string {
   if (part.type.value === 'message/rfc822') return 'eml'
-  return extension(part.type.value) || 'bin'
+  return mimeTypes().extension(part.type.value) || 'bin'
 }
 
 function addresses(header: Header, key: string): Address[] {

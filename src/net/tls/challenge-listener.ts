@@ -4,11 +4,12 @@
 // and times are bounded. Where a redirect leads comes from the request only as far as it is a host name; nothing but
 // challenges of orders under way is told.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
+import { plainHttp } from '#lib/process/lazy.ts'
 import { plainAddress } from '../address.ts'
 import { Admission, type Gate } from '../admission.ts'
 import type { Challenges } from './challenges.ts'
@@ -37,7 +38,7 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
   const { host, port } = options
   const { headBytesMax, headMs, connectionsMax } = limits.acme
   const how = { maxHeaderSize: headBytesMax, headersTimeout: headMs, requestTimeout: headMs, keepAlive: false }
-  const server = createServer({ ...how, connectionsCheckingInterval: headMs / 2 }, (request, response) =>
+  const server = plainHttp().createServer({ ...how, connectionsCheckingInterval: headMs / 2 }, (request, response) =>
     answer(request, response, options),
   )
   const admission = options.admission ?? new Admission({ connectionsMax: Number.POSITIVE_INFINITY })

@@ -3,13 +3,13 @@
 // Content comes as raw bytes of any type, as base64 or text in JSON, or as a part of a form; raw bytes stream to the store
 // without being held. What is given back is never shown as a page of this origin, whatever its type says.
 
-import mime from 'mime-types'
 import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createFile, deleteFiles, readFile } from '#actors/user/files.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { mimeTypes } from '#lib/process/lazy.ts'
 import { countFiles, listFiles } from '#store/accounts/file.ts'
 import type { Bodies, Intake, Received } from '#store/bodies/bodies.ts'
 import { ranged } from '../../answer.ts'
@@ -203,9 +203,9 @@ function decoded(given: Buffer | string | undefined, encoding: 'base64' | undefi
 /** Name and type, each from the other where only one is known (api-semantics 5.1). */
 function described(input: Given, request: Request): { filename: string; type: string } {
   const own = request.raw && mediaType.test(request.contentType) ? request.contentType : ''
-  const named = input.filename === undefined ? false : mime.lookup(input.filename)
+  const named = input.filename === undefined ? false : mimeTypes().lookup(input.filename)
   const type = input.contentType ?? (own !== '' && own !== octets ? own : named || octets)
-  const extension = mime.extension(type) || 'bin'
+  const extension = mimeTypes().extension(type) || 'bin'
   const filename = input.filename ?? `upload-${new Date(now()).toISOString().slice(0, 10)}.${extension}`
   return { filename: filename.toWellFormed(), type }
 }
