@@ -2,7 +2,8 @@
 //
 // Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it
 // installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
-// folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone.
+// folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
+// `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -18,6 +19,7 @@ import { exportSection } from './section/export.ts'
 import { httpSection } from './section/http.ts'
 import { imapSection } from './section/imap.ts'
 import { importSection } from './section/import.ts'
+import { isolationSection } from './section/isolation.ts'
 import { loginSection } from './section/login.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
@@ -32,6 +34,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   http: httpSection,
   login: loginSection,
   imap: imapSection,
+  isolation: isolationSection,
   delivery: deliverySection,
   smtp: smtpSection,
   disk: diskSection,
@@ -53,6 +56,8 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     corpus: { type: 'string' },
+    messages: { type: 'string' },
+    attacks: { type: 'string' },
   },
 })
 const names = positionals.length === 0 ? Object.keys(sections) : positionals
@@ -62,7 +67,11 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const plan = { ...(values.quick ? quickPlan : fullPlan), peers: values.peers, corpus: values.corpus }
+const base = values.quick ? quickPlan : fullPlan
+const plan = {
+  ...{ ...base, peers: values.peers, corpus: values.corpus },
+  ...{ attacked: Number(values.messages ?? base.attacked), attacks: values.attacks?.split(',') },
+}
 const rows: Row[] = []
 let broken = false
 for (const name of names) {

@@ -17,6 +17,10 @@ export interface Plan {
   readonly idleMs: number
   /** Users that log in once each while nobody knows their passwords yet. */
   readonly coldLogins: number
+  /** Messages of the folder that is asked for too much of. */
+  readonly attacked: number
+  /** Names of the attacks that are tried; all where absent. */
+  readonly attacks?: readonly string[] | undefined
   /** Whether other mail servers are installed, started and measured beside. */
   readonly peers: boolean
   /** Folder with messages to tell spam from ham by, in `ham` and `spam`. */
@@ -31,6 +35,7 @@ export const fullPlan: Plan = {
   stored: 2 ** 30,
   idleMs: 15_000,
   coldLogins: 500,
+  attacked: 300_000,
   peers: false,
 }
 export const quickPlan: Plan = {
@@ -41,5 +46,6 @@ export const quickPlan: Plan = {
   stored: 2 ** 27,
   idleMs: 5000,
   coldLogins: 100,
+  attacked: 20_000,
   peers: false,
 }

@@ -2,8 +2,11 @@
 //
 // Answers each message on the channel with the delays since the last one, in milliseconds: what a timer of one
 // millisecond waited beyond its time. A message that says `collect` collects all garbage first, for who measures what is
-// held and not what was left behind. The service knows nothing of it, and its worker threads are left alone.
+// held and not what was left behind. What the thread itself worked from one of these timers to the next is sampled, too, which
+// says how long one piece of its work was however busy the machine is. The service knows nothing of it, and its worker threads
+// are left alone.
 
+import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 import { collectGarbage } from '#lib/process/heap.ts'
@@ -13,13 +16,38 @@ export interface LoopDelay {
   readonly p50: number
   readonly p99: number
   readonly worst: number
+  /** Processor time of the main thread in one go, the 100 longest since the last call; empty where the system does not tell. */
+  readonly work: readonly number[]
 }
 
 const resolution = 1
+const longestMax = 100
+
+/** Milliseconds of processor time this thread has had, or undefined. */
+function worked(): number | undefined {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6
+  } catch {
+    return undefined
+  }
+}
+
+const keepLongest = (times: readonly number[]) => times.toSorted((one, other) => other - one).slice(0, longestMax)
 
 if (isMainThread && process.send !== undefined) {
   const delays = monitorEventLoopDelay({ resolution })
   delays.enable()
+  let longest: number[] = []
+  let before = worked()
+  const sample = () => {
+    const now = worked()
+    if (now === undefined || before === undefined) return
+    // Sorted once it is twice as long as what is kept.
+    if (now - before > resolution) longest.push(now - before)
+    before = now
+    if (longest.length >= 2 * longestMax) longest = keepLongest(longest)
+  }
+  setInterval(sample, resolution).unref()
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution)
   process.on('message', ({ collect }: { collect?: boolean }) => {
     if (collect === true) collectGarbage()
@@ -27,8 +55,10 @@ if (isMainThread && process.send !== undefined) {
       p50: late(delays.percentile(50)),
       p99: late(delays.percentile(99)),
       worst: late(delays.max),
+      work: keepLongest(longest),
     }
     delays.reset()
+    longest = []
     process.send?.(answer)
   })
   process.channel?.unref()

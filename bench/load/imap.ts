@@ -30,9 +30,10 @@ export class ImapLoad {
     socket.on('close', () => this.#done?.(new Error(`the connection closed: ${this.#tail.toString('latin1')}`)))
   }
 
-  /** Connects and logs in. */
-  static async open(at: Target, name: string, password: string): Promise<ImapLoad> {
-    const socket = connect({ host: at.host, port: at.port, noDelay: true })
+  /** Connects, from an address where one is given, and logs in. */
+  static async open(at: Target, name: string, password: string, from?: string): Promise<ImapLoad> {
+    const local = from === undefined ? {} : { localAddress: from }
+    const socket = connect({ host: at.host, port: at.port, noDelay: true, ...local })
     await once(socket, 'data')
     const client = new ImapLoad(socket)
     await client.run(`LOGIN ${name} ${password}`)

@@ -19,11 +19,14 @@ export interface LineClient {
 
 /** Connects and calls `onLine` for each line, `onClose` once at the end with the error, if there was one. */
 export function openLines(
-  target: Target,
+  target: Target & { readonly localAddress?: string },
   onLine: (line: string, client: LineClient) => void,
   onClose: (error: Error | undefined) => void,
 ): LineClient {
-  const socket: Socket = connect({ host: target.host, port: target.port, noDelay: true })
+  const socket: Socket = connect({
+    ...{ host: target.host, port: target.port, noDelay: true },
+    ...(target.localAddress === undefined ? {} : { localAddress: target.localAddress }),
+  })
   const client: LineClient = {
     send: text => socket.write(text, 'latin1'),
     sendBytes: bytes => socket.write(bytes),

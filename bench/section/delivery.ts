@@ -106,7 +106,7 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
   const peers: LoadResult[] = []
   const bare: number[] = []
   let cpu = 0
-  let late: LoopDelay = { p50: 0, p99: 0, worst: 0 }
+  let late: LoopDelay = { p50: 0, p99: 0, worst: 0, work: [] }
   const run = async (receiver: { lmtp: Target; addresses: readonly string[] }) => {
     await idle([service.service.pid, single.service.pid])
     return runLoad(job(receiver, load.size, load.connections, { ms: plan.ms / 2 }))

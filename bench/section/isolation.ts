@@ -1,0 +1,277 @@
+// Nobody in another's way: what others feel while one asks for too much, for each way to do so.
+//
+// Others are one process that reads over HTTP, says NOOP, FETCHes, has mail delivered, and logs in with a password that is
+// known and with one that has to be hashed. Quiet times lie between the attacks, in the same run; all of them together are
+// what an attack is held against. Wished for: p99 at most twice the quiet one, or 20 ms. With two cores the attacker's own
+// process takes part of them, which no service can mend.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadConfig } from '#config'
+import { openCore } from '#core'
+import { sleep } from '#lib/clock.ts'
+import { makeLog } from '#lib/log.ts'
+import { startChild } from '../child.ts'
+import { runCommand } from '../command.ts'
+import { fill, folderOf } from '../fill.ts'
+import type { AttackJob, AttackResult } from '../load/attack.ts'
+import type { Target } from '../load/line.ts'
+import { fixedMessages, stamp } from '../load/messages.ts'
+import { type Deed, type DeedResult, deeds, type OthersJob, type OthersResult, spread } from '../load/others.ts'
+import type { Plan } from '../plan.ts'
+import type { Row } from '../row.ts'
+import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from '../service.ts'
+
+const timesQuiet = 2
+const quietEnoughMs = 20
+const readerMessages = 500
+const partsMessages = 50
+const parts = 1000
+const fetchedTimes = 1899
+const settleMs = 500
+const startMs = 700
+/** Another network than that of the others. */
+const from = '127.66.6.6'
+
+interface Ground {
+  readonly service: Service
+  readonly folder: string
+  readonly attacker: User
+  /** The attacker's large folder. */
+  readonly inbox: string
+  readonly names: readonly string[]
+  readonly ms: number
+}
+
+interface Outcome {
+  readonly others: OthersResult
+  readonly attack: AttackResult
+  readonly work: readonly number[]
+}
+
+/** Goes on for about the given time. */
+type Attack = (ground: Ground) => Promise<AttackResult>
+
+const attacks: Readonly<Record<string, Attack>> = {
+  'fetch-many': byCommands(1, `FETCH 1:* (${'BODY.PEEK[1]<0.1> '.repeat(fetchedTimes).trim()})`),
+  bodies: byCommands(4, 'FETCH 1:* BODY.PEEK[]'),
+  structures: byCommands(4, 'FETCH 1:* BODYSTRUCTURE', 'Parts'),
+  thread: byCommands(2, 'UID THREAD REFERENCES UTF-8 ALL', 'INBOX', 'UID THREAD ORDEREDSUBJECT UTF-8 ALL'),
+  sort: byCommands(2, 'UID SORT (SUBJECT FROM) UTF-8 ALL', 'INBOX', 'UID SORT (TO SIZE) UTF-8 ALL'),
+  search: byCommands(8, 'UID SEARCH BODY "zq"', 'INBOX', 'UID SEARCH TEXT "qz"'),
+  store: byCommands(2, 'STORE 1:* +FLAGS.SILENT (\\Flagged)', 'INBOX', 'STORE 1:* -FLAGS.SILENT (\\Flagged)'),
+  logins: ({ service, names, ms }) => run(job(service.listener('imap'), ms, 32, { by: 'logins', names })),
+  codes: guessCodes,
+  addresses: byMessages(`Message-ID: <ID@attack.test>\r\nTo: ${'a:'.repeat(30_000)}\r\n\r\nx\r\n`),
+  'many-parts': byMessages(manyParts('ID')),
+  patterns: hostilePatterns,
+  import: importing,
+  backup: backingUp,
+  listing: listing,
+}
+
+export async function isolationSection(plan: Plan): Promise<Row[]> {
+  const names = plan.attacks ?? Object.keys(attacks)
+  const folder = makeFolder()
+  const dataDir = join(folder, 'data')
+  const attackMs = plan.ms < 3000 ? 3500 : plan.ms
+  const quietMs = attackMs / 3
+  try {
+    const first = await startService(dataDir)
+    const coldEach = Math.ceil((attackMs + startMs) / 130)
+    const strangers = Math.min(plan.coldLogins * 4, names.length * Math.ceil(coldEach * 1.35))
+    const [attacker, reader, ...cold] = await makeUsers(first, 2 + strangers)
+    if (attacker === undefined || reader === undefined) throw new Error('no users')
+    await first.stop()
+    const boxes = await fillBoth(dataDir, attacker, reader, plan.attacked)
+    const service = await startService(dataDir)
+    await deliverParts(service, attacker)
+    const ground = { service, folder, attacker, inbox: boxes.attacker, ms: attackMs, names: cold.map(one => one.name) }
+    const quiet: OthersResult[] = []
+    const attacked = new Map<string, Outcome>()
+    const watch = (ms: number) => beside(service, reader, boxes.reader, cold, ms)
+    for (const name of names) {
+      const attack = attacks[name]
+      if (attack === undefined) throw new Error(`no attack is called ${name}; there are ${Object.keys(attacks)}`)
+      process.stderr.write(`  ${name} ...\n`)
+      quiet.push(await watch(quietMs))
+      const running = attack({ ...ground, ms: attackMs + 2 * startMs }).catch(error => {
+        return { done: 0, refused: 1, refusal: `it could not be made: ${error}` }
+      })
+      await sleep(startMs)
+      await service.loopDelay()
+      const others = await watch(attackMs)
+      const { work } = await service.loopDelay()
+      attacked.set(name, { others, work, attack: await running })
+      await sleep(settleMs)
+    }
+    await service.stop()
+    return rowsOf(quiet, attacked)
+  } finally {
+    removeFolder(folder)
+  }
+}
+
+function rowsOf(rounds: readonly OthersResult[], attacked: ReadonlyMap<string, Outcome>): Row[] {
+  const rows: Row[] = []
+  const quiet = new Map(deeds.map(deed => [deed, together(rounds.map(round => round[deed]))]))
+  for (const [name, { others, attack, work }] of attacked) {
+    for (const deed of deeds) rows.push(rowOf(name, deed, others[deed], quiet.get(deed)))
+    const refusals = attack.refused === 0 ? '' : `, ${attack.refused} refused: ${attack.refusal.replace(/\s+/g, ' ')}`
+    rows.push({
+      what: `${name}: longest work of the main loop in one go`,
+      figure: work[0] ?? 0,
+      unit: 'ms',
+      wanted: { most: quietEnoughMs },
+      note: `processor time; the tenth longest ${(work[9] ?? 0).toFixed(1)}; attacker: ${attack.done} done${refusals}`,
+    })
+  }
+  return rows
+}
+
+function rowOf(name: string, deed: Deed, found: DeedResult, quiet: DeedResult | undefined): Row {
+  const value = quiet?.p99 ?? 0
+  const failures = found.failed === 0 ? '' : `; ${found.failed} FAILED: ${found.error}`
+  return {
+    what: `${name}: ${deed}, p99`,
+    figure: found.p99,
+    unit: 'ms',
+    bound: { name: 'quiet', value },
+    wanted: { most: Math.max(timesQuiet, Math.round((quietEnoughMs / value) * 10) / 10) },
+    note: `p50 ${found.p50.toFixed(1)}, quiet ${(quiet?.p50 ?? 0).toFixed(1)} ms; ${found.done} times${failures}`,
+  }
+}
+
+function together(results: readonly DeedResult[]): DeedResult {
+  const times = results.flatMap(result => result.times)
+  return { done: times.length, failed: results.reduce((sum, { failed }) => sum + failed, 0), ...spread(times), times }
+}
+
+/** What others feel for so long. Each of `cold` is used once. */
+async function beside(service: Service, reader: User, inbox: string, cold: User[], ms: number): Promise<OthersResult> {
+  const strangers = cold.splice(0, Math.ceil(ms / 130))
+  const others: OthersJob = {
+    ...{ kind: 'others', ms, reader, strangers, recipients: [reader.address] },
+    ...{ imap: service.listener('imap'), lmtp: service.listener('lmtp'), api: service.listener('api') },
+    headers: { 'X-Access-Token': service.token },
+    path: `/users/${reader.id}/mailboxes/${inbox}/messages?limit=20`,
+  }
+  return (await inProcess(others)) as OthersResult
+}
+
+async function inProcess(asked: OthersJob | AttackJob): Promise<unknown> {
+  const child = startChild('bench/load/main.ts', [], {})
+  try {
+    return await child.ask(asked)
+  } finally {
+    await child.stop(1000)
+  }
+}
+
+function run(asked: AttackJob): Promise<AttackResult> {
+  return inProcess(asked) as Promise<AttackResult>
+}
+
+function job<Form extends object>(at: Target, ms: number, connections: number, form: Form) {
+  return { kind: 'attack', host: at.host, port: at.port, ms, connections, from, ...form } as const
+}
+
+function byCommands(connections: number, command: string, folder = 'INBOX', other = command): Attack {
+  return ({ service, attacker, ms }) => {
+    const form = { by: 'commands', account: attacker, folder, commands: [command, other] } as const
+    return run(job(service.listener('imap'), ms, connections, form))
+  }
+}
+
+function byMessages(message: string): Attack {
+  return ({ service, attacker, ms }) =>
+    run(job(service.listener('lmtp'), ms, 4, { by: 'messages', recipient: attacker.address, message }))
+}
+
+async function guessCodes({ service, attacker, ms }: Ground): Promise<AttackResult> {
+  await service.call('POST', `/users/${attacker.id}/2fa/totp/setup`, {})
+  const requests = Array.from({ length: 50 }, (_, at) =>
+    request(service, 'POST', `/users/${attacker.id}/2fa/totp/check`, { token: String(100_000 + at) }),
+  )
+  return run(job(service.listener('api'), ms, 16, { by: 'requests', requests }))
+}
+
+function listing({ service, attacker, inbox, ms }: Ground): Promise<AttackResult> {
+  const base = `/users/${attacker.id}`
+  const paths = [
+    `${base}/mailboxes/${inbox}/messages?limit=250&threadCounters=true`,
+    `${base}/mailboxes/${inbox}/messages?limit=250&unseen=true`,
+    `${base}/search?limit=250&query=zyzzogeton`,
+  ]
+  const requests = paths.map(path => request(service, 'GET', path))
+  return run(job(service.listener('api'), ms, 8, { by: 'requests', requests }))
+}
+
+function request(service: Service, method: string, path: string, body?: object): string {
+  const content = body === undefined ? '' : JSON.stringify(body)
+  const type = body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${content.length}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nHost: bench.test\r\nX-Access-Token: ${service.token}\r\n${type}\r\n${content}`
+}
+
+async function hostilePatterns({ service, attacker, ms }: Ground): Promise<AttackResult> {
+  for (let at = 0; at < 50; at++) {
+    const query = { subject: `/^(a+)+${at}$/` }
+    await service.call('POST', `/users/${attacker.id}/filters`, { query, action: { flag: true } })
+  }
+  const message = `Message-ID: <ID@attack.test>\r\nSubject: ${'a'.repeat(60)}!\r\n\r\nx\r\n`
+  return run(job(service.listener('lmtp'), ms, 4, { by: 'messages', recipient: attacker.address, message }))
+}
+
+async function importing({ service, folder, attacker, ms }: Ground): Promise<AttackResult> {
+  const maildir = join(folder, 'maildir')
+  for (const part of ['cur', 'new', 'tmp']) mkdirSync(join(maildir, part), { recursive: true })
+  const pool = fixedMessages(2048, 200, 1)
+  // Some more than it takes in the time: an import that ends early would show nothing.
+  for (let index = 0; index < ms * 2; index++) {
+    const message = pool[index % pool.length]
+    if (message !== undefined)
+      writeFileSync(join(maildir, `cur/${1.7e9 + index}.M${index}.bench:2,S`), stamp(message, 'import'))
+  }
+  await runCommand(['import-maildir', `${attacker.name}:${maildir}`, '--json'], service.dataDir)
+  return { done: 1, refused: 0, refusal: '' }
+}
+
+async function backingUp({ service, folder, ms }: Ground): Promise<AttackResult> {
+  let done = 0
+  for (const until = performance.now() + ms; performance.now() < until; done++) {
+    const to = join(folder, `backup-${done}`)
+    await runCommand(['backup', to], service.dataDir)
+    removeFolder(to)
+  }
+  return { done, refused: 0, refusal: '' }
+}
+
+/** Puts the messages of both folders on disk, in a directory that nobody serves. */
+async function fillBoth(dataDir: string, attacker: User, reader: User, count: number) {
+  const config = loadConfig({ flags: { dataDir, hostname: 'bench.test', log: { level: 'error' } } })
+  const core = await openCore(config, makeLog('error'))
+  const boxes = {
+    attacker: (await folderOf(core, attacker.id, 'INBOX')).id,
+    reader: (await folderOf(core, reader.id, 'INBOX')).id,
+  }
+  await fill(core, reader.id, boxes.reader, readerMessages)
+  await fill(core, attacker.id, boxes.attacker, count, readerMessages)
+  await core.close()
+  return boxes
+}
+
+async function deliverParts(service: Service, attacker: User): Promise<void> {
+  const path = `/users/${attacker.id}/mailboxes`
+  await service.call('POST', path, { path: 'Parts' })
+  const { results } = await service.call('GET', path)
+  const box = (results as { id: string; path: string }[]).find(one => one.path === 'Parts')?.id
+  for (let at = 0; at < partsMessages; at++)
+    await service.call('POST', `${path}/${box}/messages`, {
+      raw: Buffer.from(manyParts(String(at))).toString('base64'),
+    })
+}
+
+function manyParts(id: string): string {
+  const head = `Message-ID: <${id}@attack.test>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n`
+  return `${head}\r\n${'--b\r\nContent-Type: text/x; a=b\r\n\r\nx\r\n'.repeat(parts)}--b--\r\n`
+}
