@@ -8,8 +8,9 @@ import { signedProfile } from '../src/lib/secret/profile.ts'
 
 /** A text as a picture, for `<img src>`: a data URL. */
 async function qrcode({ text }: KeyTasks['qrcode']['input']): Promise<string> {
-  const { toDataURL } = await import('qrcode')
-  return toDataURL(text)
+  // A bundle of it has the default export alone.
+  const { default: library } = await import('qrcode')
+  return library.toDataURL(text)
 }
 
 serve({ attest: checkAttestation, assert: checkAssertion, profile: signedProfile, qrcode })
