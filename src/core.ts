@@ -228,6 +228,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     threads: config.pool,
     recall: config.auth.credentialCache,
     dnsServers: config.smtp.dnsServers,
+    dnsLists: { block: config.spam.blockLists, allow: config.spam.allowLists, uri: config.spam.uriLists },
     reads: { file: threadFile('query'), given: { dataDir: config.dataDir } },
   })
   const reads = makeReads(

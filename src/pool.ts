@@ -19,6 +19,7 @@ import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
+import type { ListZones } from '#mail/spam/standing.ts'
 import type { SpamTasks } from '#mail/spam/tasks.ts'
 import { Passwords } from './pool/passwords.ts'
 import { type PoolTask, PoolThread, type PoolThreadForm } from './pool/thread.ts'
@@ -38,6 +39,8 @@ export interface PoolsOptions {
   readonly reads?: { readonly file: URL; readonly given: unknown }
   /** DNS servers that are asked about senders; those of the system where absent. */
   readonly dnsServers?: readonly string[]
+  /** Lists in DNS that are asked about who brings mail. */
+  readonly dnsLists?: ListZones
 }
 
 export interface Pools {
@@ -88,7 +91,7 @@ export function makePools(options: PoolsOptions): Pools {
     heapMib: pool.patternHeapMib,
   })
   const seal = make<SealTasks>(sealForm())
-  const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? []))
+  const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? [], options.dnsLists))
   const spam = make<SpamTasks>(spamForm(options.reads?.given))
   const reads =
     options.reads === undefined
@@ -140,10 +143,10 @@ function sealForm(): Omit<PoolForm, 'log' | 'metrics'> {
   return { name: 'seal', file: threadFile('seal'), threads: 1, queueLengthMax, laneLengthMax, deadlineMs }
 }
 
-function verifyForm(servers: readonly string[]): Omit<PoolForm, 'log' | 'metrics'> {
+function verifyForm(servers: readonly string[], lists?: ListZones): Omit<PoolForm, 'log' | 'metrics'> {
   const { concurrency, queueMax: queueLengthMax, taskMs: deadlineMs } = limits.verify
   const file = threadFile('verify')
-  return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, given: { servers } }
+  return { name: 'verify', file, threads: 1, concurrency, queueLengthMax, deadlineMs, given: { servers, lists } }
 }
 
 /** Reads the same database as long reads do. */

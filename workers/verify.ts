@@ -6,16 +6,21 @@ import { limits } from '../src/lib/limits.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { DnsAnswers } from '../src/mail/crypt/dns-answers.ts'
 import { type VerifyInput, verifyMessage } from '../src/mail/crypt/verification.ts'
+import { type ListZones, Standings } from '../src/mail/spam/standing.ts'
 
-const end = threadEnd<{ readonly servers: readonly string[] }>()
-const { servers } = end.given
+const end = threadEnd<{ readonly servers: readonly string[]; readonly lists?: ListZones }>()
+const { servers, lists = { block: [], allow: [], uri: [] } } = end.given
 const resolver = new Resolver({ timeout: limits.verify.questionMs, tries: 2 })
 if (servers.length > 0) resolver.setServers(servers)
 
 const answers = new DnsAnswers((name, type) => resolver.resolve(name, type))
 
-function verify(input: VerifyInput) {
-  return verifyMessage(input, (name, type) => answers.ask(name, type))
+const ask = (name: string, type: string) => answers.ask(name, type)
+const standings = new Standings(ask, lists, resolver.getServers())
+
+async function verify(input: VerifyInput) {
+  const [found, standing] = await Promise.all([verifyMessage(input, ask), standings.of(input)])
+  return { ...found, standing }
 }
 
 serve({ verify }, { end })

@@ -9,6 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { cutUnwanted } from '#mail/header/cut.ts'
 import { speaksAs } from '#mail/header/received.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Trace } from '#store/rules/trace.ts'
 
 const name = 'WD-Mail-Classification'
@@ -28,6 +29,17 @@ export function classification({ spam, by }: NonNullable<Trace['verdict']>): str
   const values = [spam ? 'junk' : 'not-junk', source, info]
   return names.map((one, at) => `${one}: ${values[at]}\r\n`).join('')
 }
+
+/** Fields that say what was found of spam, as programs know them; written once. */
+export function spamFields({ score, parts }: { readonly score: number; readonly parts: readonly SpamPart[] }): string {
+  const tests = parts.map(part => `${part.name}=${part.score}`.replace(/[^\w=.-]/g, '_'))
+  const yes = score >= junkFrom ? 'Yes' : 'No'
+  const lines = [`X-Spam-Flag: ${yes.toUpperCase()}`, `X-Spam-Score: ${score}`]
+  return `${[...lines, `X-Spam-Status: ${yes}, score=${score} required=${junkFrom}\r\n\ttests=${tests.join(',\r\n\t ')}`].join('\r\n')}\r\n`
+}
+
+/** What an account with the usual spamLevel takes for junk (api-semantics 10.5). */
+const junkFrom = 50
 
 /** Whose verdicts a stranger must not give. */
 export interface Verdicts {
@@ -60,7 +72,8 @@ export async function withoutVerdicts(
   if (!suspicious.test(block.toString('latin1'))) return null
   const top = cutUnwanted(block, (key, value) => {
     if (classifies && keys.has(key)) return true
-    return hostname !== null && key === 'authentication-results' && speaksAs(hostname, value())
+    if (hostname === null) return false
+    return strangers.test(key) || (key === 'authentication-results' && speaksAs(hostname, value()))
   })
   if (top.length === block.length) return null
   const intake = bodies.intake(size)
@@ -74,4 +87,6 @@ export async function withoutVerdicts(
   }
 }
 
-const suspicious = /authentication-results|wd-mail-classification/i
+const suspicious = /authentication-results|wd-mail-classification|x-spam/i
+/** A program that reads them would take a stranger's word for ours. */
+const strangers = /^x-spam(?:-|$)/

@@ -10,7 +10,7 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import { type Mailbox, normalizeAddress, splitAddress } from '#mail/address/address.ts'
 import { isRewritten, originalSender, rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
 import type { Address, ForwardReply } from '#store/accounts/address.ts'
@@ -26,7 +26,7 @@ import type { Actors } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { type AddressBook, learned } from './address-book.ts'
-import { withoutVerdicts } from './classification.ts'
+import { spamFields, withoutVerdicts } from './classification.ts'
 import { type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
 import {
@@ -121,9 +121,18 @@ export class LocalDelivery {
   /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or the domain's first. */
   async #keeper(address: string): Promise<string | undefined> {
     const { lookup, postmaster } = this.#options
-    const first = await lookup.keeper(address)
+    const first = (await lookup.keeper(address)) ?? (await this.#ownPostmaster(address))
     if (first === undefined || postmaster === '') return first
     return (await lookup.address(postmaster))?.user ?? first
+  }
+
+  /** RFC 5321 4.5.1: the postmaster without a domain is this host's, whatever domains it has. */
+  async #ownPostmaster(address: string): Promise<string | undefined> {
+    const { lookup, keys } = this.#options
+    const { local, domain } = splitAddress(address)
+    if (local.toLowerCase() !== 'postmaster' || domain.toLowerCase() !== keys.hostname.toLowerCase()) return undefined
+    const named = `postmaster@${keys.srs.domain}`
+    return (await lookup.address(named))?.user ?? (await lookup.keeper(named)) ?? lookup.first()
   }
 
   /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
@@ -221,13 +230,19 @@ export class LocalDelivery {
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
     const account = recipient.account ?? (await this.#options.lookup.user(recipient.user))
     if (account === undefined) {
-      return this.#options.system.handle(recipient.user).run(appendMessage, plainAppend(message, recipient, source))
+      return this.#options.system
+        .handle(recipient.user)
+        .run(appendMessage, plainAppend(message, recipient, source, this.#options.rules.classifies))
     }
     const judged = await this.#options.spam.judge(message, account, source, bytes)
     if (this.#options.rules.has(account, judged.score)) {
       return this.#byRules(judged, { ...recipient, account }, source, bytes)
     }
-    const stored = await this.#store(account, plainAppend(judged, recipient, source), bytes)
+    const stored = await this.#store(
+      account,
+      plainAppend(judged, recipient, source, this.#options.rules.classifies),
+      bytes,
+    )
     this.#note(judged, account, stored, false)
     return stored
   }
@@ -258,7 +273,7 @@ export class LocalDelivery {
     const { rules, system } = this.#options
     const { user, address, account } = recipient
     const handle = system.handle(user)
-    const append = plainAppend(message, recipient, source)
+    const append = plainAppend(message, recipient, source, this.#options.rules.classifies)
     const decided = await rules.decide(account, address, message)
     let decision = decided
     let discard = async () => {}
@@ -355,11 +370,13 @@ function plainAppend(
   { prepared, prefix, from, verification, transport, trust, spam }: Arriving,
   { address }: DeliveryRecipient,
   source: string,
+  classifies: boolean,
 ): Append {
+  const verdict = classifies && spam !== undefined ? spamFields(spam) : ''
   return {
     prepared,
     to: 'INBOX',
-    prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${prefix}`,
+    prefix: `Delivered-To: ${address}\r\nReturn-Path: <${from}>\r\n${verdict}${prefix}`,
     flags: 0,
     keywords: [],
     meta: {

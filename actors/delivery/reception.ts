@@ -5,8 +5,10 @@
 // it on. Whatever becomes of a message, its bytes are let go.
 
 import { now } from '#lib/clock.ts'
+import { Fault, type FaultCode } from '#lib/fault.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Door } from './door.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
 import type { Scanners } from './scanning.ts'
@@ -15,11 +17,25 @@ import type { Bringer, Verifier } from './verification.ts'
 export interface ReceptionOptions {
   readonly delivery: Pick<LocalDelivery, 'recipient' | 'deliver'>
   readonly bodies: Pick<Bodies, 'intake'>
-  readonly verifier: Pick<Verifier, 'judge'>
+  readonly verifier: Pick<Verifier, 'judge' | 'isStrange'>
+  readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect'>
   readonly scanners: Pick<Scanners, 'scan'>
   readonly hostname: string
   /** Bytes of the largest message that is taken. */
   readonly messageBytesMax: number
+}
+
+/** Refusals for what a message is or who brings it. */
+const explained: ReadonlySet<FaultCode> = new Set([
+  ...(['SenderRefused', 'SenderUnproven', 'VirusFound', 'Greylisted', 'NetworkBusy', 'TooManyUnknown'] as const),
+])
+
+/** Who names recipients. */
+export interface Speaking {
+  readonly service: string
+  readonly remoteAddress: string
+  /** Of this session. */
+  readonly refusedRecipients?: number
 }
 
 export interface BroughtEnvelope {
@@ -47,9 +63,40 @@ export class Reception {
     this.#options = options
   }
 
-  /** @throws Fault as `LocalDelivery.recipient` */
-  recipient(address: string): Promise<DeliveryRecipient> {
-    return this.#options.delivery.recipient(address)
+  /** Before a message. @throws Fault NetworkBusy, TooManyUnknown */
+  async sender(_from: string, speaker: Speaking): Promise<void> {
+    if (this.#isStrange(speaker)) await this.#asking(this.#options.door.enter(speaker.remoteAddress))
+  }
+
+  /** @throws Fault TooManyUnknown, and as `LocalDelivery.recipient` */
+  async recipient(address: string, speaker: Speaking): Promise<DeliveryRecipient> {
+    const { delivery, door } = this.#options
+    try {
+      return await delivery.recipient(address)
+    } catch (error) {
+      const unknown = error instanceof Fault && error.code === 'UserNotFound'
+      if (unknown && this.#isStrange(speaker)) {
+        await this.#asking(door.unknown(speaker.remoteAddress, speaker.refusedRecipients ?? 0))
+      }
+      throw error
+    }
+  }
+
+  #isStrange({ service, remoteAddress }: Pick<Speaking, 'service' | 'remoteAddress'>): boolean {
+    return service === 'smtp' && this.#options.verifier.isStrange(remoteAddress)
+  }
+
+  /** A refusal of mail for what it is says whom to ask. */
+  async #asking<Value>(task: Promise<Value>): Promise<Value> {
+    try {
+      return await task
+    } catch (error) {
+      if (!(error instanceof Fault) || !explained.has(error.code)) throw error
+      throw new Fault(error.code, {
+        text: `${error.message}; questions to postmaster@${this.#options.hostname}`,
+        cause: error,
+      })
+    }
   }
 
   /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded */
@@ -62,14 +109,18 @@ export class Reception {
     received: Received,
     { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
   ): Promise<DeliveryResult[]> {
-    const { verifier, scanners, hostname: by, delivery } = this.#options
+    const { verifier, scanners, hostname: by, delivery, door } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
-      const judged = strange ? await verifier.judge(received, from, speaker) : undefined
+      const judged = strange ? await this.#asking(verifier.judge(received, from, speaker)) : undefined
       const to = recipients.map(({ address }) => address)
-      const found = await scanners.scan(received, { from, recipients: to, ip: remoteAddress, helo, id })
+      const standing = judged?.standing ?? []
+      const suspicion = standing.reduce((sum, { score }) => sum + score, 0)
+      if (strange) await this.#asking(door.suspect({ ip: remoteAddress, from, to, suspicion }))
+      const scanned = await this.#asking(scanners.scan(received, { from, recipients: to, ip: remoteAddress, helo, id }))
+      const found = [...scanned, ...standing]
       const brought = { from: { helo, address: remoteAddress }, recipients: to }
       const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
       const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage

@@ -17,9 +17,10 @@ import { domainToAscii } from '#mail/address/address.ts'
 import type { Failure, Policy, Verified, VerifyInput } from '#mail/crypt/verification.ts'
 import type { Pools } from '#pool'
 import type { Received } from '#store/bodies/bodies.ts'
+import type { SpamPart } from '#store/mailboxes/messages.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
-export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure'>> {
+export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure' | 'standing'>> {
   readonly tls: { readonly name: string; readonly version: string } | false
 }
 
@@ -53,6 +54,8 @@ export interface Judged {
   readonly score: number
   /** For Authentication-Results. */
   readonly results: readonly string[]
+  /** What the net thinks of who brought it, as parts of the score. */
+  readonly standing: readonly SpamPart[]
 }
 
 const quarantineScore = 50
@@ -63,6 +66,7 @@ export class Verifier {
   readonly #isUnjudged: (address: string) => boolean
   readonly #isForwarder: (address: string) => boolean
   readonly #forwardingDomains: ReadonlySet<string>
+  #off = ''
   /** Done when the large message before is. */
   #large: Promise<unknown> = Promise.resolve()
 
@@ -83,21 +87,37 @@ export class Verifier {
     const { hostname, heed, sealers, enabled, metrics } = this.#options
     const secured = tls === undefined ? (false as const) : { name: tls.cipher, version: tls.protocol }
     const ip = remoteAddress.replace(mappedPrefix, '')
-    if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [] }
+    if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [], standing: [] }
     const found = await this.#ask(received, { ip, helo, sender, hostname, sealers })
-    const { results = [], failure, ...shown }: Partial<Verified> = found ?? {}
+    const { results = [], failure, standing, ...shown }: Partial<Verified> = found ?? {}
+    this.#tellOff(standing?.off ?? [])
+    const parts = standing?.parts ?? []
     const verification = { tls: secured, ...shown }
     if (failure === undefined || shown.dmarc === undefined) {
       const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
       metrics.verified.labels(result).inc()
-      return { verification, score: 0, results }
+      return { verification, score: 0, results, standing: parts }
     }
     const pardon = this.#pardon(failure, ip, shown.spf)
     const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'
     metrics.verified.labels(pardon !== '' ? 'pardoned' : failure.certain ? wanted : 'uncertain').inc()
     if (wanted === 'reject') throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
     const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
-    return { verification, score, results: pardon === '' ? results : results.map(one => pardoned(one, pardon)) }
+    const told = pardon === '' ? results : results.map(one => pardoned(one, pardon))
+    return { verification, score, results: told, standing: parts }
+  }
+
+  /** Whether mail of this host is that of a stranger, and looked at. */
+  isStrange(address: string): boolean {
+    return this.#options.enabled && !this.#isUnjudged(address.replace(mappedPrefix, ''))
+  }
+
+  /** The log hears of a list that is not asked, once. */
+  #tellOff(lists: readonly string[]): void {
+    const told = lists.join('; ')
+    if (told === this.#off) return
+    this.#off = told
+    if (told !== '') this.#options.log.warn({ lists }, 'lists in DNS are not asked')
   }
 
   /** Why a failure leads to nothing; empty where it does. */

@@ -16,6 +16,7 @@ import {
   notCidr,
   notFetched,
   notHostname,
+  notList,
   path,
   port,
   secret,
@@ -152,6 +153,13 @@ export const keys = {
     ),
     rspamdPassword: secret(1, 'Password of that controller'),
     clamd: server('clamd that looks for viruses: address and port, or the path of its socket; unset: none'),
+    blockLists: list(
+      [],
+      'Lists in DNS of hosts to distrust (zone or zone=points, 30 unless told); off behind a public resolver',
+      notList,
+    ),
+    allowLists: list([], 'Lists in DNS of hosts to trust (zone or zone=points, -20 unless told)', notList),
+    uriLists: list([], 'Lists in DNS of domains that spam links to (zone or zone=points, 30 unless told)', notList),
     relays: list([], 'Ranges (CIDR) of relays in front whose X-Spam fields are heeded', notCidr),
   },
   outbound: {

@@ -211,6 +211,14 @@ export function notServer(text: string): string | undefined {
   return good ? undefined : "is no address such as '192.0.2.1', '192.0.2.1:53' or '[2001:db8::1]:53'"
 }
 
+/** Why `text` is no zone of a list in DNS, with or without points, or undefined where it is one. */
+export function notList(text: string): string | undefined {
+  const [zone = '', points, more] = text.split('=')
+  const good =
+    isHostname(zone.toLowerCase()) && more === undefined && (points === undefined || /^-?\d{1,3}$/.test(points))
+  return good ? undefined : "is no list such as 'bl.example.org' or 'bl.example.org=40'"
+}
+
 /** Why `text` is no host name, or undefined where it is one. */
 export function notHostname(text: string): string | undefined {
   return isHostname(text.toLowerCase()) ? undefined : 'is no host name'

@@ -186,6 +186,17 @@ const table = {
 
   // Rules and mail on its way out
   FilterNotFound: { status: 404, text: 'This filter does not exist' },
+  Greylisted: {
+    status: 503,
+    text: 'Nobody here knows your host, and something speaks against it; mail that comes again in some minutes is taken',
+    smtp: '451 4.7.1',
+  },
+  NetworkBusy: { status: 429, text: 'Too many messages came from your network in an hour', smtp: '450 4.7.1' },
+  TooManyUnknown: {
+    status: 429,
+    text: 'Too many recipients that do not exist were named from your network',
+    smtp: '450 4.7.1',
+  },
   SenderUnproven: {
     status: 503,
     text: 'The domain in From wants unproven messages refused (DMARC), and a name server by which this one might be proven did not answer; try again later',

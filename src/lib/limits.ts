@@ -295,6 +295,17 @@ export const limits = {
     errorsMax: 20,
     /** Recipients that were refused in one SMTP session before it is closed: who asks for more is looking for names. */
     refusedRecipientsMax: 200,
+    /** Wrong recipients of a session, or twice as many of its network in an hour, from which on answers wait, each so much longer. */
+    tarpitFrom: 5,
+    tarpitMs: second / 2,
+    tarpitMaxMs: 10 * second,
+    /** Wrong recipients of one network (/24, /64) in an hour, beyond which nothing is taken from it. */
+    networkUnknownMax: 500,
+    /** Points from which on mail has to come twice; how long it has to wait at least, may take at most, and is then let in at once. */
+    greylistFrom: 25,
+    greylistMs: 3 * minute,
+    greylistWindowMs: day,
+    greylistKeptMs: 36 * day,
     /** Refused passwords before the session is closed. */
     authFailuresMax: 3,
     /** A command with its parameters (RFC 5321 4.5.3.1.4 asks for 512, extensions add to it). */
@@ -515,6 +526,14 @@ export const limits = {
     /** All DNS questions of one message, and how long one of them may take before it is asked again. */
     dnsMs: 6 * second,
     questionMs: 2 * second,
+    /** What lists and names say of a host is waited for so long, and how many links, names and answers are looked at. */
+    standingMs: 4 * second,
+    linksMax: 20,
+    reverseNamesMax: 5,
+    answersReadMax: 100,
+    /** How long the test entries of a list are believed, and one that failed is left alone. */
+    listCheckMs: hour,
+    listOffMs: 15 * minute,
     /** Questions of one message about its host, its keys (signatures, and once more seals), its author's policy, its name. */
     spfLookupsMax: 40,
     keyLookupsMax: 25,

@@ -93,6 +93,7 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
     verified: counter('verifications_total', 'Messages of strangers by what DMARC asked for', ['result']),
+    turnedAway: counter('turned_away_total', 'Messages and recipients put off at the door', ['reason']),
     scanned: counter('scanned_total', 'Messages that other programs looked at', ['scanner', 'result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),

@@ -26,6 +26,8 @@ export interface Speaker {
   readonly user: unknown
   /** Bytes the peer says the message has (RFC 1870); 0 where it does not say. */
   readonly declaredBytes: number
+  /** Recipients of this session that were refused. */
+  readonly refusedRecipients: number
   /** Ends the session: at once where it waits for its peer, else after what it is doing. */
   end(reason: string): void
 }

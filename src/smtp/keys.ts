@@ -2,7 +2,7 @@
 // and the sample, too.
 
 import { limits } from '#lib/limits.ts'
-import { choice, flag, list, notCidr, notForwarder, notHostname, notServer } from '../config/kinds.ts'
+import { choice, count, flag, list, notCidr, notForwarder, notHostname, notServer } from '../config/kinds.ts'
 import { listener } from '../config/listener.ts'
 
 const loopback = ['127.0.0.0/8', '::1/128']
@@ -33,6 +33,13 @@ export const smtpKeys = {
       knownSealers,
       'Domains whose ARC seals are believed: what proved its author when it came to them is not refused',
       notHostname,
+    ),
+    greylist: flag(true, 'Whether mail of hosts that something speaks against has to come a second time'),
+    networkMessages: count(
+      5000,
+      0,
+      100_000_000,
+      'Messages of strangers taken from one network (/24, /64) in an hour; 0: any number',
     ),
     dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
   },

@@ -4,6 +4,7 @@
 //
 // In a test (Ground.hooks) each of them takes mail of everybody.
 
+import { Door } from '#actors/delivery/door.ts'
 import { Reception } from '#actors/delivery/reception.ts'
 import { Scanners } from '#actors/delivery/scanning.ts'
 import { Verifier } from '#actors/delivery/verification.ts'
@@ -75,8 +76,12 @@ function reception(core: MailCore, { hooks }: Ground): Reception {
           deliver: delivery.deliver.bind(delivery),
         }
   const { hostname } = config
-  const parts = { delivery: intake, bodies, verifier: verifierOf(core), scanners: scannersOf(core) }
+  const parts = { delivery: intake, bodies, verifier: verifierOf(core), scanners: scannersOf(core), door: doorOf(core) }
   return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })
+}
+
+function doorOf({ cache: counters, config: { smtp }, metrics }: MailCore): Door {
+  return new Door({ counters, greylist: smtp.greylist, messagesMax: smtp.networkMessages, metrics })
 }
 
 function scannersOf({ config: { spam }, log, metrics }: MailCore): Scanners {

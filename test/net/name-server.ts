@@ -7,6 +7,8 @@ export interface NameServer {
   readonly address: string
   /** TXT records by name; a name that is not here does not exist. */
   readonly texts: Map<string, readonly string[]>
+  /** Addresses and names by type and name: `A name`, `PTR name`; `MX name` holds `10 host`. */
+  readonly records: Map<string, readonly string[]>
   /** What was asked: `TXT name`. */
   readonly asked: string[]
   /** Names under one of these are never answered. */
@@ -26,6 +28,7 @@ export async function startNameServer(): Promise<NameServer> {
   const server = {
     ...{
       texts: new Map<string, readonly string[]>(),
+      records: new Map<string, readonly string[]>(),
       asked: [] as string[],
       silent: new Set<string>(),
       failing: false,
@@ -37,15 +40,18 @@ export async function startNameServer(): Promise<NameServer> {
     const { name, type, end } = question(query)
     server.asked.push(`${types[type] ?? type} ${name}`)
     if ([...server.silent].some(suffix => name === suffix || name.endsWith(`.${suffix}`))) return
-    const known = server.texts.get(name)
-    const answers = type === textType ? (known ?? []) : []
-    const code = server.failing ? 2 : known === undefined ? 3 : 0
+    const texts = server.texts.get(name)
+    const kind = types[type] ?? String(type)
+    const others = server.records.get(`${kind} ${name}`)
+    const known = texts !== undefined || [...server.records.keys()].some(key => key.endsWith(` ${name}`))
+    const answers = type === textType ? (texts ?? []).map(textData) : (others ?? []).map(value => dataOf(kind, value))
+    const code = server.failing ? 2 : known ? 0 : 3
     const header = Buffer.alloc(headerBytes)
     query.copy(header, 0, 0, 2)
     header.writeUInt16BE(0x8180 | code, 2)
     header.writeUInt16BE(1, 4)
     header.writeUInt16BE(code === 0 ? answers.length : 0, 6)
-    const rows = code === 0 ? answers.map(record) : []
+    const rows = code === 0 ? answers.map(data => record(type, data)) : []
     socket.send(Buffer.concat([header, query.subarray(headerBytes, end), ...rows]), from.port, from.address)
   })
   await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
@@ -62,16 +68,32 @@ function question(query: Buffer): { name: string; type: number; end: number } {
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-/** A TXT record of the name that was asked for. */
-function record(text: string): Buffer {
+function textData(text: string): Buffer {
   const bytes = Buffer.from(text)
   const strings: Buffer[] = []
   for (let at = 0; at < bytes.length; at += stringBytesMax) {
     const piece = bytes.subarray(at, at + stringBytesMax)
     strings.push(Buffer.from([piece.length]), piece)
   }
-  const data = Buffer.concat(strings)
-  const head = Buffer.from([0xc0, 0x0c, 0, textType, 0, 1, 0, 0, 0, 1, 0, 0])
+  return Buffer.concat(strings)
+}
+
+function dataOf(kind: string, value: string): Buffer {
+  if (kind === 'A') return Buffer.from(value.split('.').map(Number))
+  if (kind === 'PTR') return nameData(value)
+  if (kind !== 'MX') return Buffer.from(value, 'hex')
+  const [priority = '0', host = ''] = value.split(' ')
+  return Buffer.concat([Buffer.from([0, Number(priority)]), nameData(host)])
+}
+
+function nameData(name: string): Buffer {
+  const labels = name.split('.').map(label => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]))
+  return Buffer.concat([...labels, Buffer.from([0])])
+}
+
+/** A record of the name that was asked for. */
+function record(type: number, data: Buffer): Buffer {
+  const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 1, 0, 0])
   head.writeUInt16BE(data.length, head.length - 2)
   return Buffer.concat([head, data])
 }

@@ -11,6 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { alignment, mailVerifiers } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
 import { cutUnwanted } from '../header/cut.ts'
+import type { Standing } from '../spam/standing.ts'
 import { type Chain, sealersOf, vouched } from './arc-chain.ts'
 import type { Resolve } from './dns-answers.ts'
 
@@ -42,6 +43,8 @@ export interface Verified {
   }
   /** What a DMARC failure rests on; absent where there is none. */
   readonly failure?: Failure
+  /** What the net thinks of who brings it. */
+  readonly standing?: Standing
   /** What was looked at, for Authentication-Results (RFC 8601 2.2): `spf=pass smtp.mailfrom=...` and so on. */
   readonly results: readonly string[]
 }

@@ -136,6 +136,15 @@ export async function firstUserOf(read: Reader, domain: string): Promise<string 
   return row?.user
 }
 
+/** The same of all domains: who has had an address for longest. */
+export async function firstUser(read: Reader): Promise<string | undefined> {
+  const row = read.one<{ user: string }>(
+    `SELECT a."user" AS "user" FROM address a JOIN "user" u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
+      ORDER BY a.created, a.id LIMIT 1`,
+  )
+  return row?.user
+}
+
 export interface AddressPage {
   /** Part of an address; empty: all. */
   readonly query: string

@@ -7,7 +7,7 @@ import { findAlias } from '../domains/alias.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
-import { type Address, firstUserOf, resolveAddress } from './address.ts'
+import { type Address, firstUser, firstUserOf, resolveAddress } from './address.ts'
 import { findUser, type User } from './users.ts'
 
 /** Whether an address is one of those that every domain has. */
@@ -53,6 +53,11 @@ export class Lookup {
       const alias = await findAlias(this.#read, domain)
       return firstUserOf(this.#read, alias?.domain ?? domain)
     })
+  }
+
+  /** The account that came first, among those that take mail. */
+  first(): Promise<string | undefined> {
+    return this.#keepers.get('', () => firstUser(this.#read))
   }
 
   /** Whether anybody has, or ever had, an account or an address here. */

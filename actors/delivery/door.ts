@@ -1,0 +1,93 @@
+// Who is let in at the door of a stranger's mail: how much comes from one network, how many wrong names it tries, and whether
+// mail that looks suspicious has to come a second time (greylisting, RFC 6647).
+//
+// Promises: nobody is refused for good here. Counts are of networks (/24, /64) and lie in the cache of the data directory, where
+// they are bounded and pass; when they are lost, somebody has to come once more. Networks that are no strangers are not asked.
+
+import { createHash } from 'node:crypto'
+import { sleep } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { networksOf } from '#lib/network.ts'
+import type { Counters } from '#store/folder/counters.ts'
+
+export interface DoorOptions {
+  readonly counters: Counters
+  /** Whether mail of suspicious hosts has to come twice. */
+  readonly greylist: boolean
+  /** Messages of one network in an hour; 0: any number. */
+  readonly messagesMax: number
+  readonly metrics: Metrics
+}
+
+/** What of a message counts for the door. */
+export interface AtDoor {
+  readonly ip: string
+  readonly from: string
+  readonly to: readonly string[]
+  /** Points that were found against its host. */
+  readonly suspicion: number
+}
+
+export class Door {
+  readonly #options: DoorOptions
+
+  constructor(options: DoorOptions) {
+    this.#options = options
+  }
+
+  /** Before a message of this host. @throws Fault NetworkBusy, TooManyUnknown */
+  async enter(ip: string): Promise<void> {
+    const { counters, messagesMax } = this.#options
+    const network = networkAround(ip)
+    if (network === '') return
+    const unknown = await counters.counted('unknown recipients', network)
+    if (unknown.used >= limits.smtp.networkUnknownMax) return this.#refuse('unknown', 'TooManyUnknown')
+    if (messagesMax === 0) return
+    const { allowed } = await counters.spend('network messages', network, limits.time.hour, messagesMax)
+    if (!allowed) return this.#refuse('messages', 'NetworkBusy')
+  }
+
+  /** After a wrong name: whoever tries many waits longer for each answer. @throws Fault TooManyUnknown */
+  async unknown(ip: string, errors: number): Promise<void> {
+    const network = networkAround(ip)
+    if (network === '') return
+    const { used } = await this.#options.counters.count('unknown recipients', network, limits.time.hour)
+    const { tarpitFrom, tarpitMs, tarpitMaxMs, networkUnknownMax } = limits.smtp
+    const over = Math.max(errors, used / 2) - tarpitFrom
+    if (over >= 0) await sleep(Math.min(tarpitMaxMs, tarpitMs * (over + 1)))
+    if (used > networkUnknownMax) this.#refuse('unknown', 'TooManyUnknown')
+  }
+
+  /** When a message has come. @throws Fault Greylisted where it has to come again */
+  async suspect({ ip, from, to, suspicion }: AtDoor): Promise<void> {
+    const { counters, greylist } = this.#options
+    const network = networkAround(ip)
+    const { greylistFrom, greylistMs, greylistWindowMs, greylistKeptMs } = limits.smtp
+    if (!greylist || network === '' || suspicion < greylistFrom) return
+    const pair = digest(network, from.slice(from.lastIndexOf('@') + 1).toLowerCase())
+    if ((await counters.counted('greylist passed', pair)).used > 0) return
+    const { used, ttlMs } = await counters.count('greylist', digest(network, from, ...to.toSorted()), greylistWindowMs)
+    if (used > 1 && greylistWindowMs - ttlMs >= greylistMs) {
+      await counters.count('greylist passed', pair, greylistKeptMs)
+      return
+    }
+    this.#refuse('greylisted', 'Greylisted')
+  }
+
+  #refuse(reason: 'unknown' | 'messages' | 'greylisted', code: 'TooManyUnknown' | 'NetworkBusy' | 'Greylisted'): never {
+    this.#options.metrics.turnedAway.labels(reason).inc()
+    throw new Fault(code)
+  }
+}
+
+/** The /24 of an IPv4 address, the /64 of IPv6. */
+function networkAround(ip: string): string {
+  const networks = networksOf(ip)
+  return (networks.find(one => one.endsWith('/24')) ?? networks[0]) || ''
+}
+
+function digest(...parts: string[]): string {
+  return createHash('sha256').update(parts.join('\n')).digest('base64url').slice(0, 22)
+}

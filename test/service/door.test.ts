@@ -1,0 +1,184 @@
+// The door of a stranger's mail: what lists and names say of his host, mail that has to come twice, who names wrong recipients.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { advanceClock } from '#lib/clock.ts'
+import { Fault, smtpReply } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { Standings } from '#mail/spam/standing.ts'
+import { startTeal, type Teal } from '#service'
+import { Dialogue, stuffed } from '../dialogue.ts'
+import { type NameServer, startNameServer } from '../net/name-server.ts'
+import { accessTo, type Body } from '../running.ts'
+
+let dns: NameServer
+let teal: Teal
+let anna = ''
+const service = accessTo(() => teal)
+
+beforeAll(async () => {
+  dns = await startNameServer()
+  teal = await startTeal(
+    {
+      hostname: 'mx.example.com',
+      mail: { classificationHeaders: true },
+      smtp: { dnsServers: [dns.address], unjudged: [] },
+      spam: { blockLists: ['bl.test=40'], allowLists: ['wl.test'], uriLists: ['uri.test'] },
+      dkim: { automatic: false },
+    },
+    { strict: true },
+  )
+  anna = await service.user('anna')
+})
+afterAll(async () => {
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+  await dns.close()
+})
+beforeEach(() => {
+  dns.records.clear()
+  dns.records.set('A 2.0.0.127.bl.test', ['127.0.0.2'])
+  dns.records.set('A test.uri.test', ['127.0.0.2'])
+  dns.records.set('PTR 1.0.0.127.in-addr.arpa', ['out.far.test'])
+  dns.records.set('A out.far.test', ['127.0.0.1'])
+})
+
+let count = 0
+
+async function open(helo = 'out.far.test'): Promise<Dialogue> {
+  const smtp = await Dialogue.open(service.at('smtp'))
+  await smtp.reply()
+  await smtp.ask(`EHLO ${helo}`)
+  return smtp
+}
+
+async function send(helo: string, from: string, text = 'Hello', lines: readonly string[] = []): Promise<string> {
+  count += 1
+  const smtp = await open(helo)
+  await smtp.ask(`MAIL FROM:<${from}>`)
+  await smtp.ask('RCPT TO:<anna@example.com>')
+  await smtp.ask('DATA')
+  const head = [`From: ${from}`, `Message-ID: <d${count}@far.test>`, ...lines]
+  smtp.send(stuffed(Buffer.from([...head, '', text, ''].join('\r\n'))))
+  const reply = await smtp.reply()
+  smtp.close()
+  return reply
+}
+
+async function newest(): Promise<Body> {
+  for (const path of ['INBOX', 'Junk']) {
+    const { body } = await service.call('GET', `/users/${anna}/mailboxes/resolve?path=${path}`)
+    const messages = `/users/${anna}/mailboxes/${body.id}/messages`
+    const rows: Body[] = (await service.call('GET', messages)).body.results
+    const row = rows.find(({ messageId }) => messageId === `<d${count}@far.test>`)
+    if (row === undefined) continue
+    const source = await (await service.raw('GET', `${messages}/${row.id}/message.eml`)).text()
+    return { ...(await service.call('GET', `${messages}/${row.id}`)).body, source }
+  }
+  throw new Error('it did not come')
+}
+
+test('a host with a name of its own has nothing against it', async () => {
+  expect(await send('out.far.test', 'bob@far.test')).toMatch(/^250/)
+  expect((await newest()).spam).toBeUndefined()
+})
+
+test('names that lead nowhere are counted, and shown with the message', async () => {
+  dns.records.delete('PTR 1.0.0.127.in-addr.arpa')
+  // Another resolver, another memory: the service has the answers of before for some minutes.
+  const ask = async (name: string, type: string) => {
+    const found = dns.records.get(`${type} ${name}`)
+    if (found === undefined) throw Object.assign(new Error(name), { code: 'ENOTFOUND' })
+    return [...found]
+  }
+  const judge = new Standings(ask, { block: [], allow: [], uri: [] }, [])
+  const of = (helo: string) =>
+    judge.of({ ip: '127.0.0.1', helo, hostname: 'mx.example.com', message: Buffer.from('\r\n') })
+  expect((await of('there')).parts).toEqual([
+    { name: 'helo', score: 5, info: 'there is no name of a host' },
+    { name: 'reverse-name', score: 10, info: 'the host has no name' },
+  ])
+  expect((await of('MX.example.com')).parts[0]).toMatchObject({ name: 'helo', score: 20 })
+  expect((await of('[127.0.0.1]')).parts).toHaveLength(1)
+  expect(await send('there', 'bob@far.test')).toMatch(/^250/)
+  const { spam, source } = await newest()
+  expect(spam).toMatchObject({ score: 5, parts: [{ name: 'helo', score: 5 }] })
+  expect(source.match(/^X-Spam-/gm)).toHaveLength(3)
+  expect(source).toMatch(/^X-Spam-Status: No, score=5 required=50\r\n\ttests=helo=5\r$/m)
+})
+
+test('what a stranger says of spam is cut out', async () => {
+  expect(await send('there', 'bob@far.test', 'x', ['X-Spam-Flag: NO', 'x-spam-status: No, score=-9'])).toMatch(/^250/)
+  const { source } = await newest()
+  expect(source).not.toContain('-9')
+  expect(source.match(/^X-Spam-Flag/gim)).toHaveLength(1)
+})
+
+test('mail of a listed host has to come twice, and then counts as listed', async () => {
+  dns.records.set('A bad.test.uri.test', ['127.0.0.2'])
+  const again = () => send('mx.example.com', 'eve@spam.test', 'See http://a.b.bad.test/x')
+  const put = await again()
+  expect(put).toMatch(/^451 4\.7\.1 .*questions to postmaster@mx\.example\.com/)
+  expect(await again()).toContain(smtpReply(new Fault('Greylisted')).text)
+  advanceClock(limits.smtp.greylistMs)
+  expect(await again()).toMatch(/^250/)
+  const { spam } = await newest()
+  expect(spam.parts.map(({ name }: Body) => name)).toEqual(expect.arrayContaining(['helo', 'uribl']))
+  expect(await again()).toMatch(/^250/)
+  expect(await send('mx.example.com', 'mallory@spam.test', 'http://bad.test')).toMatch(/^250/)
+  expect(await (await service.raw('GET', '/metrics')).text()).toMatch(/turned_away_total\{reason="greylisted"\} 2/)
+})
+
+test('lists are asked while their test entries say that they work', async () => {
+  const answers = new Map<string, string[] | 'gone'>()
+  const ask = async (name: string) => {
+    const found = answers.get(name)
+    if (found === 'gone') throw Object.assign(new Error(name), { code: 'ETIMEOUT' })
+    if (found === undefined) throw Object.assign(new Error(name), { code: 'ENOTFOUND' })
+    return found
+  }
+  const zones = { block: ['bl.test=40'], allow: [], uri: [] }
+  const of = async (servers: string[] = []) => {
+    const { parts, off } = await new Standings(ask, zones, servers).of({
+      ...{ ip: '2001:db8::1', helo: '[::1]', hostname: 'x', message: Buffer.from('\r\n') },
+    })
+    return [...parts.filter(({ name }) => name === 'dnsbl').map(({ score }) => score), ...off]
+  }
+  const host = `${[...'20010db8000000000000000000000001'].reverse().join('.')}.bl.test`
+  answers.set(host, ['127.0.0.4'])
+  expect(await of()).toEqual(['bl.test: its test entry is missing'])
+  answers.set('2.0.0.127.bl.test', ['127.0.0.2'])
+  expect(await of()).toEqual([40])
+  expect(await of(['8.8.8.8'])).toEqual(['bl.test: the resolver 8.8.8.8 is public'])
+  answers.set(host, ['192.0.2.1'])
+  expect(await of()).toEqual([])
+  answers.set(host, ['127.255.255.254'])
+  expect(await of()).toEqual(['bl.test: it refuses to be asked by this resolver'])
+  answers.set('1.0.0.127.bl.test', ['127.0.0.2'])
+  expect(await of()).toEqual(['bl.test: it lists everything'])
+  answers.set('1.0.0.127.bl.test', 'gone')
+  expect(await of()).toEqual(['bl.test: it does not answer'])
+})
+
+test('the postmaster of this host has no domain', async () => {
+  const smtp = await open()
+  await smtp.ask('MAIL FROM:<bob@far.test>')
+  expect(await smtp.ask('RCPT TO:<Postmaster>')).toMatch(/^250/)
+  expect(await smtp.ask('RCPT TO:<abuse>')).toMatch(/^501/)
+  smtp.close()
+})
+
+test('who names many that do not exist waits, and then nothing more is taken from his network; nor from one that sends too much', async () => {
+  const smtp = await open()
+  await smtp.ask('MAIL FROM:<bob@far.test>')
+  expect(await smtp.ask('RCPT TO:<nobody@example.com>')).toMatch(/^550 5\.1\.1/)
+  await teal.core.cache.count('unknown recipients', '127.0.0.0/24', limits.time.hour, limits.smtp.networkUnknownMax)
+  smtp.close()
+  const next = await open()
+  const reply = await next.ask('MAIL FROM:<bob@far.test>')
+  expect(reply).toMatch(/^450 4\.7\.1 .*postmaster@mx\.example\.com/)
+  expect(reply).toContain(smtpReply(new Fault('TooManyUnknown')).text)
+  teal.core.cache.remove('unknown recipients', '127.0.0.0/24')
+  await teal.core.cache.count('network messages', '127.0.0.0/24', limits.time.hour, teal.config.smtp.networkMessages)
+  expect(await next.ask('MAIL FROM:<bob@far.test>')).toContain(smtpReply(new Fault('NetworkBusy')).text)
+  next.close()
+})
