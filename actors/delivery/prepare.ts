@@ -1,12 +1,14 @@
 // From received bytes to what an append needs: everything that is worked out about a message once, before any turn.
 //
-// Bytes are looked at in chunks, and a large message lets the loop go between two of them.
+// Bytes are looked at in chunks, and whatever senders can make long (parts, addresses, hashes) is done in slices of the loop,
+// so that a message made to be costly holds up nobody but itself and others like it.
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
+import { Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody } from '#mail/mime/decode.ts'
-import { type Attachment, hasAttachments, type Outline, outline, type Summary } from '#mail/mime/outline.ts'
+import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
 import { intro, readText } from '#mail/text/text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
@@ -22,14 +24,19 @@ const refersMax = 30
  * @param known by what copies of the message are known, where that is not to be seen in these bytes
  */
 export async function prepare(received: Received, sequence: Numbers, known?: string): Promise<Prepared> {
-  const outlined = outline(received.root)
+  const pace = new Pace()
+  pace.lane = lane
+  const outlined = await inSlices(outlining(received.root), pace)
   const dateText = received.root.header.raw('date') ?? ''
   // With neither, two of them may be two mails that say the same.
   const single = outlined.summary.messageId !== '' || dateText !== ''
   const identity = known ?? (single ? received.identity() : '')
   const madeId = outlined.summary.messageId === ''
   const messageId = madeId ? sequence.messageId(identity) : outlined.summary.messageId
-  for (const attachment of outlined.attachments) await hashAttachment(received, attachment)
+  for (const attachment of outlined.attachments) {
+    await hashAttachment(received, attachment)
+    if (pace.spent) await pace.turn()
+  }
   const body = sequence.next('body')
   const { row, weight } = received.bodyRow(body)
   return {
@@ -53,6 +60,17 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     identity,
     hash: referenceHash(messageId),
     refers: refersOf(outlined.summary),
+  }
+}
+
+/** What is costly of all that arrives takes the turns of one account. */
+const lane = 'arriving'
+
+async function inSlices<Result>(steps: Generator<undefined, Result>, pace: Pace): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (pace.spent) await pace.turn()
   }
 }
 

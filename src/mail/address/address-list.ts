@@ -24,6 +24,17 @@ const fieldsRead = new WeakMap<Header, Map<string, readonly Address[]>>()
 
 /** The addresses of all fields `key` of a header as they were written; read once, however often they are asked for. */
 export function addressesOf(header: Header, key: string): readonly Address[] {
+  const known = fieldsRead.get(header)?.get(key)
+  if (known !== undefined) return known
+  const reading = readingAddresses(header, key)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return value
+  }
+}
+
+/** Reads what `addressesOf` then gives, in steps of some dozens of microseconds: after each whoever reads may rest. */
+export function* readingAddresses(header: Header, key: string): Generator<undefined, readonly Address[]> {
   let known = fieldsRead.get(header)
   if (known === undefined) {
     known = new Map()
@@ -32,7 +43,7 @@ export function addressesOf(header: Header, key: string): readonly Address[] {
   let list = known.get(key)
   if (list === undefined) {
     const values = header.rawAll(key)
-    list = values.length === 0 ? [] : new AddressReader(values.join(', ')).list()
+    list = values.length === 0 ? [] : yield* new AddressReader(values.join(', ')).reading()
     known.set(key, list)
   }
   return list
@@ -73,6 +84,9 @@ function emptyEntry(): Entry {
   return { words: [], comment: '', angle: null, colon: false }
 }
 
+/** Words and signs that are read before the reader may rest. */
+const stepsInOneGo = 512
+
 class AddressReader {
   readonly #text: string
   #at = 0
@@ -93,9 +107,19 @@ class AddressReader {
   }
 
   list(): Address[] {
+    const reading = this.reading()
+    for (;;) {
+      const { done, value } = reading.next()
+      if (done === true) return value
+    }
+  }
+
+  /** Yields where whoever reads may rest. */
+  *reading(): Generator<undefined, Address[]> {
     while (this.#at < this.#text.length && this.#left > 0 && this.#steps < limits.mime.addressWordsMax) {
       this.#steps += 1
       this.#step()
+      if (this.#steps % stepsInOneGo === 0) yield
     }
     this.#finish()
     this.#endGroup()

@@ -106,13 +106,18 @@ export interface TextPart {
 
 /** The outline of a message by its tree. */
 export function outline(root: MimePart): Outline {
-  const { attachments, texts } = contentOf(root)
+  return allAtOnce(outlining(root))
+}
+
+/** The same in steps: after each whoever works it out may rest, since senders decide how much there is of it. */
+export function* outlining(root: MimePart): Generator<undefined, Outline> {
+  const { attachments, texts } = yield* contentIn(root, true)
   return {
     size: root.bodyEnd,
     headerSize: root.headerEnd,
-    envelope: envelope(root.header),
-    body: structure(root, false),
-    bodyStructure: structure(root, true),
+    envelope: yield* envelope(root.header),
+    body: yield* structure(root, false),
+    bodyStructure: yield* structure(root, true),
     summary: summarize(root),
     attachments,
     texts,
@@ -120,10 +125,21 @@ export function outline(root: MimePart): Outline {
   }
 }
 
+function allAtOnce<Result>(steps: Generator<undefined, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
 /** Texts and attachments of a message by its tree. @param deep with what messages within it carry */
 export function contentOf(root: MimePart, deep = true): Pick<Outline, 'attachments' | 'texts'> {
+  return allAtOnce(contentIn(root, deep))
+}
+
+function* contentIn(root: MimePart, deep: boolean): Generator<undefined, Pick<Outline, 'attachments' | 'texts'>> {
   const walk: Walk = { attachments: [], texts: [], groups: 0, deep }
-  collect(walk, root, [], { whole: true, related: false, group: 0 })
+  yield* collect(walk, root, [], { whole: true, related: false, group: 0 })
   return { attachments: walk.attachments, texts: walk.texts }
 }
 
@@ -178,7 +194,7 @@ interface Place {
   readonly group: number
 }
 
-function collect(walk: Walk, part: MimePart, path: readonly number[], place: Place): void {
+function* collect(walk: Walk, part: MimePart, path: readonly number[], place: Place): Generator<undefined, void> {
   const { value } = part.type
   if (value.startsWith('multipart/') && part.children.length > 0) {
     const alternative = value === 'multipart/alternative'
@@ -187,7 +203,10 @@ function collect(walk: Walk, part: MimePart, path: readonly number[], place: Pla
       related: place.related || value === 'multipart/related',
       group: alternative && place.group === 0 ? ++walk.groups : place.group,
     }
-    for (const [at, child] of part.children.entries()) collect(walk, child, [...path, at + 1], inside)
+    for (const [at, child] of part.children.entries()) {
+      yield* collect(walk, child, [...path, at + 1], inside)
+      yield
+    }
     return
   }
   const number = (place.whole ? [...path, 1] : path).join('.')
@@ -200,7 +219,7 @@ function collect(walk: Walk, part: MimePart, path: readonly number[], place: Pla
   const [message] = part.children
   if (message === undefined || !walk.deep) return
   const inner: Walk = { attachments: walk.attachments, texts: [], groups: 0, deep: true }
-  collect(inner, message, number.split('.').map(Number), { whole: true, related: place.related, group: 0 })
+  yield* collect(inner, message, number.split('.').map(Number), { whole: true, related: place.related, group: 0 })
 }
 
 /** What is text to read besides plain text and HTML: reports, and the header of a message they are about (RFC 6522). */

@@ -6,18 +6,23 @@
 // RFC 2231, domains as xn--. What was encoded by the sender stays as it was written, since clients decode it themselves.
 
 import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from '../address/address.ts'
-import { addressesOf } from '../address/address-list.ts'
+import { addressesOf, readingAddresses } from '../address/address-list.ts'
 import type { Header } from '../header/header.ts'
 import { encodeWords } from '../header/words.ts'
 import type { MimePart } from './mime.ts'
 import type { Valued } from './parameter.ts'
 
 const noEnvelope = '(NIL NIL NIL NIL NIL NIL NIL NIL NIL NIL)'
+const addressFields = ['from', 'sender', 'reply-to', 'to', 'cc', 'bcc']
 const noBody = '"TEXT" "PLAIN" NIL NIL NIL "7BIT" 0 0'
 const noExtension = ' NIL NIL NIL NIL'
 
-/** The ENVELOPE of a message by its header, brackets included. */
-export function envelope(header: Header): string {
+/** The ENVELOPE of a message by its header, brackets included. Yields where whoever asks may rest. */
+export function* envelope(header: Header): Generator<undefined, string> {
+  for (const key of addressFields) {
+    yield* readingAddresses(header, key)
+    yield
+  }
   const from = addressList(header, 'from')
   const sender = addressList(header, 'sender')
   const replyTo = addressList(header, 'reply-to')
@@ -36,11 +41,15 @@ export function envelope(header: Header): string {
   ].join(' ')})`
 }
 
-/** The BODYSTRUCTURE of a part (`extended`) or its BODY, brackets included. */
-export function structure(part: MimePart, extended: boolean): string {
+/** The BODYSTRUCTURE of a part (`extended`) or its BODY, brackets included. Yields where whoever asks may rest. */
+export function* structure(part: MimePart, extended: boolean): Generator<undefined, string> {
   const [type, subtype] = part.type.value.toUpperCase().split('/', 2) as [string, string]
   if (type === 'MULTIPART' && part.children.length > 0) {
-    const children = part.children.map(child => structure(child, extended)).join('')
+    let children = ''
+    for (const child of part.children) {
+      children += yield* structure(child, extended)
+      yield
+    }
     return `(${children} ${quoted(subtype)}${extended ? multipartExtension(part) : ''})`
   }
   let out = `(${quoted(type)} ${quoted(subtype)} ${parameters(part.type)} ${text(part.header.raw('content-id'))} `
@@ -50,7 +59,7 @@ export function structure(part: MimePart, extended: boolean): string {
   else if (type === 'MESSAGE' && (subtype === 'RFC822' || subtype === 'GLOBAL')) {
     // One that is encoded or too deep is not looked into, but the syntax wants these fields.
     const [message] = part.children
-    if (message) out += ` ${envelope(message.header)} ${structure(message, extended)}`
+    if (message) out += ` ${yield* envelope(message.header)} ${yield* structure(message, extended)}`
     else out += ` ${noEnvelope} (${noBody}${extended ? noExtension : ''})`
     out += ` ${part.lines}`
   }
