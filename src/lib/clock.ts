@@ -1,15 +1,27 @@
 // The one place that knows what time it is and that sets timers.
 //
 // Everything else asks here, so that a test can move the whole service's wall clock (`shiftClock`) instead of
-// waiting for a window to end. Timers run on real time and never keep the process alive by themselves.
+// waiting for a window to end. Threads share that number with whoever started them, so they are moved along. Timers run on
+// real time and never keep the process alive by themselves.
 
 import { detach } from './process/background.ts'
 
-let shift = 0
+/** By how much the wall clock is moved: one number in memory that the threads of this process share. */
+let shift = new Float64Array(new SharedArrayBuffer(8))
+
+/** What a thread is given to have the same clock as this one. */
+export function clockShift(): Float64Array<SharedArrayBuffer> {
+  return shift
+}
+
+/** In a thread, before anything else: its clock is that of its owner. */
+export function followClock(owned: Float64Array<SharedArrayBuffer>): void {
+  shift = owned
+}
 
 /** Wall clock, milliseconds since 1970. */
 export function now(): number {
-  return Date.now() + shift
+  return Date.now() + (shift[0] as number)
 }
 
 /** Monotonic clock in milliseconds with a fraction, for durations. Not affected by `shiftClock`. */
@@ -19,7 +31,7 @@ export function monotonic(): number {
 
 /** Moves the wall clock of this process by `ms` (tests only); 0 puts it back. */
 export function shiftClock(ms: number): void {
-  shift = ms
+  shift[0] = ms
 }
 
 const advanced = new Set<(ms: number) => void>()
@@ -29,7 +41,7 @@ const advanced = new Set<(ms: number) => void>()
  * and what is done every so often is done once where its time has passed. Deadlines of what is under way stay.
  */
 export function advanceClock(ms: number): void {
-  shift += ms
+  shift[0] = (shift[0] as number) + ms
   for (const listener of [...advanced]) listener(ms)
 }
 

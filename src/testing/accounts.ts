@@ -11,6 +11,7 @@ import { newId } from '#lib/id.ts'
 import { isAddress, normalizeAddress, splitAddress } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { resolveAddress } from '#store/accounts/address.ts'
+import { resolveLogin } from '#store/accounts/login-name.ts'
 import { findUser } from '#store/accounts/users.ts'
 
 export interface AccountRules {
@@ -19,6 +20,9 @@ export interface AccountRules {
   /** Any password opens an account. */
   readonly open: boolean
 }
+
+/** Of those who log in by a name alone (RFC 2606 2). */
+const bareDomain = 'inbox.test'
 
 export class Accounts {
   readonly #rules: AccountRules
@@ -51,12 +55,17 @@ export class Accounts {
     if (!this.#rules.open) return core.credentials.authentication.authenticate(attempt)
     // Whoever only sends needs no account: any name will do, as that of an API key.
     if (scope === 'smtp') return { user: '', grant: { kind: 'login', user: '', scope, authVersion: 0, asp: null } }
-    const address = username.includes('@') ? username : `${username}@${core.config.hostname}`
-    if (!isAddress(address) || !this.#accepts(address)) throw new Fault('AuthFailed')
-    const user = await this.make(core, address)
+    const user = (await resolveLogin(core.read, username)) ?? (await this.#named(core, username))
     const account = await findUser(core.read, user)
     if (account === undefined) throw new Fault('AuthFailed')
     return { user, grant: { kind: 'login', user, scope, authVersion: account.authVersion, asp: null } }
+  }
+
+  /** An account for somebody who is not known yet. */
+  async #named(core: Core, username: string): Promise<string> {
+    const address = username.includes('@') ? username : `${username}@${bareDomain}`
+    if (!isAddress(address) || !this.#accepts(address)) throw new Fault('AuthFailed')
+    return this.make(core, address)
   }
 
   #accepts(address: string): boolean {

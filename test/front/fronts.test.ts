@@ -1,6 +1,7 @@
 // Sessions on threads of their own: what holds over all of them, and what becomes of them when a thread is gone.
 
 import { afterEach, describe, expect, test } from 'vitest'
+import { now, shiftClock } from '#lib/clock.ts'
 import { Dialogue, openLmtp, deliver as send } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 
@@ -132,5 +133,22 @@ test('a port that threads share is nobody else’s', async () => {
   const { port } = service.at('imap')
   for (const threads of [0, 2]) {
     await expect(startTeal({ threads, imap: { port } })).rejects.toMatchObject({ code: 'PortInUse' })
+  }
+})
+
+test('the clock of all threads is moved together', async () => {
+  await service.user('timo')
+  const day = 86_400_000
+  shiftClock(400 * day)
+  try {
+    expect(await deliver('timo', 'from the future')).toMatch(/^250/)
+    const reading = await session('timo')
+    await say(reading, 'SELECT INBOX')
+    const seen = (await say(reading, 'FETCH 1 (INTERNALDATE BODY.PEEK[HEADER.FIELDS (RECEIVED)])')).join('\n')
+    const [, internal = ''] = /INTERNALDATE "([^"]+)"/.exec(seen) ?? []
+    const [, received = ''] = /;\s*(\w{3}, \d.*)$/m.exec(seen) ?? []
+    for (const at of [internal, received]) expect(Math.abs(Date.parse(at) - now())).toBeLessThan(day)
+  } finally {
+    shiftClock(0)
   }
 })

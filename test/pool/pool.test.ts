@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { now, shiftClock } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
@@ -8,6 +9,7 @@ import { makePools, Pool, type Pools } from '#pool'
 interface Tasks {
   echo: { input: unknown; value: unknown }
   where: { input: null; value: number }
+  time: { input: null; value: number }
   given: { input: null; value: unknown }
   refuse: { input: null; value: never }
   fail: { input: null; value: never }
@@ -63,6 +65,18 @@ describe('a pool', () => {
   test('runs tasks by name and gives what they give', async () => {
     expect(await pool.run('echo', { a: [1, 'ä', new Uint8Array(2)] })).toEqual({ a: [1, 'ä', new Uint8Array(2)] })
     expect(await pool.run('given', null)).toEqual({ path: 'here' })
+  })
+
+  test('a thread has the clock of who started it, also when it is moved on meanwhile', async () => {
+    const day = 86_400_000
+    const before = Number(await pool.run('time', null))
+    shiftClock(3 * day)
+    try {
+      expect(now() - before).toBeGreaterThan(2 * day)
+      expect(Math.abs(Number(await pool.run('time', null)) - now())).toBeLessThan(day / 2)
+    } finally {
+      shiftClock(0)
+    }
   })
 
   test('carries faults as faults and mistakes as mistakes', async () => {

@@ -1,6 +1,7 @@
 // A thread for the pool's own tests.
 
 import { threadId } from 'node:worker_threads'
+import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { serve, sharing, threadEnd } from '#lib/process/serve.ts'
 
@@ -10,6 +11,7 @@ serve(
   {
     echo: (value: unknown) => value,
     where: () => threadId,
+    time: () => now(),
     given: () => end.given,
     refuse: () => {
       throw new Fault('HashError', { details: { field: 'why' } })

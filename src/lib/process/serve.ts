@@ -5,7 +5,7 @@
 // nobody waits for ends. What `open` loads and opens is there before the thread may be ended.
 
 import { type MessagePort, parentPort, receiveMessageOnPort, type Transferable, workerData } from 'node:worker_threads'
-import { breathe, monotonic } from '../clock.ts'
+import { breathe, followClock, monotonic } from '../clock.ts'
 import { Fault } from '../fault.ts'
 import { limits } from '../limits.ts'
 import type { Slices } from '../pace.ts'
@@ -44,7 +44,8 @@ export interface ThreadEnd<Given> {
 export function threadEnd<Given = unknown>(): ThreadEnd<Given> {
   const port = parentPort
   if (port === null) throw new Error('this file is a thread')
-  const { gate, given } = workerData as ThreadData
+  const { gate, clock, given } = workerData as ThreadData
+  followClock(clock)
   beginStart(gate)
   const reply = (id: number, answer: Answer) => post(port, id, answer)
   return {

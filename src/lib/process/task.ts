@@ -10,6 +10,8 @@ import type { NativeGate } from './native.ts'
 /** What a thread is started with. */
 export interface ThreadData {
   readonly gate: NativeGate
+  /** By how much the clock of its owner is moved. */
+  readonly clock: Float64Array<SharedArrayBuffer>
   /** What it was given. */
   readonly given: unknown
 }

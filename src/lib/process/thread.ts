@@ -7,7 +7,7 @@
 
 import { type Transferable, Worker } from 'node:worker_threads'
 import { threadOptions } from '../build-info.ts'
-import { after } from '../clock.ts'
+import { after, clockShift } from '../clock.ts'
 import { limits } from '../limits.ts'
 import { detach } from './background.ts'
 import { mayEnd, newGate } from './native.ts'
@@ -53,7 +53,7 @@ export class Thread {
     const { file, given, heapMib } = form
     this.#form = form
     this.#worker = new Worker(file, {
-      workerData: { gate: this.#gate, given } satisfies ThreadData,
+      workerData: { gate: this.#gate, clock: clockShift(), given } satisfies ThreadData,
       execArgv: [...threadOptions],
       ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
     })
