@@ -28,6 +28,7 @@ export interface Listening {
 /** What a test lays into the service; no configuration reaches it. */
 export interface Hooks {
   readonly intercept: GroundHooks['intercept']
+  readonly starttls: GroundHooks['starttls']
   /** Before a recipient is looked for: it may be made. @throws Fault that refuses it */
   recipient(core: Core, address: string): Promise<void>
   /** Decides who may come in. @throws Fault AuthFailed and the like */
@@ -96,9 +97,10 @@ async function openMail(core: Core, ground: Ground, closers: Closers): Promise<L
   return { listeners: await opened.listen(), fronts: opened }
 }
 
-function bound({ intercept, recipient, authenticate }: Hooks, core: Core): GroundHooks {
+function bound({ intercept, starttls, recipient, authenticate }: Hooks, core: Core): GroundHooks {
   return {
     intercept,
+    starttls,
     recipient: address => recipient(core, address),
     authenticate: attempt => authenticate(core, attempt),
   }

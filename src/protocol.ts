@@ -48,6 +48,8 @@ export interface Ground {
 /** What a test lays into the service; no configuration reaches it. */
 export interface GroundHooks {
   readonly intercept: Intercept
+  /** Whether the port that takes mail offers TLS. */
+  readonly starttls: boolean
   /** Before a recipient is looked for: it may be made. @throws Fault that refuses it */
   recipient(address: string): Promise<void>
   /** Decides who may come in. @throws Fault AuthFailed and the like */

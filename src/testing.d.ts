@@ -224,6 +224,11 @@ export interface TestingOptions {
   readonly accept?: 'any' | readonly string[]
   /** Whether any password opens an account, made when it is first named (default), or the true one. */
   readonly auth?: 'any' | 'real'
+  /**
+   * Whether `smtp` offers STARTTLS, with a certificate that nobody has signed. Default: no, since many clients would take the offer
+   * and then refuse the certificate; `smtps` has it in any case.
+   */
+  readonly starttls?: boolean
   /** TXT records for SPF, DKIM and DMARC; nobody else is asked. */
   readonly dns?: { readonly [name: string]: string | readonly string[] }
   /** Address to listen on. Default: 127.0.0.1. */
@@ -242,7 +247,7 @@ export interface TestingClient {
   readonly clock: Clock
   /** Sends a mail over SMTP, as a stranger. @throws what the service refuses it with */
   send(mail: Draft, envelope?: { readonly from?: string; readonly to?: string | readonly string[] }): Promise<void>
-  /** Where applications deliver, without TLS or with STARTTLS. */
+  /** Where applications deliver, without TLS; with STARTTLS where `starttls` says so. */
   readonly smtp: MailPort
   /** The same with TLS from the first byte. */
   readonly smtps: MailPort

@@ -9,6 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { engineFault } from '#store/engine/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './backup.ts'
 import { configCommand } from './config.ts'
+import { devCommand } from './dev.ts'
 import { dkimCommand } from './dkim.ts'
 import { dnsCommand } from './dns.ts'
 import { importImapCommand } from './import/import-imap.ts'
@@ -30,7 +31,7 @@ export async function run(): Promise<void> {
     .showHelpAfterError()
     .configureHelp({ showGlobalOptions: true })
   for (const command of [
-    ...[serveCommand(), userCommand(), tokenCommand(), configCommand()],
+    ...[serveCommand(), devCommand(), userCommand(), tokenCommand(), configCommand()],
     ...[importMaildirCommand(), importMboxCommand(), importImapCommand(), exportCommand(), importCommand()],
     ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand(), dkimCommand()],
   ])

@@ -891,6 +891,23 @@ export const limits = {
     /** Age under which a temporary data directory without an owner is taken for one that is being opened. */
     temporaryGraceMs: 2 * second,
   },
+  /** The service of a developer's machine (`teal dev`). */
+  dev: {
+    /** Bytes of a request: a whole message in base64 within JSON. */
+    bodyBytesMax: 96 * mib,
+    /** What a page may leave unread of the news it asked for. */
+    unreadBytesMax: 1 * mib,
+    /** Mails that are shown, where nothing else is said; older ones are forgotten. */
+    mailsMax: 500,
+    /** Longest that one call waits: as long as programs that call keep a silent connection. */
+    waitMsMax: 10 * minute,
+    /** Addresses whose mailbox remembers what it has given out. */
+    mailboxesMax: 10_000,
+    /** Letters of a mail in a list. */
+    snippetLength: 250,
+    /** Bytes of pictures that are put into the HTML of a mail. */
+    pictureBytesMax: 16 * mib,
+  },
   /** Moving mail and accounts in and out. */
   transfer: {
     /** Names of messages asked about in one call. */

@@ -27,7 +27,9 @@ export const smtp: Protocol<MailCore> = {
     for (const service of receiving) {
       const place = placeOf(config, service, ground)
       if (place === undefined) continue
-      ground.opened(service, await startSmtp({ service, backend, ...tested, ...optionsOf(core, ground, place) }))
+      const at = optionsOf(core, ground, place)
+      const tls = ground.hooks?.starttls === false ? undefined : at.tls
+      ground.opened(service, await startSmtp({ service, backend, ...tested, ...at, tls }))
     }
     const sessions = submissionSessions(core)
     const { cleartext } = config.auth

@@ -33,11 +33,13 @@ export class Accounts {
     this.#rules = rules
   }
 
-  /** Sees to it that an address has an account, where it is one that is taken. */
+  /** Sees to it that an address has an account. @throws Fault AddressNotFound for one that is not taken */
   async recipient(core: Core, address: string): Promise<void> {
     if (!isAddress(address)) return
     const found = await resolveAddress(core.read, address, true)
-    if (found === undefined && this.#accepts(address)) await this.make(core, address)
+    if (found !== undefined) return
+    if (!this.#accepts(address)) throw new Fault('AddressNotFound')
+    await this.make(core, address)
   }
 
   /** The account of an address, made where there is none. `password` is for those that are to be opened by the true one. */

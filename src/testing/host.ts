@@ -67,6 +67,7 @@ export class Host {
     const failures = new Failures()
     const hooks = {
       intercept: failures.intercept,
+      starttls: options.starttls === true,
       recipient: (core: Core, address: string) => accounts.recipient(core, address),
       authenticate: accounts.authenticate.bind(accounts),
     }

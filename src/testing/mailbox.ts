@@ -14,7 +14,23 @@ const withinMs = 200
 /** Mails that an error lists. */
 const listedMax = 20
 
-type WaitOptions = Promised.WaitOptions & { readonly count?: number }
+type WaitOptions = Promised.WaitOptions & { readonly count?: number; readonly signal?: AbortSignal }
+
+/** A mail and why it is not the one. */
+export interface Judged {
+  readonly mail: Promised.Mail
+  readonly reasons: readonly string[]
+}
+
+/** What `wait` and `none` fail with: what arrived, and of `wait` why it was not that. */
+export class MailboxError extends Error {
+  readonly arrived: readonly Judged[]
+
+  constructor(text: string, arrived: readonly Judged[]) {
+    super(text)
+    this.arrived = arrived
+  }
+}
 
 export class SourceMailbox implements Promised.Mailbox {
   readonly #source: Source
@@ -31,15 +47,15 @@ export class SourceMailbox implements Promised.Mailbox {
     this.#address = address?.toLowerCase()
   }
 
-  wait(filter?: Promised.MailFilter, options?: Promised.WaitOptions): Promise<Promised.Mail>
   wait(
     filter: Promised.MailFilter | undefined,
-    options: Promised.WaitOptions & { readonly count: number },
+    options: WaitOptions & { readonly count: number },
   ): Promise<Promised.Mail[]>
+  wait(filter?: Promised.MailFilter, options?: Promised.WaitOptions): Promise<Promised.Mail>
   async wait(filter?: Promised.MailFilter, options: WaitOptions = {}): Promise<Promised.Mail | Promised.Mail[]> {
     checkFilter(filter)
-    const { timeout = timeoutMs, count } = options
-    const found = await this.#until(timeout, () => this.#take(filter, count ?? 1))
+    const { timeout = timeoutMs, count, signal } = options
+    const found = await this.#until(timeout, () => this.#take(filter, count ?? 1), signal)
     if (found === undefined) throw await this.#missed(filter, timeout, count)
     return count === undefined ? (found[0] as Promised.Mail) : found
   }
@@ -52,7 +68,11 @@ export class SourceMailbox implements Promised.Mailbox {
     })
     if (found === undefined) return
     const lines = found.slice(0, listedMax).map(line)
-    throw new Error(`There should be none, but ${showFilter(filter)} is there:\n${lines.join('\n')}`)
+    const text = `There should be none, but ${showFilter(filter)} is there:\n${lines.join('\n')}`
+    throw new MailboxError(
+      text,
+      found.map(mail => ({ mail, reasons: [] })),
+    )
   }
 
   async list(filter?: Promised.MailFilter): Promise<Promised.Mail[]> {
@@ -67,7 +87,11 @@ export class SourceMailbox implements Promised.Mailbox {
   }
 
   /** What `look` gives as soon as it gives something; undefined when the time is over. */
-  async #until<Found>(ms: number, look: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  async #until<Found>(
+    ms: number,
+    look: () => Promise<Found | undefined>,
+    signal?: AbortSignal,
+  ): Promise<Found | undefined> {
     const release = hold()
     let over = false
     let wake = () => {}
@@ -76,12 +100,15 @@ export class SourceMailbox implements Promised.Mailbox {
       changed = true
       wake()
     })
-    const timer = after(ms, () => {
+    const end = () => {
       over = true
       wake()
-    })
+    }
+    const timer = after(ms, end)
+    signal?.addEventListener('abort', end, { once: true })
     try {
       for (;;) {
+        if (signal?.aborted === true) return undefined
         if (changed) {
           changed = false
           const found = await look()
@@ -95,6 +122,7 @@ export class SourceMailbox implements Promised.Mailbox {
       }
     } finally {
       timer.cancel()
+      signal?.removeEventListener('abort', end)
       unwatch()
       release()
     }
@@ -127,7 +155,7 @@ export class SourceMailbox implements Promised.Mailbox {
     return address === undefined || facts.envelope.to.some(to => to.toLowerCase() === address)
   }
 
-  async #missed(filter: Promised.MailFilter | undefined, ms: number, count = 1): Promise<Error> {
+  async #missed(filter: Promised.MailFilter | undefined, ms: number, count = 1): Promise<MailboxError> {
     const all = await this.#all()
     const where = this.#address === undefined ? '' : ` for ${this.#address}`
     const many = count === 1 ? '' : `, ${count} of them,`
@@ -135,17 +163,18 @@ export class SourceMailbox implements Promised.Mailbox {
     if (all.length === 0) {
       const others = this.#address === undefined ? [] : await this.#source.after(this.#from)
       const to = [...new Set(others.flatMap(({ facts }) => facts.envelope.to))].slice(-listedMax)
-      return new Error(`${head} Nothing arrived${to.length === 0 ? '.' : ` there; mail came to ${to.join(', ')}.`}`)
+      const text = `${head} Nothing arrived${to.length === 0 ? '.' : ` there; mail came to ${to.join(', ')}.`}`
+      return new MailboxError(text, [])
     }
-    const lines = all.slice(-listedMax).map(mail => {
+    const judged = all.slice(-listedMax).map(mail => {
       const reasons = mismatch(mail, filter)
       const given = this.#given.has(mail.id) ? ['an earlier wait got it'] : ['it is one of those wanted']
-      return `${line(mail)}: ${(reasons.length > 0 ? reasons : given).join('; ')}`
+      return { mail, reasons: reasons.length > 0 ? reasons : given }
     })
+    const lines = judged.map(({ mail, reasons }) => `${line(mail)}: ${reasons.join('; ')}`)
     const left = all.length - lines.length
-    return new Error(
-      `${head} ${all.length} arrived:\n${lines.join('\n')}${left > 0 ? `\n  and ${left} before them` : ''}`,
-    )
+    const before = left > 0 ? `\n  and ${left} before them` : ''
+    return new MailboxError(`${head} ${all.length} arrived:\n${lines.join('\n')}${before}`, judged)
   }
 }
 

@@ -48,8 +48,18 @@ describe('what arrives', () => {
     expect(got.raw.toString()).not.toContain('Delivered-To')
   })
 
-  test('how it came is told: TLS, the login, the name', async () => {
+  test('a client that looks at certificates sends without a setting for that', async () => {
     const inbox = await mail.inbox()
+    const message = { from: 'a@example.com', to: inbox.address, text: 'x' }
+    await createTransport({ url: mail.env('nodemailer').SMTP_URL }).sendMail(message)
+    expect((await inbox.wait()).session).toMatchObject({ tls: null, login: 'test', protocol: 'ESMTPA' })
+  })
+
+  test('how it came is told: TLS, the login, the name', async () => {
+    const mail = await startTesting({ starttls: true })
+    const inbox = await mail.inbox()
+    const transport = (more: object = {}) =>
+      createTransport({ ...mail.smtp, tls: { rejectUnauthorized: false }, ...more })
     const message = { from: 'a@example.com', to: inbox.address, text: 'x' }
     await transport({ ignoreTLS: true }).sendMail(message)
     expect((await inbox.wait()).session).toMatchObject({ tls: null, login: null, protocol: 'ESMTP' })
@@ -59,6 +69,8 @@ describe('what arrives', () => {
     expect(second.session?.tls?.protocol).toMatch(/^TLSv1/)
     await transport({ ...mail.smtps, secure: true }).sendMail({ ...message, subject: 'three' })
     expect((await inbox.wait()).session?.tls).not.toBeNull()
+    expect(await mail.check()).toEqual([])
+    await mail.close()
   })
 
   test('links and codes are found as a person would', async () => {

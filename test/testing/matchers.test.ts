@@ -16,6 +16,7 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', {
 let mail: Testing
 beforeAll(async () => {
   mail = await startTesting({
+    starttls: true,
     dns: {
       's1._domainkey.example.com': `v=DKIM1; k=rsa; p=${publicKey.toString('base64')}`,
       'example.com': 'v=spf1 ip4:127.0.0.1 -all',

@@ -1,0 +1,133 @@
+// `teal dev`: a mail service for an application that is being written or tested, in any language. It runs until a signal ends it and
+// leaves nothing behind that it was not given a folder for.
+//
+// Says where everything is and what an application is told, and fails with a sentence where a port is taken.
+
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Dev } from '#dev/dev.ts'
+import { type DevPort, devPorts as ports } from '#dev/ports.ts'
+import { hold } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+
+const names = Object.keys(ports) as DevPort[]
+
+export function devCommand(): Command {
+  const command = new Command('dev')
+    .description('Run a mail service for tests: any recipient, any password, a page of what arrived')
+    .addHelpText('after', '\nExamples:\n  teal dev\n  teal dev --smtp-port 2525 --imap-port off\n  teal dev --dir mail')
+  const option = (flags: string, what: string, variable: string) => new Option(flags, what).env(`TEAL_DEV_${variable}`)
+  for (const name of names) {
+    const { initial, what } = ports[name]
+    const flags = `--${name}-port <port>`
+    const made = option(flags, `port of ${what}; 0 takes a free one, off leaves it out`, `${name.toUpperCase()}_PORT`)
+    command.addOption(made.default(initial ?? 'off').argParser(portOf))
+  }
+  return command
+    .addOption(option('--host <address>', 'address to listen on', 'HOST').default('127.0.0.1'))
+    .addOption(option('-d, --dir <folder>', 'folder that keeps the accounts (default: a temporary one)', 'DIR'))
+    .addOption(
+      option('--accept <name...>', 'addresses and domains that are taken (default: all)', 'ACCEPT').argParser(more),
+    )
+    .addOption(
+      option('--allow-host <name...>', 'further names of this machine in requests', 'ALLOW_HOST').argParser(more),
+    )
+    .addOption(option('--starttls', 'offer STARTTLS, with a certificate that nobody has signed', 'STARTTLS'))
+    .addOption(
+      option('--max <mails>', 'mails that are shown; older ones are forgotten', 'MAX')
+        .default(limits.dev.mailsMax)
+        .argParser(countOf),
+    )
+    .action(dev)
+}
+
+interface Options extends Readonly<Record<`${DevPort}Port`, number | 'off'>> {
+  readonly host: string
+  readonly dir?: string
+  readonly accept?: readonly string[]
+  readonly allowHost?: readonly string[]
+  readonly starttls?: boolean
+  readonly max: number
+}
+
+function portOf(text: string): number | 'off' {
+  if (text === 'off') return text
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number to 65535, or off.')
+  return port
+}
+
+function countOf(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It is a number from 1.')
+  return Number(text)
+}
+
+/** Words one after the other, or in one with commas between them, as a variable of the environment has them. */
+function more(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').flatMap(word => (word.trim() === '' ? [] : [word.trim()]))]
+}
+
+async function dev(options: Options): Promise<void> {
+  let end: (() => void) | undefined
+  const ended = new Promise<void>(resolve => {
+    end = resolve
+  })
+  let stopping = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1)
+      stopping = true
+      end?.()
+    })
+  }
+  const { smtpPort, httpPort } = options
+  if (smtpPort === 'off' || httpPort === 'off') {
+    throw new Fault('ConfigInvalid', {
+      text: 'SMTP and HTTP cannot be off: mail comes by the one and is seen by the other',
+    })
+  }
+  const { startDev } = await import('#dev/dev.ts')
+  const release = hold()
+  const { host, dir, accept, allowHost, starttls, max } = options
+  const wanted = Object.fromEntries(
+    names.map(name => {
+      const port = options[`${name}Port`]
+      return [name, port === 'off' ? null : port]
+    }),
+  )
+  const running = await startDev({ host, dir, accept, names: allowHost, starttls, max, ports: wanted }).catch(error => {
+    release()
+    if (!(error instanceof Fault) || error.code !== 'PortInUse') throw error
+    const text = `${error.message}. Is teal dev running already? --smtp-port, --http-port, --imap-port and --pop3-port take others, 0 a free one`
+    throw new Fault('PortInUse', { text, cause: error })
+  })
+  process.stdout.write(await told(running, host))
+  if (!stopping) await ended
+  await running.close()
+  process.exit(0)
+}
+
+async function told({ url, ports: open, host: service }: Dev, host: string): Promise<string> {
+  const at = host.includes(':') ? `[${host}]` : host
+  const places = names.flatMap(name =>
+    name === 'http' || open[name] === undefined ? [] : [[name.toUpperCase(), open[name]]],
+  )
+  const { variables } = await import('#testing/variables.ts')
+  const stacks = ['nodemailer', 'django', 'laravel', 'rails', 'spring'] as const
+  const lines = stacks.map(stack => {
+    const found = Object.entries(variables(service.port('smtp'), stack))
+    return `  ${stack.padEnd(11)}${found.map(([name, value]) => `${name}=${value}`).join(' ')}`
+  })
+  return [
+    'Teal takes mail from everybody for everybody, with any password; nothing leaves it. Ctrl+C ends it.',
+    '',
+    `  ${'page, API'.padEnd(11)}${url}`,
+    ...places.map(([name, port]) => `  ${String(name).padEnd(11)}${at}:${port}`),
+    '',
+    'What an application is told:',
+    '',
+    ...lines,
+    '',
+    '',
+  ].join('\n')
+}

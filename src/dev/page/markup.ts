@@ -1,0 +1,30 @@
+// The page of what arrived, before its script has run. It loads two files of ours and nothing else, and has no script or style
+// of its own, so that the strictest content policy fits.
+
+export const markup = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Mail</title>
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%230d9488'/%3E%3Cpath d='M7 11l9 7 9-7' fill='none' stroke='white' stroke-width='3' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E">
+<link rel="stylesheet" href="/page.css">
+<script src="/page.js" defer></script>
+</head>
+<body>
+<a class="skip" href="#detail">Skip to the mail</a>
+<header>
+  <h1>Mail</h1>
+  <span id="live" role="status">connecting</span>
+  <label class="search"><span class="hidden">Search</span><input id="search" type="search" placeholder="Search   /" autocomplete="off" spellcheck="false"></label>
+  <button id="clear" type="button" title="Shift+D">Delete all</button>
+</header>
+<main>
+  <nav aria-label="Mails"><ul id="list" role="listbox" tabindex="0" aria-label="Mails, newest first"></ul><p id="none">Nothing has arrived yet.</p></nav>
+  <section id="detail" tabindex="-1" aria-live="off"></section>
+</main>
+<footer>j, k: next, previous &nbsp; 1&ndash;7: view &nbsp; d: delete &nbsp; Shift+D: delete all &nbsp; /: search</footer>
+</body>
+</html>
+`

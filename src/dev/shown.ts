@@ -1,0 +1,46 @@
+// A mail as JSON of the REST: everything a test looks at, with bytes left where they can be fetched.
+
+import type { Entry } from '#testing/journal.ts'
+import type { Mail } from '#testing.d'
+
+/** Where the REST lies. */
+export const base = '/dev/v1'
+
+export function showMail({ facts }: Entry, mail: Mail): object {
+  const { id, arrived, envelope, session, from = null, to, cc, replyTo, subject, messageId, date } = mail
+  const { text, html, headers, spf, dkim, dmarc = null } = mail
+  return {
+    ...{ id, arrived, size: facts.size, envelope, session, from, to, cc, replyTo, subject, messageId, date },
+    ...{ text, html, links: mail.links(), code: codeOf(mail), headers, spf, dkim, dmarc },
+    attachments: mail.attachments.map(({ filename, contentType, size, cid = null, inline }, at) => ({
+      ...{ filename, contentType, size, cid, inline },
+      url: `${base}/mails/${id}/attachments/${at}`,
+    })),
+    raw: `${base}/mails/${id}/raw`,
+  }
+}
+
+function codeOf(mail: Mail): string | null {
+  try {
+    return mail.code()
+  } catch {
+    return null
+  }
+}
+
+/** A line of a list. */
+export function showLine({ facts }: Entry, mail: Mail, read: boolean): object {
+  const { id, arrived, envelope, from = null, subject } = mail
+  const attachments = mail.attachments.filter(({ inline }) => !inline).length
+  return { id, arrived, size: facts.size, envelope, from, subject, attachments, read }
+}
+
+/** Name of a file in Content-Disposition (RFC 6266, RFC 8187). */
+export function attachmentHeaders(filename: string): Record<string, string> {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_') || 'attachment'
+  const encoded = encodeURIComponent(filename || 'attachment').replace(
+    /['()*]/g,
+    mark => `%${mark.charCodeAt(0).toString(16)}`,
+  )
+  return { 'content-disposition': `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` }
+}

@@ -1,0 +1,104 @@
+// `teal dev` as its users start it: what it prints, that a port is taken, and that nothing is left when it ends.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { deliver, writeDraft } from '#testing/sending.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'teal-dev-'))
+const temporary = mkdtempSync(join(root, 'tmp-'))
+const children = new Set<ChildProcess>()
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(root, { recursive: true, force: true })
+})
+
+const free = { TEAL_DEV_SMTP_PORT: '0', TEAL_DEV_HTTP_PORT: '0', TEAL_DEV_IMAP_PORT: '0', TEAL_DEV_POP3_PORT: '0' }
+
+function start(words: string[], env: Record<string, string> = {}) {
+  const all = { PATH: process.env.PATH ?? '', TMPDIR: temporary, ...free, ...env }
+  const child = spawn(process.execPath, ['dist/main.js', 'dev', ...words], { env: all, stdio: 'pipe' })
+  children.add(child)
+  const exited = once(child, 'close').then(([code]) => {
+    children.delete(child)
+    return code as number | null
+  })
+  let out = ''
+  let err = ''
+  child.stderr.on('data', chunk => {
+    err += chunk
+  })
+  const ready = new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', chunk => {
+      out += chunk
+      if (out.includes('spring ')) resolve(out)
+    })
+    exited.then(() => reject(new Error(`it ended: ${err}`)))
+  })
+  ready.catch(() => {})
+  return { child, exited, ready, err: () => err }
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'it says where it is and ends with %s, a waiting call included',
+  async signal => {
+    const { child, exited, ready } = start([])
+    const said = await ready
+    const url = /page, API +(http:\S+)/.exec(said)?.[1] ?? ''
+    const [, port] = /SMTP +127\.0\.0\.1:(\d+)/.exec(said) ?? []
+    expect(said).toMatch(/IMAP +127\.0\.0\.1:\d+\n +POP3 +127\.0\.0\.1:\d+\n/)
+    expect(said).toContain(`nodemailer SMTP_URL=smtp://test:test@127.0.0.1:${port}`)
+    expect(said).toContain(`EMAIL_PORT=${port}`)
+    const envelope = { from: 'a@example.com', to: ['b@example.com'] }
+    await deliver({ host: '127.0.0.1', port: Number(port) }, envelope, await writeDraft({ subject: 'Hello' }))
+    const got = (await (await fetch(`${url}/dev/v1/wait?to=b@example.com`)).json()) as { subject: string }
+    expect(got.subject).toBe('Hello')
+    const waiting = fetch(`${url}/dev/v1/wait?timeout=60000`).catch(() => 'cut')
+    expect(readdirSync(temporary)).not.toEqual([])
+    child.kill(signal)
+    expect(await exited).toBe(0)
+    await waiting
+    expect(readdirSync(temporary)).toEqual([])
+  },
+)
+
+test('a port that is taken is said plainly, and nothing is left', async () => {
+  const first = start([])
+  const said = await first.ready
+  for (const [name, pattern] of [
+    ['SMTP', /SMTP +127\.0\.0\.1:(\d+)/],
+    ['HTTP', /page, API +http:\/\/127\.0\.0\.1:(\d+)/],
+  ] as const) {
+    const [, port = ''] = pattern.exec(said) ?? []
+    const second = start([`--${name.toLowerCase()}-port`, port])
+    expect(await second.exited).toBe(1)
+    expect(second.err()).toMatch(new RegExp(`^teal: .*:?${port}.* in use already\\. Is teal dev running already\\?`))
+  }
+  first.child.kill('SIGTERM')
+  expect(await first.exited).toBe(0)
+  expect(readdirSync(temporary)).toEqual([])
+})
+
+test('a folder keeps the accounts; words that are wrong are told', async () => {
+  const dir = join(root, 'kept')
+  const { child, exited, ready } = start(['--dir', dir, '--pop3-port', 'off', '--accept', 'example.com', '--max', '3'])
+  const said = await ready
+  expect(said).not.toContain('POP3')
+  const port = Number(/SMTP +127\.0\.0\.1:(\d+)/.exec(said)?.[1])
+  const at = { host: '127.0.0.1', port }
+  const message = await writeDraft({ subject: 'x' })
+  await expect(deliver(at, { from: 'a@b.example', to: ['c@elsewhere.example'] }, message)).rejects.toThrow('550')
+  await deliver(at, { from: 'a@b.example', to: ['c@example.com'] }, message)
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
+  expect(readdirSync(dir)).toContain('teal.db')
+  for (const words of [['--smtp-port', 'x'], ['--smtp-port', 'off'], ['--max', '0'], ['--no-such']]) {
+    const wrong = start(words)
+    expect(await wrong.exited).toBe(2)
+    expect(wrong.err()).not.toContain('at file:')
+  }
+})
