@@ -127,7 +127,7 @@ function autoconfigDeps({ config }: Core): ApiDeps['autoconfig'] {
     const { host, port, security } = setup[kind]
     return { kind, host: host || hostname, port, security }
   })
-  return { hostname, displayName: mobileconfig.organization, servers }
+  return { hostname, displayName: mobileconfig.organization, servers, stsMode: config.smtp.stsMode }
 }
 
 /** A profile for phones: the account's part of it, and where mail programs are told to find this service. */

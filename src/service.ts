@@ -180,6 +180,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     ...{ read, writer: jobWriter, sequence, settings, bodies, delivery, outward, log, version },
     secrets: core.system.secrets,
     hostname: config.hostname,
+    metrics: core.metrics,
     away: config.outbound.enabled,
     relay: way,
     port: config.outbound.port,

@@ -20,7 +20,9 @@ import {
   type Origin,
   type OutboundOptions,
   outboundCancel,
+  outboundHold,
   outboundInsert,
+  outboundOptions,
   outboundRetry,
   queueId,
   queueNumber,
@@ -138,11 +140,36 @@ const cancelAnyCommand: DirectoryCommand<{ num: number }, void> = {
 export const retryAnyOutgoing: DirectoryCommand<{ num: number }, void> = {
   name: 'outgoing.retry',
   async run(turn, { num }) {
-    const targets = await listTargets(turn.read, num)
-    if (!targets.some(({ state }) => state === targetState.waiting)) throw new Fault('NoSuchQueueEntry')
+    await requireWaiting(turn.read, num)
     turn.write(outboundRetry, { message: num, at: turn.now })
     turn.wake()
   },
+}
+
+/** Holds what waits of anybody's message until it is retried. @throws Fault NoSuchQueueEntry where nothing waits */
+export const holdAnyOutgoing: DirectoryCommand<{ num: number }, Promise<void>> = {
+  name: 'outgoing.hold',
+  async run(turn, { num }) {
+    await requireWaiting(turn.read, num)
+    turn.write(outboundHold, { message: num })
+  },
+}
+
+/** Sends what waits of anybody's message by a relay (sealed URL), or with null the usual way, and now. @throws the same */
+export const routeAnyOutgoing: DirectoryCommand<{ num: number; relay: string | null }, Promise<void>> = {
+  name: 'outgoing.route',
+  async run(turn, { num, relay }) {
+    await requireWaiting(turn.read, num)
+    const { relay: _, ...rest } = (await findOutbound(turn.read, num))?.options ?? {}
+    turn.write(outboundOptions, { num, options: relay === null ? rest : { ...rest, relay } })
+    turn.write(outboundRetry, { message: num, at: turn.now })
+    turn.wake()
+  },
+}
+
+async function requireWaiting(read: Reader, num: number): Promise<void> {
+  const targets = await listTargets(read, num)
+  if (!targets.some(({ state }) => state === targetState.waiting)) throw new Fault('NoSuchQueueEntry')
 }
 
 /**

@@ -7,6 +7,7 @@ import { Command } from 'commander'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { isDomain } from '#mail/address/address.ts'
+import { stsRecord } from '#mail/made/sts-policy.ts'
 import { isServer, lookUp, type RecordKind } from '#net/records.ts'
 import { type ConfigOptions, configFrom, withConfig } from './options.ts'
 import { print } from './print.ts'
@@ -86,6 +87,7 @@ async function recordsOf(config: Config, domain: string, to: Reach): Promise<Wan
       fits: found => /^v=DMARC1;/i.test(found),
     },
     ...(await dkimOf(domain, to)),
+    ...stsOf(config, domain),
     { name: `autoconfig.${domain}`, kind: 'CNAME', value: `${hostname}.` },
     { name: `autodiscover.${domain}`, kind: 'CNAME', value: `${hostname}.` },
     { name: `_autodiscover._tcp.${domain}`, kind: 'SRV', value: `0 1 443 ${hostname}.` },
@@ -98,6 +100,21 @@ async function recordsOf(config: Config, domain: string, to: Reach): Promise<Wan
     if (part.security !== 'none') records.push(service(part.security === 'tls' ? `${name}s` : name, part))
   }
   return records
+}
+
+/** RFC 8461 and RFC 8460: how others send mail here, and where they tell how that went. */
+function stsOf({ hostname, smtp: { stsMode } }: Config, domain: string): Wanted[] {
+  if (stsMode === 'none') return []
+  return [
+    { name: `_mta-sts.${domain}`, kind: 'TXT', value: stsRecord(hostname, stsMode) },
+    { name: `mta-sts.${domain}`, kind: 'CNAME', value: `${hostname}.` },
+    {
+      name: `_smtp._tls.${domain}`,
+      kind: 'TXT',
+      value: `v=TLSRPTv1; rua=mailto:postmaster@${domain}`,
+      fits: found => /^v=TLSRPTv1\s*;/i.test(found),
+    },
+  ]
 }
 
 /** The record of the domain's DKIM key, where it has one. */

@@ -17,6 +17,7 @@ import { importMaildirCommand } from './import/import-maildir.ts'
 import { importMboxCommand } from './import/import-mbox.ts'
 import { serveCommand } from './serve.ts'
 import { tokenCommand } from './token.ts'
+import { traceCommand } from './trace.ts'
 import { exportCommand, importCommand } from './transfer.ts'
 import { userCommand } from './user.ts'
 
@@ -33,7 +34,7 @@ export async function run(): Promise<void> {
   for (const command of [
     ...[serveCommand(), devCommand(), userCommand(), tokenCommand(), configCommand()],
     ...[importMaildirCommand(), importMboxCommand(), importImapCommand(), exportCommand(), importCommand()],
-    ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand(), dkimCommand()],
+    ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand(), dkimCommand(), traceCommand()],
   ])
     program.addCommand(command)
   settle(program)

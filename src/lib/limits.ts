@@ -1126,6 +1126,22 @@ export const limits = {
     dayMax: 2000,
   },
   /** Mail on its way out (jobs/relay/relay.ts). */
+  /** Policies of other domains for mail that is sent to them (RFC 8461). */
+  sts: {
+    fetchMs: 20 * second,
+    /** RFC 8461 3.2 has policies of some hundred bytes; 3.3 advises 64 KB at most. */
+    policyBytesMax: 64 * kib,
+    mxMax: 100,
+    /** RFC 8461 3.2: a year at most. */
+    ageMaxMs: 365 * day,
+    /** DNS is asked so often for a newer policy, and after a failure; one that holds is fetched again so often. */
+    checkMs: hour,
+    failureMs: 5 * minute,
+    refreshMs: day,
+    /** Domains whose next question is remembered; policies that ended are swept so many at a time. */
+    domainsMax: 10_000,
+    sweepRowsMax: 100,
+  },
   outbound: {
     /** Transactions at once, to everybody and to one lane (a domain, or the relay). */
     inFlightMax: 100,
@@ -1165,6 +1181,10 @@ export const limits = {
     reportBytesMax: 64 * kib,
     /** The same where its sender asked for all of it (RFC 3461 4.3). */
     reportFullBytesMax: 1 * mib,
+    /** Messages of the queue among which a Message-ID is looked for, those that are told, and steps of each. */
+    traceAmongMax: 20_000,
+    tracedMax: 10,
+    tracedStepsMax: 1000,
     /** How long a message that is done can be looked up. */
     keepMs: 7 * day,
     sweepMs: 10 * minute,

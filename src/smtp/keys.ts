@@ -34,6 +34,11 @@ export const smtpKeys = {
       'Domains whose ARC seals are believed: what proved its author when it came to them is not refused',
       notHostname,
     ),
+    stsMode: choice(
+      ['none', 'testing', 'enforce'],
+      'none',
+      'How strictly others are told to send over TLS that proves hostname (MTA-STS); served over HTTPS for mta-sts.<domain>',
+    ),
     greylist: flag(true, 'Whether mail of hosts that something speaks against has to come a second time'),
     networkMessages: count(
       5000,

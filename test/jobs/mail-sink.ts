@@ -29,7 +29,7 @@ export interface Sink {
   close(): Promise<void>
 }
 
-export async function startSink(port = 0, options: SMTPServerOptions = {}): Promise<Sink> {
+export async function startSink(port = 0, options: SMTPServerOptions = {}, host = '127.0.0.1'): Promise<Sink> {
   const waiting: { count: number; done: () => void }[] = []
   const error = ({ code, text }: Answer) => Object.assign(new Error(text), { responseCode: code })
   const server = new SMTPServer({
@@ -85,7 +85,7 @@ export async function startSink(port = 0, options: SMTPServerOptions = {}): Prom
     close: () => new Promise(resolve => server.close(() => resolve())),
   }
   server.on('error', () => {})
-  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', () => resolve()))
+  await new Promise<void>(resolve => server.listen(port, host, () => resolve()))
   const address = server.server.address()
   const bound = typeof address === 'object' && address !== null ? address.port : 0
   return Object.assign(sink, { port: bound, url: `smtp://127.0.0.1:${bound}` })

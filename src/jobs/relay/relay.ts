@@ -13,10 +13,12 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import { MailHosts, NoMailHost, type ResolveMx } from '#net/mail-hosts.ts'
 import type { Outward } from '#net/outward.ts'
+import { namesHost, type ResolveTxt } from '#net/tls/mta-sts.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -24,6 +26,7 @@ import { type Operation, operation } from '#store/engine/write.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
+import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { Loop } from '../loop.ts'
 import { byFault, byRefusal, bySent, failed, type Recipient, unreached } from './attempt.ts'
 import { postForm } from './form.ts'
@@ -34,6 +37,7 @@ import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
 import { MailFailed, type MailRoute } from './smtp-client.ts'
+import { StsPolicies } from './sts-policies.ts'
 
 export interface RelayOptions {
   readonly read: Reader
@@ -61,8 +65,11 @@ export interface RelayOptions {
   /** Whether somebody subscribes to `message.sent`; after a unit with events `kick` is called. */
   readonly wanted?: (name: 'message.sent') => boolean
   readonly kick?: () => void
-  /** Instead of DNS, for tests. */
+  /** Instead of DNS and 443, for tests. */
   readonly resolveMx?: ResolveMx
+  readonly resolveTxt?: ResolveTxt
+  readonly policyPort?: number
+  readonly metrics?: Metrics
   /** Certificates to trust besides the built-in ones, for tests. */
   readonly ca?: string
 }
@@ -89,6 +96,7 @@ class Sender implements Relay {
   readonly #results: RelayResults
   readonly #sessions: RelaySessions
   readonly #hosts: MailHosts
+  readonly #policies: StsPolicies
   #agent: Agent | undefined
   readonly #sweep: Timer
 
@@ -96,6 +104,13 @@ class Sender implements Relay {
     const { read, writer, outward, log, relay, resolveMx } = options
     this.#options = options
     this.#hosts = new MailHosts(resolveMx)
+    const { ca, resolveTxt, policyPort: port } = options
+    this.#policies = new StsPolicies({
+      ...{ read, writer, outward },
+      ...(ca !== undefined && { ca }),
+      ...(resolveTxt !== undefined && { resolveTxt }),
+      ...(port !== undefined && { port }),
+    })
     this.#sessions = new RelaySessions(outward)
     const here = options.away ? undefined : hereOf(read, options.srsDomain)
     this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
@@ -121,6 +136,7 @@ class Sender implements Relay {
     await this.#loop.close()
     this.#sessions.close()
     await this.#agent?.destroy()
+    await this.#policies.close()
   }
 
   async #run(item: RelayItem, signal: AbortSignal): Promise<void> {
@@ -198,7 +214,13 @@ class Sender implements Relay {
     for (const target of targets.filter(({ kind }) => kind === 'relay')) {
       const to = message.options.forwardedFor ?? ''
       attempts.push(
-        ...(await this.#submit(message, [{ target, to }], [await secrets.open(target.value)], opened, signal)),
+        ...(await this.#submit(
+          message,
+          [{ target, to }],
+          [relayRoute(await secrets.open(target.value), this.#options)],
+          opened,
+          signal,
+        )),
       )
     }
     const mail = targets.filter(({ kind }) => kind === 'mail').map(target => ({ target, to: wire(target.value) }))
@@ -247,14 +269,21 @@ class Sender implements Relay {
   ): Promise<Attempt[]> {
     const { options } = message
     const relay = options.relay === undefined ? this.#options.relay : await this.#options.secrets.open(options.relay)
-    if (relay !== '') return this.#submit(message, recipients, [relay], opened, signal)
+    if (relay !== '') return this.#submit(message, recipients, [relayRoute(relay, this.#options)], opened, signal)
     const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
     try {
       if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
       const hosts = await this.#hosts.find(domain)
       // RFC 5321 5.1: mail for us that we do not know would come back for ever.
       if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
-      return await this.#submit(message, recipients, hosts, opened, signal)
+      const policy = await this.#policies.of(domain)
+      const ways = this.#allowed(hosts, policy)
+      if (ways.length === 0) {
+        return recipients.map(({ target }) =>
+          unreached(target, 'tls', '4.7.5 No host of the domain is named by its MTA-STS policy'),
+        )
+      }
+      return await this.#submit(message, recipients, ways, opened, signal)
     } catch (error) {
       if (error instanceof NoMailHost) {
         const { status, message: response } = error
@@ -265,10 +294,18 @@ class Sender implements Relay {
     }
   }
 
+  /** Hosts that a policy lets mail go to, and only over TLS that proves them where it is enforced (RFC 8461 5). */
+  #allowed(hosts: readonly string[], policy: StsPolicyRow | undefined): readonly MailRoute[] {
+    const enforced = policy?.mode === 'enforce'
+    this.#options.metrics?.policies.labels(policy?.mode ?? 'none').inc()
+    const tls = enforced ? 'required' : 'opportunistic'
+    return hosts.filter(host => !enforced || namesHost(policy.mx, host)).map(host => this.#hostRoute(host, tls))
+  }
+
   async #submit(
     message: Outbound,
     recipients: readonly Recipient[],
-    ways: readonly string[],
+    ways: readonly MailRoute[],
     opened: OutgoingMessage,
     signal: AbortSignal,
   ): Promise<Attempt[]> {
@@ -282,15 +319,14 @@ class Sender implements Relay {
   async #transact(
     message: Outbound,
     { recipients, dsn }: { readonly recipients: readonly Recipient[]; readonly dsn: WireNotice | undefined },
-    ways: readonly string[],
+    ways: readonly MailRoute[],
     opened: OutgoingMessage,
     signal: AbortSignal,
   ): Promise<Attempt[]> {
     const to = recipients.map(recipient => recipient.to)
     const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }) }
     let last: MailFailed | undefined
-    for (const way of ways) {
-      const route = way.includes('://') ? relayRoute(way, this.#options) : this.#hostRoute(way)
+    for (const route of ways) {
       try {
         const sent = await this.#sessions.send(route, envelope, () => opened.bytes(), signal)
         return recipients.map(recipient => bySent(recipient, sent, route.host))
@@ -310,10 +346,11 @@ class Sender implements Relay {
     return recipients.map(({ target }) => unreached(target, failure, response, last?.status ?? null))
   }
 
-  #hostRoute(host: string): MailRoute {
+  #hostRoute(host: string, tls: MailRoute['tls']): MailRoute {
     const { hostname: helo, port } = this.#options
     const { connectMs, replyMs: idleMs } = limits.outbound
-    return { host, port, tls: 'opportunistic', helo, connectMs, idleMs }
+    const { ca } = this.#options
+    return { host, port, tls, helo, connectMs, idleMs, ...(tls === 'required' && ca !== undefined && { ca }) }
   }
 
   async #forget(): Promise<void> {

@@ -18,6 +18,7 @@ import { type Operation, operation } from '#store/engine/write.ts'
 import { type EventRow, eventInsert } from '#store/events/event.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { readDetail } from '#store/mailboxes/outlines.ts'
+import { attemptPut } from '#store/sending/attempts.ts'
 import { type Outbound, outboundSettle, queueId, type Target, type TargetOutcome } from '#store/sending/outbound.ts'
 import { persist } from '../loop.ts'
 
@@ -68,6 +69,7 @@ export class RelayResults {
     const operations: Operation[] = [
       ...reports.operations,
       operation(outboundSettle, { message: message.num, outcomes, at }),
+      ...settled.map(one => operation(attemptPut, attemptOf(message, one, at))),
       ...this.#events(message, settled, at),
     ]
     try {
@@ -153,6 +155,13 @@ function settle(message: Outbound, attempt: Attempt, waits: readonly number[], a
     until: begun + total,
     final: { seq: target.seq, state, due, counts: true, failure, status, response: kept, warned: late },
   }
+}
+
+function attemptOf(message: Outbound, { target, failure, status, response, host, final }: Settled, at: number) {
+  const kept = { at, failure, status, response: final.response ?? response.slice(0, limits.outbound.responseLengthMax) }
+  const outcome =
+    final.state === 2 ? ('delivered' as const) : final.state === 3 ? ('failed' as const) : ('retry' as const)
+  return { message: message.num, seq: target.seq, attempt: target.attempts, outcome, host: host ?? null, ...kept }
 }
 
 /** Bytes up to which the report of these outcomes carries all of the message (RFC 3461 4.3). */

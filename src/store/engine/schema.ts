@@ -26,6 +26,7 @@ import { trees } from './migrations/017-trees.ts'
 import { listed } from './migrations/018-listed.ts'
 import { spam } from './migrations/019-spam.ts'
 import { signingKeys } from './migrations/020-signing-keys.ts'
+import { wayOut } from './migrations/021-way-out.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -50,6 +51,7 @@ export const migrations: readonly string[] = [
   listed,
   spam,
   signingKeys,
+  wayOut,
 ]
 
 /**

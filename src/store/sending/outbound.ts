@@ -9,7 +9,7 @@ import type { Mailbox } from '#mail/address/address.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
 import { bodyRelease } from '../bodies/writes.ts'
 import { integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
-import { least } from '../engine/dialect.ts'
+import { jsonAt, least } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -193,10 +193,22 @@ export const outboundRetry = defineWrite<{ message: number; at: number }>('outbo
   sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(row.at, row.message)
 })
 
+/** Holds what waits until somebody has it tried. */
+export const outboundHold = defineWrite<{ message: number }>('outbound.hold', (sql, row) => {
+  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(heldDue, row.message)
+})
+
+/** Changes how a message is sent, its relay for example. */
+export const outboundOptions = messages.defineUpdate('options', { set: ['options'], by: ['num'] })
+
+/** When a target is due that is held: never by itself. */
+export const heldDue = 8_000_000_000_000_000
+
 /** Forgets messages that were done before `before`. */
 export const outboundSweep = defineWrite<{ before: number; count: number }>('outbound.sweep', (sql, row) => {
   const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
   for (const { num } of old as { num: number }[]) {
+    sql('DELETE FROM outbound_attempt WHERE message = ?').run(num)
     sql('DELETE FROM outbound_target WHERE message = ?').run(num)
     sql('DELETE FROM outbound WHERE num = ?').run(num)
   }
@@ -237,6 +249,18 @@ const queueIdDigits = 18
 /** The queued message of this number. */
 export async function findOutbound(read: Reader, num: number): Promise<Outbound | undefined> {
   return messages.one(read, 'WHERE num = ?', num)
+}
+
+/** Messages of the queue with this Message-ID among the newest ones, the newest first. */
+export async function findByMessageId(
+  read: Reader,
+  messageId: string,
+  among: number,
+  count: number,
+): Promise<Outbound[]> {
+  const newest = 'SELECT num FROM outbound ORDER BY num DESC LIMIT ?'
+  const rest = `WHERE num IN (${newest}) AND ${jsonAt('options', 'messageId')} = ? ORDER BY num DESC LIMIT ?`
+  return messages.all(read, rest, among, messageId, count)
 }
 
 /** Its targets in order. */

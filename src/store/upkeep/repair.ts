@@ -41,6 +41,7 @@ const orphans = [
   'DELETE FROM delivery WHERE event NOT IN (SELECT event FROM payload)',
   'DELETE FROM payload WHERE event NOT IN (SELECT event FROM delivery)',
   'DELETE FROM outbound_target WHERE message NOT IN (SELECT num FROM outbound)',
+  'DELETE FROM outbound_attempt WHERE message NOT IN (SELECT num FROM outbound)',
   `DELETE FROM expunged WHERE (mailbox, uid) IN (SELECT m.mailbox, m.uid FROM message m
     JOIN expunged e ON e.mailbox = m.mailbox AND e.uid = m.uid)`,
 ]

@@ -4,11 +4,20 @@
 // Not for tokens of users: the grant is that of settings. What is listed is what `GET /outbound` counts.
 
 import { Type } from 'typebox'
-import { cancelAnyOutgoing, retryAnyOutgoing } from '#actors/sending/outgoing.ts'
-import { Fault } from '#lib/fault.ts'
+import {
+  cancelAnyOutgoing,
+  holdAnyOutgoing,
+  readTarget,
+  retryAnyOutgoing,
+  routeAnyOutgoing,
+} from '#actors/sending/outgoing.ts'
+import { Fault, invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { listAttempts } from '#store/sending/attempts.ts'
 import {
   countOutbound,
+  findByMessageId,
   findOutbound,
   listOutbound,
   listTargets,
@@ -56,6 +65,16 @@ const progressShape = {
   response: Type.Optional(Type.String({ description: 'What the server said' })),
   destinations: Type.Array(Type.String(), { description: 'Where it still has to go, some of them' }),
 }
+
+const stepShape = Type.Object({
+  at: moment,
+  step: Type.String({ description: '`queued`, `delivered`, `failed`, `retry` (to be tried again) or `done`' }),
+  target: Type.String(),
+  host: Type.Optional(Type.String()),
+  status: Type.Optional(Type.Integer()),
+  failure: Type.Optional(Type.String()),
+  response: Type.String({ description: 'What the server said' }),
+})
 
 const destinationsMax = 20
 const lanesMax = 5
@@ -157,7 +176,83 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
       return takeBack(input.queueId, () => cancelAnyOutgoing(system, input.queueId))
     },
   })
-  return [everything, list, get, retry, cancel]
+  const hold = endpoint({
+    method: 'POST',
+    path: '/outbound/messages/:queueId/hold',
+    tag: 'Outbound',
+    summary: 'Hold what waits of any message until it is retried',
+    allow: 'settings.update',
+    params: { queueId },
+    faults: ['NoSuchQueueEntry'],
+    async run({ input }) {
+      await system.directory.run(holdAnyOutgoing, { num: queueNumber(input.queueId) })
+      return {}
+    },
+  })
+
+  const route = endpoint({
+    method: 'POST',
+    path: '/outbound/messages/:queueId/route',
+    tag: 'Outbound',
+    summary: 'Send what waits of any message by a relay now',
+    allow: 'settings.update',
+    params: { queueId },
+    body: {
+      relay: text({ max: destinationLengthMax, description: 'An smtp: or smtps: URL; empty for the usual way' }),
+    },
+    faults: ['NoSuchQueueEntry'],
+    async run({ input }) {
+      if (input.relay !== '' && readTarget(input.relay, 'relay').kind !== 'relay') {
+        throw invalid('relay', 'must be a URL of smtp or smtps')
+      }
+      const relay = input.relay === '' ? null : await system.secrets.seal(input.relay)
+      await system.directory.run(routeAnyOutgoing, { num: queueNumber(input.queueId), relay })
+      return {}
+    },
+  })
+
+  const trace = endpoint({
+    method: 'GET',
+    path: '/outbound/trace/:id',
+    tag: 'Outbound',
+    summary: 'The way of a message: when it was queued, each attempt with its answer, what became of it',
+    description:
+      'By its id in the queue or by its Message-ID; of the latter some of the newest messages are looked at.',
+    allow: 'settings.read',
+    params: { id: text({ max: 1000, description: 'Id in the queue, or Message-ID with its brackets' }) },
+    reply: {
+      results: Type.Array(
+        Type.Object({ ...queuedShape, targets: Type.Array(targetShape), steps: Type.Array(stepShape) }),
+      ),
+    },
+    async run({ input }) {
+      const { traceAmongMax, tracedMax } = limits.outbound
+      const one = await findOutbound(read, queueNumber(input.id))
+      const found = one !== undefined ? [one] : await findByMessageId(read, input.id, traceAmongMax, tracedMax)
+      return {
+        results: await Promise.all(found.map(async message => ({ ...queued(message), ...(await way(read, message)) }))),
+      }
+    },
+  })
+  return [everything, list, get, retry, hold, route, cancel, trace]
+}
+
+/** Targets as they are now, and what happened in order. */
+async function way(read: Reader, message: Outbound) {
+  const targets = await listTargets(read, message.num)
+  const named = new Map(targets.map(target => [target.seq, shownTarget(target).value]))
+  const iso = (at: number) => new Date(at).toISOString()
+  const steps = listAttempts(read, message.num, limits.outbound.tracedStepsMax).map(
+    ({ at, seq, outcome, host, status, failure, response }) => ({
+      ...{ at: iso(at), step: outcome, target: named.get(seq) ?? '', response },
+      ...(host !== null && { host }),
+      ...(status !== null && { status }),
+      ...(failure !== null && { failure }),
+    }),
+  )
+  const done = message.done === null ? [] : [{ at: iso(message.done), step: 'done', target: '', response: '' }]
+  const begun = { at: iso(message.created), step: 'queued', target: '', response: '' }
+  return { targets: targets.map(shownTarget), steps: [begun, ...steps, ...done] }
 }
 
 function queued(message: Outbound) {

@@ -12,6 +12,7 @@ import type { Reader } from '#store/engine/reader.ts'
 import {
   countOutbound,
   findOutbound,
+  heldDue,
   queueId as idOf,
   listOutbound,
   listTargets,
@@ -187,6 +188,7 @@ export function shownTarget(target: Target) {
   }
 }
 
+/** A moment; false where there is none, as for what is held. */
 export function isoOr(at: number | null): string | false {
-  return at === null ? false : new Date(at).toISOString()
+  return at === null || at >= heldDue ? false : new Date(at).toISOString()
 }

@@ -2,6 +2,7 @@
 //
 // Answers are the same for every address, known or not, so they tell nothing about who is here.
 
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isAddress, splitAddress } from '#mail/address/address.ts'
 import {
@@ -11,6 +12,7 @@ import {
   type SetupServer,
   thunderbirdXml,
 } from '#mail/made/autoconfig.ts'
+import { type StsMode, stsPolicyText } from '#mail/made/sts-policy.ts'
 import { binary } from '../../answer.ts'
 import { endpoint } from '../../endpoint.ts'
 import { optional, text } from '../../schema.ts'
@@ -19,9 +21,11 @@ export interface AutoconfigDeps {
   readonly hostname: string
   readonly displayName: string
   readonly servers: readonly SetupServer[]
+  /** How others are to send mail here; none where that is not told. */
+  readonly stsMode: StsMode
 }
 
-export function autoconfigEndpoints({ hostname, displayName, servers }: AutoconfigDeps) {
+export function autoconfigEndpoints({ hostname, displayName, servers, stsMode }: AutoconfigDeps) {
   const setupFor = (given: string): Setup => {
     const address = isAddress(given) ? given : ''
     return { domain: address === '' ? hostname : splitAddress(address).domain, address, displayName, servers }
@@ -57,5 +61,21 @@ export function autoconfigEndpoints({ hostname, displayName, servers }: Autoconf
 
   const upper = endpoint({ method: 'POST', path: '/Autodiscover/Autodiscover.xml', ...microsoft })
 
-  return [byHost, byPath, lower, upper]
+  const policy = endpoint({
+    method: 'GET',
+    path: '/.well-known/mta-sts.txt',
+    tag: 'Autoconfiguration',
+    summary: 'How other servers are to send mail here (RFC 8461)',
+    allow: 'public',
+    open: true,
+    replyType: 'text/plain',
+    faults: ['ResourceNotFound'],
+    run() {
+      if (stsMode === 'none') throw new Fault('ResourceNotFound')
+      const headers = { 'content-type': 'text/plain; charset=utf-8' }
+      return binary({ headers, body: stsPolicyText(hostname, stsMode) })
+    },
+  })
+
+  return [byHost, byPath, lower, upper, policy]
 }

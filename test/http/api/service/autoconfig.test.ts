@@ -1,6 +1,10 @@
 // What mail programs learn about the servers before anybody has logged in.
 
 import { describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { stsRecord } from '#mail/made/sts-policy.ts'
+import { parsePolicy } from '#net/tls/mta-sts.ts'
+import { startTeal } from '#service'
 import { useTeal } from '../../../running.ts'
 
 const service = useTeal({
@@ -51,4 +55,19 @@ describe('autoconfiguration', () => {
     )
     expect(hostile).toContain('<LoginName></LoginName>')
   })
+})
+
+test('other servers learn how to send mail here, where that is told', async () => {
+  expect((await service.raw('GET', '/.well-known/mta-sts.txt')).status).toBe(404)
+  const teal = await startTeal({ hostname: 'MX.example.com', smtp: { stsMode: 'enforce' }, dkim: { automatic: false } })
+  try {
+    const answer = await fetch(`${teal.url}/.well-known/mta-sts.txt`)
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain\b/)
+    const text = await answer.text()
+    expect(parsePolicy(text)).toEqual({ mode: 'enforce', mx: ['mx.example.com'], maxAgeMs: 14 * limits.time.day })
+    expect(stsRecord('mx.example.com', 'enforce')).toMatch(/^v=STSv1; id=[0-9a-f]{20};$/)
+    expect(stsRecord('mx.example.com', 'enforce')).not.toBe(stsRecord('mx.example.com', 'testing'))
+  } finally {
+    await teal.close()
+  }
 })

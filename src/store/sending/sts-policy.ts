@@ -1,0 +1,40 @@
+// MTA-STS policies of other domains, so that they hold after a restart, too: the table, its reads and writes.
+//
+// A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what has ended is swept away.
+
+import { json, moment, oneOf, text } from '../engine/column.ts'
+import type { Reader } from '../engine/reader.ts'
+import { type RowOf, table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+
+const policies = table(
+  'sts_policy',
+  {
+    /** In ASCII. */
+    domain: text,
+    /** By which the domain tells one policy from the next. */
+    id: text,
+    mode: oneOf<'enforce' | 'testing' | 'none'>(),
+    mx: json<readonly string[]>(),
+    fetched: moment,
+    expires: moment,
+  },
+  { key: ['domain'], clustered: true, indexes: { sts_policy_expires: { on: ['expires'] } } },
+)
+
+export type StsPolicyRow = Readonly<RowOf<typeof policies>>
+
+export const stsPolicyPut = policies.defineUpsert()
+
+/** Forgets some policies that ended. */
+export const stsPolicySweep = defineWrite<{ before: number; count: number }>('sts_policy.sweep', (sql, row) => {
+  sql(`DELETE FROM sts_policy WHERE domain IN (SELECT domain FROM sts_policy WHERE expires < ? LIMIT ?)`).run(
+    row.before,
+    row.count,
+  )
+})
+
+/** The policy of a domain that has not ended. */
+export function findStsPolicy(read: Reader, domain: string, at: number): StsPolicyRow | undefined {
+  return policies.one(read, 'WHERE domain = ? AND expires > ?', domain, at)
+}

@@ -1,0 +1,193 @@
+// Mail to domains that say how they want to be sent to (MTA-STS): over TLS that proves their hosts, or not at all.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { queueAll } from '#actors/delivery/local-delivery.ts'
+import { prepare } from '#actors/delivery/prepare.ts'
+import { mailTargets } from '#actors/sending/outgoing.ts'
+import { loadConfig } from '#config'
+import { type Core, openCore } from '#core'
+import { type Relay, startRelay } from '#jobs/relay/relay.ts'
+import { advanceClock } from '#lib/clock.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { makeLog } from '#lib/log.ts'
+import { Outward } from '#net/outward.ts'
+import { namesHost, parsePolicy, policyId } from '#net/tls/mta-sts.ts'
+import { listTargets, stateName } from '#store/sending/outbound.ts'
+import { checkStore } from '#store/upkeep/check.ts'
+import { type Authority, openAuthority } from '../../net/authority.ts'
+import { type Sink, startSink } from '../mail-sink.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'teal-sts-'))
+let core: Core
+let relay: Relay
+let ca: Authority
+let trusted: Sink
+let strange: Sink
+let https: Server
+const texts = new Map<string, string[][]>()
+/** What is served for each domain: status, type, text. */
+const served = new Map<string, [number, string, string]>()
+const fetched: string[] = []
+
+const policy = (mode: string, mx: string, age = 86400) =>
+  `version: STSv1\r\nmode: ${mode}\r\nmx: ${mx}\r\nmax_age: ${age}\r\n`
+const coded = (code: string) => Object.assign(new Error(code), { code })
+
+function say(domain: string, text: string, id = '1', status = 200, type = 'text/plain'): void {
+  texts.set(`_mta-sts.${domain}`, [[`v=STSv1; id=${id};`]])
+  served.set(`mta-sts.${domain}`, [status, type, text])
+}
+
+async function open(): Promise<void> {
+  const flags = {
+    dataDir: dir,
+    hostname: 'our.test',
+    network: { allowPrivate: ['127.0.0.0/8'] },
+    dkim: { automatic: false },
+  }
+  core = await openCore(loadConfig({ flags }), makeLog('silent'))
+  core.settings.apply('const:sender:defer_times', '1s')
+  // The host that proves itself is at .2, one that does not at .1; both at one port.
+  const resolve = async (host: string) => [host.startsWith('mx.') ? '127.0.0.2' : '127.0.0.1']
+  const { read, jobWriter: writer, sequence, settings, bodies, delivery, log, metrics } = core
+  relay = await startRelay({
+    ...{ read, writer, sequence, settings, bodies, delivery, log, metrics, away: true },
+    ...{ hostname: 'our.test', version: 'test', relay: '', port: trusted.port, srsDomain: 'our.test' },
+    outward: new Outward({ allowPrivate: ['127.0.0.0/8'], resolve }),
+    findKeys: async () => [],
+    secrets: core.system.secrets,
+    ca: ca.cert,
+    policyPort: (https.address() as AddressInfo).port,
+    resolveMx: async domain => [
+      { exchange: domain.startsWith('alien') ? 'bad.alien.test' : `mx.${domain}`, priority: 1 },
+    ],
+    resolveTxt: async name => {
+      const found = texts.get(name)
+      if (found === undefined) throw coded('ENOTFOUND')
+      return found
+    },
+  })
+  core.onEvents(() => relay.kick())
+}
+
+beforeAll(async () => {
+  ca = await openAuthority()
+  const good = await ca.issue({ names: ['mx.good.test', 'mx.later.test', 'mx.testing.test'] })
+  const tls = { disabledCommands: ['AUTH' as const], key: good.key, cert: good.cert }
+  trusted = await startSink(0, tls, '127.0.0.2')
+  strange = await startSink(trusted.port, { disabledCommands: ['AUTH', 'STARTTLS'] })
+  const names = ['good', 'later', 'testing', 'forged', 'alien', 'moved', 'huge'].map(name => `mta-sts.${name}.test`)
+  https = createServer(await ca.issue({ names }), (request, response) => {
+    const name = (request.headers.host ?? '').split(':')[0] ?? ''
+    fetched.push(name)
+    const [status, type, text] = served.get(name) ?? [404, 'text/plain', '']
+    response.writeHead(status, { 'content-type': type, location: 'https://mta-sts.good.test/.well-known/mta-sts.txt' })
+    response.end(text)
+  })
+  await new Promise<void>(resolve => https.listen(0, '127.0.0.1', () => resolve()))
+  await open()
+})
+afterEach(() => expect(checkStore(core.read)).toEqual([]))
+afterAll(async () => {
+  await relay.close()
+  await core.close()
+  await trusted.close()
+  await strange.close()
+  https.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+/** Sends and gives state and answer when it is settled. */
+async function send(domain: string): Promise<string> {
+  const message = `From: me@our.test\r\nMessage-ID: <${newId()}@our.test>\r\n\r\nHello\r\n`
+  const received = await core.bodies.receive(Buffer.from(message))
+  const prepared = await prepare(received, core.sequence)
+  const outgoing = { user: null, from: '', targets: mailTargets([`a@${domain}`]), prepared, origin: 'report' } as const
+  const [queued] = await core.system.directory.run(queueAll, [outgoing])
+  await received.discard()
+  const num = queued?.num ?? 0
+  const state = async () => {
+    const [target] = await listTargets(core.read, num)
+    return target === undefined ? '' : `${stateName(target)} ${target.failure ?? ''} ${target.response ?? ''}`
+  }
+  await expect.poll(state, { timeout: 15_000 }).toMatch(/^(delivered|failed)/)
+  return state()
+}
+
+describe('a policy that is enforced', () => {
+  test('lets mail to a host that proves itself', async () => {
+    say('good.test', policy('enforce', '*.good.test'))
+    expect(await send('good.test')).toMatch(/^delivered/)
+    expect(await send('good.test')).toMatch(/^delivered/)
+    expect(fetched.filter(name => name === 'mta-sts.good.test')).toHaveLength(1)
+  })
+
+  test('keeps it from one whose certificate is for another, and from one it does not name', async () => {
+    say('forged.test', policy('enforce', 'mx.forged.test'))
+    expect(await send('forged.test')).toMatch(/^failed tls/)
+    say('alien.test', policy('enforce', 'mx.alien.test'))
+    expect(await send('alien.test')).toMatch(/^failed tls 4\.7\.5 .*MTA-STS/)
+  })
+
+  test('holds after a restart, though DNS and the host of the policy are gone', async () => {
+    await relay.close()
+    await core.close()
+    texts.delete('_mta-sts.forged.test')
+    served.clear()
+    await open()
+    expect(await send('forged.test')).toMatch(/^failed tls/)
+    texts.set('_mta-sts.forged.test', [['v=STSv1; id=2']])
+    advanceClock(limits.sts.checkMs)
+    expect(await send('forged.test')).toMatch(/^failed tls/)
+  })
+
+  test('ends at its time, and with one that is none any more', async () => {
+    say('later.test', policy('enforce', 'other.later.test'))
+    expect(await send('later.test')).toMatch(/^failed/)
+    say('later.test', policy('none', ''), '2')
+    advanceClock(limits.sts.checkMs)
+    expect(await send('later.test')).toMatch(/^delivered/)
+  })
+})
+
+describe('what is no policy, or asks for nothing, keeps no mail back', () => {
+  test.each([
+    ['testing', () => say('testing.test', policy('testing', 'other.test'))],
+    ['moved', () => say('moved.test', policy('enforce', 'other.test'), '1', 301)],
+    ['huge', () => say('huge.test', `${policy('enforce', 'other.test')}${'x: y\r\n'.repeat(20_000)}`)],
+  ])('%s', async (name, prepare) => {
+    prepare()
+    expect(await send(`${name}.test`)).toMatch(/^delivered/)
+    expect(fetched).toContain(`mta-sts.${name}.test`)
+  })
+})
+
+test('policies are read by the letter', async () => {
+  expect(parsePolicy(policy('enforce', '*.A.test.'))).toEqual({
+    mode: 'enforce',
+    mx: ['*.a.test'],
+    maxAgeMs: 86_400_000,
+  })
+  for (const text of [
+    policy('enforce', '').replace('mx: \r\n', ''),
+    policy('enforce', 'a b'),
+    policy('enforce', 'a.*.test'),
+    policy('force', 'a.test'),
+    policy('enforce', 'a.test').replace('STSv1', 'STSv2'),
+    policy('enforce', 'a.test').replace('86400', '-1'),
+    'no policy at all',
+  ])
+    expect(parsePolicy(text)).toBeUndefined()
+  expect(namesHost(['*.a.test'], 'mx.a.test')).toBe(true)
+  expect(namesHost(['*.a.test'], 'x.mx.a.test')).toBe(false)
+  expect(namesHost(['*.a.test'], 'a.test')).toBe(false)
+  expect(await policyId('a.test', async () => [['v=STSv1; ', 'id=20260101;'], ['other']])).toBe('20260101')
+  expect(await policyId('a.test', async () => [['v=STSv1; id=1'], ['v=STSv1; id=2']])).toBeUndefined()
+  await expect(policyId('a.test', () => Promise.reject(coded('ESERVFAIL')))).rejects.toThrow()
+})

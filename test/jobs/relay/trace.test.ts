@@ -1,0 +1,81 @@
+// Where a message is: its way by queue id and by Message-ID, step by step; and what an operator does about it.
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Body, useTeal } from '../../running.ts'
+import { type Sink, startSink } from '../mail-sink.ts'
+
+const sinkPort = 30_000 + (process.pid % 9000)
+const service = useTeal({
+  outbound: { relay: `smtp://127.0.0.1:${sinkPort}` },
+  network: { allowPrivate: ['127.0.0.0/8'] },
+  dkim: { automatic: false },
+})
+let sink: Sink
+let other: Sink
+let anna = ''
+
+beforeAll(async () => {
+  sink = await startSink(sinkPort)
+  other = await startSink()
+  service.teal.core.settings.apply('const:sender:defer_times', '1s, 1h')
+  anna = await service.user('anna')
+})
+afterAll(async () => {
+  await sink.close()
+  await other.close()
+})
+
+async function submit(to: string[]): Promise<string> {
+  const form = { to: to.map(address => ({ address })), subject: 'x', text: 'x' }
+  return (await service.call('POST', `/users/${anna}/submit`, form)).body.message.queueId
+}
+
+const traced = async (id: string): Promise<Body[]> =>
+  (await service.call('GET', `/outbound/trace/${encodeURIComponent(id)}`)).body.results
+const steps = async (id: string) => ((await traced(id))[0]?.steps ?? []).map(({ step }: Body) => step)
+
+test('each attempt is told with its answer, by queue id and by Message-ID', async () => {
+  let refusals = 0
+  sink.recipient = address => {
+    if (address.startsWith('late') && refusals++ < 1) return { code: 451, text: 'come back later' }
+    return address.startsWith('never') ? { code: 550, text: 'nobody of this name' } : undefined
+  }
+  const id = await submit(['late@far.test', 'never@far.test'])
+  await expect.poll(() => steps(id), { timeout: 15_000 }).toEqual(['queued', 'retry', 'failed', 'delivered', 'done'])
+  const [one] = await traced(id)
+  expect(one.steps[1]).toMatchObject({ target: 'late@far.test', host: '127.0.0.1', status: 451, failure: 'rejected' })
+  expect(one.steps[1].response).toContain('come back later')
+  expect(one.steps[2]).toMatchObject({ target: 'never@far.test', status: 550 })
+  expect((await traced(one.messageId)).map(({ queueId }) => queueId)).toEqual([id])
+  expect(await traced('<nothing@here>')).toEqual([])
+})
+
+test('held it waits, retried it goes, and by another way where it is told to', async () => {
+  sink.recipient = () => ({ code: 451, text: 'not now' })
+  const id = await submit(['a@far.test'])
+  await expect.poll(() => steps(id), { timeout: 15_000 }).toEqual(['queued', 'retry', 'retry'])
+  expect((await service.call('POST', `/outbound/messages/${id}/hold`)).status).toBe(200)
+  const { body } = await service.call('GET', `/outbound/messages/${id}`)
+  expect(body.targets[0]).toMatchObject({ state: 'waiting', nextAttempt: false })
+  expect((await service.call('GET', '/outbound')).body).toMatchObject({ waiting: 1, next: false })
+  await service.call('POST', `/outbound/messages/${id}/retry`)
+  await expect.poll(() => steps(id), { timeout: 15_000 }).toContain('failed')
+  const next = await submit(['b@far.test'])
+  await expect.poll(() => steps(next), { timeout: 15_000 }).toEqual(['queued', 'retry', 'retry'])
+  const relay = `smtp://me:secret@127.0.0.1:${other.port}`
+  expect((await service.call('POST', `/outbound/messages/${next}/route`, { relay: 'https://x.test/' })).status).toBe(
+    400,
+  )
+  const plain = relay.replace('me:secret@', '')
+  expect((await service.call('POST', `/outbound/messages/${next}/route`, { relay: plain })).status).toBe(200)
+  await other.received(1)
+  await expect.poll(() => steps(next)).toContain('delivered')
+  for (const way of ['hold', 'route', 'retry']) {
+    const { body: refused } = await service.call(
+      'POST',
+      `/outbound/messages/${next}/${way}`,
+      way === 'route' ? { relay: plain } : undefined,
+    )
+    expect(refused.code).toBe('NoSuchQueueEntry')
+  }
+})
