@@ -117,6 +117,8 @@ export const limits = {
     /** Addresses in one header field, and words, comments and signs of it that are looked at: ten for each of them. */
     addressesMax: 5000,
     addressWordsMax: 50_000,
+    /** Words and signs of one address with its name: more is no name, and is looked at in one go. */
+    entryWordsMax: 500,
     /** Characters of an attachment's name. */
     filenameLengthMax: 255,
     /** Characters of a Message-ID, and identifiers kept of one References field. */

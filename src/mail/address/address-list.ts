@@ -143,6 +143,7 @@ class AddressReader {
   }
 
   #word(text: string, quoted: boolean): void {
+    if (this.#entry.words.length >= limits.mime.entryWordsMax) return
     this.#entry.words.push({ text, quoted, spaced: this.#spaced })
     this.#spaced = false
   }

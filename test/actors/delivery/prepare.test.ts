@@ -57,3 +57,10 @@ test('the loop turns while a message made to be costly is worked out', async () 
   expect(prepared.attachments).toBe(true)
   expect(turns).toBeGreaterThan(2)
 })
+
+test('a name of thousands of words is cut, and what follows it is still read', () => {
+  const header = new Header(Buffer.from(`To: ${'x '.repeat(20_000)}<a@example.net>, b@example.net\r\n\r\n`))
+  const [first, second] = addressesOf(header, 'to')
+  expect(first).toEqual({ name: 'x '.repeat(limits.mime.entryWordsMax).trim(), address: 'a@example.net' })
+  expect(second).toEqual({ name: '', address: 'b@example.net' })
+})
