@@ -5,7 +5,7 @@
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
-import { Pace } from '#lib/pace.ts'
+import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
@@ -24,8 +24,7 @@ const refersMax = 30
  * @param known by what copies of the message are known, where that is not to be seen in these bytes
  */
 export async function prepare(received: Received, sequence: Numbers, known?: string): Promise<Prepared> {
-  const pace = new Pace()
-  pace.lane = lane
+  const pace = arrivalPace()
   const outlined = await inSlices(outlining(received.root), pace)
   const dateText = received.root.header.raw('date') ?? ''
   // With neither, two of them may be two mails that say the same.
@@ -62,9 +61,6 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     refers: refersOf(outlined.summary),
   }
 }
-
-/** What is costly of all that arrives takes the turns of one account. */
-const lane = 'arriving'
 
 async function inSlices<Result>(steps: Generator<undefined, Result>, pace: Pace): Promise<Result> {
   for (;;) {

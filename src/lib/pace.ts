@@ -62,6 +62,13 @@ export class Pace implements Slices {
   }
 }
 
+/** For a message that arrives: what is costly of all of them takes the turns of one account. */
+export function arrivalPace(): Pace {
+  const pace = new Pace()
+  pace.lane = 'arrivals'
+  return pace
+}
+
 /** Lane -> those who wait for a slice; the lane whose turn is next comes first. */
 const lanes = new Map<string, (() => void)[]>()
 let waiting = 0

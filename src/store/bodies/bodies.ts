@@ -7,8 +7,10 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { arrivalPace } from '#lib/pace.ts'
 import { LineEnds, MessageLineEnds } from '#mail/mime/line-end.ts'
-import { type MimePart, scanMime } from '#mail/mime/mime.ts'
+import type { MimePart } from '#mail/mime/mime.ts'
+import { scanningMime } from '#mail/mime/scanning.ts'
 import type { Reader } from '../engine/reader.ts'
 import { BodyCache } from './cache.ts'
 import { type BodyCheck, checkBodies } from './check.ts'
@@ -218,7 +220,7 @@ export class Intake {
     if (this.#spill === null) {
       const taken = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
       this.#held = []
-      const { message, root } = this.#mended(taken, scanMime(taken))
+      const { message, root } = await this.#mended(taken, await scanInSlices(taken))
       const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
       return disk(() => Received.cut(source, root, this.#files, null))
     }
@@ -231,11 +233,11 @@ export class Intake {
   }
 
   /** The same with every line end as it must be. Where parts stand is known only now, so it is read once more. */
-  #mended(message: Buffer, root: MimePart): { message: Buffer; root: MimePart } {
+  async #mended(message: Buffer, root: MimePart): Promise<{ message: Buffer; root: MimePart }> {
     if (this.#bare === 0) return { message, root }
     const mended = new MessageLineEnds(root).mend(message)
     this.#refuseGrown(mended.length)
-    return mended === message ? { message, root } : { message: mended, root: scanMime(mended) }
+    return mended === message ? { message, root } : { message: mended, root: await scanInSlices(mended) }
   }
 
   /** The same for a message in a file: a second file takes its place. */
@@ -287,6 +289,17 @@ export class Intake {
     this.#spill ??= await openSpill(this.#files)
     for (const chunk of held) this.#spill.scanner.write(chunk)
     await writeAll(this.#spill.file, held)
+  }
+}
+
+/** The tree of a message; one of many parts lets others have their turn. */
+async function scanInSlices(message: Buffer): Promise<MimePart> {
+  const pace = arrivalPace()
+  const steps = scanningMime(message)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (pace.spent) await pace.turn()
   }
 }
 

@@ -7,6 +7,7 @@ import { addressesOf, readingAddresses } from '#mail/address/address-list.ts'
 import { Header } from '#mail/header/header.ts'
 import { scanMime } from '#mail/mime/mime.ts'
 import { outline, outlining } from '#mail/mime/outline.ts'
+import { scanningMime } from '#mail/mime/scanning.ts'
 import { useTeal } from '../../running.ts'
 
 const service = useTeal()
@@ -31,6 +32,12 @@ test('no step of an outline is more than one part or some hundred words', () => 
   // Thrice each part: as an attachment, in BODY and in BODYSTRUCTURE.
   expect(count).toBeGreaterThan(3 * (limits.mime.partsMax - 2))
   expect(result).toEqual(outline(scanMime(hostile)))
+})
+
+test('a tree is the same whether it is read in steps or in one go', () => {
+  const { count, result } = stepped(scanningMime(hostile))
+  expect(count).toBeGreaterThan(1)
+  expect(outline(result)).toEqual(outline(scanMime(hostile)))
 })
 
 test('a list of addresses is read in steps, once', () => {
