@@ -9,7 +9,7 @@ import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
-import { intro, readText } from '#mail/text/text.ts'
+import { intro, readPlain } from '#mail/text/text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { StoredDetail, StoredSummary } from '#store/mailboxes/outlines.ts'
@@ -90,7 +90,7 @@ async function summaryOf(received: Received, outlined: Outline, dateText: string
 async function introOf(received: Received, { texts }: Outline): Promise<string> {
   const { introBytesMax, introPageBytesMax } = limits.mime
   for (const bytes of [introBytesMax, introPageBytesMax]) {
-    const shown = intro((await readText(texts, readFrom(received), bytes)).text)
+    const shown = intro(await readPlain(texts, readFrom(received), bytes))
     if (shown !== '') return shown
   }
   return ''

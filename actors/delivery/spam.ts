@@ -14,7 +14,9 @@ import type { Pools } from '#pool'
 import { isInAddressBook } from '#store/accounts/address-book.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import type { Changes } from '#store/engine/watched.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
+import { Recent } from '#store/mailboxes/recent.ts'
 import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
 import { learned } from './address-book.ts'
 import type { Arriving } from './rules.ts'
@@ -22,6 +24,8 @@ import type { Arriving } from './rules.ts'
 export interface SpamOptions {
   readonly read: Reader
   readonly pool: Pools['spam']
+  /** A model that changed is read anew. */
+  readonly changes: Changes
   readonly log: Log
 }
 
@@ -32,9 +36,11 @@ const points = { perUnit: 10, most: 75, least: -20, immature: 20 } as const
 
 export class SpamJudge {
   readonly #options: SpamOptions
+  readonly #experiences: Recent<SpamExperience | undefined>
 
   constructor(options: SpamOptions) {
     this.#options = options
+    this.#experiences = new Recent(() => options.changes.of('spam_model'))
   }
 
   /** The message with its score for this account. */
@@ -68,15 +74,19 @@ export class SpamJudge {
       : undefined
   }
 
+  #experience(user: number): Promise<SpamExperience | undefined> {
+    return this.#experiences.get(String(user), async () => experienceOf(this.#options.read, user))
+  }
+
   /** What was learned says of its content. */
   async #content(
     message: Arriving,
     { num }: User,
     bytes: () => AsyncIterable<Buffer>,
   ): Promise<(SpamPart & { mature: boolean }) | undefined> {
-    const { read, pool, log } = this.#options
-    const own = experienceOf(read, num)
-    const base = experienceOf(read, baseModel)
+    const { pool, log } = this.#options
+    const own = await this.#experience(num)
+    const base = await this.#experience(baseModel)
     if (total(own) < limits.spam.usefulMin && total(base) < limits.spam.usefulMin) return undefined
     try {
       const asked = pool.run('classify', { message: await beginning(message, bytes), models: [num, baseModel] })

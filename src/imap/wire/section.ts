@@ -106,12 +106,13 @@ const keptBytesMax = 64 * 1024
 
 async function pickFields(source: MessageSource, range: Range, { fields, what }: Section): Promise<Extent> {
   const wanted = what === 'HEADER.FIELDS'
+  const names = new Set(fields.map(name => name.toLowerCase()))
   const { start, end } = range
   if (end - start <= keptBytesMax) {
-    const picker = new FieldPicker(fields, wanted)
+    const picker = new FieldPicker(names, wanted)
     return { bytes: Buffer.concat([picker.write(await source.read(start, end)), picker.end()]) }
   }
-  const pieces = () => picked(source, range, new FieldPicker(fields, wanted))
+  const pieces = () => picked(source, range, new FieldPicker(names, wanted))
   let size = 0
   for await (const piece of pieces()) size += piece.length
   return { size, pieces }

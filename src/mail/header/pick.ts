@@ -3,7 +3,7 @@
 // Promises: linear in the header, and no more of it is held than a piece and the beginning of one line: what strangers
 // write into a header may have megabytes, in one line too.
 
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { limits } from '#lib/limits.ts'
 
 /** Characters of a line that are looked at for its name. */
@@ -20,9 +20,9 @@ export class FieldPicker {
   #taking = false
   #over = false
 
-  /** @param wanted false for all fields but these */
-  constructor(names: readonly string[], wanted: boolean) {
-    this.#names = new Set(names.map(name => name.toLowerCase()))
+  /** @param names in lower case. @param wanted false for all fields but these */
+  constructor(names: ReadonlySet<string>, wanted: boolean) {
+    this.#names = names
     this.#wanted = wanted
   }
 
@@ -107,14 +107,30 @@ export function isListed(names: readonly string[]): boolean {
 export function listedLines(header: Buffer): string | null {
   // A header that begins with a folded line goes on with whatever is put on top of it.
   if (header[0] === 0x20 || header[0] === 0x09) return null
-  const picker = new FieldPicker([...listedFields], true)
+  if (isAscii(header)) {
+    const lines = pickedLines(wholeLines(header.toString('latin1')), listedFields)
+    return lines.length > limits.mime.listedLinesMax || lines.includes('\0') ? null : lines
+  }
+  const picker = new FieldPicker(listedFields, true)
   const lines = Buffer.concat([picker.write(header), picker.end()]).subarray(0, -2)
   if (lines.length > limits.mime.listedLinesMax || !isUtf8(lines) || lines.includes(0)) return null
   return lines.toString()
 }
 
+/** The lines of a header up to its empty line, the last of them whole. */
+function wholeLines(header: string): string {
+  if (header.startsWith('\n') || header.startsWith('\r\n')) return ''
+  const empty = /\n\r?\n/.exec(header)
+  if (empty !== null) return header.slice(0, empty.index + 1)
+  return header === '' || header.endsWith('\n') ? header : `${header}\r\n`
+}
+
 /** Lines of these fields, names in lower case, in lines that are whole, and the empty line behind them. */
 export function pickLines(lines: string, names: ReadonlySet<string>): string {
+  return `${pickedLines(lines, names)}\r\n`
+}
+
+function pickedLines(lines: string, names: ReadonlySet<string>): string {
   let picked = ''
   let from = 0
   let taking = false
@@ -131,5 +147,5 @@ export function pickLines(lines: string, names: ReadonlySet<string>): string {
     }
     at = end
   }
-  return `${taking ? picked + lines.slice(from) : picked}\r\n`
+  return taking ? picked + lines.slice(from) : picked
 }

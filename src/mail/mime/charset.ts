@@ -7,6 +7,7 @@
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
+import { remember } from '#lib/memoize.ts'
 import { iconv } from '#lib/process/lazy.ts'
 
 const labelLengthMax = 60
@@ -122,9 +123,21 @@ function isKnown(name: string): boolean {
   return iconv().encodingExists(name)
 }
 
+/** Names of labels that were met: mail has few of them, thousands of times. */
+const charsetNames = new Map<string, string>()
+const charsetNamesMax = 200
+
 /** A label as the libraries spell it. */
 function charsetName(label: string | undefined): string {
   if (label === undefined || label.length > labelLengthMax) return ''
+  const known = charsetNames.get(label)
+  if (known !== undefined) return known
+  const name = spelled(label)
+  remember(charsetNames, label, name, charsetNamesMax)
+  return name
+}
+
+function spelled(label: string): string {
   const written = label.toLowerCase().replace(/[^a-z0-9]/g, '')
   const name = synonyms[written] ?? written
   if (unsaid.has(name) || isKnown(name)) return name

@@ -29,25 +29,47 @@ export async function readText(
   read: ReadRange,
   bytesMax: number = limits.mime.textBytesMax,
 ): Promise<MessageText> {
-  const parts: { kind: 'plain' | 'html'; group: number; content: string }[] = []
+  const parts = await shownTexts(texts, read, bytesMax)
+  const htmlGroups = groupsOf(parts, 'html')
+  const html = parts.flatMap(({ kind, group, content }) => {
+    if (kind === 'html') return [content]
+    return htmlGroups.has(group) ? [] : [htmlFromText(content)]
+  })
+  return { text: plainOf(parts), html }
+}
+
+/** The same as plain text alone. */
+export async function readPlain(texts: readonly TextPart[], read: ReadRange, bytesMax: number): Promise<string> {
+  return plainOf(await shownTexts(texts, read, bytesMax))
+}
+
+interface ShownText {
+  readonly kind: 'plain' | 'html'
+  readonly group: number
+  readonly content: string
+}
+
+async function shownTexts(texts: readonly TextPart[], read: ReadRange, bytesMax: number): Promise<ShownText[]> {
+  const parts: ShownText[] = []
   for await (const { kind, group, content } of decodedTexts(texts, read, bytesMax)) {
     const trimmed = content.trim()
     if (trimmed !== '') parts.push({ kind, group, content: trimmed })
   }
-  const plainGroups = new Set(parts.filter(({ kind }) => kind === 'plain').map(({ group }) => group))
-  const htmlGroups = new Set(parts.filter(({ kind }) => kind === 'html').map(({ group }) => group))
-  const text: string[] = []
-  const html: string[] = []
-  for (const { kind, group, content } of parts) {
-    if (kind === 'plain') {
-      text.push(content)
-      if (!htmlGroups.has(group)) html.push(htmlFromText(content))
-    } else {
-      html.push(content)
-      if (!plainGroups.has(group)) text.push(textFromHtml(content))
-    }
-  }
-  return { text: text.filter(one => one !== '').join('\n'), html }
+  return parts
+}
+
+/** Groups that have a part of this kind. */
+function groupsOf(parts: readonly ShownText[], wanted: ShownText['kind']): ReadonlySet<number> {
+  return new Set(parts.filter(({ kind }) => kind === wanted).map(({ group }) => group))
+}
+
+function plainOf(parts: readonly ShownText[]): string {
+  const plainGroups = groupsOf(parts, 'plain')
+  const text = parts.flatMap(({ kind, group, content }) => {
+    if (kind === 'plain') return [content]
+    return plainGroups.has(group) ? [] : [textFromHtml(content)]
+  })
+  return text.filter(one => one !== '').join('\n')
 }
 
 /** Texts with their encoding and character set taken off, in order, `bytesMax` decoded bytes of them at most. */
