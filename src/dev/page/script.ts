@@ -58,7 +58,7 @@ function list() {
     h('span', { class: 'subject' }, mail.subject || '(no subject)'),
     h('span', { class: 'time' }, time(mail.arrived)),
     h('span', { class: 'people' }, (mail.envelope.from || '<>') + ' → ' + mail.envelope.to.join(', ')),
-    h('span', { class: 'time' }, (mail.attachments ? '📎 ' : '') + size(mail.size)))));
+    h('span', { class: 'time' }, (mail.attachments ? mail.attachments + (mail.attachments === 1 ? ' file, ' : ' files, ') : '') + size(mail.size)))));
   if (chosen !== null && !mails.some(mail => mail.id === chosen)) { chosen = shown = null; detail(); }
   if (chosen === null) $('list').removeAttribute('aria-activedescendant');
   else $('list').setAttribute('aria-activedescendant', 'm' + chosen);

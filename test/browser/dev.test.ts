@@ -1,0 +1,194 @@
+// The page of `teal dev` in a real browser: mails appear by themselves, hostile ones do nothing, and nobody else is asked for
+// anything.
+//
+// A violation of the policy by the page itself, an error in the console, a request to another host or a dialog fails it.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Dev, startDev } from '#dev/dev.ts'
+import { deliver, writeDraft } from '#testing/sending.ts'
+import { startChromium } from './chromium.ts'
+
+let browser: Browser
+let dev: Dev
+let page: Page
+let elsewhere: Server
+/** What the page did that it must not. */
+let wrong: string[]
+/** Connections to the server that hostile mails name. */
+let reached = 0
+const shots = mkdtempSync(join(tmpdir(), 'teal-page-'))
+
+beforeAll(async () => {
+  elsewhere = createServer(socket => {
+    reached += 1
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  dev = await startDev({ ports: { smtp: 0, http: 0, imap: 0, pop3: 0 } })
+  browser = await startChromium()
+})
+afterAll(async () => {
+  await browser?.close()
+  elsewhere.close()
+  await dev?.close()
+  rmSync(shots, { recursive: true })
+})
+
+beforeEach(async () => {
+  wrong = []
+  page = await (await browser.newContext({ viewport: { width: 1200, height: 760 } })).newPage()
+  page.on('console', message => {
+    // That is what keeps the frame of a mail from doing what it tries.
+    const inFrame = message.location().url.includes('/html')
+    if (['error', 'warning'].includes(message.type()) && !inFrame) wrong.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', error => wrong.push(`error: ${error.message}`))
+  page.on('dialog', dialog => {
+    wrong.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', request => {
+    if (!/^(data:|about:|cid:)/.test(request.url()) && !request.url().startsWith(`${dev.url}/`))
+      wrong.push(`request: ${request.url()}`)
+  })
+  // What its policy keeps from leaving was still asked for by the mail.
+  page.on('requestfailed', request => {
+    if (request.failure()?.errorText === 'csp') wrong = wrong.filter(one => one !== `request: ${request.url()}`)
+  })
+  page.on('popup', () => wrong.push('popup'))
+  await page.goto(dev.url)
+  await page.locator('#live.on').waitFor()
+})
+afterEach(async () => {
+  expect(wrong).toEqual([])
+  expect(reached).toBe(0)
+  expect(await dev.host.teal.check()).toEqual([])
+  await page.context().close()
+  await fetch(`${dev.url}/dev/v1/mails`, { method: 'DELETE' })
+})
+
+async function send(draft: object, to = 'anna@example.com'): Promise<void> {
+  const at = { host: '127.0.0.1', port: dev.ports.smtp ?? 0 }
+  await deliver(at, { from: 'app@example.com', to: [to] }, await writeDraft({ to, ...draft }))
+}
+
+const subjects = () => page.locator('#list .subject').allTextContents()
+
+test('mails appear as they arrive, and are read, searched and deleted by keyboard', async () => {
+  expect(await page.locator('#none').textContent()).toBe('Nothing has arrived yet.')
+  await send({ subject: 'First', text: 'Hello first' })
+  await page.getByText('First').waitFor()
+  const html =
+    '<h1>Welcome</h1><p>Your code is <b>482913</b>. <a href="https://example.com/verify">Verify</a></p><img src="cid:logo" alt="">'
+  const picture = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+    'base64',
+  )
+  const attachments = [
+    { filename: 'Bill.pdf', content: 'PDF', contentType: 'application/pdf' },
+    { filename: 'logo.png', content: picture, contentType: 'image/png', cid: 'logo' },
+  ]
+  await send({ from: 'App <app@example.com>', subject: 'Welcome to it', html, attachments })
+  await page.locator('#list li', { hasText: 'Welcome to it' }).waitFor()
+  expect(await subjects()).toEqual(['Welcome to it', 'First'])
+  await page.keyboard.press('j')
+  const frame = page.frameLocator('iframe')
+  await frame.getByText('Your code is').waitFor()
+  expect(
+    await frame.locator('img').evaluate(image => (image as unknown as { naturalWidth: number }).naturalWidth),
+  ).toBe(1)
+  expect(await page.locator('dd .code').textContent()).toBe('482913')
+  await page.screenshot({ path: process.env.TEAL_TEST_SHOT ?? join(shots, 'page.png') })
+  for (const [key, wanted] of [
+    ['2', 'Your code is 482913'],
+    ['3', 'Content-Type: multipart/mixed'],
+    ['4', 'message-id'],
+    ['5', 'https://example.com/verify'],
+    ['6', 'Bill.pdf'],
+    ['7', 'not proven'],
+  ] as const) {
+    await page.keyboard.press(key)
+    await page.locator('#panel').getByText(wanted).first().waitFor()
+  }
+  await page.keyboard.press('k')
+  await page.keyboard.press('j')
+  await page.locator('h2', { hasText: 'First' }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('welcome')
+  await page.locator('#list li', { hasText: 'First' }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
+  await page.locator('#list li', { hasText: 'First' }).waitFor()
+  await page.keyboard.press('d')
+  await page.locator('#list li', { hasText: 'First' }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Shift+D')
+  await page.getByText('Nothing has arrived yet.').waitFor()
+})
+
+test('a hostile mail runs nothing, fetches nothing and leads nowhere', async () => {
+  const evil = `http://127.0.0.1:${(elsewhere.address() as { port: number }).port}`
+  const html = `<!doctype html><html><head><base href="${evil}/">
+    <meta http-equiv="refresh" content="0;url=${evil}/refresh"><link rel="stylesheet" href="${evil}/a.css">
+    <link rel=preconnect href=${evil}><LINK title=">" rel="preload" as="image" href="${evil}/p"><link/rel="dns-prefetch"/href="${evil}">
+    <style>@import url(${evil}/i.css); body { background: url(${evil}/b.png) } @font-face { font-family: x; src: url(${evil}/f) } p { font-family: x }</style>
+    <script>top.document.title = 'owned'; alert(1)</script><script src="${evil}/s.js"></script></head>
+    <body onload="alert(2)"><p>Hostile</p><img src="${evil}/x.png" onerror="alert(3)"><img srcset="${evil}/y.png 1x">
+    <svg onload="alert(4)"><image href="${evil}/s.png"/><script>alert(5)</script></svg><video poster="${evil}/v"><source src="${evil}/v.mp4"></video>
+    <iframe src="${evil}/frame"></iframe><object data="${evil}/o"></object><embed src="${evil}/e"><a id="a" href="javascript:alert(6)">a</a>
+    <a id="top" target="_top" href="${evil}/top">top</a><a id="here" href="${evil}/here">here</a>
+    <form action="${evil}/form"><input name="x"><button id="go">go</button></form><img src="cid:../../x"></body></html>`
+  const nasty = '<img src=x onerror=alert(7)><script>alert(8)</script>'
+  await send({
+    from: `"${nasty.replaceAll('"', '')}" <app@example.com>`,
+    subject: nasty,
+    html,
+    text: nasty,
+    headers: { 'X-Nasty': nasty },
+    attachments: [{ filename: `${nasty}.html`, content: nasty, contentType: 'text/html' }],
+  })
+  await page.locator('#list li').first().click()
+  const frame = page.frameLocator('iframe')
+  await frame.getByText('Hostile').waitFor()
+  for (const id of ['a', 'top', 'here', 'go']) await frame.locator(`#${id}`).click()
+  await page.locator('h2').click()
+  for (const key of ['2', '3', '4', '5', '6', '7', '1']) await page.keyboard.press(key)
+  await frame.getByText('Hostile').waitFor()
+  await page.waitForTimeout(500)
+  expect(await page.title()).toBe('Mail (1)')
+  expect(await subjects()).toEqual([nasty])
+  expect(page.url()).toBe(`${dev.url}/`)
+})
+
+test('the attachment of a mail is a download, and opened by its address does nothing', async () => {
+  await send({
+    subject: 'File',
+    text: 'x',
+    attachments: [{ filename: 'a.html', content: '<script>alert(1)</script>', contentType: 'text/html' }],
+  })
+  const { attachments, id } = (await (await fetch(`${dev.url}/dev/v1/mails/latest`)).json()) as {
+    id: string
+    attachments: [{ url: string }]
+  }
+  const part = `/api/v1/message/${id}/part/1`
+  for (const path of [attachments[0].url, part]) {
+    const answer = await fetch(dev.url + path)
+    expect(answer.headers.get('content-disposition')).toMatch(/^attachment/)
+    expect(answer.headers.get('content-security-policy')).toContain('sandbox')
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  }
+})
+
+test('in the dark it is dark', async () => {
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const color = await page
+    .locator('body')
+    .evaluate(
+      body =>
+        (globalThis as unknown as { getComputedStyle(of: unknown): { backgroundColor: string } }).getComputedStyle(body)
+          .backgroundColor,
+    )
+  expect(color).toBe('rgb(14, 21, 20)')
+})
