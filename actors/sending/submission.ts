@@ -58,6 +58,8 @@ export interface SubmissionEnvelope {
   readonly tls: Passage['tls']
   readonly utf8: boolean
   readonly notice: MessageNotice
+  /** When it is to be sent; at once where absent. */
+  readonly release?: number
 }
 
 export class Submission {
@@ -111,11 +113,11 @@ export class Submission {
     }
   }
 
-  /** To whoever is here at once, to all others and to those whose delivery is to be reported through the queue. */
+  /** To whoever is here at once, to all others, later, and to those whose delivery is to be reported through the queue. */
   async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
-    const { recipients, from } = envelope
+    const { recipients, from, release } = envelope
     const direct = ({ local, notice }: SubmissionRecipient) =>
-      local !== null && notice.notify?.includes('success') !== true ? [local] : []
+      local !== null && release === undefined && notice.notify?.includes('success') !== true ? [local] : []
     const local = recipients.flatMap(direct)
     const { delivery } = this.#options
     const trace = this.#trace(envelope)
@@ -141,7 +143,7 @@ export class Submission {
     recipients: readonly SubmissionRecipient[],
   ): Promise<DeliveryResult> {
     const { system, sequence } = this.#options
-    const { from, utf8, notice } = envelope
+    const { from, utf8, notice, release: sendTime } = envelope
     try {
       const prepared = await prepare(received, sequence)
       const prefix = this.#trace(envelope)
@@ -153,7 +155,16 @@ export class Submission {
         ...(asked.length > 0 && { notices: Object.fromEntries(asked.map(one => [one.address, one.notice])) }),
       }
       const targets = mailTargets(recipients.map(({ address }) => address))
-      const outgoing = { user: user.id, from, targets, prepared, prefix, origin: 'submission', options } as const
+      const outgoing = {
+        user: user.id,
+        from,
+        targets,
+        prepared,
+        prefix,
+        origin: 'submission',
+        options,
+        sendTime,
+      } as const
       await system.handle(user.id).run(queueMessage, outgoing)
       return { stored: null }
     } catch (refused) {

@@ -308,6 +308,8 @@ export const limits = {
     greylistMs: 3 * minute,
     greylistWindowMs: day,
     greylistKeptMs: 36 * day,
+    /** How long a message may be held before it is sent (RFC 4865). */
+    holdMaxMs: 30 * day,
     /** Refused passwords before the session is closed. */
     authFailuresMax: 3,
     /** A command with its parameters (RFC 5321 4.5.3.1.4 asks for 512, extensions add to it). */
@@ -1149,6 +1151,8 @@ export const limits = {
     inFlightMax: 100,
     lanesMax: 200,
     laneInFlightMax: 10,
+    /** Lanes of which something is remembered. */
+    lanesKeptMax: 5000,
     /** Recipients of one transaction (RFC 5321 4.5.3.1.8). */
     recipientsMax: 100,
     /** Waiting recipients counted for the metrics; more says no more. The count is made anew after this. */

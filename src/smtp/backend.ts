@@ -45,6 +45,8 @@ export interface Envelope<Recipient> {
   readonly utf8: boolean
   /** What its sender wants to hear. */
   readonly notice: MessageNotice
+  /** When it is to be sent (RFC 4865); at once where absent. */
+  readonly release?: number
   readonly speaker: Speaker
 }
 

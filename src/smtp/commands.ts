@@ -3,6 +3,7 @@
 // `run` answers or throws a Fault, which the session answers. Whatever a command does to the transaction happens only after
 // everything that can refuse it. What is announced is computed from this table, so that nothing is offered that is not there.
 
+import { now } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
@@ -11,7 +12,7 @@ import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
 import { Arrival, readChunk, readDots } from './message.ts'
-import { messageNotice, recipientNotice, takesNotices } from './notice.ts'
+import { messageNotice, recipientNotice, releaseLine, releaseTime, takesNotices } from './notice.ts'
 import type { Session, Transaction } from './session.ts'
 import type { Setting } from './setting.ts'
 
@@ -30,7 +31,10 @@ const commands: readonly Command[] = [
   { name: 'LHLO', exists: ({ lmtp }) => lmtp, run: ehlo },
   {
     name: 'MAIL',
-    extensions: ({ setting }) => ['PIPELINING', `SIZE ${setting.bounds.messageBytesMax}`, '8BITMIME', 'SMTPUTF8'],
+    extensions: ({ setting }) => [
+      ...['PIPELINING', `SIZE ${setting.bounds.messageBytesMax}`, '8BITMIME', 'SMTPUTF8'],
+      ...(takesNotices(setting) ? [releaseLine(now())] : []),
+    ],
     run: mail,
   },
   {
@@ -104,9 +108,12 @@ async function mail(session: Session, argument: string): Promise<void> {
   let utf8 = false
   let declaredBytes = 0
   let notice: MessageNotice = {}
+  let release: number | undefined
   for (const [name, value] of parameters) {
     const wish = takesNotices(setting) ? messageNotice(name, value) : undefined
+    const held = takesNotices(setting) ? releaseTime(name, value, now()) : undefined
     if (wish !== undefined) notice = { ...notice, ...wish }
+    else if (held !== undefined && release === undefined) release = held
     else if (name === 'SIZE') declaredBytes = sizeOf(value)
     else if (name === 'BODY' && /^(7BIT|8BITMIME)$/i.test(value)) continue
     else if (name === 'SMTPUTF8' && value === '') utf8 = true
@@ -118,7 +125,7 @@ async function mail(session: Session, argument: string): Promise<void> {
   if (address !== '' && !address.includes('@')) throw new Fault('PathMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
   await setting.backend.sender?.(address, session)
-  session.transaction = { from: address, utf8, notice, recipients: [], arrival: undefined }
+  session.transaction = { from: address, utf8, notice, release, recipients: [], arrival: undefined }
   session.reply(250, '2.1.0', 'OK')
 }
 

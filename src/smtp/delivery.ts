@@ -39,10 +39,19 @@ async function hand(
   arrival: Arrival,
   id: string,
 ): Promise<readonly Outcome[]> {
-  const { from, utf8, notice, recipients } = transaction
+  const { from, utf8, notice, release, recipients } = transaction
   try {
     const received = await arrival.finish()
-    const envelope = { from, utf8, notice, recipients, id, size: arrival.size, speaker: session }
+    const envelope = {
+      from,
+      utf8,
+      notice,
+      ...(release !== undefined && { release }),
+      recipients,
+      id,
+      size: arrival.size,
+      speaker: session,
+    }
     return await session.setting.backend.deliver(received, envelope)
   } catch (error) {
     if (error instanceof Disconnected) throw error

@@ -1,7 +1,10 @@
-// Parameters of MAIL and RCPT about reports (RFC 3461). Only those who log in may ask: a stranger's wish to hear of every
-// delivery would make this service write to whom he names.
+// Parameters of MAIL and RCPT about reports (RFC 3461), and about when a message is sent (RFC 4865).
+//
+// Only those who log in may ask: a stranger's wish to hear of every delivery would make this service write to whom he
+// names, and mail that waits for years would be his store.
 
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import {
   type MessageNotice,
   type RecipientNotice,
@@ -34,6 +37,27 @@ export function recipientNotice(setting: Setting, parameters: ReadonlyMap<string
     else throw new Fault('ParameterUnknown')
   }
   return notice
+}
+
+/** As EHLO has it (RFC 4865 4): seconds, and the latest moment. */
+export function releaseLine(at: number): string {
+  const { holdMaxMs } = limits.smtp
+  return `FUTURERELEASE ${holdMaxMs / limits.time.second} ${new Date(at + holdMaxMs).toISOString().replace(/\.\d+Z$/, 'Z')}`
+}
+
+/** HOLDFOR or HOLDUNTIL: when the message is to be sent; undefined for any other parameter. @throws Fault InputValidationError */
+export function releaseTime(name: string, value: string, at: number): number | undefined {
+  if (name !== 'HOLDFOR' && name !== 'HOLDUNTIL') return undefined
+  const form = name === 'HOLDFOR' ? /^[1-9]\d{0,8}$/ : /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+  const moment = !form.test(value)
+    ? Number.NaN
+    : name === 'HOLDFOR'
+      ? at + Number(value) * limits.time.second
+      : Date.parse(value)
+  if (Number.isNaN(moment) || moment > at + limits.smtp.holdMaxMs) {
+    throw new Fault('InputValidationError', { text: `The value of ${name} is not valid, or too far away` })
+  }
+  return moment
 }
 
 function required<Value>(name: string, value: Value | undefined): Value {

@@ -19,6 +19,8 @@ export interface Transaction {
   readonly from: string
   readonly utf8: boolean
   readonly notice: MessageNotice
+  /** When it is to be sent, where its sender said so. */
+  readonly release: number | undefined
   readonly recipients: unknown[]
   /** Set between the chunks of BDAT. */
   arrival: Arrival | undefined

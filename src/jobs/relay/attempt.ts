@@ -15,6 +15,15 @@ export interface Recipient {
 
 const permanent = 500
 
+/** What an attempt says of its lane. */
+export function cameOf(attempts: readonly Attempt[]): 'taken' | 'busy' | 'answered' | 'unreached' {
+  if (attempts.some(({ outcome }) => outcome === 'delivered')) return 'taken'
+  if (!attempts.some(({ reached }) => reached)) return 'unreached'
+  const refused = ({ outcome, status }: Attempt) =>
+    outcome === 'retry' && status !== null && status >= 400 && status < 500
+  return attempts.some(refused) ? 'busy' : 'answered'
+}
+
 export function bySent({ target, to }: Recipient, sent: MailSent, host: string): Attempt {
   const refused = sent.refused.find(({ recipient }) => recipient === to)
   if (refused === undefined) {

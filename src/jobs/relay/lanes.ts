@@ -34,6 +34,8 @@ export interface RelayItem {
 
 interface Lane {
   inFlight: number
+  /** Transactions at once: fewer after temporary refusals, one more with each message that is taken. */
+  room: number
   /** Times in a row that no host was reached. */
   failures: number
   restUntil: number
@@ -56,6 +58,15 @@ export interface Here {
 const firstPage = 64
 const relayLane = 'relay'
 const restsMax = 6
+
+/** Transactions at once that a lane may have. */
+function roomOf(name: string): number {
+  return name === relayLane ? 2 * limits.outbound.laneInFlightMax : limits.outbound.laneInFlightMax
+}
+
+function newLane(name: string): Lane {
+  return { inFlight: 0, failures: 0, restUntil: 0, room: roomOf(name) }
+}
 
 async function only(here: Here, targets: readonly Target[]): Promise<Target[]> {
   const found: Target[] = []
@@ -154,16 +165,24 @@ export class RelayLanes {
     const lane = this.#lanes.get(name)
     if (lane === undefined) return
     lane.inFlight -= 1
-    if (lane.inFlight <= 0 && lane.failures === 0) this.#lanes.delete(name)
+    if (lane.inFlight <= 0 && lane.failures === 0 && lane.room >= roomOf(name)) this.#lanes.delete(name)
   }
 
-  /** Whether anybody answered. */
-  report(name: string, reached: boolean): void {
-    const lane = this.#lanes.get(name) ?? { inFlight: 0, failures: 0, restUntil: 0 }
-    if (reached) {
+  /** Lanes with fewer transactions at once than they may have. */
+  get slowed(): number {
+    return [...this.#lanes].filter(([name, { room }]) => room < roomOf(name)).length
+  }
+
+  /** What came of a transaction: taken, put off by who answered (4xx), another answer, or none. */
+  report(name: string, how: 'taken' | 'busy' | 'answered' | 'unreached'): void {
+    const lane = this.#lanes.get(name) ?? newLane(name)
+    if (how !== 'unreached') {
       lane.failures = 0
       lane.restUntil = 0
-      if (lane.inFlight <= 0) this.#lanes.delete(name)
+      if (how === 'busy') lane.room = Math.max(1, Math.floor(lane.room / 2))
+      if (how === 'taken') lane.room = Math.min(roomOf(name), lane.room + 1)
+      if (lane.inFlight <= 0 && lane.room >= roomOf(name)) this.#lanes.delete(name)
+      else this.#keep(name, lane)
       return
     }
     const at = now()
@@ -174,6 +193,17 @@ export class RelayLanes {
     const longest = retryWaits(this.#options.settings.get('const:sender:defer_times'))[0] ?? limits.outbound.restMs
     lane.restUntil = at + Math.min(longest, limits.outbound.restMs * 2 ** Math.min(lane.failures - 1, restsMax))
     this.#lanes.set(name, lane)
+  }
+
+  /** What was learned of a lane is forgotten where there are too many. */
+  #keep(name: string, lane: Lane): void {
+    this.#lanes.set(name, lane)
+    if (this.#lanes.size <= limits.outbound.lanesKeptMax) return
+    for (const [oldest, { inFlight }] of this.#lanes) {
+      if (inFlight > 0 || oldest === name) continue
+      this.#lanes.delete(oldest)
+      return
+    }
   }
 
   #pick(
@@ -217,10 +247,9 @@ export class RelayLanes {
 
   #free(name: string, at: number): number {
     const lane = this.#lanes.get(name)
-    const most = name === relayLane ? 2 * limits.outbound.laneInFlightMax : limits.outbound.laneInFlightMax
-    if (lane === undefined) return most
+    if (lane === undefined) return roomOf(name)
     if (lane.restUntil > at) return 0
-    return (lane.failures > 0 ? 1 : most) - lane.inFlight
+    return (lane.failures > 0 ? 1 : lane.room) - lane.inFlight
   }
 
   async #gather(picked: readonly { message: number; lane: string }[], at: number): Promise<RelayItem[]> {
@@ -254,7 +283,7 @@ export class RelayLanes {
         ({ seq, state, tried }) => seqs.has(seq) && state === targetState.sending && tried === at,
       )
       if (mine.length === 0) continue
-      const known = this.#lanes.get(lane) ?? { inFlight: 0, failures: 0, restUntil: 0 }
+      const known = this.#lanes.get(lane) ?? newLane(lane)
       known.inFlight += 1
       this.#lanes.set(lane, known)
       claimed.push({ message, targets: mine, lane })

@@ -28,7 +28,7 @@ import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { Loop } from '../loop.ts'
-import { byFault, byRefusal, bySent, failed, type Recipient, unreached } from './attempt.ts'
+import { byFault, byRefusal, bySent, cameOf, failed, type Recipient, unreached } from './attempt.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type RelayItem, RelayLanes } from './lanes.ts'
@@ -115,6 +115,12 @@ class Sender implements Relay {
     const here = options.away ? undefined : hereOf(read, options.srsDomain)
     this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
     this.#results = new RelayResults(options)
+    const slowed = () => this.#lanes.slowed
+    options.metrics?.observe(
+      'outbound_lanes_slowed',
+      'Destinations that are sent to more slowly, since they put mail off',
+      slowed,
+    )
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
@@ -154,10 +160,7 @@ class Sender implements Relay {
     }
     // Cut off by the end of the service: the next one goes on.
     if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return
-    this.#lanes.report(
-      lane,
-      attempts.some(({ reached }) => reached),
-    )
+    this.#lanes.report(lane, cameOf(attempts))
     await this.#results.record(message, attempts, signal)
   }
 

@@ -1,6 +1,8 @@
 // What goes out over submission: under whose address, and what its sender hears of it (RFC 3461).
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { advanceClock } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { Dialogue, stuffed } from '../../dialogue.ts'
 import { useTeal } from '../../running.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -235,5 +237,47 @@ describe('what the sender hears', () => {
     const [report] = await reports(user)
     expect(report).toContain('nobody3@far.test')
     expect(report).not.toMatch(/nobody[12]@far\.test/)
+  })
+})
+
+/** Every line that EHLO is answered with. */
+async function greeting(wire: Dialogue): Promise<string[]> {
+  wire.send('EHLO there\r\n')
+  const lines = [await wire.line()]
+  while (lines.at(-1)?.[3] === '-') lines.push(await wire.line())
+  return lines
+}
+
+describe('a message that is to go later (RFC 4865)', () => {
+  test('goes at its time, to who is here, too', async () => {
+    await service.user('early')
+    const late = await service.user('late')
+    const wire = await login('early')
+    const release = (await greeting(wire)).find(line => line.startsWith('250-FUTURERELEASE'))
+    expect(release).toMatch(/^250-FUTURERELEASE 2592000 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    const from = 'MAIL FROM:<early@example.com>'
+    for (const wrong of [
+      'HOLDFOR=0',
+      'HOLDFOR=x',
+      'HOLDFOR=9999999',
+      'HOLDUNTIL=tomorrow',
+      'HOLDUNTIL=2100-01-01T00:00:00Z',
+    ]) {
+      expect(await wire.ask(`${from} ${wrong}`)).toMatch(/^501 /)
+    }
+    expect(await wire.ask(`${from} HOLDFOR=10 HOLDUNTIL=2026-01-01T00:00:00Z`)).toMatch(/^5/)
+    const at = sink.messages.length
+    for (const line of [`${from} HOLDFOR=86400`, 'RCPT TO:<far@far.test>', 'RCPT TO:<late@example.com>', 'DATA'])
+      await wire.ask(line)
+    wire.send(stuffed(Buffer.from('Subject: later\r\n\r\nx\r\n')))
+    expect(await wire.reply()).toMatch(/^250/)
+    wire.close()
+    // What is sent after it comes before it.
+    await submit('early', { from: '<early@example.com>', to: ['<far@far.test>', '<late@example.com>'] })
+    await sink.received(at + 1)
+    expect(await inboxOf(late)).toHaveLength(1)
+    advanceClock(limits.time.day)
+    expect((await sent(at + 1)).raw).toContain('Subject: later')
+    await expect.poll(async () => (await inboxOf(late)).length, { timeout: 10_000 }).toBe(2)
   })
 })

@@ -42,6 +42,13 @@ test('each attempt is told with its answer, by queue id and by Message-ID', asyn
   }
   const id = await submit(['late@far.test', 'never@far.test'])
   await expect.poll(() => steps(id), { timeout: 15_000 }).toEqual(['queued', 'retry', 'failed', 'delivered', 'done'])
+  const slowed = async () =>
+    /outbound_lanes_slowed (\d+)/.exec(await (await service.raw('GET', '/metrics')).text())?.[1]
+  expect(await slowed()).toBe('1')
+  for (let more = 0; more < 12; more++) await submit([`more${more}@far.test`])
+  await expect.poll(slowed, { timeout: 15_000 }).toBe('0')
+  const left = async () => (await service.call('GET', '/outbound')).body
+  await expect.poll(left, { timeout: 15_000 }).toMatchObject({ waiting: 0, sending: 0 })
   const [one] = await traced(id)
   expect(one.steps[1]).toMatchObject({ target: 'late@far.test', host: '127.0.0.1', status: 451, failure: 'rejected' })
   expect(one.steps[1].response).toContain('come back later')
