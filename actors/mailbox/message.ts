@@ -25,6 +25,7 @@ import { headerInsert, outlineInsert } from '#store/mailboxes/outlines.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { learnKeywords, type Prepared } from './append.ts'
 import { shelve } from './archive.ts'
+import { FlagRuns } from './flag-runs.ts'
 import { markFlagged, markTransfer } from './mark.ts'
 
 /** Inclusive ranges of uids, rising. */
@@ -68,17 +69,25 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
   async run(turn, input) {
     requireUser(turn)
     const mailbox = requireMailbox(turn, input.mailbox)
-    const rows = input.uids.flatMap(([from, to]) => flagRows(turn.read, mailbox.num, from, to))
+    const rows = input.uids.flatMap(([from, to]) =>
+      // Between two ranges there are messages that are none of them.
+      flagRows(turn.read, mailbox.num, from, to).map((row, at) => ({ row, first: at === 0 })),
+    )
     if (rows.length > limits.actor.messagesMax) throw new Fault('TooManyMessages')
     const modseq = turn.state.modseq + 1
     const changed: Flagged[] = []
     const same: Flagged[] = []
     const refused: number[] = []
     const flagged: number[] = []
+    const runs = new FlagRuns()
     let unseen = 0
-    for (const [uid, num, before, flagsBefore, keywordsBefore, thread] of rows) {
+    let apart = true
+    for (const { row, first } of rows) {
+      const [uid, num, before, flagsBefore, keywordsBefore, thread] = row
+      apart ||= first
       if (input.unchangedSince !== undefined && before > input.unchangedSince) {
         refused.push(uid)
+        apart = true
         continue
       }
       const had = keywordsBefore === null ? none : keywordsBefore.split(' ')
@@ -86,14 +95,17 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
       const keywords = keywordsAfter(had, input)
       if (flags === flagsBefore && sameKeywords(keywords, had)) {
         same.push({ uid, modseq: before, flags, keywords: had })
+        apart = true
         continue
       }
       unseen += seenChange(flagsBefore, flags)
       if ((flags & ~flagsBefore & flag.flagged) !== 0) flagged.push(uid)
       changed.push({ uid, modseq, flags, keywords })
+      runs.add(uid, flags, apart)
+      apart = false
       turn.notify({ kind: 'flags', mailbox: mailbox.num, uid, num, modseq, flags, keywords, thread })
     }
-    if (changed.length > 0) writeFlags(turn, mailbox, input, changed, unseen)
+    if (changed.length > 0) writeFlags(turn, mailbox, input, { changed, runs, unseen })
     if (input.ham === true && flagged.length > 0 && turn.wants('marked.ham')) {
       await markFlagged(turn, mailbox, await select(turn, mailbox, joinRanges(flagged.map(uid => [uid, uid]))))
     }
@@ -103,20 +115,21 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
 
 const none: readonly string[] = []
 
-/** All changes of one command have one change number and are one write, so that thousands cost a clone of two arrays. */
+/** All changes of one command have one change number and are one write, and a run of messages is one row of it. */
 function writeFlags(
   turn: UserTurn,
   mailbox: Mailbox,
   input: FlagChange,
-  changed: readonly Flagged[],
-  unseen: number,
+  { changed, runs, unseen }: { readonly changed: readonly Flagged[]; readonly runs: FlagRuns; readonly unseen: number },
 ): void {
   const modseq = nextModseq(turn)
-  const uids = Uint32Array.from(changed, one => one.uid)
-  const flags = Uint8Array.from(changed, one => one.flags)
   const plain = changed.every(one => one.keywords.length === 0) && input.keywords.length === 0
+  const uids = plain ? [] : Uint32Array.from(changed, one => one.uid)
+  const form = plain
+    ? { from: Uint32Array.from(runs.from), to: Uint32Array.from(runs.to), flags: Uint8Array.from(runs.flags) }
+    : { from: Uint32Array.from(uids), to: Uint32Array.from(uids), flags: Uint8Array.from(changed, one => one.flags) }
   const keywords = plain ? null : changed.map(one => one.keywords)
-  turn.write(messageFlags, { mailbox: mailbox.num, modseq, uids, flags, keywords }, 60 + changed.length * 16)
+  turn.write(messageFlags, { mailbox: mailbox.num, modseq, ...form, keywords }, 60 + changed.length * 16)
   learnKeywords(turn, mailbox, input.how === 'remove' ? [] : input.keywords)
   count(turn, mailbox, modseq, 0, unseen, 0)
 }

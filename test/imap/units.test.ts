@@ -44,6 +44,35 @@ test('STORE changes and tells all of them', async () => {
   client.close()
 })
 
+test('STORE leaves alone what lies between the messages it changes', async () => {
+  const client = await login('Many')
+  const flags = async (set: string) => {
+    const lines = await client.ok(`FETCH ${set} FLAGS`)
+    return lines.flatMap(line => /^\* (\d+) FETCH \(FLAGS \(([^)]*)\)/.exec(line)?.slice(1).join(' ').trim() ?? [])
+  }
+  await client.ok('STORE 1:12 FLAGS.SILENT ()')
+  await client.ok('STORE 5 FLAGS.SILENT (\\Seen)')
+  await client.ok('STORE 8 FLAGS.SILENT (\\Draft)')
+  await client.ok('STORE 3 FLAGS.SILENT (word)')
+  await client.ok('STORE 1:2,4:6,8:10,12 +FLAGS.SILENT (\\Seen)')
+  expect(await flags('1:12')).toEqual(
+    ['1 \\Seen', '2 \\Seen', '3 word', '4 \\Seen', '5 \\Seen', '6 \\Seen', '7', '8 \\Seen \\Draft', '9 \\Seen'].concat([
+      '10 \\Seen',
+      '11',
+      '12 \\Seen',
+    ]),
+  )
+  // A keyword goes with the others where flags are set.
+  await client.ok('STORE 1:7 FLAGS.SILENT (\\Answered)')
+  expect(await flags('1:8')).toEqual([...[1, 2, 3, 4, 5, 6, 7].map(at => `${at} \\Answered`), '8 \\Seen \\Draft'])
+  // From a session that has nothing in memory, too.
+  const other = await login('Many')
+  expect((await other.ok('SEARCH 1:12 ANSWERED')).at(0)).toBe('* SEARCH 1 2 3 4 5 6 7')
+  expect((await other.ok('SEARCH 1:12 KEYWORD word')).at(0)).toBe('* SEARCH')
+  other.close()
+  client.close()
+})
+
 test('COPY copies all of them under one COPYUID', async () => {
   const client = await login('Many')
   await client.ok('CREATE Copies')

@@ -1,0 +1,23 @@
+// Changes of flags as runs: one statement for messages that stand next to each other in their folder and get the same flags,
+// where one for each costs twice as much.
+//
+// Promises: between the first and the last of a run there is no message that does not change, as far as who adds them says so.
+
+/** Messages that stand next to each other in their folder and get the same flags. */
+export class FlagRuns {
+  readonly from: number[] = []
+  readonly to: number[] = []
+  readonly flags: number[] = []
+
+  /** @param apart between it and the one before there are messages that do not change */
+  add(uid: number, flags: number, apart: boolean): void {
+    const last = this.to.length - 1
+    if (!apart && this.flags[last] === flags) {
+      this.to[last] = uid
+      return
+    }
+    this.from.push(uid)
+    this.to.push(uid)
+    this.flags.push(flags)
+  }
+}
