@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { now } from '#lib/clock.ts'
@@ -87,6 +87,33 @@ describe('in an empty folder', () => {
     expect(await teal('user', 'list')).toMatchObject({ code: 0, out: expect.stringContaining('anna') })
     expect(await teal('no-such-command')).toMatchObject({ code: 2 })
   })
+
+  test('teal dev runs from it and leaves nothing', async () => {
+    const before = readdirSync(project.temporary)
+    const file = join(project.folder, 'node_modules/.bin/teal')
+    const ports = ['SMTP', 'HTTP', 'IMAP', 'POP3'].map(name => [`TEAL_DEV_${name}_PORT`, '0'])
+    const env = {
+      PATH: `${join(process.execPath, '..')}:${process.env.PATH}`,
+      TMPDIR: project.temporary,
+      ...Object.fromEntries(ports),
+    }
+    const running = spawn(file, ['dev'], { cwd: project.folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(running, 'exit')
+    let said = ''
+    for await (const chunk of running.stdout) {
+      said += chunk
+      if (said.includes('spring ')) break
+    }
+    const [, url = ''] = /page, API +(http:\S+)/.exec(said) ?? []
+    expect(await (await fetch(url)).text()).toContain('/page.js')
+    const mail = { to: 'anna@example.com', subject: 'Packed', text: 'x' }
+    await fetch(`${url}/dev/v1/mails`, { method: 'POST', body: JSON.stringify(mail) })
+    const got = await (await fetch(`${url}/dev/v1/wait?inbox=anna@example.com`)).json()
+    expect(got).toMatchObject({ subject: 'Packed' })
+    running.kill('SIGINT')
+    expect(await ended).toEqual([0, null])
+    expect(readdirSync(project.temporary)).toEqual(before)
+  })
 })
 
 describe('in the tests of others', () => {
@@ -97,8 +124,12 @@ describe('in the tests of others', () => {
     expect(lines).toContain('await teal.close()')
     project.write('readme/lines.mjs', lines)
     project.write('types/lines.mts', lines)
+    for (const [at, code] of embedding.entries()) project.write(`embedding/${at}.mjs`, code)
   })
 
+  const embedding = [...readFileSync('docs/embedding.md', 'utf8').matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(
+    ([, code = '']) => code,
+  )
   const left = () => readdirSync(project.temporary).filter(name => name.startsWith('teal-run-'))
 
   /**
@@ -128,6 +159,10 @@ describe('in the tests of others', () => {
 
   describe.each(releases)('Node %s', release => {
     test('the lines of the README', () => passes(release, ['readme/lines.mjs']))
+    test('the examples of docs/embedding.md', async () => {
+      expect(embedding.length).toBeGreaterThanOrEqual(4)
+      for (const at of embedding.keys()) await passes(release, [`embedding/${at}.mjs`])
+    })
     test('node:test', () => passes(release, ['--test', 'plain.test.mjs', 'plain.test.cjs', 'unclosed.test.mjs']))
     test('vitest, in processes', () => passes(release, [...vitest('test'), '--pool=forks'], 1))
     test('vitest, in threads', () => passes(release, [...vitest('test'), '--pool=threads'], 1))
