@@ -184,6 +184,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     away: config.outbound.enabled,
     relay: way,
     port: config.outbound.port,
+    source: config.outbound.source || undefined,
     srsDomain: forwardKeys.srs.domain,
     findKeys: domain => dkim.findSigningKeys(domain),
     wanted: name => webhooks.subscriptions.wanted(name),

@@ -23,6 +23,7 @@ import {
   server,
   size,
   socket,
+  sourceAddress,
   url,
   words,
 } from './kinds.ts'
@@ -166,6 +167,9 @@ export const keys = {
     enabled: flag(true, 'Whether mail leaves the service; off keeps what is for others queued'),
     relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),
     port: port(25, 'Port of MX hosts'),
+    source: sourceAddress(
+      'Address of this machine that mail leaves from; hosts of the other family are then not reached; unset: any',
+    ),
   },
   dkim: {
     automatic: flag(true, 'Whether every local domain gets keys of its own, which sign once DNS shows them'),

@@ -127,6 +127,15 @@ export function hostname(initial: string | (() => string), empty: boolean, text:
   })
 }
 
+/** An address of this machine that connections are made from; empty means unset. */
+export function sourceAddress(text: string): Key<string> {
+  return key<string>('address', '', text, raw => {
+    const host = typeof raw === 'string' ? raw.trim() : 'x'
+    const known = host === '' || ipaddr.IPv6.isValid(host) || ipaddr.IPv4.isValidFourPartDecimal(host)
+    return known ? { value: host } : { reason: "must be an IP address such as '192.0.2.1'" }
+  })
+}
+
 /** Where a listener listens: an IPv4 or IPv6 address, or 'localhost'. */
 export function address(initial: string, text: string): Key<string> {
   return key<string>('address', initial, text, raw => {

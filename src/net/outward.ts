@@ -139,7 +139,10 @@ export class Outward {
     const name = host.replace(/^\[(.*)\]$/, '$1')
     if (isIP(name) !== 0 && !this.permits(name)) throw new Blocked(host)
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: name, port, lookup: this.lookup, localAddress: options.localAddress })
+      const { localAddress } = options
+      // From an address only those of its own family are reached.
+      const from = localAddress === undefined ? {} : { localAddress, family: isIP(localAddress) }
+      const socket = connect({ host: name, port, lookup: this.lookup, ...from })
       const settle = (error: Error | null) => {
         timer.cancel()
         signal?.removeEventListener('abort', onAbort)

@@ -35,6 +35,8 @@ import { type RelayItem, RelayLanes } from './lanes.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
+import { hostRoute, relayRoute } from './route.ts'
+
 import { NotConnected, RelaySessions } from './sessions.ts'
 import { MailFailed, type MailRoute } from './smtp-client.ts'
 import { StsPolicies } from './sts-policies.ts'
@@ -56,6 +58,8 @@ export interface RelayOptions {
   readonly away: boolean
   /** An smtp: or smtps: URL that takes everything; empty: the hosts of each domain. */
   readonly relay: string
+  /** Address of this machine to send from; any where absent. */
+  readonly source?: string | undefined
   /** Port of those hosts. */
   readonly port: number
   /** Domain of rewritten senders. */
@@ -302,7 +306,9 @@ class Sender implements Relay {
     const enforced = policy?.mode === 'enforce'
     this.#options.metrics?.policies.labels(policy?.mode ?? 'none').inc()
     const tls = enforced ? 'required' : 'opportunistic'
-    return hosts.filter(host => !enforced || namesHost(policy.mx, host)).map(host => this.#hostRoute(host, tls))
+    return hosts
+      .filter(host => !enforced || namesHost(policy.mx, host))
+      .map(host => hostRoute(host, tls, this.#options))
   }
 
   async #submit(
@@ -349,13 +355,6 @@ class Sender implements Relay {
     return recipients.map(({ target }) => unreached(target, failure, response, last?.status ?? null))
   }
 
-  #hostRoute(host: string, tls: MailRoute['tls']): MailRoute {
-    const { hostname: helo, port } = this.#options
-    const { connectMs, replyMs: idleMs } = limits.outbound
-    const { ca } = this.#options
-    return { host, port, tls, helo, connectMs, idleMs, ...(tls === 'required' && ca !== undefined && { ca }) }
-  }
-
   async #forget(): Promise<void> {
     const { writer, log } = this.#options
     const { keepMs, sweepRowsMax } = limits.outbound
@@ -376,20 +375,4 @@ function wire(address: string): string {
   const { local, domain } = splitAddress(address)
   const ascii = domainToAscii(domain)
   return ascii === '' ? address : `${local}@${ascii}`
-}
-
-/** What a relay's URL says (api-semantics 8): port 25 or 465, credentials percent-encoded. */
-function relayRoute(text: string, { hostname, ca }: RelayOptions): MailRoute {
-  const url = new URL(text)
-  const implicit = url.protocol === 'smtps:'
-  const auth = { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
-  const { connectMs, replyMs: idleMs } = limits.outbound
-  return {
-    host: url.hostname,
-    port: url.port === '' ? (implicit ? 465 : 25) : Number(url.port),
-    tls: implicit ? 'implicit' : 'opportunistic',
-    ...(auth.user !== '' && { auth }),
-    ...(ca !== undefined && { ca }),
-    ...{ helo: hostname, connectMs, idleMs },
-  }
 }

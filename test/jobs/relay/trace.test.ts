@@ -6,16 +6,22 @@ import { type Sink, startSink } from '../mail-sink.ts'
 
 const sinkPort = 30_000 + (process.pid % 9000)
 const service = useTeal({
-  outbound: { relay: `smtp://127.0.0.1:${sinkPort}` },
+  outbound: { relay: `smtp://127.0.0.1:${sinkPort}`, source: '127.0.0.7' },
   network: { allowPrivate: ['127.0.0.0/8'] },
   dkim: { automatic: false },
 })
 let sink: Sink
 let other: Sink
 let anna = ''
+const sources = new Set<string>()
 
 beforeAll(async () => {
-  sink = await startSink(sinkPort)
+  sink = await startSink(sinkPort, {
+    onMailFrom: (_address, { remoteAddress }, done) => {
+      sources.add(remoteAddress)
+      done()
+    },
+  })
   other = await startSink()
   service.teal.core.settings.apply('const:sender:defer_times', '1s, 1h')
   anna = await service.user('anna')
@@ -55,6 +61,7 @@ test('each attempt is told with its answer, by queue id and by Message-ID', asyn
   expect(one.steps[2]).toMatchObject({ target: 'never@far.test', status: 550 })
   expect((await traced(one.messageId)).map(({ queueId }) => queueId)).toEqual([id])
   expect(await traced('<nothing@here>')).toEqual([])
+  expect([...sources]).toEqual(['127.0.0.7'])
 })
 
 test('held it waits, retried it goes, and by another way where it is told to', async () => {
