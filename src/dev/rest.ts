@@ -290,7 +290,7 @@ function otherRoutes({ host, shelf, about }: RestDeps): Route[] {
     {
       method: 'GET',
       path: '/lines',
-      run: async () => json((await shelf.all()).map(({ entry, mail, read }) => showLine(entry, mail, read))),
+      run: async () => json(await shelf.lines(showLine)),
     },
     { method: 'GET', path: '/events', run: () => events(shelf) },
   ]

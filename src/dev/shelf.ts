@@ -21,6 +21,7 @@ export class Shelf {
   readonly #host: Host
   readonly #mailsMax: number
   readonly #read = new Set<string>()
+  readonly #lines = new Map<string, object>()
   readonly #listeners = new Set<(news: News) => void>()
   /** By address in lower case; '' is everybody's. */
   readonly #mailboxes = new Map<string, SourceMailbox>()
@@ -59,6 +60,17 @@ export class Shelf {
     return id === 'latest' ? this.entries()[0] : this.#host.journal.find(id)
   }
 
+  /** What is worked out of each once, newest first: with hundreds of mails, none is read again because one more came. */
+  async lines(make: (entry: Entry, mail: Mail) => object): Promise<object[]> {
+    const lines = this.entries().map(async entry => {
+      const { id } = entry.facts
+      const line = this.#lines.get(id) ?? make(entry, await entry.mail())
+      if (this.find(id) !== undefined) this.#lines.set(id, line)
+      return { ...line, read: this.isRead(id) }
+    })
+    return Promise.all(lines)
+  }
+
   isRead(id: string): boolean {
     return this.#read.has(id)
   }
@@ -76,7 +88,10 @@ export class Shelf {
     if (ids.size === 0) return
     const before = this.#host.journal.since(0).length
     this.#host.journal.forget(({ facts }) => ids.has(facts.id))
-    for (const id of ids) this.#read.delete(id)
+    for (const id of ids) {
+      this.#read.delete(id)
+      this.#lines.delete(id)
+    }
     this.deleted += before - this.#host.journal.since(0).length
     this.#tell('gone')
   }

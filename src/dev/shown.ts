@@ -29,10 +29,10 @@ function codeOf(mail: Mail): string | null {
 }
 
 /** A line of a list. */
-export function showLine({ facts }: Entry, mail: Mail, read: boolean): object {
+export function showLine({ facts }: Entry, mail: Mail): object {
   const { id, arrived, envelope, from = null, subject } = mail
   const attachments = mail.attachments.filter(({ inline }) => !inline).length
-  return { id, arrived, size: facts.size, envelope, from, subject, attachments, read }
+  return { id, arrived, size: facts.size, envelope, from, subject, attachments }
 }
 
 /** Name of a file in Content-Disposition (RFC 6266, RFC 8187). */
