@@ -73,7 +73,9 @@ function writeEntry(root: string, folder: string, { name, types }: Entry, all: r
   const file = join(folder, name)
   mkdirSync(dirname(file), { recursive: true })
   const up = posix.relative(posix.dirname(name), '.')
-  writeFileSync(`${file}.cjs`, `module.exports = require('${up || '.'}/library.cjs')[${JSON.stringify(name)}]\n`)
+  // Marked as what it is, so that who asks for its default export in the way of modules gets that.
+  const made = `{ ...require('${up || '.'}/library.cjs')[${JSON.stringify(name)}] }`
+  writeFileSync(`${file}.cjs`, `module.exports = Object.defineProperty(${made}, '__esModule', { value: true })\n`)
   const text = readFileSync(join(root, types), 'utf8')
   for (const [end, ending] of [
     ['ts', 'js'],

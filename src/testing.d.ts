@@ -266,6 +266,27 @@ export interface Testing extends TestingClient, Teal {
 /** Starts a mail service for tests in this process. It does not keep the process alive. */
 export function startTesting(options?: TestingOptions): Promise<Testing>
 
+/**
+ * Uses the service that `teal/testing/global` started for this run, from any of its processes.
+ *
+ * @param place where it is; default: the environment variable TEAL_TESTING
+ */
+export function connectTesting(place?: string): Promise<TestingClient>
+
+/** What the fixtures ask of a running test of Playwright. */
+export interface MailTestInfo {
+  readonly title: string
+  readonly status?: string
+  readonly expectedStatus: string
+  attach(name: string, options: { body: string | Buffer; contentType: string }): Promise<void>
+}
+
+/** Fixtures of Playwright's runner (teal/testing/playwright). */
+export interface MailFixtures {
+  mail: [(fixtures: object, use: (mail: TestingClient) => Promise<void>) => Promise<void>, { scope: 'worker' }]
+  inbox(fixtures: { mail: TestingClient }, use: (inbox: Inbox) => Promise<void>, testInfo: MailTestInfo): Promise<void>
+}
+
 interface Verdict {
   pass: boolean
   message(): string

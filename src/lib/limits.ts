@@ -1202,6 +1202,11 @@ export const limits = {
     /** How long a rewritten sender takes bounces. */
     srsMs: 30 * day,
   },
+  /** A service of tests that several processes share. */
+  testing: {
+    /** Bytes of one value that crosses: the largest mail, and some. */
+    frameBytesMax: 128 * mib,
+  },
   time: { second, minute, hour, day },
   /** Moments of the years 0 to 9999: others cannot be written as RFC 3339 has it, which is what clients read. */
   date: {

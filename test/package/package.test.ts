@@ -125,6 +125,7 @@ describe('in the tests of others', () => {
     project.write('readme/lines.mjs', lines)
     project.write('types/lines.mts', lines)
     for (const [at, code] of embedding.entries()) project.write(`embedding/${at}.mjs`, code)
+    for (const [name, text] of examples()) project.write(`docs/${name}`, text)
   })
 
   const embedding = [...readFileSync('docs/embedding.md', 'utf8').matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(
@@ -170,6 +171,15 @@ describe('in the tests of others', () => {
     test('jest, modules', () => passes(release, jest('module.test.mjs'), 0, modules))
     test('the runner of Playwright', () =>
       passes(release, ['node_modules/@playwright/test/cli.js', 'test', '-c', 'playwright']))
+    describe('the examples of the page about testing', () => {
+      test('node:test', () => passes(release, ['--test', 'docs/registration.test.mjs', 'docs/recipes.test.mjs']))
+      test('vitest', () =>
+        passes(release, ['node_modules/vitest/vitest.mjs', 'run', '--root', 'docs', 'registration.vitest']))
+      test('jest', () =>
+        passes(release, ['node_modules/jest/bin/jest.js', '--config', 'docs/jest.config.cjs', 'registration.jest'], 1))
+      test('Playwright', () =>
+        passes(release, ['node_modules/@playwright/test/cli.js', 'test', '-c', 'docs/playwright.config.mjs']))
+    })
     test('every entry exports the same to import and require', async () => {
       const names = Object.keys(JSON.parse(project.read('package.json')).exports).filter(
         name => !name.endsWith('.json'),
@@ -215,6 +225,14 @@ describe('in the tests of others', () => {
     }
   })
 })
+
+/** Files of the page about testing, by the name in their first line. */
+function examples(): [name: string, text: string][] {
+  const page = readFileSync('docs/testing.md', 'utf8')
+  const found = [...page.matchAll(/^```js\n\/\/ (\S+)\n([^]*?)^```$/gm)]
+  expect(found.length).toBe([...page.matchAll(/^```js$/gm)].length)
+  return found.map(([, name = '', text = '']) => [name, text])
+}
 
 function tarballBytes(): number {
   return statSync(project.tarball).size
