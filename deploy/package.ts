@@ -85,7 +85,8 @@ function writeEntry(root: string, folder: string, { name, types }: Entry, all: r
       const target = posix.normalize(posix.join(posix.dirname(types), `${path}.d.ts`))
       const found = all.find(other => other.types === target)
       if (found === undefined) throw new Error(`${types} imports ${target}, which is no entry`)
-      const relative = posix.relative(posix.dirname(name), found.name)
+      const way = posix.relative(posix.dirname(name), posix.dirname(found.name))
+      const relative = posix.join(way, posix.basename(found.name))
       return `'${relative.startsWith('.') ? '' : './'}${relative}.${ending}'`
     })
     writeFileSync(`${file}.d.${end}`, written)

@@ -5,6 +5,11 @@
 
 import type { ConfigPart, Teal } from './teal.d.ts'
 
+/** Buffer where the types of Node are known, as they are with @types/node. */
+type Bytes = typeof globalThis extends { Buffer: { isBuffer(value: unknown): value is infer Known } }
+  ? Known
+  : Uint8Array
+
 /** A part of the text, whatever its case, or an expression. */
 export type TextMatch = string | RegExp
 
@@ -36,7 +41,7 @@ export interface MailAttachment {
   readonly filename: string
   readonly contentType: string
   /** Decoded. */
-  readonly content: Buffer
+  readonly content: Bytes
   /** Bytes, decoded. */
   readonly size: number
   /** Content-ID without brackets. */
@@ -79,7 +84,7 @@ export interface Mail {
   readonly headers: { readonly [name: string]: readonly string[] }
   readonly attachments: readonly MailAttachment[]
   /** As the application sent it. */
-  readonly raw: Buffer
+  readonly raw: Bytes
   /** Domain that may send from there, or false; asked of the records in `dns`. */
   readonly spf: string | false
   /** Domain whose signature is valid, or false; likewise. */
@@ -132,7 +137,7 @@ export interface Inbox extends Mailbox {
 /** A mail as nodemailer writes one, in short; or a whole message. */
 export type Draft =
   | string
-  | Buffer
+  | Bytes
   | {
       readonly from?: string
       readonly to?: string | readonly string[]
@@ -144,7 +149,7 @@ export type Draft =
       readonly attachments?: readonly {
         readonly filename?: string
         readonly contentType?: string
-        readonly content: string | Buffer
+        readonly content: string | Bytes
       }[]
     }
 
@@ -258,10 +263,12 @@ export interface TestingClient {
   close(): Promise<void>
 }
 
-export interface Testing extends TestingClient, Teal {
-  close(): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
-}
+/** For `await using`, where the compiler knows of it. */
+type Disposing = typeof Symbol extends { readonly asyncDispose: infer Key extends symbol }
+  ? { [Name in Key]: () => Promise<void> }
+  : unknown
+
+export type Testing = TestingClient & Teal & Disposing
 
 /** Starts a mail service for tests in this process. It does not keep the process alive. */
 export function startTesting(options?: TestingOptions): Promise<Testing>
@@ -278,7 +285,7 @@ export interface MailTestInfo {
   readonly title: string
   readonly status?: string
   readonly expectedStatus: string
-  attach(name: string, options: { body: string | Buffer; contentType: string }): Promise<void>
+  attach(name: string, options: { body: string | Bytes; contentType: string }): Promise<void>
 }
 
 /** Fixtures of Playwright's runner (teal/testing/playwright). */

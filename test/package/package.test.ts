@@ -171,6 +171,15 @@ describe('in the tests of others', () => {
     test('jest, modules', () => passes(release, jest('module.test.mjs'), 0, modules))
     test('the runner of Playwright', () =>
       passes(release, ['node_modules/@playwright/test/cli.js', 'test', '-c', 'playwright']))
+    test('a test of Playwright that fails has its mail attached', async () => {
+      const words = ['node_modules/@playwright/test/cli.js', 'test', '-c', 'failing', '--reporter=json']
+      const { code, out } = await project.node(release, words)
+      expect([code, out]).toEqual([
+        1,
+        expect.stringMatching(/"name": "Welcome\.eml",\s*"contentType": "message\/rfc822"/),
+      ])
+      expect(out).toContain('"name": "Welcome.html"')
+    })
     describe('the examples of the page about testing', () => {
       test('node:test', () => passes(release, ['--test', 'docs/registration.test.mjs', 'docs/recipes.test.mjs']))
       test('vitest', () =>
@@ -216,7 +225,9 @@ describe('in the tests of others', () => {
       ['esnext', 'bundler'],
     ]) {
       const files =
-        moduleResolution === 'bundler' ? ['module.mts', 'lines.mts'] : ['module.mts', 'common.cts', 'lines.mts']
+        moduleResolution === 'bundler'
+          ? ['module.mts', 'testing.mts', 'lines.mts']
+          : ['module.mts', 'testing.mts', 'common.cts', 'lines.mts']
       project.write(
         'types/tsconfig.json',
         JSON.stringify({ compilerOptions: { ...compilerOptions, module, moduleResolution }, files }),
@@ -229,7 +240,7 @@ describe('in the tests of others', () => {
 /** Files of the page about testing, by the name in their first line. */
 function examples(): [name: string, text: string][] {
   const page = readFileSync('docs/testing.md', 'utf8')
-  const found = [...page.matchAll(/^```js\n\/\/ (\S+)\n([^]*?)^```$/gm)]
+  const found = [...page.matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)]
   expect(found.length).toBe([...page.matchAll(/^```js$/gm)].length)
   return found.map(([, name = '', text = '']) => [name, text])
 }

@@ -38,6 +38,15 @@ export const samples: Readonly<Record<string, string>> = {
   'jest/common.test.cjs': `${needsCommon}test('mail', async () => {${body}${close}})\n`,
   'jest/unclosed.test.cjs': `${needsCommon}test('mail', async () => {${body}})\n`,
   'playwright/a.spec.mjs': `${needs}import { test } from '@playwright/test'\ntest('mail', async () => {${body}${close}})\n`,
+  'failing/playwright.config.mjs': `export default { testMatch: '*.failing.mjs' }\n`,
+  'failing/mail.failing.mjs': `import { expect, test as base } from '@playwright/test'
+import { mailFixtures } from 'teal/testing/playwright'
+const test = base.extend(mailFixtures)
+test('mail', async ({ mail, inbox }) => {
+  await mail.send({ to: inbox.address, subject: 'Welcome', text: 'x', html: '<p>x</p>' })
+  expect((await inbox.wait()).subject).toBe('Another')
+})
+`,
   'jest/jest.config.json': JSON.stringify({
     testEnvironment: 'node',
     testMatch: ['**/*.test.mjs', '**/*.test.cjs'],
@@ -52,6 +61,25 @@ const port: number | undefined = teal.listeners.imap?.port
 const wrong: number = teal.url
 export const seen: [string, number | undefined, number, string[]] = [teal.rootToken, port, wrong, await teal.check()]
 await teal.close()
+`,
+  'types/testing.mts': `import { connectTesting, type Inbox, type Mail, matchers, startTesting, type TestingClient } from 'teal/testing'
+import setup from 'teal/testing/global'
+import { mailFixtures } from 'teal/testing/playwright'
+const mail = await startTesting({ accept: ['example.com'], auth: 'real', dns: { 'example.com': 'v=spf1 -all' }, config: { mail: { maxSize: '1MB' } } })
+const inbox: Inbox = await mail.inbox('anna')
+await inbox.seed({ folders: ['A'], messages: [{ subject: 'x' }, { eml: 'a.eml', folder: 'A', seen: true }] })
+const one: Mail = await inbox.wait({ subject: /x/, headers: { 'x-tag': 'y' } }, { timeout: 10 })
+const many: Mail[] = await inbox.wait(undefined, { count: 2 })
+await mail.fail({ at: 'rcpt', reply: '451 4.3.0 Later', chance: 0.5, seed: 1 })
+await mail.fail({ at: 'end', bounce: '550 5.1.1 Gone', after: 10 })
+// @ts-expect-error
+await mail.fail({ at: 'rcpt' })
+// @ts-expect-error
+await inbox.wait({ subjet: 'x' })
+const client: TestingClient = await connectTesting()
+const end: () => Promise<void> = await setup()
+export const seen = [one.attachments[0]?.content, many, matchers.toHaveLink(one), mailFixtures.mail, mail.env('rails'), client, end]
+await mail.close()
 `,
   'types/common.cts': `import teal = require('teal')
 export const started: Promise<teal.Teal> = teal.startTeal()
