@@ -4,7 +4,8 @@
 // The runner is not needed here: fixtures are an object of functions, `test.extend(mailFixtures)`.
 
 import type * as Promised from '../testing.d.ts'
-import { connectTesting, placeVariable } from './connection.ts'
+import { connectTesting } from './run/connection.ts'
+import { placeOfRun } from './run/environment.ts'
 import { startTesting } from './testing.ts'
 
 /** Mails of one test that are attached. */
@@ -14,7 +15,7 @@ export const mailFixtures: Promised.MailFixtures = {
   mail: [
     // biome-ignore lint/correctness/noEmptyPattern: the runner reads from the parameter's form which fixtures are needed
     async ({}, use) => {
-      const mail = process.env[placeVariable] === undefined ? await startTesting() : await connectTesting()
+      const mail = placeOfRun() === undefined ? await startTesting() : await connectTesting()
       await use(mail)
       await mail.close()
     },

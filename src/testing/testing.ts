@@ -5,8 +5,8 @@ import type * as Promised from '../testing.d.ts'
 import { clientOf, type Service } from './client.ts'
 import { Host } from './host.ts'
 
-export { connectTesting } from './connection.ts'
 export { matchers } from './matchers.ts'
+export { connectTesting } from './run/connection.ts'
 
 export const startTesting: typeof Promised.startTesting = (options = {}) =>
   holding(async () => {

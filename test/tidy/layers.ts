@@ -234,13 +234,19 @@ export const layerRules: readonly Rule[] = [
         all.some(other => other.path !== path && other.literals.some(({ text }) => names(other, text, path)))
       return look({ files }, source => {
         const { path, comments } = source
-        if (entries.has(path) || reached.has(path) || started(path)) return false
+        if (entries.has(path) || isOffered(project, path) || reached.has(path) || started(path)) return false
         if (path.startsWith('bench/') && comments.includes(`node ${path}`)) return false
         return found(source, 1, 'nobody imports or starts this file')
       })
     },
   },
 ]
+
+/** Whether programs of others import it: the package has an entry for each file of src/testing with types beside it. */
+function isOffered(project: Project, path: string): boolean {
+  const stem = path.replace(/(\.d)?\.ts$/, '')
+  return /^src\/testing\/[^/]+$/.test(stem) && project.has(`${stem}.ts`) && project.has(`${stem}.d.ts`)
+}
 
 /** Whether a text in `source` is a path that ends at the file: 'workers/x.ts', or './x.ts' beside it. */
 function names(source: Source, text: string, path: string): boolean {

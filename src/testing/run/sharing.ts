@@ -4,11 +4,11 @@
 // connection that ends end with it, so that a test that was killed spoils nothing for the next one.
 
 import { now } from '#lib/clock.ts'
-import { type FrameLine, type FrameListener, listenForFrames } from '#net/frames.ts'
-import type * as Promised from '../testing.d.ts'
-import type { Service } from './client.ts'
-import type { Host } from './host.ts'
-import type { Facts, Verified } from './mail.ts'
+import { type FrameLine, type FrameListener, listenForFrames } from '#net/local/frames.ts'
+import type * as Promised from '../../testing.d.ts'
+import type { Service } from '../client.ts'
+import type { Host } from '../host.ts'
+import type { Facts, Verified } from '../mail.ts'
 
 export interface Asked {
   readonly id: number

@@ -4,10 +4,11 @@
 // other side has shown the secret, and a frame has a bound. What is opened does not keep the process alive by itself where nothing
 // else does (lib/process/background.ts).
 
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
 import { Fault } from '#lib/fault.ts'
+import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
 
@@ -27,7 +28,7 @@ const headBytes = 4
 
 /** @param open is told of each connection that has shown the secret; what it gives hears each value, and undefined at the end */
 export async function listenForFrames(open: (line: FrameLine) => (value: unknown) => void): Promise<FrameListener> {
-  const secret = randomBytes(secretBytes).toString('hex')
+  const secret = randomHex(secretBytes)
   const sockets = new Set<Socket>()
   const server = detach(
     createServer(socket => {

@@ -6,21 +6,19 @@
 
 import { holding, now } from '#lib/clock.ts'
 import { workInBackground } from '#lib/process/background.ts'
-import { connectForFrames, type FrameLine } from '#net/frames.ts'
-import type * as Promised from '../testing.d.ts'
-import { clientOf, type Service } from './client.ts'
-import type { Entry, Source } from './journal.ts'
-import { type Facts, readMail } from './mail.ts'
+import { connectForFrames, type FrameLine } from '#net/local/frames.ts'
+import type * as Promised from '../../testing.d.ts'
+import { clientOf, type Service } from '../client.ts'
+import type { Entry, Source } from '../journal.ts'
+import { type Facts, readMail } from '../mail.ts'
+import { placeOfRun } from './environment.ts'
 import type { Asked, Calls, Told } from './sharing.ts'
 
-/** Where workers find the place. */
-export const placeVariable = 'TEAL_TESTING'
-
-export const connectTesting: typeof Promised.connectTesting = (place = process.env[placeVariable]) =>
+export const connectTesting: typeof Promised.connectTesting = (place = placeOfRun()) =>
   holding(async () => {
-    if (place === undefined || place === '')
+    if (place === undefined)
       throw new Error(
-        `No service was started for this run: is 'teal/testing/global' its globalSetup? (${placeVariable} is not set)`,
+        `No service was started for this run: is 'teal/testing/global' its globalSetup? (TEAL_TESTING is not set)`,
       )
     workInBackground()
     const remote = await Remote.open(place)
