@@ -4,10 +4,9 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { startTeal } from '#service'
 import { openForWriting } from '#store/engine/sqlite.ts'
@@ -15,32 +14,15 @@ import { databaseFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { accessTo } from '../running.ts'
+import { useWholeFolder } from '../whole-folder.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'teal-killed-'))
-const whole = join(root, 'whole')
 const files = 16
-
-beforeAll(async () => {
-  mkdirSync(whole)
-  const teal = await startTeal({ dataDir: whole })
-  const running = accessTo(() => teal)
-  await running.user('anna')
-  const lmtp = await openLmtp(running.at('lmtp'))
-  for (let at = 0; at < files; at++) {
-    const noise = randomBytes(700_000).toString('base64').replace(/.{76}/g, '$&\r\n')
-    const mime = 'MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64'
-    const message = Buffer.from(`Subject: ${at}\r\n${mime}\r\n\r\n${noise}\r\n`)
-    expect(await deliver(lmtp, 'a@example.org', ['anna@example.com'], message)).toEqual([
-      expect.stringMatching(/^250 /),
-    ])
-  }
-  lmtp.close()
-  await running.indexed()
-  expect(await teal.check()).toEqual([])
-  await teal.close()
-})
-
-afterAll(() => rmSync(root, { recursive: true, force: true }))
+const mime = 'MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64'
+const noise = () => randomBytes(700_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+const { root, whole } = useWholeFolder(
+  'killed',
+  Array.from({ length: files }, (_, at) => `Subject: ${at}\r\n${mime}\r\n\r\n${noise()}\r\n`),
+)
 
 function entries(dir: string): number {
   return existsSync(dir) ? readdirSync(dir, { recursive: true }).length : 0

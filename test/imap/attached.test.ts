@@ -2,12 +2,10 @@
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { useTeal } from '../running.ts'
 import { Client } from './client.ts'
+import { useSearched } from './searched.ts'
 
-const service = useTeal()
-let id: string
-let client: Client
+const { service, user, search, found } = useSearched('forwarder', () => [forwarded, digest, long, plain])
 
 const crlf = (text: string) => text.replace(/\r?\n/g, '\r\n')
 
@@ -101,26 +99,6 @@ armadillo
 
 const plain = crlf('From: bob@example.com\nSubject: Plain\n\nNothing in here but Subject: Hidden words\n')
 
-beforeAll(async () => {
-  id = await service.user('forwarder')
-  client = await Client.login(service.at('imap'), 'forwarder', 'INBOX')
-  for (const text of [forwarded, digest, long, plain]) {
-    await client.ok(`APPEND INBOX {${Buffer.byteLength(text)}+}\r\n${text}`)
-  }
-  return () => client.close()
-})
-
-async function search(criteria: string): Promise<string> {
-  const lines = await client.ok(`SEARCH CHARSET UTF-8 ${criteria}`)
-  return (lines.find(line => line.startsWith('* SEARCH')) ?? '').split(' ').slice(2).join(' ')
-}
-
-async function found(query: string): Promise<string[]> {
-  const { status, body } = await service.call('GET', `/users/${id}/search?${query}`)
-  expect([query, status]).toEqual([query, 200])
-  return body.results.map((row: { subject: string }) => row.subject)
-}
-
 describe.each([
   ['scanned', false],
   ['indexed', true],
@@ -185,9 +163,9 @@ describe.each([
 })
 
 test('the text of the message that carries one is its own only', async () => {
-  const { body } = await service.call('GET', `/users/${id}/mailboxes`)
+  const { body } = await service.call('GET', `/users/${user()}/mailboxes`)
   const inbox = body.results.find((one: { path: string }) => one.path === 'INBOX').id
-  const message = (await service.call('GET', `/users/${id}/mailboxes/${inbox}/messages/1`)).body
+  const message = (await service.call('GET', `/users/${user()}/mailboxes/${inbox}/messages/1`)).body
   expect(message.text).toContain('see below')
   expect(message.text).not.toContain('Elefant')
 })

@@ -5,12 +5,15 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { account } from '../http/api/mail-world.ts'
-import { useTeal } from '../running.ts'
 import { Client } from './client.ts'
+import { useSearched } from './searched.ts'
 
-const service = useTeal()
-let id: string
-let client: Client
+const {
+  service,
+  user: reader,
+  client,
+  search,
+} = useSearched('reader', () => [...[newsletter, files, bounce, long, plain, invitation]])
 
 const crlf = (text: string) => text.replace(/\r?\n/g, '\r\n')
 
@@ -105,20 +108,6 @@ ${'some;cells\n'.repeat(limits.mime.textBytesMax / 8)}lastly;armadillo
 const plain = crlf('From: bob@example.com\nSubject: Plain\n\nNothing special in here\n')
 const invitation = crlf('From: cal@example.com\nSubject: Invited\nContent-Type: text/calendar\n\nSUMMARY:Regatta\n')
 
-beforeAll(async () => {
-  id = await service.user('reader')
-  client = await Client.login(service.at('imap'), 'reader', 'INBOX')
-  for (const text of [newsletter, files, bounce, long, plain, invitation]) {
-    await client.ok(`APPEND INBOX {${Buffer.byteLength(text)}+}\r\n${text}`)
-  }
-  return () => client.close()
-})
-
-async function search(criteria: string): Promise<string> {
-  const lines = await client.ok(`SEARCH CHARSET UTF-8 ${criteria}`)
-  return (lines.find(line => line.startsWith('* SEARCH')) ?? '').split(' ').slice(2).join(' ')
-}
-
 describe.each([
   ['scanned', false],
   ['indexed', true],
@@ -172,12 +161,12 @@ describe.each([
 
   test('in other character sets', async () => {
     const latin = Buffer.from('SEARCH CHARSET ISO-8859-1 BODY {7+}\r\nstra\xdfen', 'latin1')
-    expect(await client.ok(latin)).toContain('* SEARCH 1')
+    expect(await client().ok(latin)).toContain('* SEARCH 1')
     const cyrillic = Buffer.concat([
       Buffer.from('SEARCH CHARSET KOI8-R TEXT {6+}\r\n'),
       Buffer.from([0xd0, 0xd2, 0xc9, 0xd7, 0xc5, 0xd4]),
     ])
-    expect(await client.ok(cyrillic)).toContain('* SEARCH 2')
+    expect(await client().ok(cyrillic)).toContain('* SEARCH 2')
   })
 
   test.each([
@@ -193,7 +182,7 @@ describe.each([
     // Nobody who looks for words means the kind of a part.
     ['query=koi8', []],
   ])('over HTTP: %s', async (query, wanted) => {
-    const { body } = await service.call('GET', encodeURI(`/users/${id}/search?${query.replaceAll('%22', '"')}`))
+    const { body } = await service.call('GET', encodeURI(`/users/${reader()}/search?${query.replaceAll('%22', '"')}`))
     expect(body.results.map((row: { subject: string }) => row.subject)).toEqual(wanted)
   })
 })

@@ -1,40 +1,22 @@
 // `teal verify --repair` mends what follows from something else, and names what it cannot.
 
 import { randomBytes } from 'node:crypto'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startTeal } from '#service'
 import { openForWriting } from '#store/engine/sqlite.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
-import { deliver, openLmtp } from '../../dialogue.ts'
 import { accessTo } from '../../running.ts'
+import { useWholeFolder } from '../../whole-folder.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'teal-repair-'))
-const whole = join(root, 'whole')
+const noise = randomBytes(700_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+const { root, whole } = useWholeFolder(
+  'repair',
+  ['one', 'two', noise].map(text => `Subject: s\r\n\r\n${text}\r\n`),
+)
 let number = 0
-
-beforeAll(async () => {
-  mkdirSync(whole)
-  const teal = await startTeal({ dataDir: whole })
-  const running = accessTo(() => teal)
-  await running.user('anna')
-  const lmtp = await openLmtp(running.at('lmtp'))
-  const noise = randomBytes(700_000).toString('base64').replace(/.{76}/g, '$&\r\n')
-  for (const text of ['one', 'two', noise]) {
-    const message = Buffer.from(`Subject: s\r\n\r\n${text}\r\n`)
-    const [reply] = await deliver(lmtp, 'a@example.org', ['anna@example.com'], message)
-    expect(reply).toMatch(/^250 /)
-  }
-  lmtp.close()
-  await running.indexed()
-  expect(await teal.check()).toEqual([])
-  await teal.close()
-})
-
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 /** A copy of the directory, its database changed by these statements. */
 function copy(text = ''): string {
