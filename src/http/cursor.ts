@@ -28,10 +28,15 @@ export interface Paging {
 export interface List<Row> {
   /** What each part of a boundary is, to tell this list's cursors from another's. */
   readonly key: readonly ('string' | 'number')[]
-  /** At most `count` rows from `boundary` (null: from the start) in `direction`, the boundary's row not among them. */
-  fetch(boundary: Boundary | null, direction: Direction, count: number): Row[] | Promise<Row[]>
+  /**
+   * At most `count` rows from `boundary` (null: from the start) in `direction`, the boundary's row not among them. Fewer of
+   * them where they are so large that the others are for the next page: then `more`.
+   */
+  fetch(boundary: Boundary | null, direction: Direction, count: number): Fetched<Row> | Promise<Fetched<Row>>
   boundary(row: Row): Boundary
 }
+
+type Fetched<Row> = Row[] | { readonly rows: Row[]; readonly more: boolean }
 
 export interface Page<Row> {
   readonly page: number
@@ -50,8 +55,9 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
   if (cursor !== undefined && !fits(cursor.boundary, list.key)) {
     throw invalid(back ? 'previous' : 'next', 'is not a cursor of this list')
   }
-  const rows = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
-  const extra = rows.length > paging.limit
+  const fetched = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
+  const { rows, more } = Array.isArray(fetched) ? { rows: fetched, more: false } : fetched
+  const extra = more || rows.length > paging.limit
   const shown = extra ? rows.slice(0, paging.limit) : rows
   if (back) shown.reverse()
 

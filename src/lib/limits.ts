@@ -172,6 +172,8 @@ export const limits = {
     /** Largest page of a list (wire-details 1). */
     pageSizeMax: 250,
     pageSize: 20,
+    /** Characters of stored text in the rows of one page of messages; what goes past it is for the next page. */
+    pageLengthMax: 1 * mib,
     /** Text of a cursor. */
     cursorLengthMax: 1024,
     /** Request line and headers together; 431 past it. */

@@ -11,7 +11,7 @@ import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import type { MessageBoundary, MessageMeta, Outlined } from './messages.ts'
+import { type MessageBoundary, type MessageMeta, type Outlined, type SomeRows, someRows } from './messages.ts'
 
 const archive = table(
   'archive',
@@ -106,12 +106,12 @@ export async function pageArchive(
   falling: boolean,
   boundary: MessageBoundary | null,
   count: number,
-): Promise<Archived[]> {
+): Promise<SomeRows<Archived>> {
   const edge = boundary ?? (falling ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = falling ? 'DESC' : 'ASC'
   const text = `${select} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
-  return read.all<{ summary: string }>(text, user, edge.idate, edge.uid, count).map(decode)
+  return someRows(read.iterate<{ summary: string }>(text, user, edge.idate, edge.uid, count), decode)
 }
 
 /** How many messages an account has in the archive. */

@@ -3,6 +3,7 @@
 //
 // Short reads by index, but where a function says that it scans.
 
+import { limits } from '#lib/limits.ts'
 import { boolean, integer, json, moment, nullable, type Stored, text, words } from '../engine/column.ts'
 import { among, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -223,7 +224,7 @@ export async function pageMessages(
   boundary: MessageBoundary | null,
   direction: 'forward' | 'back',
   count: number,
-): Promise<Outlined[]> {
+): Promise<SomeRows<Outlined>> {
   const down = falling === (direction === 'forward')
   const edge = boundary ?? (down ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = down ? 'DESC' : 'ASC'
@@ -232,27 +233,48 @@ export async function pageMessages(
     ? `AND NOT EXISTS (SELECT 1 FROM message n WHERE n.thread = m.thread AND n.mailbox = m.mailbox
         ${unseen ? 'AND n.flags & 1 = 0' : ''} AND (n.idate, n.uid) ${falling ? '>' : '<'} (m.idate, m.uid))`
     : ''
-  const rows = read.all<Record<string, unknown>>(
-    `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only} ${first}
-     ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`,
-    mailbox,
-    edge.idate,
-    edge.uid,
-    count,
-  )
-  return rows.map(decode)
+  const text = `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only} ${first}
+     ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`
+  return someRows(read.iterate<{ summary: string }>(text, mailbox, edge.idate, edge.uid, count), decode)
+}
+
+/** The first rows of a page, and whether it has others that are left to the next one. */
+export interface SomeRows<Row> {
+  readonly rows: Row[]
+  readonly more: boolean
+}
+
+/** As many rows as their stored text allows, one at least: a message may have a thousand attachments to be told of. */
+export function someRows<Row>(
+  stored: Iterable<{ summary: string }>,
+  decoded: (row: { summary: string }) => Row,
+): SomeRows<Row> {
+  const rows: Row[] = []
+  let length = 0
+  for (const row of stored) {
+    length += row.summary.length
+    if (rows.length > 0 && length > limits.http.pageLengthMax) return { rows, more: true }
+    rows.push(decoded(row))
+  }
+  return { rows, more: false }
 }
 
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
-export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<Outlined[]> {
-  const rows = read.all<Record<string, unknown>>(
-    `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`,
-    JSON.stringify(nums),
-    user,
-  )
-  const byNumber = new Map(rows.map(decode).map(message => [message.num, message]))
-  return nums.flatMap(num => byNumber.get(num) ?? [])
+export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<SomeRows<Outlined>> {
+  const found = function* () {
+    for (let at = 0; at < nums.length; at += numbersAtOnce) {
+      const asked = nums.slice(at, at + numbersAtOnce)
+      const text = `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`
+      const rows = read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
+      const byNumber = new Map(rows.map(row => [row.num, row]))
+      for (const num of asked) yield* byNumber.has(num) ? [byNumber.get(num) as { summary: string }] : []
+    }
+  }
+  return someRows(found(), decode)
 }
+
+/** Messages looked up in one statement: their texts are all read before the first is counted. */
+const numbersAtOnce = 25
 
 /** Messages of a folder that are not encrypted and lack some flags, in uid order. */
 export function plainBodies(

@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { criterion, parseQuery, parseWords } from '#mail/query/language.ts'
 import { both, either, type Query } from '#mail/query/query.ts'
 import { findMailbox, listMailboxes } from '#store/mailboxes/mailboxes.ts'
-import { findByNumbers } from '#store/mailboxes/messages.ts'
+import { findByNumbers, type Outlined } from '#store/mailboxes/messages.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import {
@@ -122,6 +122,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       const order = input.order ?? null
       const collapse = input.collapseThreads
       let total = 0
+      const found = new Map<number, Outlined>()
       const { rows, ...cursors } = await paged(input, {
         key: ['number', 'number'],
         async fetch(boundary, direction, count) {
@@ -130,15 +131,15 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
           const task = { user: user.num, query, order, collapse, boundary: edge, direction, count }
           const answer = await reads.search(task, { signal, lane: user.id })
           total = answer.total
-          return [...answer.hits]
+          const nums = answer.hits.map(([, num]) => num)
+          const { rows: messages, more } = await findByNumbers(read, user.num, nums)
+          for (const message of messages) found.set(message.num, message)
+          const end = more ? nums.indexOf(messages.at(-1)?.num ?? 0) + 1 : nums.length
+          return { rows: answer.hits.slice(0, end), more }
         },
         boundary: hit => [...hit],
       })
-      const messages = await findByNumbers(
-        read,
-        user.num,
-        rows.map(([, num]) => num),
-      )
+      const messages = rows.flatMap(([, num]) => found.get(num) ?? [])
       const ids = new Map((await listMailboxes(read, user.num)).map(mailbox => [mailbox.num, mailbox.id]))
       const results = await showListed({ read, bodies }, user.num, messages, row => ids.get(row.mailbox) ?? '', {
         ...input,
