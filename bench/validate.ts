@@ -4,9 +4,9 @@
 import { Bench } from 'tinybench'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { compile, Problems } from '#http/input/validate.ts'
 import { composeFields } from '../src/http/api/sending/compose-fields.ts'
 import { object } from '../src/http/schema.ts'
-import { compile, Problems } from '../src/http/validate.ts'
 
 const person = Type.Object({ name: Type.Optional(Type.String({ maxLength: 255 })), address: Type.String() })
 const plain = Type.Object({

@@ -34,7 +34,7 @@ import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { teachRspamd } from '#net/rspamd.ts'
+import { teachRspamd } from '#net/outward/rspamd.ts'
 
 import { findToken } from '#store/accounts/tokens.ts'
 import { countSigningKeys, keyState } from '#store/domains/signing-key.ts'

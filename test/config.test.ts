@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { configProblems } from '#cli/config-check.ts'
+import { configProblems } from '#cli/command/config-check.ts'
 import { type ConfigPart, listKeys, loadConfig, parseFlags, readConfig, sampleConfig, showConfig } from '#config'
 import { Fault } from '#lib/fault.ts'
 

@@ -108,8 +108,8 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   ],
   room: [
     [
-      Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`src/lib/a${at}.ts`, ''])),
-      Object.fromEntries(Array.from({ length: 38 }, (_, at) => [`src/lib/${at % 2}/a${at}.ts`, ''])),
+      Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`src/lib/a${at}.ts`, ''])),
+      Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`src/lib/${at % 2}/a${at}.ts`, ''])),
     ],
   ],
   sql: [

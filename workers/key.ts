@@ -2,9 +2,9 @@
 // the first task that needs them and go with the thread when nothing came for a while.
 
 import { serve } from '../src/lib/process/serve.ts'
-import { checkAssertion, checkAttestation } from '../src/lib/secret/attestation.ts'
 import type { KeyTasks } from '../src/lib/secret/key-tasks.ts'
 import { signedProfile } from '../src/lib/secret/profile.ts'
+import { checkAssertion, checkAttestation } from '../src/lib/webauthn/attestation.ts'
 
 /** A text as a picture, for `<img src>`: a data URL. */
 async function qrcode({ text }: KeyTasks['qrcode']['input']): Promise<string> {

@@ -6,7 +6,7 @@
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import type { Pwned } from '#net/pwned.ts'
+import type { Pwned } from '#net/outward/pwned.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { ActorSystem } from '../kernel/system.ts'

@@ -13,7 +13,7 @@ import {
   originOf,
   type PendingKey,
   registrationOptions,
-} from '#lib/secret/webauthn.ts'
+} from '#lib/webauthn/webauthn.ts'
 import type { Pools } from '#pool'
 import { type CredentialRow, listCredentials } from '#store/accounts/credentials.ts'
 import type { User } from '#store/accounts/users.ts'

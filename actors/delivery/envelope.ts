@@ -6,8 +6,8 @@ import type { Address } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { MessageMeta, SpamPart } from '#store/mailboxes/messages.ts'
 import type { Appended } from '../mailbox/append.ts'
+import type { VerificationResults } from '../screening/verification.ts'
 import type { Trust } from './forward.ts'
-import type { VerificationResults } from './verification.ts'
 
 export interface DeliveryRecipient {
   /** As the envelope gave it. */

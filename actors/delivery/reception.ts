@@ -8,11 +8,11 @@ import { now } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
-import type { Door } from './door.ts'
+import type { Door } from '../screening/door.ts'
+import type { Scanners } from '../screening/scanning.ts'
+import type { Bringer, Verifier } from '../screening/verification.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
-import type { Scanners } from './scanning.ts'
-import type { Bringer, Verifier } from './verification.ts'
 
 export interface ReceptionOptions {
   readonly delivery: Pick<LocalDelivery, 'recipient' | 'deliver'>

@@ -35,13 +35,13 @@ import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
 import type { Actors } from '../kernel/system.ts'
 import type { Append, Prepared } from '../mailbox/append.ts'
+import { classification } from '../screening/classification.ts'
+import type { VerificationResults } from '../screening/verification.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
 import { blameFilter } from '../user/rules.ts'
-import { classification } from './classification.ts'
 import { type ForwardKeys, type ForwardPlan, planForward, type Trust } from './forward.ts'
 import { PatternRunner } from './patterns.ts'
 import { planReply, type Reply, unanswered } from './reply.ts'
-import type { VerificationResults } from './verification.ts'
 
 export interface RulesOptions {
   readonly system: Actors

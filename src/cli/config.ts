@@ -3,7 +3,7 @@
 import { Command } from 'commander'
 import { sampleConfig, showConfig } from '#config'
 import { Fault } from '#lib/fault.ts'
-import { configProblems } from './config-check.ts'
+import { configProblems } from './command/config-check.ts'
 import { type ConfigOptions, configFrom, loadedFrom, withConfig } from './options.ts'
 
 export function configCommand(): Command {

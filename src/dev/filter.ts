@@ -2,7 +2,7 @@
 //
 // A name that nobody knows is refused, since it would match every mail.
 
-import { checkFilter } from '#testing/matching.ts'
+import { checkFilter } from '#testing/arrived/matching.ts'
 import type { Filter, TextMatch } from '#testing.d'
 import { invalid } from './exchange.ts'
 

@@ -5,9 +5,9 @@
 
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import type { Entry } from '#testing/arrived/journal.ts'
+import { MailboxError } from '#testing/arrived/mailbox.ts'
 import type { Host } from '#testing/host.ts'
-import type { Entry } from '#testing/journal.ts'
-import { MailboxError } from '#testing/mailbox.ts'
 import { variables } from '#testing/variables.ts'
 import type { Draft, Failure, Mail, Seed, Stack } from '#testing.d'
 import {

@@ -3,9 +3,9 @@
 // Forgetting takes a mail from here and from those who wait; the account it was delivered to keeps it.
 
 import { limits } from '#lib/limits.ts'
+import type { Entry } from '#testing/arrived/journal.ts'
+import { SourceMailbox } from '#testing/arrived/mailbox.ts'
 import type { Host } from '#testing/host.ts'
-import type { Entry } from '#testing/journal.ts'
-import { SourceMailbox } from '#testing/mailbox.ts'
 import type { Mail } from '#testing.d'
 
 export interface Shelved {

@@ -1,6 +1,6 @@
 // A mail as JSON of the REST: everything a test looks at, with bytes left where they can be fetched.
 
-import type { Entry } from '#testing/journal.ts'
+import type { Entry } from '#testing/arrived/journal.ts'
 import type { Mail } from '#testing.d'
 
 /** Where the REST lies. */

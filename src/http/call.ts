@@ -6,9 +6,9 @@
 import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { Body, type Held } from './body.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
 import type { Caller } from './guard/access.ts'
+import { Body, type Held } from './input/body.ts'
 import type { RouteCounters } from './request-counters.ts'
 import type { Wire } from './wire.ts'
 

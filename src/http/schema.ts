@@ -23,7 +23,7 @@ import {
   stringReader,
   takesEmpty,
   unpack,
-} from './validate.ts'
+} from './input/validate.ts'
 
 export const optional = Type.Optional
 

@@ -3,7 +3,7 @@
 // A head is the status with all headers but the length, as one text: one call into native code instead of one for each
 // header. Whatever is put into a head from outside goes through `headerText` first.
 
-import type { Body } from './body.ts'
+import type { Body } from './input/body.ts'
 
 export interface Wire {
   readonly method: string

@@ -4,10 +4,10 @@
 //
 // In a test (Ground.hooks) each of them takes mail of everybody.
 
-import { Door } from '#actors/delivery/door.ts'
 import { Reception } from '#actors/delivery/reception.ts'
-import { Scanners } from '#actors/delivery/scanning.ts'
-import { Verifier } from '#actors/delivery/verification.ts'
+import { Door } from '#actors/screening/door.ts'
+import { Scanners } from '#actors/screening/scanning.ts'
+import { Verifier } from '#actors/screening/verification.ts'
 import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import type { Speaker } from './backend.ts'

@@ -5,8 +5,8 @@
 
 import { holding } from '#lib/clock.ts'
 import type * as Promised from '../testing.d.ts'
-import type { Source } from './journal.ts'
-import { SourceMailbox } from './mailbox.ts'
+import type { Source } from './arrived/journal.ts'
+import { SourceMailbox } from './arrived/mailbox.ts'
 import { variables } from './variables.ts'
 
 /** What has to be asked for. */

@@ -6,7 +6,7 @@
 import { now, sleep } from '#lib/clock.ts'
 import type { Intercept, Step, Verdict } from '#net/intercept.ts'
 import type * as Promised from '../testing.d.ts'
-import { isAddress, matches } from './matching.ts'
+import { isAddress, matches } from './arrived/matching.ts'
 
 /** A mail was taken that a rule wants to come back. */
 export interface Bounce {

@@ -4,8 +4,8 @@
 // A message says what there was instead.
 
 import type * as Promised from '../testing.d.ts'
-import { excerpt, named, shown } from './mail.ts'
-import { isAddress, matches } from './matching.ts'
+import { excerpt, named, shown } from './arrived/mail.ts'
+import { isAddress, matches } from './arrived/matching.ts'
 
 type Mail = Promised.Mail
 

@@ -1,8 +1,8 @@
 // Query strings, urlencoded and multipart bodies: what nests, what makes lists, what is refused.
 
 import { expect, test } from 'vitest'
+import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded } from '#http/input/form.ts'
 import { limits } from '#lib/limits.ts'
-import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded } from '../../src/http/form.ts'
 
 const plain = (tree: unknown) => JSON.parse(JSON.stringify(tree)) as unknown
 

@@ -2,6 +2,7 @@
 
 import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
+import { compileFields, Problems, readField } from '#http/input/validate.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { encodeCursor } from '../../src/http/cursor.ts'
@@ -26,7 +27,6 @@ import {
   url,
   username,
 } from '../../src/http/schema.ts'
-import { compileFields, Problems, readField } from '../../src/http/validate.ts'
 
 /** The value of `x` after reading, or the messages by path. */
 function read(schema: TSchema, value: unknown): unknown {

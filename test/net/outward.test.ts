@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { Blocked, Outward, outwardFailure } from '#net/outward.ts'
+import { Blocked, Outward, outwardFailure } from '#net/outward/outward.ts'
 
 const closers: (() => unknown)[] = []
 

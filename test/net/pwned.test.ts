@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { Pwned, type PwnedMode } from '#net/pwned.ts'
+import { Pwned, type PwnedMode } from '#net/outward/pwned.ts'
 
 const sha1 = (text: string) => createHash('sha1').update(text).digest('hex').toUpperCase()
 const breached = new Map([

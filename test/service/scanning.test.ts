@@ -3,7 +3,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Fault, smtpReply } from '#lib/fault.ts'
-import { teachRspamd } from '#net/rspamd.ts'
+import { teachRspamd } from '#net/outward/rspamd.ts'
 import { startTeal, type Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { accessTo, type Running } from '../running.ts'

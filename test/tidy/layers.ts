@@ -62,7 +62,7 @@ const mailStore = new Set(
   ['mail-store', 'local-store', 'recency', 'services', 'protocol'].map(name => `src/imap/${name}.ts`),
 )
 
-const roomFilesMax = 19
+const roomFilesMax = 15
 
 /** How a statement begins; words of IMAP and of prose go on otherwise. */
 const sql =

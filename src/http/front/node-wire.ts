@@ -8,8 +8,8 @@ import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { limits } from '#lib/limits.ts'
 import { plainAddress } from '#net/address.ts'
-import type { Body } from '../body.ts'
 import type { HttpConnections } from '../guard/connections.ts'
+import type { Body } from '../input/body.ts'
 import type { Wire } from '../wire.ts'
 
 export class NodeWire implements Wire {

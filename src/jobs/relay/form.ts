@@ -9,7 +9,7 @@ import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
-import { outwardFailure } from '#net/outward.ts'
+import { outwardFailure } from '#net/outward/outward.ts'
 
 export interface FormMessage {
   /** `<queue id>.<seq>`. */

@@ -5,7 +5,7 @@
 
 import { after, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import type { Outward } from '#net/outward.ts'
+import type { Outward } from '#net/outward/outward.ts'
 import { type MailEnvelope, MailFailed, type MailRoute, type MailSent, MailSession } from './smtp-client.ts'
 
 interface Kept {

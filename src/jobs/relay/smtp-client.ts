@@ -6,7 +6,7 @@
 
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { smtpConnection } from '#lib/process/lazy.ts'
-import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward.ts'
+import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */

@@ -9,7 +9,7 @@ import { createHmac } from 'node:crypto'
 import type { Agent } from 'undici'
 import { after, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { type Outward, type OutwardFailure, outwardFailure } from '#net/outward.ts'
+import { type Outward, type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 
 /** Why a delivery failed: a small closed set, kept in its row. */
 type Failure = OutwardFailure | 'status' | 'redirect' | 'rejected' | 'target'

@@ -7,7 +7,7 @@
 
 import { after } from '#lib/clock.ts'
 import { mimeNode } from '#lib/process/lazy.ts'
-import type { Outward } from '#net/outward.ts'
+import type { Outward } from '#net/outward/outward.ts'
 import { MailFailed, type MailRoute, MailSession } from '../relay/smtp-client.ts'
 import { type Caller, type Outcome, type Post, signature } from './call.ts'
 

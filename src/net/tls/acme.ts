@@ -12,7 +12,7 @@ import { after, now, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { acmeClient } from '#lib/process/lazy.ts'
-import { type OutwardFailure, outwardFailure } from '../outward.ts'
+import { type OutwardFailure, outwardFailure } from '../outward/outward.ts'
 import type { Challenges } from './challenges.ts'
 
 export type { Order } from 'acme-client'

@@ -6,9 +6,9 @@
 import { now } from '#lib/clock.ts'
 import { type FrameLine, type FrameListener, listenForFrames } from '#net/local/frames.ts'
 import type * as Promised from '../../testing.d.ts'
+import type { Facts, Verified } from '../arrived/mail.ts'
 import type { Service } from '../client.ts'
 import type { Host } from '../host.ts'
-import type { Facts, Verified } from '../mail.ts'
 
 export interface Asked {
   readonly id: number

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterEach, expect, test } from 'vitest'
 import { MailCaller, recipientOf } from '#jobs/webhooks/mail-call.ts'
-import { Outward } from '#net/outward.ts'
+import { Outward } from '#net/outward/outward.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { createPrivateKey, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '#lib/fault.ts'
-import { checkAssertion, checkAttestation } from '#lib/secret/attestation.ts'
-import { readCbor, writeCbor } from '#lib/secret/cbor.ts'
 import { newChallenge } from '#lib/secret/token.ts'
-import { authenticationOptions, originOf, registrationOptions } from '#lib/secret/webauthn.ts'
+import { checkAssertion, checkAttestation } from '#lib/webauthn/attestation.ts'
+import { readCbor, writeCbor } from '#lib/webauthn/cbor.ts'
+import { authenticationOptions, originOf, registrationOptions } from '#lib/webauthn/webauthn.ts'
 import {
   type Algorithm,
   Authenticator,

@@ -1,7 +1,7 @@
 // Security keys over HTTP (api-semantics 3.3). All bytes are lower-case hexadecimal digits.
 //
 // A challenge belongs to one account and one use. Origins are checked against the page that asked, and what is asserted
-// is verified by lib/secret/webauthn.ts alone.
+// is verified by lib/webauthn/webauthn.ts alone.
 
 import { Type } from 'typebox'
 import type { AuthLog } from '#actors/auth/auth-log.ts'
@@ -10,7 +10,7 @@ import type { SecurityKeys } from '#actors/auth/security-key.ts'
 import { removeCredential } from '#actors/user/credential.ts'
 import { invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { attachments, originOf as pageOf } from '#lib/secret/webauthn.ts'
+import { attachments, originOf as pageOf } from '#lib/webauthn/webauthn.ts'
 import { listCredentials } from '#store/accounts/credentials.ts'
 import { endpoint } from '../../endpoint.ts'
 import { bool, hex, id, oneOf, optional, text, userId } from '../../schema.ts'

@@ -11,8 +11,8 @@ import { compile as compilePattern } from '#lib/pattern.ts'
 import { maskUrl, type UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { faultPosition, looksLikePattern, readPattern } from '#mail/filter/filter-pattern.ts'
+import { compile, type Read, readBoolean } from '../../input/validate.ts'
 import { field, id, num, optional, text } from '../../schema.ts'
-import { compile, type Read, readBoolean } from '../../validate.ts'
 
 /** Null and an empty string both say "none". */
 function orNone<S extends TSchema>(schema: S, none: Static<S>) {

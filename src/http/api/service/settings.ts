@@ -10,8 +10,8 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { invalid } from '#lib/fault.ts'
 import { type SettingForm, type SettingKey, type Settings, settingForms } from '#store/folder/settings.ts'
 import { endpoint } from '../../endpoint.ts'
+import { lenientBoolean } from '../../input/validate.ts'
 import { field, optional, text } from '../../schema.ts'
-import { lenientBoolean } from '../../validate.ts'
 
 export interface SettingDeps {
   readonly system: ActorSystem

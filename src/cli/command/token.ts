@@ -15,8 +15,8 @@ import { migrate } from '#store/engine/schema.ts'
 import { openForWriting, statements } from '#store/engine/sqlite.ts'
 import { operation, type Write } from '#store/engine/write.ts'
 import { databaseFile } from '#store/folder/place.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { requireData } from './place.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { requireData } from '../place.ts'
 
 /** Roles a token may have (api-semantics 1.3). */
 const roles = [

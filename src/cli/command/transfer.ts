@@ -7,9 +7,9 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { print } from './print.ts'
-import { inputStream, reach } from './reach.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { inputStream, reach } from '../reach.ts'
 import { accountId } from './user.ts'
 
 interface ExportOptions extends ConfigOptions {

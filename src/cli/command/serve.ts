@@ -8,7 +8,7 @@ import { type Log, makeLog } from '#lib/log.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
 import { lockDirectory } from '#store/folder/directory-lock.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 
 export function serveCommand(): Command {
   return withConfig(new Command('serve'))

@@ -18,8 +18,8 @@ import type { Changes } from '#store/engine/watched.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
-import { learned } from './address-book.ts'
-import type { Arriving } from './rules.ts'
+import { learned } from '../delivery/address-book.ts'
+import type { Arriving } from '../delivery/rules.ts'
 
 export interface SpamOptions {
   readonly read: Reader

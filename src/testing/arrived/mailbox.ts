@@ -4,7 +4,7 @@
 // itself. When the time is over it says what did arrive and why that was not it.
 
 import { after, hold } from '#lib/clock.ts'
-import type * as Promised from '../testing.d.ts'
+import type * as Promised from '../../testing.d.ts'
 import type { Entry, Source } from './journal.ts'
 import { checkFilter, mismatch, showFilter } from './matching.ts'
 

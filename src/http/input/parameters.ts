@@ -3,9 +3,9 @@
 // Path, query and body share one namespace and win in that order. Every problem of every field is gathered. Made once
 // for each endpoint; reading allocates the result and nothing else.
 
-import type { Endpoint, Fields } from './endpoint.ts'
+import type { Endpoint, Fields } from '../endpoint.ts'
+import { origin } from '../schema.ts'
 import type { Tree } from './form.ts'
-import { origin } from './schema.ts'
 import { compileFields, type Field, own, type Problems, readField } from './validate.ts'
 
 export class Parameters {

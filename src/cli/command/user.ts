@@ -7,9 +7,9 @@
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { newTemporaryPassword } from '#lib/secret/token.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { print } from './print.ts'
-import { type Reach, reach, readSecret } from './reach.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { type Reach, reach, readSecret } from '../reach.ts'
 
 interface UserOptions extends ConfigOptions {
   readonly json?: boolean

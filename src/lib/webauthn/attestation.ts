@@ -7,8 +7,8 @@
 
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { Fault, type FaultCode } from '../fault.ts'
+import type { AssertionInput, AttestationInput, Credential } from '../secret/key-tasks.ts'
 import { type Cbor, readCbor, writeCbor } from './cbor.ts'
-import type { AssertionInput, AttestationInput, Credential } from './key-tasks.ts'
 import { algorithms } from './webauthn.ts'
 
 type Library = typeof import('@simplewebauthn/server')

@@ -8,10 +8,10 @@ import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { isDomain } from '#mail/address/address.ts'
 import { stsRecord } from '#mail/made/sts-policy.ts'
-import { isServer, lookUp, type RecordKind } from '#net/records.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { print } from './print.ts'
-import { type Reach, reach } from './reach.ts'
+import { isServer, lookUp, type RecordKind } from '#net/outward/records.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { type Reach, reach } from '../reach.ts'
 
 interface Wanted {
   readonly name: string

@@ -3,7 +3,7 @@
 // A mail is added when its outcomes are on disk and before its sender hears of it, so whoever sent it finds it. Bytes of small
 // mails stay here; those of large ones stay where the service stored them. Nobody polls: who waits is called.
 
-import type * as Promised from '../testing.d.ts'
+import type * as Promised from '../../testing.d.ts'
 import type { Facts } from './mail.ts'
 
 /** One mail that arrived; the same one whoever asks. */

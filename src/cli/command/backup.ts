@@ -15,9 +15,9 @@ import { databaseFile, lockFile, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { requireData } from './place.ts'
-import { print } from './print.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { requireData } from '../place.ts'
+import { print } from '../print.ts'
 
 interface Options extends ConfigOptions {
   readonly json?: boolean

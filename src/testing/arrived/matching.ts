@@ -3,7 +3,7 @@
 //
 // Pure; a name that no filter has is an error.
 
-import type { Filter, Mail, MailFilter, TextMatch } from '../testing.d.ts'
+import type { Filter, Mail, MailFilter, TextMatch } from '../../testing.d.ts'
 
 /** A part of the text, whatever its case, or an expression. */
 export function matches(text: string, match: TextMatch): boolean {

@@ -11,7 +11,7 @@ import { scanMime } from '#mail/mime/mime.ts'
 import { type Attachment, outline } from '#mail/mime/outline.ts'
 import { decodeReferences, textFromHtml } from '#mail/text/html.ts'
 import { decodedTexts } from '#mail/text/text.ts'
-import type * as Promised from '../testing.d.ts'
+import type * as Promised from '../../testing.d.ts'
 import { matches } from './matching.ts'
 
 /** What is known of a mail besides its bytes; plain data. */

@@ -3,9 +3,9 @@
 // A rotation is told as the records to publish; nothing signs with them before DNS shows them, which the service finds out by itself.
 
 import { Command } from 'commander'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { print } from './print.ts'
-import { type Reach, reach } from './reach.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { type Reach, reach } from '../reach.ts'
 
 interface Key {
   readonly domain: string

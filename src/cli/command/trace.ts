@@ -4,9 +4,9 @@
 
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
-import { type ConfigOptions, configFrom, withConfig } from './options.ts'
-import { print } from './print.ts'
-import { reach } from './reach.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { reach } from '../reach.ts'
 
 interface Traced {
   readonly queueId: string
