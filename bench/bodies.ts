@@ -323,7 +323,7 @@ async function messages(): Promise<void> {
         for (let num = ++next; num <= count; num = ++next) {
           const received = await store.bodies.receive(made[num % made.length] as Buffer)
           const { row, weight } = received.bodyRow(num)
-          await store.writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
+          await store.writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
           await received.discard()
         }
       }
@@ -435,7 +435,7 @@ async function mailbox(folder: string): Promise<void> {
         bytes += message.length
         const received = await bodies.receive(message)
         const { row, weight } = received.bodyRow(num)
-        await writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
+        await writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: weight })
         await received.discard()
       }
     }

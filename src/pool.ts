@@ -2,7 +2,7 @@
 // patterns, long reads, encryption of what arrives. Each pool has its own threads and its own finite queue, so a storm in one cannot hold up another.
 //
 // Promises: a full queue is Fault('Overloaded') at once; a task that waits or runs past its deadline is
-// Fault('TimedOut'), its thread is killed and replaced, and the pool answers again; lanes of one pool take turns, so one
+// Fault('TimedOut'), its thread is killed and replaced, and the pool answers again; keys of one pool take turns, so one
 // account's storm leaves the others theirs, and what is one too many is taken from whoever has most waiting. Threads start
 // with the first task and are let go when nothing came for a while.
 
@@ -72,7 +72,7 @@ export function makePools(options: PoolsOptions): Pools {
     file: threadFile('password'),
     threads: threads?.passwordThreads || availableParallelism(),
     queueLengthMax: pool.passwordQueueMax,
-    laneLengthMax: pool.passwordLaneMax,
+    perKeyMax: pool.passwordsPerKeyMax,
     deadlineMs: pool.passwordMs,
   })
   const keys = make<KeyTasks>({
@@ -128,19 +128,19 @@ function hashing(pool: Pool<PasswordTasks>): ConstructorParameters<typeof Passwo
 
 /** Tasks of several accounts share a thread, one of each account, in slices. */
 function readForm(): Omit<PoolForm, 'log' | 'metrics' | 'threads' | 'file'> {
-  const { readAccounts, readHeapMib, readQueueMax, readLaneMax, readMs } = limits.pool
+  const { readAccounts, readHeapMib, readQueueMax, readsPerKeyMax, readMs } = limits.pool
   return {
     name: 'read',
-    ...{ sharing: true, concurrency: readAccounts, laneRunningMax: 1, heapMib: readHeapMib },
+    ...{ sharing: true, concurrency: readAccounts, perKeyRunningMax: 1, heapMib: readHeapMib },
     queueLengthMax: readQueueMax,
-    ...{ laneLengthMax: readLaneMax, laneFault: 'TooManyReads' },
+    ...{ perKeyMax: readsPerKeyMax, perKeyFault: 'TooManyReads' },
     deadlineMs: readMs,
   }
 }
 
 function sealForm(): Omit<PoolForm, 'log' | 'metrics'> {
-  const { sealQueueMax: queueLengthMax, sealLaneMax: laneLengthMax, sealMs: deadlineMs } = limits.pool
-  return { name: 'seal', file: threadFile('seal'), threads: 1, queueLengthMax, laneLengthMax, deadlineMs }
+  const { sealQueueMax: queueLengthMax, sealsPerKeyMax: perKeyMax, sealMs: deadlineMs } = limits.pool
+  return { name: 'seal', file: threadFile('seal'), threads: 1, queueLengthMax, perKeyMax, deadlineMs }
 }
 
 function verifyForm(servers: readonly string[], lists?: ListZones): Omit<PoolForm, 'log' | 'metrics'> {
@@ -165,17 +165,17 @@ export interface Patterns {
 interface PoolForm extends PoolThreadForm {
   readonly threads: number
   readonly queueLengthMax: number
-  /** Waiting tasks of one lane, and with what more are refused. */
-  readonly laneLengthMax?: number
-  readonly laneFault?: FaultCode
-  /** Running tasks of one lane. */
-  readonly laneRunningMax?: number
+  /** Waiting tasks of one key, and with what more are refused. */
+  readonly perKeyMax?: number
+  readonly perKeyFault?: FaultCode
+  /** Running tasks of one key. */
+  readonly perKeyRunningMax?: number
   readonly deadlineMs: number
   readonly metrics: Metrics | undefined
 }
 
 interface Job extends PoolTask {
-  /** The first name of its lane. */
+  /** The first name of its key. */
   readonly branch: string
   /** Settles the caller's promise, once, and forgets timer and signal. */
   finish(result: Result, settle: () => void): void
@@ -191,7 +191,7 @@ export class Pool<Tasks extends object> {
   readonly #form: PoolForm
   readonly #threads: PoolThread[]
   readonly #turns = new Turns<Job>()
-  /** First name of a lane -> its running tasks. */
+  /** First name of a key -> its running tasks. */
   readonly #running = new Map<string, number>()
   #closed = false
 
@@ -218,7 +218,7 @@ export class Pool<Tasks extends object> {
     return new Promise((resolve, reject) => {
       const job = this.#job(name, input, options, resolve as (value: unknown) => void, reject)
       if (job === undefined) return
-      this.#turns.add(pathOf(options.lane), job)
+      this.#turns.add(pathOf(options.turnKey), job)
       if (this.#turns.size > this.#form.queueLengthMax) this.#shed()
       this.#next()
     })
@@ -244,7 +244,7 @@ export class Pool<Tasks extends object> {
       this.#form.metrics?.poolTasks.labels(this.#form.name, result).inc()
       this.#form.metrics?.poolSeconds.labels(this.#form.name).observe((monotonic() - asked) / 1000)
     }
-    const refusal = this.#refusal(pathOf(options.lane), signal)
+    const refusal = this.#refusal(pathOf(options.turnKey), signal)
     if (refusal !== undefined) {
       count(refusal instanceof Fault && refusal.code === 'Overloaded' ? 'overloaded' : 'left')
       reject(refusal)
@@ -255,7 +255,7 @@ export class Pool<Tasks extends object> {
       if (this.#turns.has(job)) job.finish('late', () => reject(new Fault('TimedOut')))
     })
     const job: Job = {
-      ...{ name, input, branch: pathOf(options.lane)[0] ?? '', deadlineMs, resolve, reject, finished: false },
+      ...{ name, input, branch: pathOf(options.turnKey)[0] ?? '', deadlineMs, resolve, reject, finished: false },
       stop: new Int32Array(new SharedArrayBuffer(4)),
       finish: (result, settle) => {
         if (job.finished) return
@@ -272,11 +272,11 @@ export class Pool<Tasks extends object> {
     return job
   }
 
-  #refusal(lane: readonly string[], signal: AbortSignal | undefined): unknown {
+  #refusal(turnKey: readonly string[], signal: AbortSignal | undefined): unknown {
     if (this.#closed) return new Fault('Stopping')
     if (signal?.aborted) return signal.reason
-    const full = this.#turns.sizeOf(lane) >= (this.#form.laneLengthMax ?? Infinity)
-    return full ? new Fault(this.#form.laneFault ?? 'Overloaded') : undefined
+    const full = this.#turns.sizeOf(turnKey) >= (this.#form.perKeyMax ?? Infinity)
+    return full ? new Fault(this.#form.perKeyFault ?? 'Overloaded') : undefined
   }
 
   /** One too many: the branch that has most waiting loses its newest, whoever came last. */
@@ -285,13 +285,13 @@ export class Pool<Tasks extends object> {
     job?.finish('overloaded', () => job.reject(new Fault('Overloaded')))
   }
 
-  /** Gives waiting tasks to free threads, a lane at a time. */
+  /** Gives waiting tasks to free threads, a key at a time. */
   #next(): void {
-    const { laneRunningMax = Infinity } = this.#form
+    const { perKeyRunningMax = Infinity } = this.#form
     while (this.#turns.size > 0 && !this.#closed) {
       const thread = this.#freest()
       if (thread === undefined) return
-      const job = this.#turns.take(branch => (this.#running.get(branch) ?? 0) < laneRunningMax)
+      const job = this.#turns.take(branch => (this.#running.get(branch) ?? 0) < perKeyRunningMax)
       if (job === undefined) return
       void this.#give(thread, job)
     }
@@ -333,6 +333,6 @@ export class Pool<Tasks extends object> {
   }
 }
 
-function pathOf(lane: string | readonly string[] = ''): readonly string[] {
-  return typeof lane === 'string' ? [lane] : lane
+function pathOf(turnKey: string | readonly string[] = ''): readonly string[] {
+  return typeof turnKey === 'string' ? [turnKey] : turnKey
 }

@@ -153,7 +153,7 @@ async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal)
     outgoing: server(setup.smtp),
     ...{ certificate: cert, privateKey: key },
   }
-  return pools.keys.run('profile', profile, { signal, lane: form.user })
+  return pools.keys.run('profile', profile, { signal, turnKey: form.user })
 }
 
 function messageDeps(core: Core, tasks: Tasks): MessageDeps {

@@ -106,7 +106,7 @@ function refuseCut(handle: Handle, path: string): void {
 function start(handle: Handle): void {
   const touched = new Set<Watched>()
   const sql = watching(statements(handle), touched)
-  /** Lane -> the epoch whose state a failure has made worthless. */
+  /** Partition -> the epoch whose state a failure has made worthless. */
   const stale = new Map<number, number>()
   const inbox = new Inbox(end.receive)
   const checkpoints = new Checkpoints(handle, sql, end.given.file)
@@ -169,14 +169,14 @@ interface Tasks {
  * breaks a rule, or can be done only once, every unit gets one.
  */
 function commit(handle: Handle, sql: Sql, stale: Map<number, number>, batch: Batch): WriterReply {
-  const isStale = ({ lane, epoch }: WrittenUnit) => lane !== 0 && (stale.get(lane) ?? -1) >= epoch
+  const isStale = ({ partition, epoch }: WrittenUnit) => partition !== 0 && (stale.get(partition) ?? -1) >= epoch
   const bare = (unit: WrittenUnit, tasks: Tasks) => {
     if (isStale(unit)) return { kind: 'stale', text: '' } as const
     run(sql, unit, tasks)
     return undefined
   }
-  const spoil = ({ lane, epoch }: WrittenUnit) => {
-    if (lane !== 0) stale.set(lane, Math.max(epoch, stale.get(lane) ?? -1))
+  const spoil = ({ partition, epoch }: WrittenUnit) => {
+    if (partition !== 0) stale.set(partition, Math.max(epoch, stale.get(partition) ?? -1))
   }
   if (!batch.units.some(isOnce)) {
     const reply = attempt(handle, sql, batch, bare)

@@ -124,7 +124,7 @@ export class Access {
     const over = await expiredTokens(this.#system.read, now(), limits.token.sweepRowsMax)
     if (over.length === 0) return
     const operations = over.map(hash => operation(tokenDelete, { hash }))
-    await this.#writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 * over.length, background: true })
+    await this.#writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 * over.length, background: true })
   }
 
   async #store(form: Omit<TokenRow, 'hash' | 'id' | 'created'>): Promise<{ id: string; token: string }> {

@@ -107,7 +107,7 @@ export class Attempts {
    * Whose turn a check takes: those from known networks, strangers, and those whose address is not told take turns; within
    * them networks do, wide ones first, and within a network accounts.
    */
-  lane(by: Entry, subject: Subject): readonly string[] {
+  turnKey(by: Entry, subject: Subject): readonly string[] {
     const networks = networksOf(subject.ip)
     const group = networks.length === 0 ? 'unplaced' : this.#knows(subject, by) ? 'known' : 'strange'
     return [group, ...networks.toReversed(), subject.account]

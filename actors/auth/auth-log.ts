@@ -129,7 +129,7 @@ export class AuthLog {
   async sweep(): Promise<void> {
     const row = { at: now(), count: limits.authLog.sweepRowsMax }
     const operations: Operation[] = [operation(authLogExpire, row)]
-    const unit = { lane: 0, epoch: 0, operations, bytes: 100, background: true }
+    const unit = { partition: 0, epoch: 0, operations, bytes: 100, background: true }
     await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old log entries could not be removed'))
   }
 
@@ -179,7 +179,7 @@ export class AuthLog {
     this.#entries = new Map()
     this.#uses = new Map()
     this.#logins = new Map()
-    const unit = { lane: 0, epoch: 0, operations, bytes: 300 * operations.length, background: true }
+    const unit = { partition: 0, epoch: 0, operations, bytes: 300 * operations.length, background: true }
     this.#writing = this.#writer
       .submit(unit)
       .catch(error => this.#log.warn({ error }, 'entries of the authentication log are lost'))

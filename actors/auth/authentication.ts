@@ -133,7 +133,7 @@ export class Authentication {
     const subject = { account: user.id, ip: ip ?? '' }
     const attempt = await attempts.begin('password', subject)
     try {
-      const options = { signal, lane: attempts.lane('password', subject) }
+      const options = { signal, turnKey: attempts.turnKey('password', subject) }
       const temporary = currentTemporary(user.temporary)
       const isNow = temporary !== null && now() >= temporary.validAfter
       const hashes = isNow ? [user.password, temporary.hash] : [user.password]
@@ -211,7 +211,7 @@ export class Authentication {
       return { refusal }
     }
     try {
-      const options = { signal, lane: attempts.lane('asp', subject) }
+      const options = { signal, turnKey: attempts.turnKey('asp', subject) }
       // At least one is hashed, so that the time does not tell how many there are.
       for (const hash of candidates.length === 0 ? [null] : candidates.map(asp => asp.hash)) {
         if (!(await passwords.verify(text, hash, options))) continue
@@ -239,7 +239,7 @@ export class Authentication {
     if (temporary !== null && attempts.recalled('password', subject, () => is(temporary.hash))) return 'temporary'
     const attempt = await attempts.begin('password', subject)
     try {
-      const options = { signal, lane: attempts.lane('password', subject) }
+      const options = { signal, turnKey: attempts.turnKey('password', subject) }
       // Beside each other, so that the time does not tell that there is a temporary one.
       const [isMain, isTemporary] = await Promise.all([
         this.#verify(password, main, options),
@@ -260,13 +260,13 @@ export class Authentication {
   async #verify(
     password: string,
     hash: string | null,
-    options: { signal?: AbortSignal | undefined; lane: readonly string[] },
+    options: { signal?: AbortSignal | undefined; turnKey: readonly string[] },
   ) {
     try {
       return await this.#deps.passwords.verify(password, hash, options)
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'HashError') throw error
-      this.#deps.log.warn({ account: options.lane.at(-1) }, 'the stored hash of an account is of no known form')
+      this.#deps.log.warn({ account: options.turnKey.at(-1) }, 'the stored hash of an account is of no known form')
       return false
     }
   }
@@ -319,7 +319,7 @@ export class Authentication {
   async #rehash(user: User, password: string): Promise<void> {
     const { passwords, system, log } = this.#deps
     try {
-      const to = await passwords.hash(password, { lane: user.id })
+      const to = await passwords.hash(password, { turnKey: user.id })
       await system.handle(user.id).run(rehashPassword, { from: user.password, to })
     } catch (error) {
       log.warn({ error, user: user.id }, 'a password could not be stored in the standard form')

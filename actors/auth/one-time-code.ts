@@ -45,7 +45,7 @@ export class OneTimeCodes {
     if (factorsOf(user).includes('totp')) throw new Fault('TotpEnabled')
     const seed = newSeed()
     const text = otpauthUrl(label ?? user.username, seed, issuer)
-    const qrcode = await keys.run('qrcode', { text }, { signal, lane: id })
+    const qrcode = await keys.run('qrcode', { text }, { signal, turnKey: id })
     await system.handle(id).run(beginTotp, { sealed: await seal.seal(seed) }, signal)
     return { seed, qrcode }
   }

@@ -108,7 +108,7 @@ export class SecurityKeys {
     const { challenge, rawId, clientDataJSON, attestationObject } = brought
     const { origin: page, rpId, description, attachment } = pending
     const form = { challenge, origin: page, rpId, rawId, clientDataJSON, attestationObject }
-    const credential = await keys.run('attest', form, { signal, lane: id })
+    const credential = await keys.run('attest', form, { signal, turnKey: id })
     const row = { id: newId(), ...credential, description, attachment }
     await system.handle(id).run(addCredential, { row, keep }, signal)
     await authLog.add(user.num, { action: 'register webauthn', result: 'success', credential: row.id, ...origin })
@@ -185,7 +185,7 @@ export class SecurityKeys {
     // Without a login that was begun with a password, whoever found the key would be in.
     const verified = nonce === undefined && brought.token
     const form = { challenge, origin, rpId, credential, verified, clientDataJSON, authenticatorData, signature }
-    const shown = await keys.run('assert', form, { signal, lane: user.id })
+    const shown = await keys.run('assert', form, { signal, turnKey: user.id })
     if (nonce !== undefined) logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
     await system.handle(user.id).run(useCredential, { id: known.id, counter: shown.counter }, signal)
     return known.id

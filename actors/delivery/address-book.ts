@@ -62,7 +62,7 @@ export class AddressBook {
   #write(notes: readonly AddressBookNote[]): void {
     const { entriesMax } = limits.addressBook
     const operations: Operation[] = [operation(addressBookNote, { notes, entriesMax })]
-    const unit = { lane: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
+    const unit = { partition: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
     // A register is a help: what cannot be written now is learned again.
     const written = this.#writer.submit(unit).catch(() => {})
     this.#writing = Promise.all([this.#writing, written]).then(() => {})

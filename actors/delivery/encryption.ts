@@ -44,7 +44,7 @@ export async function encrypted({ bodies, reads }: EncryptionDeps, user: User, r
   const chunks: Buffer[] = []
   for await (const chunk of received.stream()) chunks.push(chunk)
   const message = Buffer.concat(chunks)
-  const sealed = await reads.encrypt({ message, keys }, { lane: user.id })
+  const sealed = await reads.encrypt({ message, keys }, { turnKey: user.id })
   if (sealed === null) return received
   return bodies.receive(Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength))
 }

@@ -112,7 +112,7 @@ export class PatternRunner {
   async #task(user: string, asks: readonly Ask[], marks: SharedArrayBuffer, deadlineMs: number): Promise<boolean> {
     try {
       const task = { asks: asks.map(({ pattern, texts }) => ({ pattern, texts })), marks }
-      await this.#patterns.each(task, { lane: user, deadlineMs })
+      await this.#patterns.each(task, { turnKey: user, deadlineMs })
       return false
     } catch (error) {
       if (!(error instanceof Fault)) this.#log.warn({ error }, 'expressions of filters could not be tried')

@@ -92,7 +92,7 @@ const triesMax = 5
 const never = new AbortController().signal
 
 export class Actor<State> {
-  readonly #lane: () => number
+  readonly #partition: () => number
   readonly #load: () => Promise<State>
   readonly #around: ActorSurroundings
   readonly #queue = new Queue<Waiting<State>>(limits.actor.queueLengthMax)
@@ -109,11 +109,11 @@ export class Actor<State> {
   #usedAt = now()
 
   /**
-   * @param lane number of the actor's lane at the writer, asked once the state is loaded
+   * @param partition number of the actor's partition at the writer, asked once the state is loaded
    * @param load reads the state from committed rows
    */
-  constructor(lane: () => number, load: () => Promise<State>, around: ActorSurroundings) {
-    this.#lane = lane
+  constructor(partition: () => number, load: () => Promise<State>, around: ActorSurroundings) {
+    this.#partition = partition
     this.#load = load
     this.#around = around
   }
@@ -232,7 +232,7 @@ export class Actor<State> {
     this.#inFlight += 1
     const epoch = this.#epoch
     const background = waiting.command.background === true
-    const unit = { lane: this.#lane(), epoch, operations: turn.operations, bytes: turn.bytes, background }
+    const unit = { partition: this.#partition(), epoch, operations: turn.operations, bytes: turn.bytes, background }
     this.#around.writer.submit(unit).then(
       () => {
         this.#answer(waiting, turn, reply)

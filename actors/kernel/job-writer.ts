@@ -44,7 +44,7 @@ export class JobWriter {
   /** Queues a unit; resolves when it is on disk. @throws as the writer's */
   submit(unit: JobUnit): Promise<void> {
     for (const [name] of unit.operations) assert(queues.has(tableOf(name)), `${name} is not for a job to write`)
-    return this.#writer.submit({ ...unit, lane: 0, epoch: 0 })
+    return this.#writer.submit({ ...unit, partition: 0, epoch: 0 })
   }
 
   /** One small write. @throws as the writer's */

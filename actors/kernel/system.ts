@@ -54,8 +54,8 @@ export interface Actors {
   storageOf(id: string): number | undefined
 }
 
-/** Lane of the directory at the writer; accounts have rising positive numbers. */
-const directoryLane = -1
+/** Partition of the directory at the writer; accounts have rising positive numbers. */
+const directoryPartition = -1
 
 export class ActorSystem implements Actors {
   readonly #around: ActorSurroundings
@@ -71,7 +71,7 @@ export class ActorSystem implements Actors {
     this.#secrets = secrets
     this.#metrics = metrics
     this.#directory = new Actor<DirectoryState>(
-      () => directoryLane,
+      () => directoryPartition,
       () => loadDirectory(around.read),
       around,
     )
@@ -127,13 +127,13 @@ export class ActorSystem implements Actors {
   #actor(id: string): Actor<UserState> {
     let actor = this.#users.get(id)
     if (actor === undefined) {
-      let lane = 0
+      let partition = 0
       const load = async () => {
         const state = await loadUser(this.#around.read, this.#around.sequence, id)
-        lane = state.num
+        partition = state.num
         return state
       }
-      actor = new Actor<UserState>(() => lane, load, this.#around)
+      actor = new Actor<UserState>(() => partition, load, this.#around)
       this.#users.set(id, actor)
       this.#metrics.actors.set(this.#users.size)
     }

@@ -84,7 +84,7 @@ export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
       created: turn.now,
       options: sendTime ? { ...options, notBefore: sendTime } : options,
       due: Math.max(turn.now, sendTime ?? 0),
-      targets: outgoing.targets.map(target => ({ ...target, lane: laneOf(target) })),
+      targets: outgoing.targets.map(target => ({ ...target, destination: destinationOf(target) })),
     },
     300 + 120 * outgoing.targets.length,
   )
@@ -222,8 +222,8 @@ export function mailTargets(addresses: readonly string[]): OutgoingTarget[] {
   return [...new Set(addresses)].map(value => ({ kind: 'mail', value }))
 }
 
-/** Where a target leads; targets of one lane share connections and wait for each other. */
-function laneOf({ kind, value }: OutgoingTarget): string {
+/** Where a target leads; targets of one destination share connections and wait for each other. */
+function destinationOf({ kind, value }: OutgoingTarget): string {
   if (kind !== 'mail') {
     const url = new URL(value)
     return `${url.protocol}//${url.host}`

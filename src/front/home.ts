@@ -92,8 +92,8 @@ export class FrontHome {
         if (this.#gone) places.left(user)
         else this.#entered.set(user, (this.#entered.get(user) ?? 0) + 1)
       },
-      pool: ({ pool, name, given, lane, deadlineMs }, signal) =>
-        this.#pool(pool)(name, given, { lane, signal, ...(deadlineMs !== undefined && { deadlineMs }) }),
+      pool: ({ pool, name, given, turnKey, deadlineMs }, signal) =>
+        this.#pool(pool)(name, given, { turnKey, signal, ...(deadlineMs !== undefined && { deadlineMs }) }),
       count: ({ name, given }) => (cache[name] as (...given: readonly unknown[]) => unknown).apply(cache, given),
       bodyNumbers: count => sequence.block('body', count),
       recent: ({ mailbox, uidNext }) =>

@@ -46,7 +46,7 @@ export type HomeCalls = {
   /** A session of an account begins. @throws Fault TooManySessions */
   enter: { input: { user: string; max: number }; reply: unknown }
   pool: {
-    input: { pool: PoolName; name: string; given: unknown; lane: string | readonly string[]; deadlineMs?: number }
+    input: { pool: PoolName; name: string; given: unknown; turnKey: string | readonly string[]; deadlineMs?: number }
     reply: unknown
   }
   count: { input: CounterCall; reply: unknown }

@@ -99,8 +99,12 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   const pool =
     (pool: PoolName) =>
     (name: string, given: unknown, options: ReadOptions = {}) => {
-      const { lane = '', deadlineMs, signal } = options
-      return home.call('pool', { pool, name, given, lane, ...(deadlineMs !== undefined && { deadlineMs }) }, { signal })
+      const { turnKey = '', deadlineMs, signal } = options
+      return home.call(
+        'pool',
+        { pool, name, given, turnKey, ...(deadlineMs !== undefined && { deadlineMs }) },
+        { signal },
+      )
     }
   const reads = makeReads(pool('reads'), pool('seal'))
   const run = pool('patterns')

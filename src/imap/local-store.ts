@@ -109,7 +109,7 @@ export class LocalEntry implements MailEntry {
     this.#warmUntil = time + limits.pool.idleMs / 2
     // A pool that is busy is warm, and one that stops need not be.
     after(warmMs, () => {
-      this.#dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { lane: '' }).catch(() => undefined)
+      this.#dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { turnKey: '' }).catch(() => undefined)
     })
   }
 }
@@ -313,7 +313,7 @@ class LocalStore implements MailStore {
   }
 
   scan(task: Omit<ScanTask, 'user'>, signal: AbortSignal): Promise<number[]> {
-    return this.#dependencies.scan({ user: this.#num, ...task }, { lane: this.account.id, signal })
+    return this.#dependencies.scan({ user: this.#num, ...task }, { turnKey: this.account.id, signal })
   }
 
   sort(task: SortTask, gone: AbortSignal): Promise<Uint32Array> {
@@ -325,7 +325,7 @@ class LocalStore implements MailStore {
   }
 
   #arranging(signal: AbortSignal) {
-    return { lane: this.account.id, signal, deadlineMs: limits.pool.arrangeMs }
+    return { turnKey: this.account.id, signal, deadlineMs: limits.pool.arrangeMs }
   }
 
   #user(): Promise<User | undefined> {

@@ -157,7 +157,7 @@ export class Session extends Abilities {
   /** A login went well. */
   login(mail: MailStore): void {
     this.#mail = mail
-    this.pace.lane = mail.account.id
+    this.pace.turnKey = mail.account.id
   }
 
   /** The session is over. */

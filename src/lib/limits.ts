@@ -445,7 +445,7 @@ export const limits = {
   pool: {
     passwordQueueMax: 2048,
     /** Waiting tasks of one account or address, so that a storm on one leaves room for the others. */
-    passwordLaneMax: 256,
+    passwordsPerKeyMax: 256,
     passwordMs: 20 * second,
     /** Security keys, signed profiles and pictures. */
     keyQueueMax: 256,
@@ -458,14 +458,14 @@ export const limits = {
     readMs: 60 * second,
     /** Accounts whose long reads run at once on a thread, one of each, in slices; and reads of one account that wait. */
     readAccounts: 8,
-    readLaneMax: 16,
+    readsPerKeyMax: 16,
     /** Sorting or threading a folder, which may have hundreds of thousands of messages, beside those of others. */
     arrangeMs: 5 * minute,
     /** Heap of a thread for long reads: searches and orders of so many accounts at once. */
     readHeapMib: 1024,
     /** Encryption of mail on its way into a folder: it has a thread of its own, so that no search delays a delivery. */
     sealQueueMax: 256,
-    sealLaneMax: 64,
+    sealsPerKeyMax: 64,
     sealMs: 60 * second,
     /** Time that a task has to end when it is told to, before its thread is killed. */
     endMs: 10 * second,
@@ -1149,12 +1149,12 @@ export const limits = {
     sweepRowsMax: 100,
   },
   outbound: {
-    /** Transactions at once, to everybody and to one lane (a domain, or the relay). */
+    /** Transactions at once, to everybody and to one destination (a domain, or the relay). */
     inFlightMax: 100,
-    lanesMax: 200,
-    laneInFlightMax: 10,
-    /** Lanes of which something is remembered. */
-    lanesKeptMax: 5000,
+    destinationsMax: 200,
+    destinationInFlightMax: 10,
+    /** Destinations of which something is remembered. */
+    destinationsKeptMax: 5000,
     /** Recipients of one transaction (RFC 5321 4.5.3.1.8). */
     recipientsMax: 100,
     /** Waiting recipients counted for the metrics; more says no more. The count is made anew after this. */
@@ -1179,7 +1179,7 @@ export const limits = {
     httpMs: 60 * second,
     httpBodyBytesMax: 500 * kib,
     answerBytesMax: 64 * kib,
-    /** Wait before a lane whose hosts cannot be reached is tried again with anything. */
+    /** Wait before a destination whose hosts cannot be reached is tried again with anything. */
     restMs: 30 * second,
     /** Delay after which a sender is told that a message still waits. */
     warnMs: 4 * hour,

@@ -39,12 +39,12 @@ export class Permits {
 
 /** The slices of one session, one command after the other. */
 export class Pace implements Slices {
-  #lane = ''
+  #turnKey = ''
   #since = monotonic()
 
-  /** Whose work it is: lanes take turns. */
-  set lane(lane: string) {
-    this.#lane = lane
+  /** Whose work it is: keys take turns. */
+  set turnKey(key: string) {
+    this.#turnKey = key
   }
 
   /** The session waited for somebody else: what it does next is a new slice. */
@@ -57,7 +57,7 @@ export class Pace implements Slices {
   }
 
   async turn(): Promise<void> {
-    await new Promise<void>(resolve => wait(this.#lane, resolve))
+    await new Promise<void>(resolve => wait(this.#turnKey, resolve))
     this.#since = monotonic()
   }
 }
@@ -65,19 +65,19 @@ export class Pace implements Slices {
 /** For a message that arrives: what is costly of all of them takes the turns of one account. */
 export function arrivalPace(): Pace {
   const pace = new Pace()
-  pace.lane = 'arrivals'
+  pace.turnKey = 'arrivals'
   return pace
 }
 
-/** Lane -> those who wait for a slice; the lane whose turn is next comes first. */
-const lanes = new Map<string, (() => void)[]>()
+/** Key -> those who wait for a slice; the key whose turn is next comes first. */
+const turns = new Map<string, (() => void)[]>()
 let waiting = 0
 let planned = 0
 let roundStart = 0
 
-function wait(lane: string, go: () => void): void {
-  const queue = lanes.get(lane)
-  if (queue === undefined) lanes.set(lane, [go])
+function wait(key: string, go: () => void): void {
+  const queue = turns.get(key)
+  if (queue === undefined) turns.set(key, [go])
   else queue.push(go)
   waiting += 1
   if (planned === 0) plan()
@@ -98,13 +98,13 @@ function step(): void {
 }
 
 function next(): void {
-  const [entry] = lanes
+  const [entry] = turns
   if (entry === undefined) return
-  const [lane, queue] = entry
+  const [key, queue] = entry
   const go = queue.shift()
-  // To the end: every other lane has its turn before this one comes again.
-  lanes.delete(lane)
-  if (queue.length > 0) lanes.set(lane, queue)
+  // To the end: every other key has its turn before this one comes again.
+  turns.delete(key)
+  if (queue.length > 0) turns.set(key, queue)
   waiting -= 1
   go?.()
 }

@@ -1,7 +1,7 @@
-// A queue whose lanes take turns: a tree of lanes, where those beside each other under one branch have a turn each before
-// the first of them comes again. So what fills one branch with a thousand lanes has no more than that branch's turns.
+// A queue whose keys take turns: a tree of keys, where those beside each other under one branch have a turn each before
+// the first of them comes again. So what fills one branch with a thousand keys has no more than that branch's turns.
 //
-// Promises: adding, removing and taking cost the depth of the path; nothing of an empty lane is kept. The queue has no bound
+// Promises: adding, removing and taking cost the depth of the path; nothing of an empty key is kept. The queue has no bound
 // of its own: whoever fills it asks `longest` for what is to go.
 
 export interface RunOptions {
@@ -9,8 +9,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined
   /** Time the task may wait, and time it may then run; a thread that runs longer is killed. */
   readonly deadlineMs?: number
-  /** Whose task it is (an account, or a path down to one): lanes take turns, at every step of the path. */
-  readonly lane?: string | readonly string[]
+  /** Whose task it is (an account, or a path down to one): keys take turns, at every step of the path. */
+  readonly turnKey?: string | readonly string[]
 }
 
 interface Node<Job> {
@@ -30,7 +30,7 @@ export class Turns<Job> {
     return this.#root.size
   }
 
-  /** How many wait in the lane of this path. */
+  /** How many wait in the key of this path. */
   sizeOf(path: readonly string[]): number {
     let at: Node<Job> | undefined = this.#root
     for (const name of path) at = at?.children.get(`/${name}`)
@@ -44,19 +44,19 @@ export class Turns<Job> {
   add(path: readonly string[], job: Job): void {
     let at = this.#root
     for (const name of path) at = child(at, `/${name}`)
-    const lane = child(at, own)
-    lane.jobs.add(job)
-    this.#places.set(job, lane)
-    for (let up: Node<Job> | undefined = lane; up !== undefined; up = up.parent) up.size += 1
+    const leaf = child(at, own)
+    leaf.jobs.add(job)
+    this.#places.set(job, leaf)
+    for (let up: Node<Job> | undefined = leaf; up !== undefined; up = up.parent) up.size += 1
   }
 
   /** Whether it was there. */
   remove(job: Job): boolean {
-    const lane = this.#places.get(job)
-    if (lane === undefined) return false
+    const leaf = this.#places.get(job)
+    if (leaf === undefined) return false
     this.#places.delete(job)
-    lane.jobs.delete(job)
-    for (let up: Node<Job> | undefined = lane; up !== undefined; up = up.parent) {
+    leaf.jobs.delete(job)
+    for (let up: Node<Job> | undefined = leaf; up !== undefined; up = up.parent) {
       up.size -= 1
       if (up.size === 0) up.parent?.children.delete(up.name)
     }
@@ -64,7 +64,7 @@ export class Turns<Job> {
   }
 
   /**
-   * The job whose turn it is, taken out; its lane and all branches above it go to the end of their rows.
+   * The job whose turn it is, taken out; its key and all branches above it go to the end of their rows.
    *
    * @param free whether a branch of the root, or what waits at the root itself (''), may have a turn now
    */
@@ -92,7 +92,7 @@ export class Turns<Job> {
     return undefined
   }
 
-  /** The newest job of the fullest branch, and in that of the fullest lane. */
+  /** The newest job of the fullest branch, and in that of the fullest key. */
   longest(): Job | undefined {
     let at = this.#root
     while (at.children.size > 0) {

@@ -29,12 +29,12 @@ const make = (
   changes: {
     threads?: number
     queueLengthMax?: number
-    laneLengthMax?: number
+    perKeyMax?: number
     heapMib?: number
     concurrency?: number
     sharing?: boolean
-    laneRunningMax?: number
-    laneFault?: FaultCode
+    perKeyRunningMax?: number
+    perKeyFault?: FaultCode
   } = {},
 ) =>
   new Pool<Tasks>({
@@ -121,19 +121,19 @@ describe('a pool', () => {
     expect(await pool.run('echo', 5)).toBe(5)
   })
 
-  test('bounds one lane before the others', async () => {
+  test('bounds one key before the others', async () => {
     await pool.close()
-    pool = make({ laneLengthMax: 1 })
-    const running = pool.run('rest', 50, { lane: 'a' })
-    const waiting = pool.run('echo', 1, { lane: 'a' })
-    expect(await code(pool.run('echo', 2, { lane: 'a' }))).toBe('Overloaded')
-    expect(await pool.run('echo', 3, { lane: 'b' })).toBe(3)
+    pool = make({ perKeyMax: 1 })
+    const running = pool.run('rest', 50, { turnKey: 'a' })
+    const waiting = pool.run('echo', 1, { turnKey: 'a' })
+    expect(await code(pool.run('echo', 2, { turnKey: 'a' }))).toBe('Overloaded')
+    expect(await pool.run('echo', 3, { turnKey: 'b' })).toBe(3)
     await Promise.all([running, waiting])
   })
 
-  test('lets lanes take turns', async () => {
+  test('lets keys take turns', async () => {
     const order: string[] = []
-    const run = (lane: string, name: string) => pool.run('echo', name, { lane }).then(() => order.push(name))
+    const run = (turnKey: string, name: string) => pool.run('echo', name, { turnKey }).then(() => order.push(name))
     const tasks = [run('x', 'x0'), run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]
     await Promise.all(tasks)
     expect(order).toEqual(['x0', 'a1', 'b1', 'c1', 'a2', 'a3'])
@@ -175,11 +175,12 @@ describe('a pool', () => {
     expect(await pool.run('where', null)).not.toBe(first)
   })
 
-  test('tasks of different lanes come along together on one thread, those of one lane one after the other', async () => {
+  test('tasks of different keys come along together on one thread, those of one key one after the other', async () => {
     await pool.close()
-    pool = make({ concurrency: 3, sharing: true, laneRunningMax: 1 })
+    pool = make({ concurrency: 3, sharing: true, perKeyRunningMax: 1 })
     const order: string[] = []
-    const run = (lane: string, ms: number) => pool.run('toil', ms, { lane }).then(() => order.push(`${lane} ${ms}`))
+    const run = (turnKey: string, ms: number) =>
+      pool.run('toil', ms, { turnKey }).then(() => order.push(`${turnKey} ${ms}`))
     await Promise.all([run('a', 600), run('a', 601), run('a', 602), run('b', 50), run('c', 50)])
     expect(order.slice(2)).toEqual(['a 600', 'a 601', 'a 602'])
     expect(new Set(order.slice(0, 2))).toEqual(new Set(['b 50', 'c 50']))
@@ -187,25 +188,25 @@ describe('a pool', () => {
 
   test('a task that nobody waits for any more ends, and one past its deadline takes nobody along', async () => {
     await pool.close()
-    pool = make({ concurrency: 2, sharing: true, laneRunningMax: 1 })
+    pool = make({ concurrency: 2, sharing: true, perKeyRunningMax: 1 })
     const gone = new AbortController()
-    const left = code(pool.run('toil', 600_000, { lane: 'a', signal: gone.signal }))
-    const other = pool.run('toil', 500, { lane: 'b' })
+    const left = code(pool.run('toil', 600_000, { turnKey: 'a', signal: gone.signal }))
+    const other = pool.run('toil', 500, { turnKey: 'b' })
     setTimeout(() => gone.abort('gone'), 100)
     expect(await left).toBe('gone')
     // Its place is free again, though it asked for ten minutes.
-    expect(await pool.run('shared', 2, { lane: 'a' })).toBe(2)
-    expect(await code(pool.run('toil', 600_000, { lane: 'a', deadlineMs: 100 }))).toBe('TimedOut')
+    expect(await pool.run('shared', 2, { turnKey: 'a' })).toBe(2)
+    expect(await code(pool.run('toil', 600_000, { turnKey: 'a', deadlineMs: 100 }))).toBe('TimedOut')
     expect(await other).toBe(500)
-    expect(await pool.run('shared', 3, { lane: 'a' })).toBe(3)
+    expect(await pool.run('shared', 3, { turnKey: 'a' })).toBe(3)
   })
 
-  test('a lane with too many waiting is refused in its own words', async () => {
+  test('a key with too many waiting is refused in its own words', async () => {
     await pool.close()
-    pool = make({ concurrency: 2, sharing: true, laneRunningMax: 1, laneLengthMax: 1, laneFault: 'TooManyReads' })
-    const [running, waiting] = [pool.run('toil', 100, { lane: 'a' }), pool.run('toil', 1, { lane: 'a' })]
-    expect(await code(pool.run('shared', 1, { lane: 'a' }))).toBe('TooManyReads')
-    expect(await pool.run('shared', 2, { lane: 'b' })).toBe(2)
+    pool = make({ concurrency: 2, sharing: true, perKeyRunningMax: 1, perKeyMax: 1, perKeyFault: 'TooManyReads' })
+    const [running, waiting] = [pool.run('toil', 100, { turnKey: 'a' }), pool.run('toil', 1, { turnKey: 'a' })]
+    expect(await code(pool.run('shared', 1, { turnKey: 'a' }))).toBe('TooManyReads')
+    expect(await pool.run('shared', 2, { turnKey: 'b' })).toBe(2)
     expect(await Promise.all([running, waiting])).toEqual([100, 1])
   })
 

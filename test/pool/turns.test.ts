@@ -1,4 +1,4 @@
-// Lanes of lanes: who has a turn when, and who loses a place in a queue that is full.
+// Lanes of keys: who has a turn when, and who loses a place in a queue that is full.
 
 import { describe, expect, test } from 'vitest'
 import { Turns } from '../../src/pool/turns.ts'
@@ -15,7 +15,7 @@ const drained = (turns: Turns<string>) => {
 }
 
 describe('turns', () => {
-  test('go round at every step of a path, so that many lanes of one branch have the turns of one', () => {
+  test('go round at every step of a path, so that many keys of one branch have the turns of one', () => {
     const turns = filled(
       ['s/a/1', 'a1'],
       ['s/a/2', 'a2'],
@@ -28,7 +28,7 @@ describe('turns', () => {
     expect(turns.size).toBe(0)
   })
 
-  test('of a branch and of the lane of the same name are apart', () => {
+  test('of a branch and of the turnKey of the same name are apart', () => {
     const turns = filled(['a', 'own'], ['a/b', 'inner'], ['a', 'later'], ['', 'root'])
     expect([turns.sizeOf(['a']), turns.sizeOf(['a', 'b']), turns.sizeOf([]), turns.sizeOf(['z'])]).toEqual([2, 1, 1, 0])
     expect(drained(turns)).toBe('own root inner later')

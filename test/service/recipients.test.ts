@@ -88,7 +88,7 @@ test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
     const known = `<old@${name}.test>`
     const hashes = [referenceHash(known), ...Array.from({ length: count - 1 }, (_, at) => at + 1)]
     const rows = hashes.map(hash => operation(referenceInsert, { user: owner, hash, thread: 7_000_000 }))
-    await core.writer.submit({ lane: 0, epoch: 0, operations: [...rows], bytes: count * 30 })
+    await core.writer.submit({ partition: 0, epoch: 0, operations: [...rows], bytes: count * 30 })
     await send(running, `${name}@example.com`, `In-Reply-To: ${known}\nMessage-ID: <new@${name}.test>\n\nYes\n`)
     await send(running, `${name}@example.com`, `Message-ID: <other@${name}.test>\n\nNo\n`)
     const [other, answer] = await listed(id)

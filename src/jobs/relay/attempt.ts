@@ -1,6 +1,6 @@
 // What the answers of other hosts, and refusals of our own, mean for the recipients of an attempt.
 //
-// 5xx is final, everything else may pass; where nobody answered, the attempt reached nobody, and its lane rests.
+// 5xx is final, everything else may pass; where nobody answered, the attempt reached nobody, and its destination rests.
 
 import { smtpReply } from '#lib/fault.ts'
 import type { Target } from '#store/sending/outbound.ts'
@@ -15,7 +15,7 @@ export interface Recipient {
 
 const permanent = 500
 
-/** What an attempt says of its lane. */
+/** What an attempt says of its destination. */
 export function cameOf(attempts: readonly Attempt[]): 'taken' | 'busy' | 'answered' | 'unreached' {
   if (attempts.some(({ outcome }) => outcome === 'delivered')) return 'taken'
   if (!attempts.some(({ reached }) => reached)) return 'unreached'

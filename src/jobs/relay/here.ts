@@ -7,17 +7,17 @@ import { isRewritten } from '#mail/address/srs.ts'
 import { holdsDomain, resolveAddress } from '#store/accounts/address.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { Here } from './lanes.ts'
+import type { Here } from './destinations.ts'
 
 /** Whether an address is one of this service. */
 export async function isHere(read: Reader, srsDomain: string, address: string): Promise<boolean> {
   return isRewritten(address, srsDomain) || (await resolveAddress(read, address, true)) !== undefined
 }
 
-/** The same for lanes and targets of the queue. */
+/** The same for destinations and targets of the queue. */
 export function hereOf(read: Reader, srsDomain: string): Here {
   return {
-    async lane(name) {
+    async destination(name) {
       const domain = domainToUnicode(name)
       const ours = name === domainToAscii(srsDomain) || (await holdsDomain(read, domain))
       return ours || (await findAlias(read, domain)) !== undefined

@@ -2,7 +2,7 @@
 // tried again by the schedule of const:sender:defer_times, and senders hear of what failed or takes long.
 //
 // The attempt is on disk before anything is sent, so a crash repeats one delivery at most and loses none. Targets of one
-// domain form a lane with few transactions at once; a lane whose hosts cannot be reached rests and is then tried with one
+// domain form a destination with few transactions at once; a destination whose hosts cannot be reached rests and is then tried with one
 // message, while the others go on. A recipient of this service never leaves it.
 
 import type { Agent } from 'undici'
@@ -29,9 +29,9 @@ import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } f
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { Loop } from '../loop.ts'
 import { byFault, byRefusal, bySent, cameOf, failed, type Recipient, unreached } from './attempt.ts'
+import { Destinations, type RelayItem } from './destinations.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
-import { type RelayItem, RelayLanes } from './lanes.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
@@ -96,7 +96,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
 class Sender implements Relay {
   readonly #options: RelayOptions
   readonly #loop: Loop<RelayItem>
-  readonly #lanes: RelayLanes
+  readonly #destinations: Destinations
   readonly #results: RelayResults
   readonly #sessions: RelaySessions
   readonly #hosts: MailHosts
@@ -117,20 +117,26 @@ class Sender implements Relay {
     })
     this.#sessions = new RelaySessions(outward)
     const here = options.away ? undefined : hereOf(read, options.srsDomain)
-    this.#lanes = new RelayLanes({ read, writer, settings: options.settings, relay: options.away ? relay : '', here })
+    this.#destinations = new Destinations({
+      read,
+      writer,
+      settings: options.settings,
+      relay: options.away ? relay : '',
+      here,
+    })
     this.#results = new RelayResults(options)
-    const slowed = () => this.#lanes.slowed
+    const slowed = () => this.#destinations.slowed
     options.metrics?.observe(
-      'outbound_lanes_slowed',
+      'outbound_destinations_slowed',
       'Destinations that are sent to more slowly, since they put mail off',
       slowed,
     )
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
-        claim: (room, at) => this.#lanes.claim(room, at),
+        claim: (room, at) => this.#destinations.claim(room, at),
         run: (item, signal) => this.#run(item, signal),
-        next: () => this.#lanes.next(),
+        next: () => this.#destinations.next(),
       },
       { inFlightMax: limits.outbound.inFlightMax, log },
     )
@@ -150,7 +156,7 @@ class Sender implements Relay {
   }
 
   async #run(item: RelayItem, signal: AbortSignal): Promise<void> {
-    const { message, targets, lane } = item
+    const { message, targets, destination } = item
     let attempts: readonly Attempt[]
     try {
       attempts = await this.#attempt(message, targets, signal)
@@ -160,11 +166,11 @@ class Sender implements Relay {
       if (!(error instanceof Fault)) log.error({ error, queueId: queueId(message.num) }, 'a message could not be sent')
       attempts = targets.map(target => ({ target, ...byFault(error), reached: true }))
     } finally {
-      this.#lanes.release(lane)
+      this.#destinations.release(destination)
     }
     // Cut off by the end of the service: the next one goes on.
     if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return
-    this.#lanes.report(lane, cameOf(attempts))
+    this.#destinations.report(destination, cameOf(attempts))
     await this.#results.record(message, attempts, signal)
   }
 
@@ -239,7 +245,7 @@ class Sender implements Relay {
   #client(): Agent {
     const { outward, ca } = this.#options
     this.#agent ??= outward.agent({
-      connectionsMax: limits.outbound.laneInFlightMax,
+      connectionsMax: limits.outbound.destinationInFlightMax,
       answerBytesMax: limits.outbound.answerBytesMax,
       ...(ca !== undefined && { ca }),
     })

@@ -48,7 +48,7 @@ async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
   const { system, reads } = deps
   const { handle, num } = await accountOf(system, task)
   const { query, action } = task.input as { query: Query; action: SearchAction }
-  const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, lane: handle.id })
+  const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, turnKey: handle.id })
   let changed = 0
   for (let at = 0; at < nums.length; at += limits.task.batchMessages) {
     run.signal.throwIfAborted()

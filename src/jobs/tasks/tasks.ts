@@ -129,7 +129,7 @@ export class Tasks {
   /** Takes a task away that nobody has taken yet; false where it is too late for that. */
   async cancel(id: string): Promise<boolean> {
     const task = await findTask(this.#read, id)
-    if (task?.state !== 'queued' || this.#busy.has(laneOf(task))) return false
+    if (task?.state !== 'queued' || this.#busy.has(partitionOf(task))) return false
     await this.#writer.write(taskDelete, { id })
     return true
   }
@@ -143,8 +143,8 @@ export class Tasks {
     const tasks: Task[] = []
     for (const task of await dueTasks(this.#read, at, limits.task.aheadMax)) {
       if (tasks.length === room) break
-      if (this.#busy.has(laneOf(task))) continue
-      this.#busy.add(laneOf(task))
+      if (this.#busy.has(partitionOf(task))) continue
+      this.#busy.add(partitionOf(task))
       tasks.push(task)
     }
     if (tasks.length === 0) return []
@@ -152,7 +152,7 @@ export class Tasks {
       const ids = tasks.map(task => task.id)
       await this.#writer.write(taskClaim, { ids, due: at + limits.task.leaseMs, at })
     } catch (error) {
-      for (const task of tasks) this.#busy.delete(laneOf(task))
+      for (const task of tasks) this.#busy.delete(partitionOf(task))
       throw error
     }
     return tasks.map(task => ({ ...task, state: 'running', attempts: task.attempts + 1 }))
@@ -163,7 +163,7 @@ export class Tasks {
       const settled = await this.#outcome(task, signal)
       if (settled !== undefined) await persist(() => this.#writer.write(taskSettle, settled), signal)
     } finally {
-      this.#busy.delete(laneOf(task))
+      this.#busy.delete(partitionOf(task))
     }
   }
 
@@ -200,6 +200,6 @@ export class Tasks {
 }
 
 /** Tasks of one account run one after the other, others beside each other. */
-function laneOf(task: Task): string {
+function partitionOf(task: Task): string {
   return task.user ?? task.id
 }

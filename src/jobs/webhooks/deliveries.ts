@@ -3,7 +3,7 @@
 // Before a call its attempt and its next time are on disk; a result follows in the next unit that leaves. Both go by
 // groups: one claim covers what all endpoints may start, results gather while the unit before them is being written. What
 // a crash leaves behind are attempts without a result; each is due again a retry later, and is the only way in which a
-// delivery can come twice. Lanes (lane.ts) keep the order and hold each endpoint's window.
+// delivery can come twice. Outboxes (outbox.ts) keep the order and hold each endpoint's window.
 
 import type { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
@@ -27,7 +27,7 @@ import {
 import type { Subscription } from '#store/events/subscriptions.ts'
 import { Loop, persist } from '../loop.ts'
 import type { Caller, Outcome, Post } from './call.ts'
-import { Lane, type Pending, type Run } from './lane.ts'
+import { Outbox, type Pending, type Run } from './outbox.ts'
 
 export interface DeliveriesOptions {
   readonly read: Reader
@@ -43,7 +43,7 @@ export class Deliveries {
   readonly #options: DeliveriesOptions
   readonly #subscriptions: Subscriptions
   readonly #loop: Loop<Run>
-  readonly #lanes = new Map<number, Lane>()
+  readonly #outboxes = new Map<number, Outbox>()
   /** Origin -> runs in flight. */
   readonly #origins = new Map<string, number>()
   readonly #stop = new AbortController()
@@ -70,15 +70,15 @@ export class Deliveries {
     )
   }
 
-  get lanes(): Iterable<Lane> {
-    return this.#lanes.values()
+  get outboxes(): Iterable<Outbox> {
+    return this.#outboxes.values()
   }
 
   /** Takes up what is in the rows; call once before anything else. */
   async start(): Promise<void> {
     this.refresh()
-    for (const lane of this.#lanes.values()) {
-      lane.add(await triedDeliveries(this.#options.read, lane.num, limits.webhook.aheadMax), false)
+    for (const outbox of this.#outboxes.values()) {
+      outbox.add(await triedDeliveries(this.#options.read, outbox.num, limits.webhook.aheadMax), false)
     }
     this.#loop.kick()
   }
@@ -90,22 +90,22 @@ export class Deliveries {
 
   /** New deliveries: endpoint -> the lowest event among them. */
   arrived(endpoints: ReadonlyMap<number, number>): void {
-    for (const [num, event] of endpoints) this.#lanes.get(num)?.arrived(event)
+    for (const [num, event] of endpoints) this.#outboxes.get(num)?.arrived(event)
     this.#loop.kick()
   }
 
   /** Follows a change of the subscriptions: endpoints that came, went, were paused or let run again. */
   refresh(): void {
     const present = new Map(this.#subscriptions.all.map(subscription => [subscription.endpoint, subscription]))
-    for (const num of this.#lanes.keys()) if (!present.has(num)) this.#lanes.delete(num)
+    for (const num of this.#outboxes.keys()) if (!present.has(num)) this.#outboxes.delete(num)
     for (const [num, subscription] of present) {
-      const lane = this.#lanes.get(num)
+      const outbox = this.#outboxes.get(num)
       const paused = subscription.paused !== null
-      if (lane === undefined) this.#lanes.set(num, newLane(subscription))
-      else if (paused && !lane.paused) lane.pause()
-      else if (!paused && lane.paused) lane.reopen()
+      if (outbox === undefined) this.#outboxes.set(num, newOutbox(subscription))
+      else if (paused && !outbox.paused) outbox.pause()
+      else if (!paused && outbox.paused) outbox.reopen()
     }
-    for (const lane of this.#lanes.values()) lane.rescan()
+    for (const outbox of this.#outboxes.values()) outbox.rescan()
     this.#loop.kick()
   }
 
@@ -119,12 +119,12 @@ export class Deliveries {
 
   async #claim(at: number): Promise<readonly Run[]> {
     const runs: Run[] = []
-    const lanes = [...this.#lanes.values()]
-    this.#turn = lanes.length === 0 ? 0 : (this.#turn + 1) % lanes.length
-    for (const lane of [...lanes.slice(this.#turn), ...lanes.slice(0, this.#turn)]) {
-      if (lane.empty) continue
-      await this.#fill(lane)
-      const taken = lane.take(at, this.#roomFor(lane))
+    const outboxes = [...this.#outboxes.values()]
+    this.#turn = outboxes.length === 0 ? 0 : (this.#turn + 1) % outboxes.length
+    for (const outbox of [...outboxes.slice(this.#turn), ...outboxes.slice(0, this.#turn)]) {
+      if (outbox.empty) continue
+      await this.#fill(outbox)
+      const taken = outbox.take(at, this.#roomFor(outbox))
       for (const run of taken) this.#count(run, 1)
       runs.push(...taken)
     }
@@ -139,27 +139,27 @@ export class Deliveries {
     return runs
   }
 
-  async #fill(lane: Lane): Promise<void> {
-    const room = lane.room
+  async #fill(outbox: Outbox): Promise<void> {
+    const room = outbox.room
     if (room === 0) return
-    const rows = await freshDeliveries(this.#options.read, lane.num, lane.place, room)
-    lane.add(rows, true)
-    if (rows.length < room) lane.more = false
+    const rows = await freshDeliveries(this.#options.read, outbox.num, outbox.place, room)
+    outbox.add(rows, true)
+    if (rows.length < room) outbox.more = false
   }
 
   /** Every endpoint may have one run; more only while there is room in all and at its origin. */
-  #roomFor(lane: Lane): number {
-    const first = lane.running === 0 ? 1 : 0
+  #roomFor(outbox: Outbox): number {
+    const first = outbox.running === 0 ? 1 : 0
     const all = limits.webhook.inFlightMax - this.#running
-    const origin = limits.webhook.connectionsMax - (this.#origins.get(lane.origin) ?? 0)
+    const origin = limits.webhook.connectionsMax - (this.#origins.get(outbox.origin) ?? 0)
     return Math.max(first, Math.min(all, origin))
   }
 
   #count(run: Run, change: 1 | -1): void {
     this.#running += change
-    const count = (this.#origins.get(run.lane.origin) ?? 0) + change
-    if (count === 0) this.#origins.delete(run.lane.origin)
-    else this.#origins.set(run.lane.origin, count)
+    const count = (this.#origins.get(run.outbox.origin) ?? 0) + change
+    if (count === 0) this.#origins.delete(run.outbox.origin)
+    else this.#origins.set(run.outbox.origin, count)
   }
 
   async #run(run: Run, signal: AbortSignal): Promise<void> {
@@ -168,7 +168,7 @@ export class Deliveries {
     try {
       for (; index < run.deliveries.length && failed.length === 0; index++) {
         const pending = run.deliveries[index]
-        const leave = run.lane.paused || this.#closing
+        const leave = run.outbox.paused || this.#closing
         if (pending === undefined || (leave && index > 0)) break
         if (!(await this.#deliver(run, pending, signal))) failed.push(pending)
       }
@@ -178,7 +178,7 @@ export class Deliveries {
       this.#count(run, -1)
       const released = run.deliveries.slice(index)
       for (const { event, n } of released) this.#results.released.push([event, n])
-      run.lane.finish(run, waiting, released.map(untried))
+      run.outbox.finish(run, waiting, released.map(untried))
       this.#record()
     }
   }
@@ -196,7 +196,7 @@ export class Deliveries {
     // Cut off by a stop: the row says that it was tried and when it is due again.
     if (outcome.failure !== null && signal.aborted) return false
     this.#options.metrics.webhookPosts.labels(outcome.failure ?? 'delivered').inc()
-    if (outcome.failure === null) this.#succeed(run.lane, pending)
+    if (outcome.failure === null) this.#succeed(run.outbox, pending)
     else if (outcome.gone === true) this.#end(subscription, pending)
     else this.#fail(run, pending, subscription, outcome)
     return outcome.failure === null || outcome.gone === true
@@ -216,28 +216,28 @@ export class Deliveries {
     }
   }
 
-  #succeed(lane: Lane, pending: Pending): void {
+  #succeed(outbox: Outbox, pending: Pending): void {
     this.#results.done.push([pending.event, pending.n])
-    if (lane.failures > 0) this.#results.health.push({ num: lane.num, failures: 0, since: null })
-    lane.succeeded()
+    if (outbox.failures > 0) this.#results.health.push({ num: outbox.num, failures: 0, since: null })
+    outbox.succeeded()
     if (this.#results.done.length >= recordRows) this.#record()
   }
 
   #fail(run: Run, pending: Pending, subscription: Subscription, outcome: Outcome): void {
-    const { lane } = run
+    const { outbox } = run
     const { event, n } = pending
     const at = now()
-    lane.failed(run, at)
+    outbox.failed(run, at)
     const dead = pending.attempts >= limits.webhook.attemptsMax
     pending.due = dead ? 0 : at + Math.max(waitMs(pending.attempts, jitter()), outcome.waitMs ?? 0)
     const failure = outcome.failure ?? 'protocol'
     this.#results.failed.push({ event, n, dead, due: pending.due, failure, status: outcome.status })
-    this.#results.health.push({ num: lane.num, failures: lane.failures, since: lane.failingSince })
+    this.#results.health.push({ num: outbox.num, failures: outbox.failures, since: outbox.failingSince })
     if (dead) this.#options.log.warn({ webhook: pending.webhook, event, failure }, 'a webhook delivery is dead')
     const { pauseFailures, pauseMs } = limits.webhook
-    if (lane.failures >= pauseFailures && at - (lane.failingSince ?? at) >= pauseMs && !lane.paused) {
-      lane.pause()
-      this.#change(subscription, failure, this.#options.handle.pause(lane.num, failure))
+    if (outbox.failures >= pauseFailures && at - (outbox.failingSince ?? at) >= pauseMs && !outbox.paused) {
+      outbox.pause()
+      this.#change(subscription, failure, this.#options.handle.pause(outbox.num, failure))
     }
   }
 
@@ -282,14 +282,15 @@ export class Deliveries {
         )
         continue
       }
-      if (results.released.length > 0) for (const lane of this.#lanes.values()) this.#reread(lane, results.released)
+      if (results.released.length > 0)
+        for (const outbox of this.#outboxes.values()) this.#reread(outbox, results.released)
     }
     this.#recording = undefined
   }
 
-  /** Rows that are untried again may lie before the place where their lane reads. */
-  #reread(lane: Lane, released: SettleRow['released']): void {
-    if (released.some(([event]) => event <= lane.place[0])) lane.rescan()
+  /** Rows that are untried again may lie before the place where their outbox reads. */
+  #reread(outbox: Outbox, released: SettleRow['released']): void {
+    if (released.some(([event]) => event <= outbox.place[0])) outbox.rescan()
   }
 
   #submit(operations: Operation[], rows: number): Promise<void> {
@@ -298,13 +299,13 @@ export class Deliveries {
 
   #putBack(run: Run, deliveries: readonly Pending[]): void {
     this.#count(run, -1)
-    run.lane.finish(run, [], deliveries.map(untried))
+    run.outbox.finish(run, [], deliveries.map(untried))
   }
 
   #next(): number | null {
     let soonest: number | null = null
-    for (const lane of this.#lanes.values()) {
-      const next = lane.next()
+    for (const outbox of this.#outboxes.values()) {
+      const next = outbox.next()
       if (next !== null && (soonest === null || next < soonest)) soonest = next
     }
     return soonest
@@ -337,8 +338,8 @@ function postOf({ at, name, body }: Payload, { event, n }: Pending): Post {
   return { id, name, at, json: body === '{}' ? `${head}}` : `${head},${body.slice(1)}` }
 }
 
-function newLane({ endpoint, url, paused, failures, failingSince }: Subscription): Lane {
-  return new Lane({ num: endpoint, url, paused: paused !== null, failures, failingSince })
+function newOutbox({ endpoint, url, paused, failures, failingSince }: Subscription): Outbox {
+  return new Outbox({ num: endpoint, url, paused: paused !== null, failures, failingSince })
 }
 
 function emptyResults(): SettleRow {

@@ -21,8 +21,8 @@ import { Loop } from '../loop.ts'
 import { HttpCaller } from './call.ts'
 import { Deliveries } from './deliveries.ts'
 import { fanoutLoop } from './fanout.ts'
-import type { Place } from './lane.ts'
 import { MailCaller } from './mail-call.ts'
+import type { Place } from './outbox.ts'
 
 export interface WebhooksOptions {
   readonly read: Reader
@@ -127,18 +127,18 @@ function sweepLoop({ read, writer, handle, log }: WebhooksOptions): Sweep {
 function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Deliveries) {
   const figures = () => {
     const at = now()
-    const lanes = [...deliveries.lanes]
+    const outboxes = [...deliveries.outboxes]
     const all = outgoingFigures(read, countMax)
-    const oldest = lanes
-      .filter(lane => !lane.paused)
-      .flatMap(lane => [oldestFresh(read, lane.num), lane.oldestDue(at)])
+    const oldest = outboxes
+      .filter(outbox => !outbox.paused)
+      .flatMap(outbox => [oldestFresh(read, outbox.num), outbox.oldestDue(at)])
       .reduce<number>((least, moment) => Math.min(least, moment ?? at), at)
     return {
       ageSeconds: (at - oldest) / 1000,
       dead: all.dead,
       lag: all.waitingEvents,
       lagSeconds: all.oldestEvent === null ? 0 : Math.max(at - all.oldestEvent, 0) / 1000,
-      paused: lanes.filter(lane => lane.paused).length,
+      paused: outboxes.filter(outbox => outbox.paused).length,
     }
   }
   const cached = memoize(figures, limits.webhook.figuresMs)

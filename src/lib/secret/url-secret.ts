@@ -1,7 +1,7 @@
 // URLs that hold a password: sealed for rows, opened where they are called, masked where they are shown.
 //
 // Only the secret itself is sealed: the password, or where there is none the name, which is a token then. What is left is
-// a URL still, so lanes, searches and answers need no key. One URL is sealed to one text, so that rows find it again. What
+// a URL still, so destinations, searches and answers need no key. One URL is sealed to one text, so that rows find it again. What
 // comes from outside is sealed as it is, also what looks sealed: nobody may have somebody else's secret opened for him.
 
 import { invalid } from '../fault.ts'

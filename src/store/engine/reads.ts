@@ -16,7 +16,7 @@ export interface ReadOptions {
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined
   /** Id of the account: accounts take turns. */
-  readonly lane?: string
+  readonly turnKey?: string
   /** Time it may take where that is not limits.pool.readMs. */
   readonly deadlineMs?: number
 }

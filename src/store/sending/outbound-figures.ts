@@ -1,4 +1,4 @@
-// The outbound queue in figures: how much waits and for how long, in all, by lane, and of one message.
+// The outbound queue in figures: how much waits and for how long, in all, by destination, and of one message.
 //
 // What scans says so; the rest is bounded and fit for the metrics.
 
@@ -36,10 +36,13 @@ export function waitingFigures(read: Reader, countMax: number): { waiting: numbe
   return { waiting: waiting?.n ?? 0, due: first?.due ?? null }
 }
 
-/** Lanes with the most waiting targets. */
-export async function busiestLanes(read: Reader, count: number): Promise<{ lane: string; waiting: number }[]> {
+/** Destinations with the most waiting targets. */
+export async function busiestDestinations(
+  read: Reader,
+  count: number,
+): Promise<{ destination: string; waiting: number }[]> {
   return read.all(
-    `SELECT lane, count(*) AS waiting FROM outbound_target WHERE state < 2 GROUP BY lane ORDER BY waiting DESC LIMIT ?`,
+    `SELECT lane AS destination, count(*) AS waiting FROM outbound_target WHERE state < 2 GROUP BY lane ORDER BY waiting DESC LIMIT ?`,
     count,
   )
 }
@@ -56,11 +59,11 @@ export interface Progress {
   readonly failure: string | null
   readonly status: number | null
   readonly response: string | null
-  /** Some of the lanes in which it waits. */
-  readonly lanes: readonly string[]
+  /** Some of the destinations it waits for. */
+  readonly destinations: readonly string[]
 }
 
-export async function progressOf(read: Reader, num: number, lanesMax: number): Promise<Progress> {
+export async function progressOf(read: Reader, num: number, destinationsMax: number): Promise<Progress> {
   const sums = read.one<Pick<Progress, 'waiting' | 'sending' | 'attempts' | 'next'>>(
     `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
       coalesce(max(attempts), 0) AS attempts, min(CASE WHEN state < 2 THEN due END) AS next
@@ -72,16 +75,16 @@ export async function progressOf(read: Reader, num: number, lanesMax: number): P
      ORDER BY tried DESC LIMIT 1`,
     num,
   )
-  const lanes = read.all<{ lane: string }>(
+  const destinations = read.all<{ lane: string }>(
     'SELECT DISTINCT lane FROM outbound_target WHERE message = ? AND state < 2 ORDER BY lane LIMIT ?',
     num,
-    lanesMax,
+    destinationsMax,
   )
   const none = { failure: null, status: null, response: null }
   return {
     ...{ waiting: 0, sending: 0, attempts: 0, next: null },
     ...sums,
     ...(last ?? none),
-    lanes: lanes.map(({ lane }) => lane),
+    destinations: destinations.map(({ lane }) => lane),
   }
 }

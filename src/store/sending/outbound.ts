@@ -8,7 +8,7 @@
 import type { Mailbox } from '#mail/address/address.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
 import { bodyRelease } from '../bodies/writes.ts'
-import { integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
+import { called, integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
 import { jsonAt, least } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
@@ -80,7 +80,7 @@ const targets = table(
     kind: oneOf<'mail' | 'relay' | 'http'>(),
     value: text,
     /** Where it goes, so that one slow host holds up nobody else. */
-    lane: text,
+    destination: called('lane', text),
     /** See `targetState`. One that is being sent is tried again at `due` if nobody says how it went. */
     state: integer,
     attempts: integer,
@@ -96,14 +96,14 @@ const targets = table(
     clustered: true,
     indexes: {
       outbound_due: { on: ['due'], where: 'state < 2' },
-      outbound_lane: { on: ['lane', 'due'], where: 'state < 2' },
+      outbound_lane: { on: ['destination', 'due'], where: 'state < 2' },
     },
   },
 )
 
 export type Outbound = Readonly<RowOf<typeof messages>>
 export type Target = Readonly<RowOf<typeof targets>>
-export type TargetRow = Pick<Target, 'kind' | 'value' | 'lane'>
+export type TargetRow = Pick<Target, 'kind' | 'value' | 'destination'>
 
 /** A message as it is queued, with its targets. */
 export interface OutboundRow extends Omit<Outbound, 'done'> {
@@ -125,7 +125,8 @@ export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, Queue
     insertMessage.run(sql, message, effects)
     const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
       VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
-    for (const [at, { kind, value, lane }] of targets.entries()) insert.run(num, at + 1, kind, value, lane, due)
+    for (const [at, { kind, value, destination }] of targets.entries())
+      insert.run(num, at + 1, kind, value, destination, due)
   },
   {
     encode: ({ targets, due, ...message }) => {
@@ -273,14 +274,19 @@ export async function dueTargets(read: Reader, at: number, count: number): Promi
   return targets.all(read, 'WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?', at, count)
 }
 
-/** The same of one lane. */
-export async function dueOfLane(read: Reader, lane: string, at: number, count: number): Promise<Target[]> {
+/** The same of one destination. */
+export async function dueOfDestination(
+  read: Reader,
+  destination: string,
+  at: number,
+  count: number,
+): Promise<Target[]> {
   const rest = 'WHERE state < 2 AND lane = ? AND due <= ? AND state = 0 ORDER BY due LIMIT ?'
-  return targets.all(read, rest, lane, at, count)
+  return targets.all(read, rest, destination, at, count)
 }
 
-/** Lanes in which something waits, in order of their names, from the one after `after`. */
-export async function lanesAfter(read: Reader, after: string, count: number): Promise<string[]> {
+/** Destinations for which something waits, in order of their names, from the one after `after`. */
+export async function destinationsAfter(read: Reader, after: string, count: number): Promise<string[]> {
   const rows = read.all<{ lane: string }>(
     `WITH RECURSIVE next(lane, n) AS (
        SELECT (SELECT min(lane) FROM outbound_target WHERE state < 2 AND lane > ?), 1
@@ -294,7 +300,7 @@ export async function lanesAfter(read: Reader, after: string, count: number): Pr
   return rows.map(row => row.lane)
 }
 
-/** Targets of a message that wait in a lane and are due. */
+/** Targets of a message that wait for a destination and are due. */
 export async function dueOfMessage(read: Reader, num: number, at: number): Promise<Target[]> {
   return targets.all(read, 'WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq', num, at)
 }
@@ -305,17 +311,17 @@ export async function nextTargetDue(read: Reader): Promise<number | null> {
   return row?.due ?? null
 }
 
-/** When the next target of a lane is due. */
-export async function nextOfLane(read: Reader, lane: string): Promise<number | null> {
+/** When the next target of a destination is due. */
+export async function nextOfDestination(read: Reader, destination: string): Promise<number | null> {
   const text = 'SELECT min(due) AS due FROM outbound_target WHERE state < 2 AND lane = ?'
-  return read.one<{ due: number | null }>(text, lane)?.due ?? null
+  return read.one<{ due: number | null }>(text, destination)?.due ?? null
 }
 
 export interface OutboundPage {
   /** Only messages of this account. */
   readonly user: string | null
-  /** Only messages that still wait for a target in this lane. */
-  readonly lane?: string | undefined
+  /** Only messages that still wait for a target with this destination. */
+  readonly destination?: string | undefined
   readonly origin?: Origin | undefined
   /** Only messages that still wait for a target. */
   readonly pending: boolean
@@ -341,17 +347,17 @@ export async function countOutbound(read: Reader, page: OutboundPage): Promise<n
   return messages.count(read, `WHERE num > @edge ${text}`, { ...values, edge: 0 })
 }
 
-function conditions({ user, pending, lane, origin }: OutboundPage) {
-  const waits = 'num IN (SELECT message FROM outbound_target WHERE state < 2 AND lane = @lane)'
+function conditions({ user, pending, destination, origin }: OutboundPage) {
+  const waits = 'num IN (SELECT message FROM outbound_target WHERE state < 2 AND lane = @destination)'
   const text = [
     ...(user === null ? [] : ['AND "user" = @user']),
     ...(pending ? ['AND done IS NULL'] : []),
-    ...(lane === undefined ? [] : [`AND ${waits}`]),
+    ...(destination === undefined ? [] : [`AND ${waits}`]),
     ...(origin === undefined ? [] : ['AND origin = @origin']),
   ]
   const values = {
     ...(user !== null && { user }),
-    ...(lane !== undefined && { lane }),
+    ...(destination !== undefined && { destination }),
     ...(origin !== undefined && { origin }),
   }
   return { text: text.join(' '), values }

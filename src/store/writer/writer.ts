@@ -3,7 +3,7 @@
 // Group commit without a timer or a handshake: units leave when the loop has been round once (at once from somebody alone,
 // or when they carry some KB), and the thread makes one transaction of what came while it synced the one before. What nobody
 // waits for goes last, one request of it at a time. A broken rule fails its unit alone; a failed commit fails all its units and
-// turns the writer unhealthy: it then refuses units with a temporary error and tries the disk by itself. After a unit of a lane
+// turns the writer unhealthy: it then refuses units with a temporary error and tries the disk by itself. After a unit of a partition
 // failed, or its commit, later ones made from the same state (epoch) are refused as stale, also those on their way.
 
 import { after, breathe, monotonic } from '#lib/clock.ts'
@@ -23,8 +23,8 @@ import { type Opened, startWriterThread, type WriterThread } from './thread.ts'
 
 export interface Unit {
   /** Whose units keep their order and fail together: a user's number, or 0 for none. */
-  readonly lane: number
-  /** Which loading of the lane's state the unit was made from. */
+  readonly partition: number
+  /** Which loading of the partition's state the unit was made from. */
   readonly epoch: number
   readonly operations: Operation[]
   /** Bytes it carries, about. */
@@ -35,7 +35,7 @@ export interface Unit {
 
 /** Units that leave together. */
 export interface WriterRequest {
-  readonly units: { lane: number; epoch: number; operations: Operation[] }[]
+  readonly units: { partition: number; epoch: number; operations: Operation[] }[]
   /** Bytes they carry, about. */
   readonly bytes: number
 }
@@ -52,7 +52,7 @@ export interface WriterReply {
   readonly changed?: readonly Watched[]
 }
 
-/** A unit refused because an earlier one of its lane failed; whoever made it may make it anew. */
+/** A unit refused because an earlier one of its partition failed; whoever made it may make it anew. */
 export class StaleUnit extends Error {}
 
 interface Waiting {
@@ -151,7 +151,7 @@ export class Writer {
    * Queues a unit; resolves when it is on disk.
    *
    * @throws Fault of the index (`conflict`, engine/table.ts) for a broken rule, StorageUnavailable when the disk refuses, Overloaded when too much
-   * waits, StaleUnit when an earlier unit of the lane failed
+   * waits, StaleUnit when an earlier unit of the partition failed
    */
   submit(unit: Unit): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
@@ -170,14 +170,14 @@ export class Writer {
 
   /** One write outside of any actor. */
   write<Row>(write: Write<Row>, row: Row): Promise<void> {
-    return this.submit({ lane: 0, epoch: 0, operations: [operation(write, row)], bytes: 64 })
+    return this.submit({ partition: 0, epoch: 0, operations: [operation(write, row)], bytes: 64 })
   }
 
   /** Inserts a row and deletes it again, in one unit and for good: resolves where the disk takes writes. */
   prove(): Promise<void> {
     const key = `health.${newId()}`
     const operations = [operation(metaPut, { key, value: 1 }), operation(metaDelete, { key })]
-    return this.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
+    return this.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
   }
 
   /** Limits the database to `pages` pages, 0 for no limit: how a test fills the disk. */
@@ -241,7 +241,11 @@ export class Writer {
   }
 
   #post(units: readonly Waiting[], bytes: number, background: boolean): void {
-    const written = units.map(({ unit }) => ({ lane: unit.lane, epoch: unit.epoch, operations: unit.operations }))
+    const written = units.map(({ unit }) => ({
+      partition: unit.partition,
+      epoch: unit.epoch,
+      operations: unit.operations,
+    }))
     const number = this.#thread.send('write', { units: written, bytes } satisfies WriterRequest)
     this.#sent.push({ number, units, bytes, background, at: monotonic() })
     this.#sentUnits += units.length
@@ -310,7 +314,7 @@ export class Writer {
   #probe(): void {
     if (this.#closing || this.#ended) return
     const unit: Unit = {
-      lane: 0,
+      partition: 0,
       epoch: 0,
       operations: [operation(metaPut, { key: 'probe', value: this.#settled })],
       bytes: 0,

@@ -1,4 +1,4 @@
-// Direct delivery: hosts of a domain in order, lanes that do not hold up each other, what hangs, and what is refused.
+// Direct delivery: hosts of a domain in order, destinations that do not hold up each other, what hangs, and what is refused.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'

@@ -49,7 +49,7 @@ test('each attempt is told with its answer, by queue id and by Message-ID', asyn
   const id = await submit(['late@far.test', 'never@far.test'])
   await expect.poll(() => steps(id), { timeout: 15_000 }).toEqual(['queued', 'retry', 'failed', 'delivered', 'done'])
   const slowed = async () =>
-    /outbound_lanes_slowed (\d+)/.exec(await (await service.raw('GET', '/metrics')).text())?.[1]
+    /outbound_destinations_slowed (\d+)/.exec(await (await service.raw('GET', '/metrics')).text())?.[1]
   expect(await slowed()).toBe('1')
   for (let more = 0; more < 12; more++) await submit([`more${more}@far.test`])
   await expect.poll(slowed, { timeout: 15_000 }).toBe('0')

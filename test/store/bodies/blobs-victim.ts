@@ -31,7 +31,7 @@ async function run(dir: string, first: number): Promise<void> {
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   const bodies = new Bodies(dir, Reader.open(file))
-  const submit = (operations: Operation[]) => writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
+  const submit = (operations: Operation[]) => writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
   const say = (line: string) => writeSync(1, `${line}\n`)
   let next = first
   const worker = async (): Promise<never> => {

@@ -99,7 +99,7 @@ async function clean(): Promise<void> {
   await open()
 }
 
-const submit = (operations: Operation[]) => writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
+const submit = (operations: Operation[]) => writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
 const add = (received: Received, num: number): Operation => operation(bodyAdd, received.bodyRow(num).row)
 const retain = (num: number): Operation => operation(bodyRetain, { num })
 const release = (num: number): Operation => operation(bodyRelease, { num })

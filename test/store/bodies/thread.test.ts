@@ -35,7 +35,7 @@ beforeEach(async () => {
   bodies = new Bodies(dir, read)
   const received = await Promise.all(messages.map(message => bodies.receive(message)))
   const operations = received.map((one, index) => operation(bodyAdd, one.bodyRow(index + 1).row))
-  await writer.submit({ lane: 0, epoch: 0, operations, bytes: 100 })
+  await writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
   await writer.close()
 })
 

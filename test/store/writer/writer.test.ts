@@ -51,7 +51,7 @@ const address = (id: string, key: string): Address => ({
   created: 1,
 })
 const insert = (id: string, key: string): Operation => operation(addressInsert, address(id, key))
-const unit = (operations: Operation[], lane = 0, epoch = 0) => ({ lane, epoch, operations, bytes: 100 })
+const unit = (operations: Operation[], partition = 0, epoch = 0) => ({ partition, epoch, operations, bytes: 100 })
 const keys = () => read.all<{ key: string }>('SELECT key FROM address ORDER BY key').map(row => row.key)
 
 test('what is resolved can be read', async () => {
@@ -96,7 +96,7 @@ test('the log is copied back and begins anew while units come', async () => {
     await Promise.all(
       rows.map(own => {
         const row = { num: own, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
-        return writer.submit({ lane: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
+        return writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
       }),
     )
     longest = Math.max(longest, wal())
@@ -112,7 +112,7 @@ test('the log is copied back and begins anew while units come', async () => {
   writer = await open()
 })
 
-test('units of a lane made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {
+test('units of a partition made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {
   await writer.submit(unit([insert('a', 'one')]))
   const failed = writer.submit(unit([insert('b', 'one')], 7, 3))
   const stale = writer.submit(unit([insert('c', 'two')], 7, 3))

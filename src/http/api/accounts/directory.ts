@@ -67,14 +67,16 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
       const { query = '', forward = '' } = input
       const tags = { tags: words(input.tags), requiredTags: words(input.requiredTags) }
       const page = { query, forward, ...tags, only: onlyUser }
-      const lane = caller.user ?? caller.role
+      const turnKey = caller.user ?? caller.role
       const filtered = onlyUser === null && [query, forward, ...tags.tags, ...tags.requiredTags].some(one => one !== '')
-      const total = filtered ? await reads.countAddresses(page, { signal, lane }) : await countAllAddresses(read, page)
+      const total = filtered
+        ? await reads.countAddresses(page, { signal, turnKey })
+        : await countAllAddresses(read, page)
       const { rows, ...cursors } = await paged(input, {
         key: ['string'],
         fetch: (key, direction, count) => {
           const task = { page, boundary: key === null ? null : String(key[0]), direction, count }
-          return filtered ? reads.listAddresses(task, { signal, lane }) : listAllAddresses(read, task)
+          return filtered ? reads.listAddresses(task, { signal, turnKey }) : listAllAddresses(read, task)
         },
         boundary: address => [address.key],
       })

@@ -92,14 +92,14 @@ export function userEndpoints(deps: UserDeps) {
         requiredTags: words(input.requiredTags),
         only: onlyUser,
       }
-      const lane = caller.user ?? caller.role
+      const turnKey = caller.user ?? caller.role
       const filtered = onlyUser === null && isFiltered(page)
-      const total = filtered ? await deps.reads.countUsers(page, { signal, lane }) : await countUsers(read, page)
+      const total = filtered ? await deps.reads.countUsers(page, { signal, turnKey }) : await countUsers(read, page)
       const { rows, ...cursors } = await paged(input, {
         key: ['string'],
         fetch: (boundary, direction, count) => {
           const task = { page, boundary: boundary === null ? null : String(boundary[0]), direction, count }
-          return filtered ? deps.reads.listUsers(task, { signal, lane }) : listUsers(read, task)
+          return filtered ? deps.reads.listUsers(task, { signal, turnKey }) : listUsers(read, task)
         },
         boundary: user => [user.id],
       })

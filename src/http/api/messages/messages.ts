@@ -72,7 +72,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         boundary: message => [message.idate, message.uid],
       })
       const total = collapse
-        ? await reads.countThreads({ mailbox: mailbox.num, unseen }, { signal, lane: input.user })
+        ? await reads.countThreads({ mailbox: mailbox.num, unseen }, { signal, turnKey: input.user })
         : unseen
           ? mailbox.unseen
           : mailbox.total

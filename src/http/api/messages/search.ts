@@ -129,7 +129,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
           if (query === null) return []
           const edge = boundary === null ? null : ([Number(boundary[0]), Number(boundary[1])] as const)
           const task = { user: user.num, query, order, collapse, boundary: edge, direction, count }
-          const answer = await reads.search(task, { signal, lane: user.id })
+          const answer = await reads.search(task, { signal, turnKey: user.id })
           total = answer.total
           const nums = answer.hits.map(([, num]) => num)
           const { rows: messages, more } = await findByNumbers(read, user.num, nums)

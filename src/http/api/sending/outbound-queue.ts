@@ -24,7 +24,7 @@ import {
   type Outbound,
   queueNumber,
 } from '#store/sending/outbound.ts'
-import { busiestLanes, progressOf, queueFigures } from '#store/sending/outbound-figures.ts'
+import { busiestDestinations, progressOf, queueFigures } from '#store/sending/outbound-figures.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, optional, pageReply, paging, queueId, text, userId } from '../../schema.ts'
@@ -77,7 +77,7 @@ const stepShape = Type.Object({
 })
 
 const destinationsMax = 20
-const lanesMax = 5
+const destinationsShownMax = 5
 const destinationLengthMax = 1024
 
 export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
@@ -92,8 +92,8 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     reply: overview,
     async run() {
       const { waiting, sending, deferred, next, oldest } = await queueFigures(read)
-      const lanes = await busiestLanes(read, destinationsMax)
-      const destinations = lanes.map(({ lane, waiting: some }) => ({ destination: lane, waiting: some }))
+      const found = await busiestDestinations(read, destinationsMax)
+      const destinations = found.map(({ destination, waiting: some }) => ({ destination, waiting: some }))
       return { waiting, sending, deferred, next: isoOr(next), oldest: isoOr(oldest), destinations }
     },
   })
@@ -117,7 +117,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     async run({ input }) {
       const where = {
         ...{ user: input.user ?? null, pending: input.pending },
-        ...{ lane: input.destination, origin: input.origin },
+        ...{ destination: input.destination, origin: input.origin },
       }
       const total = await countOutbound(read, where)
       const { rows, ...cursors } = await paged(input, {
@@ -266,9 +266,13 @@ function queued(message: Outbound) {
 }
 
 async function progress(read: Reader, { num }: Outbound) {
-  const { waiting, sending, attempts, next, failure, status, response, lanes } = await progressOf(read, num, lanesMax)
+  const { waiting, sending, attempts, next, failure, status, response, destinations } = await progressOf(
+    read,
+    num,
+    destinationsShownMax,
+  )
   return {
-    ...{ waiting, sending, attempts, nextAttempt: isoOr(next), destinations: [...lanes] },
+    ...{ waiting, sending, attempts, nextAttempt: isoOr(next), destinations: [...destinations] },
     ...(failure !== null && { failure }),
     ...(status !== null && { status }),
     ...(response !== null && { response }),

@@ -130,7 +130,7 @@ test('an account has no more files than it may have', async () => {
     operation(fileInsert, { ...first, id: newId() }),
   ])
   const usage = operation(usageAdd, { user: first.user, storage: more * first.size, modseq: 0 })
-  await writer.submit({ lane: 0, epoch: 0, operations: [...copies.flat(), usage], bytes: 0 })
+  await writer.submit({ partition: 0, epoch: 0, operations: [...copies.flat(), usage], bytes: 0 })
   const refused = await call('POST', `/users/${id}/storage`, { content: 'x' })
   expect([refused.status, refused.body.code]).toEqual([403, 'TooManyFiles'])
   expect((await call('GET', `/users/${id}/storage`)).body.total).toBe(limits.storage.filesMax)

@@ -22,12 +22,12 @@ test('a forwarded address takes a message once, and refuses it when it comes bac
   const form = { address: 'round@example.com', targets: ['next@elsewhere.test'] }
   const { body } = await call('POST', '/addresses/forwarded', form)
   expect(body).toMatchObject({ success: true })
-  const queued = async () => (await call('GET', '/outbound')).body.lanes
+  const queued = async () => (await call('GET', '/outbound')).body.destinations
   expect(await send(running, form.address, `${message}\nHello\n`)).toEqual([expect.stringMatching(/^250 /)])
-  const lanes = await queued()
+  const before = await queued()
   const header = loopHeader(running.teal.core.forwardKeys.loopSecret, body.id).replace('\r\n', '\n')
   expect(await send(running, form.address, `${message}${header}\nHello\n`)).toEqual([told('ForwardLoop')])
-  expect(await queued()).toEqual(lanes)
+  expect(await queued()).toEqual(before)
 })
 
 test('a stored message is forwarded to further addresses, is marked, and is listed as queued', async () => {

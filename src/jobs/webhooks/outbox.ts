@@ -1,4 +1,4 @@
-// The lane of one endpoint: which of its deliveries may start now, in memory, fed from rows.
+// The outbox of one endpoint: which of its deliveries may start now, in memory, fed from rows.
 //
 // Deliveries of one subject (the account an event is about, or its kind) go one after the other, always in the order of
 // their events: a delivery that failed holds back the later ones of its subject, until it has failed for an hour and steps
@@ -25,9 +25,9 @@ export interface Pending {
 
 /** Deliveries of one subject that were claimed together and are sent one after the other. */
 export interface Run {
-  readonly lane: Lane
+  readonly outbox: Outbox
   readonly subject: string
-  /** Which failures of the lane it started after. */
+  /** Which failures of the outbox it started after. */
   readonly epoch: number
   readonly deliveries: readonly Pending[]
 }
@@ -40,11 +40,11 @@ interface Subject {
 
 export type Place = readonly [event: number, n: number]
 
-export class Lane {
+export class Outbox {
   readonly num: number
   readonly url: string
   readonly origin: string
-  /** When it was paused; a paused lane starts nothing. */
+  /** When it was paused; a paused outbox starts nothing. */
   paused: boolean
   /** Failures in a row, and the moment of the first. */
   failures: number
@@ -236,7 +236,7 @@ export class Lane {
     }
     entry.running = true
     this.#running += 1
-    return { lane: this, subject, epoch: this.#epoch, deliveries }
+    return { outbox: this, subject, epoch: this.#epoch, deliveries }
   }
 
   #put(pending: Pending): void {
