@@ -55,5 +55,5 @@ export async function good(...parameters: Parameters<typeof run>): Promise<strin
 /** A folder of its own for one program's files, removed by the returned function. */
 export function folder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'teal-interop-'))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }) }
 }

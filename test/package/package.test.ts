@@ -195,8 +195,8 @@ describe('in the tests of others', () => {
       )
       for (const name of names.map(name => join('teal', name))) {
         const program = `
-          const required = Object.keys(require('${name}')).filter(key => key !== 'default').sort().join()
-          import('${name}').then(imported => console.log(required !== '' && required === Object.keys(imported).filter(key => key !== 'default').sort().join()))`
+          const required = Object.keys(require('${name}')).sort().join()
+          import('${name}').then(imported => console.log(required !== '' && required === Object.keys(imported).sort().join()))`
         expect(await project.node(release, ['-e', program])).toMatchObject({ code: 0, out: 'true\n' })
       }
     })
