@@ -3,7 +3,22 @@ import { defineConfig } from 'vitest/config'
 
 const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 
-/** Suites: the ordinary one, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
+/** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
+const faults = [
+  ...['actors/auth/attempts', 'cli/full-disk', 'cli/killed', 'http/api/auth/limits', 'http/api/auth/networks'],
+  ...['http/hostile', 'jobs/acme/acme', 'jobs/relay/relay-crash', 'jobs/relay/relay-hosts', 'jobs/webhooks/webhooks'],
+  ...[
+    'service/crash',
+    'service/missing',
+    'service/origin',
+    'service/start',
+    'service/webhooks-crash',
+    'store/bodies/blobs',
+  ],
+  ...['store/bodies/blobs-crash', 'store/upkeep/repair', 'store/writer/writer', 'testing/process'],
+].map(name => `test/${name}.test.ts`)
+
+/** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
     // Half of what a test does is waiting.
@@ -14,9 +29,22 @@ export default defineConfig({
           name: 'unit',
           globalSetup: 'test/built.ts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
+          exclude: [
+            ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
+            ...faults,
+          ],
           pool: 'forks',
           // What crosses to an actor is copied on its way, so that nothing but data does.
+          setupFiles: 'test/crossing.ts',
+          ...slow,
+        },
+      },
+      {
+        test: {
+          name: 'faults',
+          globalSetup: 'test/built.ts',
+          include: faults,
+          pool: 'forks',
           setupFiles: 'test/crossing.ts',
           ...slow,
         },
