@@ -5,6 +5,8 @@ const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 
 /** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
 const faults = [
+  ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
+  'jobs/relay/relay',
   ...['actors/auth/attempts', 'cli/full-disk', 'cli/killed', 'http/api/auth/limits', 'http/api/auth/networks'],
   ...['http/hostile', 'jobs/acme/acme', 'jobs/relay/relay-crash', 'jobs/relay/relay-hosts', 'jobs/webhooks/webhooks'],
   ...[
