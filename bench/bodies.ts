@@ -129,14 +129,14 @@ function deliveries(): void {
 function deliver(handle: Handle, size: number, pageBytes: number): void {
   const folders = 10_000
   handle.exec(`CREATE TABLE body (num INTEGER PRIMARY KEY, data BLOB);
-    CREATE TABLE tally (num INTEGER PRIMARY KEY, n INTEGER); CREATE TABLE usage (num INTEGER PRIMARY KEY, n INTEGER);
+    CREATE TABLE counters (num INTEGER PRIMARY KEY, n INTEGER); CREATE TABLE usage (num INTEGER PRIMARY KEY, n INTEGER);
     CREATE TABLE message (folder INTEGER, uid INTEGER, num INTEGER, at INTEGER, meta TEXT, PRIMARY KEY (folder, uid)) WITHOUT ROWID;
     CREATE UNIQUE INDEX message_num ON message (num); CREATE INDEX message_at ON message (folder, at, uid);
     CREATE TABLE reference (user INTEGER, hash INTEGER, PRIMARY KEY (user, hash)) WITHOUT ROWID`)
   const body = handle.prepare('INSERT INTO body (data) VALUES (?)')
   const message = handle.prepare('INSERT INTO message VALUES (?, ?, ?, ?, ?)')
   const reference = handle.prepare('INSERT INTO reference VALUES (?, ?)')
-  const tally = handle.prepare('UPDATE tally SET n = n + 1 WHERE num = ?')
+  const counters = handle.prepare('UPDATE counters SET n = n + 1 WHERE num = ?')
   const usage = handle.prepare('UPDATE usage SET n = n + 1 WHERE num = ?')
   const meta = 'x'.repeat(300)
   let num = 0
@@ -145,13 +145,13 @@ function deliver(handle: Handle, size: number, pageBytes: number): void {
     body.run(value)
     message.run(folder, num, num, num, meta)
     reference.run(folder, num * 40503)
-    tally.run(folder)
+    counters.run(folder)
     usage.run(folder)
     num++
   }
   handle.transaction(() => {
     for (let index = 0; index < folders; index++) {
-      handle.prepare('INSERT INTO tally VALUES (?, 0)').run(index)
+      handle.prepare('INSERT INTO counters VALUES (?, 0)').run(index)
       handle.prepare('INSERT INTO usage VALUES (?, 0)').run(index)
     }
     const small = randomBytes(64)

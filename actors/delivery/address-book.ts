@@ -1,4 +1,4 @@
-// The address registers of all accounts: whom each has written to or heard from, for completing addresses.
+// The address books of all accounts: whom each has written to or heard from, for completing addresses.
 //
 // Uses are gathered in memory and written together by nobody's order, so that a delivery pays next to nothing. What is
 // lost in a crash, or forgotten because too much came at once, is learned again from the next message.
@@ -14,7 +14,7 @@ import {
   type AddressBookNote,
   addressBookNote,
   addressBookUpdate,
-  findRegisterEntry,
+  findAddressBookEntry,
 } from '#store/accounts/address-book.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import type { Writer } from '#store/writer/writer.ts'
@@ -63,7 +63,7 @@ export class AddressBook {
     const { entriesMax } = limits.addressBook
     const operations: Operation[] = [operation(addressBookNote, { notes, entriesMax })]
     const unit = { partition: 0, epoch: 0, operations, bytes: notes.length * 150, background: true }
-    // A register is a help: what cannot be written now is learned again.
+    // An address book is a help: what cannot be written now is learned again.
     const written = this.#writer.submit(unit).catch(() => {})
     this.#writing = Promise.all([this.#writing, written]).then(() => {})
   }
@@ -99,7 +99,7 @@ export const updateAddressBook: UserCommand<{ id: string; name: string | null; d
   name: 'register.update',
   async run(turn, { id, name, disabled }) {
     requireUser(turn)
-    if ((await findRegisterEntry(turn.read, turn.state.num, id)) === undefined) throw new Fault('AddressNotFound')
+    if ((await findAddressBookEntry(turn.read, turn.state.num, id)) === undefined) throw new Fault('AddressNotFound')
     turn.write(addressBookUpdate, { id, name, disabled: disabled ? 1 : 0 })
   },
 }

@@ -230,19 +230,13 @@ export class LocalDelivery {
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
     const account = recipient.account ?? (await this.#options.lookup.user(recipient.user))
     if (account === undefined) {
-      return this.#options.system
-        .handle(recipient.user)
-        .run(appendMessage, plainAppend(message, recipient, source, this.#options.rules.classifies))
+      return this.#options.system.handle(recipient.user).run(appendMessage, this.#append(message, recipient, source))
     }
     const judged = await this.#options.spam.judge(message, account, source, bytes)
     if (this.#options.rules.has(account, judged.score)) {
       return this.#byRules(judged, { ...recipient, account }, source, bytes)
     }
-    const stored = await this.#store(
-      account,
-      plainAppend(judged, recipient, source, this.#options.rules.classifies),
-      bytes,
-    )
+    const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)
     this.#note(judged, account, stored, false)
     return stored
   }
@@ -264,6 +258,10 @@ export class LocalDelivery {
     }
   }
 
+  #append(message: Arriving, recipient: DeliveryRecipient, source: string): Append {
+    return plainAppend(message, recipient, source, this.#options.rules.classifies)
+  }
+
   async #byRules(
     message: Arriving,
     recipient: DeliveryRecipient & { readonly account: User },
@@ -273,7 +271,7 @@ export class LocalDelivery {
     const { rules, system } = this.#options
     const { user, address, account } = recipient
     const handle = system.handle(user)
-    const append = plainAppend(message, recipient, source, this.#options.rules.classifies)
+    const append = this.#append(message, recipient, source)
     const decided = await rules.decide(account, address, message)
     let decision = decided
     let discard = async () => {}

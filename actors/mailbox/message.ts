@@ -124,10 +124,9 @@ function writeFlags(
 ): void {
   const modseq = nextModseq(turn)
   const plain = changed.every(one => one.keywords.length === 0) && input.keywords.length === 0
-  const uids = plain ? [] : Uint32Array.from(changed, one => one.uid)
-  const form = plain
-    ? { from: Uint32Array.from(runs.from), to: Uint32Array.from(runs.to), flags: Uint8Array.from(runs.flags) }
-    : { from: Uint32Array.from(uids), to: Uint32Array.from(uids), flags: Uint8Array.from(changed, one => one.flags) }
+  const uids = changed.map(one => one.uid)
+  const { from, to, flags } = plain ? runs : { from: uids, to: uids, flags: changed.map(one => one.flags) }
+  const form = { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
   const keywords = plain ? null : changed.map(one => one.keywords)
   turn.write(messageFlags, { mailbox: mailbox.num, modseq, ...form, keywords }, 60 + changed.length * 16)
   learnKeywords(turn, mailbox, input.how === 'remove' ? [] : input.keywords)

@@ -1,8 +1,9 @@
 // Messages as rows of a list, for any front: what was worked out when each arrived, with what the caller wishes besides.
 //
 // A row costs what was asked for: header fields and counts of threads are only read where somebody wishes them, and for
-// one page at a time. Nothing here parses mail.
+// one page at a time, in slices of the loop. Nothing here parses mail.
 
+import { Pace } from '#lib/pace.ts'
 import { Header } from '#mail/header/header.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -44,7 +45,10 @@ export async function listed(
   const counts = wishes.threadCounters ? await countThreads(sources.read, user, threads) : undefined
   const drafts = wishes.includeHasDrafts === true ? await threadDrafts(sources.read, user, threads) : undefined
   const results: ListedMessage[] = []
+  const pace = new Pace()
+  pace.turnKey = String(user)
   for (const message of rows) {
+    if (pace.spent) await pace.turn()
     const summary = JSON.parse(message.summary) as StoredSummary
     const id = shownMessageId(summary, message.body)
     results.push({

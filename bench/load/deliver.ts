@@ -4,14 +4,14 @@
 // from that write to the last answer after its body.
 
 import type { DeliverJob, LoadResult } from './job.ts'
-import { RequestCounters } from './job.ts'
+import { LoadCounters } from './job.ts'
 import { type LineClient, openLines } from './line.ts'
 import { fixedMessages, mixedMessages, onTheWire, stamp } from './messages.ts'
 
 export function deliver(job: DeliverJob): Promise<LoadResult> {
   const messages = messageSource(job)
-  const tally = new RequestCounters(job)
-  return tally.run(ended => open(job, tally, messages, ended))
+  const counters = new LoadCounters(job)
+  return counters.run(ended => open(job, counters, messages, ended))
 }
 
 /** What comes next: the body with its end, or undefined when the mixture is used up. */
@@ -41,13 +41,13 @@ function messageSource(job: DeliverJob): MessageSource {
 
 type Stage = 'greeting' | 'hello' | 'mail' | 'recipient' | 'data' | 'body'
 
-function open(job: DeliverJob, tally: RequestCounters, messages: MessageSource, ended: () => void): void {
+function open(job: DeliverJob, counters: LoadCounters, messages: MessageSource, ended: () => void): void {
   let stage: Stage = 'greeting'
   let since = 0
   let body: Buffer | undefined
 
   const next = (client: LineClient): void => {
-    const number = tally.next()
+    const number = counters.next()
     body = number === undefined ? undefined : messages()
     if (number === undefined || body === undefined) {
       client.end()
@@ -63,7 +63,7 @@ function open(job: DeliverJob, tally: RequestCounters, messages: MessageSource, 
     if (line.charCodeAt(3) === 0x2d) return
     const good = line.startsWith(stage === 'greeting' ? '220' : stage === 'data' ? '354' : '250')
     if (!good) {
-      tally.failed(`${stage}: ${line}`)
+      counters.failed(`${stage}: ${line}`)
       client.end()
     } else if (stage === 'greeting') {
       stage = 'hello'
@@ -75,13 +75,13 @@ function open(job: DeliverJob, tally: RequestCounters, messages: MessageSource, 
       stage = 'body'
       client.sendBytes(body ?? Buffer.alloc(0))
     } else {
-      tally.done(since, (body?.length ?? 0) - 3)
+      counters.done(since, (body?.length ?? 0) - 3)
       next(client)
     }
   }
 
   openLines(job, onLine, error => {
-    if (error !== undefined) tally.failed(error.message)
+    if (error !== undefined) counters.failed(error.message)
     ended()
   })
 }

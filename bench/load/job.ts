@@ -57,7 +57,7 @@ export interface LoadResult {
 }
 
 /** Counts operations of one job: who may start the next, what each took, what went wrong. */
-export class RequestCounters {
+export class LoadCounters {
   readonly #job: Bounds
   readonly #started = performance.now()
   readonly #cpu = process.cpuUsage()

@@ -3,16 +3,16 @@
 // Each of the connections opens the next one when its own has ended, so `connections` are open at any time.
 
 import type { LoadResult, LoginJob } from './job.ts'
-import { RequestCounters } from './job.ts'
+import { LoadCounters } from './job.ts'
 import { openLines } from './line.ts'
 
 export function login(job: LoginJob): Promise<LoadResult> {
-  const tally = new RequestCounters(job)
-  return tally.run(ended => again(job, tally, ended))
+  const counters = new LoadCounters(job)
+  return counters.run(ended => again(job, counters, ended))
 }
 
-function again(job: LoginJob, tally: RequestCounters, ended: () => void): void {
-  const number = tally.next()
+function again(job: LoginJob, counters: LoadCounters, ended: () => void): void {
+  const number = counters.next()
   const user = number === undefined ? undefined : job.users[number % job.users.length]
   if (user === undefined) {
     ended()
@@ -33,9 +33,9 @@ function again(job: LoginJob, tally: RequestCounters, ended: () => void): void {
       step += 1
     },
     error => {
-      if (problem === undefined && error === undefined && step > steps.length) tally.done(since, 0)
-      else tally.failed(problem ?? error?.message ?? 'closed early')
-      again(job, tally, ended)
+      if (problem === undefined && error === undefined && step > steps.length) counters.done(since, 0)
+      else counters.failed(problem ?? error?.message ?? 'closed early')
+      again(job, counters, ended)
     },
   )
 }

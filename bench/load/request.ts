@@ -5,12 +5,12 @@
 
 import { connect } from 'node:net'
 import type { LoadResult, RequestJob } from './job.ts'
-import { RequestCounters } from './job.ts'
+import { LoadCounters } from './job.ts'
 
 export function request(job: RequestJob): Promise<LoadResult> {
   const requests = makeRequests(job)
-  const tally = new RequestCounters(job)
-  return tally.run(ended => open(job, requests, tally, ended))
+  const counters = new LoadCounters(job)
+  return counters.run(ended => open(job, requests, counters, ended))
 }
 
 function makeRequests(job: RequestJob): Buffer[] {
@@ -20,13 +20,13 @@ function makeRequests(job: RequestJob): Buffer[] {
   return job.bodies.map(body => Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`))
 }
 
-function open(job: RequestJob, requests: readonly Buffer[], tally: RequestCounters, ended: () => void): void {
+function open(job: RequestJob, requests: readonly Buffer[], counters: LoadCounters, ended: () => void): void {
   const socket = connect({ host: job.host, port: job.port, noDelay: true })
   let since = 0
   let rest: Buffer = Buffer.alloc(0)
 
   const next = (): void => {
-    const number = tally.next()
+    const number = counters.next()
     const bytes = number === undefined ? undefined : requests[number % requests.length]
     if (bytes === undefined) {
       socket.destroy()
@@ -43,15 +43,15 @@ function open(job: RequestJob, requests: readonly Buffer[], tally: RequestCounte
     if (size === 0 || rest.length < size) return
     const status = Number(rest.toString('latin1', 9, 12))
     if (size < 0 || status !== job.status) {
-      tally.failed(rest.toString('latin1', 0, 12))
+      counters.failed(rest.toString('latin1', 0, 12))
       socket.destroy()
       return
     }
-    tally.done(since, size)
+    counters.done(since, size)
     rest = rest.subarray(size)
     next()
   })
-  socket.on('error', error => tally.failed(error.message))
+  socket.on('error', error => counters.failed(error.message))
   socket.on('close', ended)
 }
 

@@ -26,7 +26,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   smtp: front,
   jobs: front,
   testing: [...front, 'core', 'service'],
-  dev: [...front, 'core', 'service', 'testing'],
+  dev: [...front, 'core', 'http', 'service', 'testing'],
   cli: [...front, 'core', 'service', 'testing', 'dev'],
   core: front,
   front: [...front, 'core'],

@@ -1,6 +1,8 @@
 // The page of what arrived, before its script has run. It loads two files of ours and nothing else, and has no script or style
 // of its own, so that the strictest content policy fits.
 
+import { icon } from '#http/page/parts.ts'
+
 export const markup = `<!doctype html>
 <html lang="en">
 <head>
@@ -8,7 +10,7 @@ export const markup = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Mail</title>
-<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%230d9488'/%3E%3Cpath d='M7 11l9 7 9-7' fill='none' stroke='white' stroke-width='3' stroke-linecap='round' stroke-linejoin='round'/%3E%3C/svg%3E">
+<link rel="icon" href="${icon}">
 <link rel="stylesheet" href="/page.css">
 <script src="/page.js" defer></script>
 </head>

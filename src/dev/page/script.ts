@@ -3,23 +3,14 @@
 // Plain JavaScript of the browser, kept as text because it is served and never run here. What mails say reaches the page as
 // text nodes only; their HTML is shown in a frame that may do nothing. Links are shown as text unless they lead to the web.
 
+import { elements } from '#http/page/parts.ts'
+
 export const script = `'use strict';
 const base = '/dev/v1';
-const $ = id => document.getElementById(id);
+${elements}
 const views = ['HTML', 'Text', 'Source', 'Headers', 'Links', 'Attachments', 'Checks'];
 let mails = [], chosen = null, view = null, shown = null, loading = 0, again = false;
 
-/** Makes an element: h('a', { href: '#' }, 'text', child). */
-function h(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) {
-    if (value === undefined || value === false) continue;
-    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? '' : value);
-  }
-  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
-  return element;
-}
 const call = async (path, init) => {
   const answer = await fetch(base + path, init);
   if (!answer.ok) throw new Error(String(answer.status));

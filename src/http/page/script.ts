@@ -3,22 +3,12 @@
 // Plain JavaScript of the browser, kept as text because it is served and never run here. Text from the document and
 // from answers reaches the page as text nodes only. The token stays in the tab (sessionStorage).
 
+import { elements } from './parts.ts'
+
 export const script = String.raw`'use strict';
-const $ = id => document.getElementById(id);
+${elements}
 const answerLengthMax = 1 << 20;
 let spec, entries = [];
-
-/** Makes an element: h('a', {href: '#'}, 'text', child). */
-function h(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) {
-    if (value === undefined || value === false) continue;
-    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? '' : value);
-  }
-  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
-  return element;
-}
 
 /** Text with code marks and paragraphs. */
 function prose(text) {

@@ -1,5 +1,5 @@
-// What is sent next: due targets, destination by destination, so that one domain with ten thousand messages or a host that hangs holds
-// up nobody else.
+// What is sent next: due targets, destination by destination, so that one domain with ten thousand messages or a host that
+// hangs holds up nobody else.
 //
 // A destination is a domain, a relay or the origin of a URL. It has few transactions at once. When none of its hosts can be
 // reached it rests, longer each time, and is then tried with one message. Claims are on disk before `claim` resolves.

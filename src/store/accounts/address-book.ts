@@ -1,4 +1,4 @@
-// The address register of an account: whom it has written to or heard from, latest first. The table, its reads and writes.
+// The address book of an account: whom it has written to or heard from, latest first. The table, its reads and writes.
 //
 // Nobody waits for what is noted here: it is a help, and learned again when it is lost.
 
@@ -10,7 +10,7 @@ import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
-const register = table(
+const entries = table(
   'register',
   {
     id: text,
@@ -30,18 +30,18 @@ const register = table(
   },
 )
 
-export type AddressBookEntry = RowOf<typeof register>
+export type AddressBookEntry = RowOf<typeof entries>
 /** `id` is for a new entry. */
 export type AddressBookNote = Omit<AddressBookEntry, 'disabled'>
 
-export const addressBookInsert = register.defineInsert()
+export const addressBookInsert = entries.defineInsert()
 
 const noteEntry = `INSERT INTO register (id, "user", key, address, name, used, disabled)
   SELECT @id, @user, @key, @address, @name, @used, 0 FROM "user" WHERE num = @user AND deleted IS NULL
   ON CONFLICT ("user", key) DO UPDATE SET used = ${greatest('register.used', 'excluded.used')}, address = excluded.address,
     name = CASE WHEN register.name = '' THEN excluded.name ELSE register.name END`
 
-/** Notes addresses that were used; a register keeps its latest `entriesMax`. */
+/** Notes addresses that were used; an address book keeps its latest `entriesMax`. */
 export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; entriesMax: number }>(
   'register.note',
   (sql, { notes, entriesMax }) => {
@@ -71,7 +71,7 @@ export async function searchAddressBook(
 ): Promise<AddressBookEntry[]> {
   const [inAddress, pattern] = containing('address', query)
   const [inName] = containing('name', query)
-  return register.all(
+  return entries.all(
     read,
     `WHERE "user" = ? AND disabled = 0
      AND (${inAddress} OR ${inName}) ORDER BY used DESC, id DESC LIMIT ?`,
@@ -82,8 +82,12 @@ export async function searchAddressBook(
   )
 }
 
-export async function findRegisterEntry(read: Reader, user: number, id: string): Promise<AddressBookEntry | undefined> {
-  return register.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+export async function findAddressBookEntry(
+  read: Reader,
+  user: number,
+  id: string,
+): Promise<AddressBookEntry | undefined> {
+  return entries.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 
 checkParts.push({

@@ -18,12 +18,12 @@ export function jsonAt(column: string, path: string): string {
   return `json_extract(${column}, '$.${path}')`
 }
 
-/** The greatest of several values, none of which is null. */
+/** The greatest of several values; null where one of them is. */
 export function greatest(...values: readonly string[]): string {
   return `max(${values.join(', ')})`
 }
 
-/** The least of several values, none of which is null. */
+/** The least of several values; null where one of them is. */
 export function least(...values: readonly string[]): string {
   return `min(${values.join(', ')})`
 }

@@ -15,23 +15,15 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { listAttempts } from '#store/sending/attempts.ts'
-import {
-  countOutbound,
-  findByMessageId,
-  findOutbound,
-  listOutbound,
-  listTargets,
-  type Outbound,
-  queueNumber,
-} from '#store/sending/outbound.ts'
+import { findByMessageId, findOutbound, listTargets, type Outbound, queueNumber } from '#store/sending/outbound.ts'
 import { busiestDestinations, progressOf, queueFigures } from '#store/sending/outbound-figures.ts'
-import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, optional, pageReply, paging, queueId, text, userId } from '../../schema.ts'
 import {
   isoOr,
   messageShape,
   type OutboundDeps,
+  pageOfQueue,
   shown,
   shownTarget,
   takeBack,
@@ -119,15 +111,9 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
         ...{ user: input.user ?? null, pending: input.pending },
         ...{ destination: input.destination, origin: input.origin },
       }
-      const total = await countOutbound(read, where)
-      const { rows, ...cursors } = await paged(input, {
-        key: ['number'],
-        fetch: (boundary, direction, count) =>
-          listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
-        boundary: one => [one.num],
-      })
+      const { rows, ...page } = await pageOfQueue(read, input, where)
       const results = await Promise.all(rows.map(async one => ({ ...queued(one), ...(await progress(read, one)) })))
-      return { total, ...cursors, results }
+      return { ...page, results }
     },
   })
 

@@ -22,7 +22,7 @@ import {
   stateNames,
   type Target,
 } from '#store/sending/outbound.ts'
-import { paged } from '../../cursor.ts'
+import { type Paging, paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -70,15 +70,8 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     faults: ['UserNotFound'],
     async run({ input }) {
       await requireUser(read, input.user)
-      const where = { user: input.user, pending: input.pending }
-      const total = await countOutbound(read, where)
-      const { rows, ...cursors } = await paged(input, {
-        key: ['number'],
-        fetch: (boundary, direction, count) =>
-          listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
-        boundary: one => [one.num],
-      })
-      return { total, ...cursors, results: rows.map(shown) }
+      const { rows, ...page } = await pageOfQueue(read, input, { user: input.user, pending: input.pending })
+      return { ...page, results: rows.map(shown) }
     },
   })
 
@@ -128,6 +121,17 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     },
   })
   return [list, get, retry, cancel]
+}
+
+/** A page of messages that are sent, newest first, and how many there are. */
+export async function pageOfQueue(read: Reader, paging: Paging, where: Parameters<typeof countOutbound>[1]) {
+  const total = await countOutbound(read, where)
+  const page = await paged(paging, {
+    key: ['number'],
+    fetch: (boundary, direction, count) => listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+    boundary: one => [one.num],
+  })
+  return { total, ...page }
 }
 
 /** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */
