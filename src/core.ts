@@ -23,6 +23,7 @@ import { Recency } from '#actors/mailbox/recency.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
+import { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
@@ -58,6 +59,8 @@ export interface Core {
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
+  /** What the log says of the traffic. */
+  readonly journal: Journal
   readonly system: ActorSystem
   readonly access: Access
   /** Who may come in, and how. */
@@ -139,6 +142,8 @@ export async function openCore(config: Config, log: Log, lock = lockDirectory(co
 async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers: Closers): Promise<Core> {
   const { dataDir } = config
   closers.add(() => lock.release())
+  const journal = new Journal(log)
+  closers.add(() => journal.close())
   const metrics = makeMetrics(version)
   const file = databaseFile(dataDir)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
@@ -172,7 +177,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const cache = Cache.open({ dir: cacheDir(dataDir), log })
   closers.add(() => cache.close())
   metrics.observe('cache_entries', 'Counters, marks and challenges in the cache', () => cache.size)
-  const parts = { config, log, metrics, system, writer, settings, cache, pools, access, wanted }
+  const parts = { config, log, journal, metrics, system, writer, settings, cache, pools, access, wanted }
   const credentials = openCredentials(parts)
   closers.add(() => credentials.close())
   const seeds = new SecretBox(loadKey(dataDir, 'totp', config.auth.totpSecret))
@@ -187,7 +192,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   const onEvents = (listener: () => void) => void listeners.push(listener)
   return {
-    ...{ config, log, metrics, writer, read, sequence, settings, bodies, system, access },
+    ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency() },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents },

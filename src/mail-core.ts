@@ -13,6 +13,7 @@ import type { Marks } from '#actors/mailbox/recency.ts'
 import { SpamJudge } from '#actors/screening/spam.ts'
 import type { Verifier } from '#actors/screening/verification.ts'
 import type { Config } from '#config'
+import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { Lookup } from '#store/accounts/lookup.ts'
@@ -53,6 +54,7 @@ interface DeliveryParts extends Omit<RulesParts, 'patterns' | 'classify'> {
 export interface MailCore {
   readonly config: Config
   readonly log: Log
+  readonly journal: Journal
   readonly metrics: Metrics
   readonly system: Actors
   readonly bodies: Bodies

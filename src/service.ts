@@ -181,6 +181,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     secrets: core.system.secrets,
     hostname: config.hostname,
     metrics: core.metrics,
+    journal: core.journal,
     away: config.outbound.enabled,
     relay: way,
     port: config.outbound.port,
@@ -286,7 +287,7 @@ async function start(options: ConfigPart, how: ServiceOptions): Promise<Teal> {
   try {
     const flags = merge(merge({ hostname: 'localhost', log: { level: 'silent' } }, freePorts), { ...options, dataDir })
     const config = loadConfig({ flags })
-    const service = await openService(config, makeLog(config.log.level), how)
+    const service = await openService(config, makeLog(config.log.level, 1, config.log), how)
     const api = service.listeners.api
     const url = api === undefined ? '' : `http${config.api.secure ? 's' : ''}://${api.host}:${api.port}`
     const end = async () => {

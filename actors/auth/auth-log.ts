@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { after, every, now, type Timer } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
+import { cut, type Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { remember } from '#lib/memoize.ts'
@@ -56,6 +57,7 @@ export class AuthLog {
   readonly #writer: Writer
   readonly #settings: Settings
   readonly #log: Log
+  readonly #journal: Journal
   /** User and key -> the entry that takes further events of the kind. */
   readonly #known = new Map<string, Open>()
   #entries = new Map<string, AuthLogRow>()
@@ -69,16 +71,18 @@ export class AuthLog {
   #writing: Promise<void> | undefined
   readonly #sweeper: Timer
 
-  constructor(read: Reader, writer: Writer, settings: Settings, log: Log) {
+  constructor(read: Reader, writer: Writer, settings: Settings, log: Log, journal: Journal) {
     this.#read = read
     this.#writer = writer
     this.#settings = settings
     this.#log = log
+    this.#journal = journal
     this.#sweeper = every(limits.authLog.sweepMs, () => void this.sweep())
   }
 
   /** Adds an event of the account with this number; gives the id of its entry, or null where none are kept. */
   async add(user: number, event: AuthEvent): Promise<string | null> {
+    this.#tell(event)
     const keepMs = this.#settings.get('const:authlog:time')
     if (keepMs <= 0) return null
     const at = now()
@@ -98,6 +102,14 @@ export class AuthLog {
     remember(this.#known, name, entry, limits.authLog.rememberedMax)
     this.#gather(user, entry, event, at, keepMs)
     return entry.id
+  }
+
+  /** A second factor that was wrong is a failed login; of wrong passwords Authentication tells, which knows more. */
+  #tell({ action, result, protocol = '', ip = '', sess }: AuthEvent): void {
+    if (!action.startsWith('check ') || (result !== 'fail' && result !== 'ratelimited')) return
+    const code = result === 'fail' ? 'FactorFailed' : 'RateLimitedError'
+    const about = { protocol: cut(protocol), action, result: code, ...(sess && { session: cut(sess) }) }
+    this.#journal.note('login-failed', ip, about, 'login failed')
   }
 
   /** The account was entered just now. */

@@ -7,6 +7,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
@@ -27,6 +28,7 @@ import { type Factor, factorsOf } from '../user/credential.ts'
 import type { Attempts, Subject } from './attempts.ts'
 import type { AuthEvent, AuthLog } from './auth-log.ts'
 import { judgeBreach } from './breach.ts'
+import { noteFailed } from './failed-login.ts'
 import type { Grant } from './grant.ts'
 
 export const scopes = ['master', ...aspScopes] as const
@@ -68,6 +70,7 @@ export interface AuthenticationDeps {
   readonly pwned: Pwned
   readonly metrics: Metrics
   readonly log: Log
+  readonly journal: Journal
   /** Commits so far that may have changed whom a name means, or an account. */
   readonly commits: () => number
   /** Whether somebody subscribes to an event. */
@@ -101,6 +104,7 @@ export class Authentication {
       return entered
     } catch (error) {
       this.#count(attempt, resultOf(error))
+      await noteFailed(this.#deps.journal, attempt, error, () => this.#find(attempt.username))
       throw error
     }
   }

@@ -5,6 +5,7 @@
 
 import type { Config } from '#config'
 import { every } from '#lib/clock.ts'
+import type { Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -42,6 +43,7 @@ export interface Credentials {
 export interface CredentialParts {
   readonly config: Pick<Config, 'auth' | 'dataDir' | 'hostname'>
   readonly log: Log
+  readonly journal: Journal
   readonly metrics: Metrics
   readonly system: ActorSystem
   readonly writer: Writer
@@ -54,12 +56,12 @@ export interface CredentialParts {
 
 /** @throws Fault ConfigInvalid for a key file that holds no key */
 export function openCredentials(parts: CredentialParts): Credentials {
-  const { config, log, metrics, system, writer, settings, cache, pools, access, wanted } = parts
+  const { config, log, journal, metrics, system, writer, settings, cache, pools, access, wanted } = parts
   const { auth, dataDir, hostname } = config
   const pwned = new Pwned(auth.pwned)
   const seal = new SecretBox(loadKey(dataDir, 'totp', auth.totpSecret))
   const attempts = new Attempts(cache, auth.trustedNetworks)
-  const authLog = new AuthLog(system.read, writer, settings, log)
+  const authLog = new AuthLog(system.read, writer, settings, log, journal)
   const { passwords, keys } = pools
   const logins = new Logins(cache, access, attempts, auth.strict2fa)
   const shared = { system, cache, attempts, authLog, logins, keys }
@@ -72,7 +74,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     attempts,
     authLog,
     authentication: new Authentication({
-      ...{ ...shared, passwords, pwned, metrics, log, wanted },
+      ...{ ...shared, passwords, pwned, metrics, log, journal, wanted },
       commits: () => writer.changes.of('address', 'domainalias', 'user'),
     }),
     logins,

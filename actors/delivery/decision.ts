@@ -28,29 +28,34 @@ export function carried({ outgoing, trace }: Decision, { prepared }: Arriving): 
   return { outgoing, trace, reference: prepared.hash }
 }
 
+/** What a decision brought about beside the message. */
+export interface Carried {
+  /** Ids in the queue. */
+  readonly queued: readonly string[]
+}
+
 /** Stores a message as its owner's rules want it; one that is there already carries nothing out. */
-export const deliverMessage: UserCommand<{ append: Append; decision: CarriedOut }, Appended> = {
+export const deliverMessage: UserCommand<{ append: Append; decision: CarriedOut }, Appended & Carried> = {
   name: 'message.deliver',
   pipelined: true,
   async run(turn, { append, decision }) {
     const appended = await appendMessage.run(turn, append)
-    if (!appended.duplicate) carryOut(turn, decision, appended)
-    return appended
+    return { ...appended, queued: appended.duplicate ? [] : carryOut(turn, decision, appended) }
   },
 }
 
 /** Takes a message that its owner's rules do not want to be stored. */
-export const dropMessage: UserCommand<CarriedOut, void> = {
+export const dropMessage: UserCommand<CarriedOut, Carried> = {
   name: 'message.drop',
   pipelined: true,
   run(turn, decision) {
     requireUser(turn)
-    carryOut(turn, decision, null)
+    return { queued: carryOut(turn, decision, null) }
   },
 }
 
-/** Queues what was decided and keeps the decision for those who ask. */
-function carryOut(turn: UserTurn, decision: CarriedOut, appended: Appended | null): void {
+/** Queues what was decided and keeps the decision for those who ask. Gives ids in the queue. */
+function carryOut(turn: UserTurn, decision: CarriedOut, appended: Appended | null): readonly string[] {
   const queued = decision.outgoing.map(outgoing => ({ origin: outgoing.origin, ...queue(turn, outgoing) }))
   const idOf = (origin: string) => queued.find(one => one.origin === origin)?.num
   const { forward, autoreply, ...rest } = decision.trace
@@ -75,4 +80,5 @@ function carryOut(turn: UserTurn, decision: CarriedOut, appended: Appended | nul
     reference: decision.reference,
     trace,
   })
+  return queued.map(({ num }) => queueId(num))
 }

@@ -54,7 +54,17 @@ export interface DeliveryEnvelope {
 }
 
 /** `stored` is null where rules or a forwarding address took the message without storing it. */
-export type DeliveryResult = { readonly stored: Appended | null } | { readonly refused: unknown }
+export type DeliveryResult = { readonly stored: Appended | null; readonly fate?: Fate } | { readonly refused: unknown }
+
+/** What became of a message for one recipient, for the log. */
+export interface Fate {
+  readonly action: 'stored' | 'duplicate' | 'dropped' | 'forwarded' | 'returned' | 'queued'
+  /** Path of the folder. */
+  readonly folder?: string
+  readonly score?: number
+  /** Ids in the queue of what goes on to others. */
+  readonly queued?: readonly string[]
+}
 
 /** A queued message that is delivered here. */
 export interface StoredMessage {

@@ -28,7 +28,8 @@ import { spamFields, withoutVerdicts } from '../screening/classification.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { type AddressBook, learned } from './address-book.ts'
-import { type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
+import { type Settled, scored, storedAs } from './arrival-line.ts'
+import { type Carried, type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
 import {
   type DeliveryEnvelope,
@@ -214,23 +215,19 @@ export class LocalDelivery {
   async #toAll(message: Arriving, envelope: DeliveryEnvelope, bytes: Bytes): Promise<DeliveryResult[]> {
     const { source } = envelope
     const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
-    const results = settled.map(one => (one.status === 'fulfilled' ? { stored: one.value } : { refused: one.reason }))
+    const results = settled.map(one => (one.status === 'fulfilled' ? one.value : { refused: one.reason }))
     const { body, size } = message.prepared
     await this.#observer?.(envelope, results, { body, size, bytes })
     return results
   }
 
-  async #toOne(
-    message: Arriving,
-    recipient: DeliveryRecipient,
-    source: string,
-    bytes: Bytes,
-  ): Promise<Appended | null> {
+  async #toOne(message: Arriving, recipient: DeliveryRecipient, source: string, bytes: Bytes): Promise<Settled> {
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
     if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
     const account = recipient.account ?? (await this.#options.lookup.user(recipient.user))
     if (account === undefined) {
-      return this.#options.system.handle(recipient.user).run(appendMessage, this.#append(message, recipient, source))
+      const append = this.#append(message, recipient, source)
+      return storedAs(await this.#options.system.handle(recipient.user).run(appendMessage, append), undefined)
     }
     const judged = await this.#options.spam.judge(message, account, source, bytes)
     if (this.#options.rules.has(account, judged.score)) {
@@ -238,11 +235,16 @@ export class LocalDelivery {
     }
     const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)
     this.#note(judged, account, stored, false)
-    return stored
+    return storedAs(stored, judged.spam?.score)
   }
 
   /** Stores a message for an account, encrypted where the account wants it. */
-  async #store(account: User, append: Append, bytes: Bytes, decision?: CarriedOut): Promise<Appended> {
+  async #store(
+    account: User,
+    append: Append,
+    bytes: Bytes,
+    decision?: CarriedOut,
+  ): Promise<Appended & Partial<Carried>> {
     const { system, bodies, reads, sequence, keys } = this.#options
     const handle = system.handle(account.id)
     const put = (append: Append) =>
@@ -267,7 +269,7 @@ export class LocalDelivery {
     recipient: DeliveryRecipient & { readonly account: User },
     source: string,
     bytes: Bytes,
-  ): Promise<Appended | null> {
+  ): Promise<Settled> {
     const { rules, system } = this.#options
     const { user, address, account } = recipient
     const handle = system.handle(user)
@@ -281,9 +283,10 @@ export class LocalDelivery {
       discard = sealed.discard
       decision = forwarding(decided, sealed)
       if (decision.drop) {
-        await handle.run(dropMessage, carried(decision, message))
+        const { queued } = await handle.run(dropMessage, carried(decision, message))
         taken = true
-        return null
+        const action = queued.length > 0 ? 'forwarded' : 'dropped'
+        return { stored: null, fate: { action, ...scored(message.spam?.score), queued } }
       }
       const { to, flags, forward } = decision
       const forwardTargets = forward?.targets.map(({ kind: type, value }) => ({ type, value })) ?? []
@@ -294,7 +297,7 @@ export class LocalDelivery {
       taken = !stored.duplicate
       const isJunk = typeof to === 'object' && 'specialUse' in to && to.specialUse === '\\Junk'
       this.#note(message, account, stored, isJunk)
-      return stored
+      return storedAs(stored, message.spam?.score)
     } finally {
       if (!taken) decision.undo()
       await decision.discard()
@@ -303,7 +306,7 @@ export class LocalDelivery {
   }
 
   /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
-  async #forward(message: Arriving, { address }: DeliveryRecipient, found: Address): Promise<null> {
+  async #forward(message: Arriving, { address }: DeliveryRecipient, found: Address): Promise<Settled> {
     const { keys, throttle, settings, system } = this.#options
     const { header, prepared, prefix, from, trust = 'theirs' } = message
     const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
@@ -329,16 +332,15 @@ export class LocalDelivery {
     const answers = autoreply?.status === true
     if (plan.outgoing.length === 0 && (targets.length > 0 || !answers)) throw new Fault('ForwardLoop')
     const reply = answers ? await this.#replyFor(found, autoreply, { address, own, header, from }) : unanswered('off')
-    let queued = false
+    let queued: Queued[] | undefined
     try {
       const all = [...plan.outgoing, ...(reply.outgoing === undefined ? [] : [reply.outgoing])]
-      if (all.length > 0) await system.directory.run(queueAll, all)
-      queued = true
+      queued = all.length > 0 ? await system.directory.run(queueAll, all) : []
     } finally {
-      if (!queued) reply.undo()
+      if (queued === undefined) reply.undo()
       await reply.discard()
     }
-    return null
+    return { stored: null, fate: { action: 'forwarded', queued: queued.map(({ queueId }) => queueId) } }
   }
 
   #replyFor(
@@ -352,15 +354,15 @@ export class LocalDelivery {
   }
 
   /** What came back to a sender we rewrote goes on to the sender there was. */
-  async #bounce(message: Arriving, to: string): Promise<null> {
+  async #bounce(message: Arriving, to: string): Promise<Settled> {
     const { keys, system } = this.#options
     const { prepared, prefix, from } = message
     const targets = [{ kind: 'mail' as const, value: to }]
     const sender = from === '' ? '' : rewriteSender(from, keys.srs, now())
     const options = { messageId: prepared.messageId }
     const outgoing: Outgoing = { user: null, from: sender, targets, prepared, prefix, origin: 'forward', options }
-    await system.directory.run(queueAll, [outgoing])
-    return null
+    const queued = await system.directory.run(queueAll, [outgoing])
+    return { stored: null, fate: { action: 'returned', queued: queued.map(({ queueId }) => queueId) } }
   }
 }
 

@@ -6,11 +6,14 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
+import { cut, type Journal } from '#lib/journal/journal.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Door } from '../screening/door.ts'
 import type { Scanners } from '../screening/scanning.ts'
-import type { Bringer, Verifier } from '../screening/verification.ts'
+import type { Bringer, VerificationResults, Verifier } from '../screening/verification.ts'
+import { arrivalOf } from './arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
 
@@ -20,6 +23,7 @@ export interface ReceptionOptions {
   readonly verifier: Pick<Verifier, 'judge' | 'isStrange'>
   readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect'>
   readonly scanners: Pick<Scanners, 'scan'>
+  readonly journal: Journal
   readonly hostname: string
   /** Bytes of the largest message that is taken. */
   readonly messageBytesMax: number
@@ -34,6 +38,7 @@ const explained: ReadonlySet<FaultCode> = new Set([
 export interface Speaking {
   readonly service: string
   readonly remoteAddress: string
+  readonly helo?: string
   /** Of this session. */
   readonly refusedRecipients?: number
 }
@@ -64,8 +69,20 @@ export class Reception {
   }
 
   /** Before a message. @throws Fault NetworkBusy, TooManyUnknown */
-  async sender(_from: string, speaker: Speaking): Promise<void> {
-    if (this.#isStrange(speaker)) await this.#asking(this.#options.door.enter(speaker.remoteAddress))
+  async sender(from: string, speaker: Speaking): Promise<void> {
+    try {
+      if (this.#isStrange(speaker)) await this.#asking(this.#options.door.enter(speaker.remoteAddress))
+    } catch (error) {
+      this.#refused(speaker, { from: cut(from) }, error)
+      throw error
+    }
+  }
+
+  /** A line in the log about whoever was turned away before there was a message. */
+  #refused({ remoteAddress, service, helo = '' }: Speaking, about: object, error: unknown): void {
+    if (!(error instanceof Fault)) return
+    const by = { service, helo: cut(helo), ...about }
+    this.#options.journal.note('refused', remoteAddress, { ...by, result: error.code }, 'turned away')
   }
 
   /** @throws Fault TooManyUnknown, and as `LocalDelivery.recipient` */
@@ -74,6 +91,7 @@ export class Reception {
     try {
       return await delivery.recipient(address)
     } catch (error) {
+      this.#refused(speaker, { to: cut(address) }, error)
       const unknown = error instanceof Fault && error.code === 'UserNotFound'
       if (unknown && this.#isStrange(speaker)) {
         await this.#asking(door.unknown(speaker.remoteAddress, speaker.refusedRecipients ?? 0))
@@ -104,11 +122,30 @@ export class Reception {
     return this.#options.bodies.intake(this.#options.messageBytesMax)
   }
 
+  /** Delivers, and says in the log what came of it. @throws as `#deliver` */
+  async deliver(received: Received, envelope: BroughtEnvelope): Promise<DeliveryResult[]> {
+    const { journal } = this.#options
+    const told = journal.on ? arrivalOf(received, envelope) : undefined
+    try {
+      const { results, ...judged } = await this.#deliver(received, envelope)
+      told?.settled(journal, results, judged)
+      return results
+    } catch (error) {
+      told?.refused(journal, error)
+      throw error
+    }
+  }
+
   /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
-  async deliver(
+  async #deliver(
     received: Received,
     { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
-  ): Promise<DeliveryResult[]> {
+  ): Promise<{
+    results: DeliveryResult[]
+    verification?: VerificationResults
+    score: number
+    found: readonly SpamPart[]
+  }> {
     const { verifier, scanners, hostname: by, delivery, door } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
@@ -128,7 +165,7 @@ export class Reception {
       const { verification, score = 0 } = judged ?? {}
       const source = strange ? 'smtp' : 'lmtp'
       const known = verification === undefined ? {} : { verification }
-      return await delivery.deliver(received, {
+      const results = await delivery.deliver(received, {
         from,
         recipients,
         source,
@@ -139,6 +176,7 @@ export class Reception {
         speaker,
         ...known,
       })
+      return { results, score, found, ...known }
     } finally {
       await received.discard()
     }

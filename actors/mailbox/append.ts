@@ -77,6 +77,8 @@ export interface Append {
 export interface Appended {
   readonly mailbox: string
   readonly mailboxNumber: number
+  /** Of the folder. */
+  readonly path: string
   readonly uidValidity: number
   readonly uid: number
   readonly num: number
@@ -99,7 +101,7 @@ export const appendMessage: UserCommand<Append, Appended> = {
     if (input.once) {
       const there = await repeated(turn, mailbox, input.prepared, known)
       if (there !== undefined)
-        return { ...there, mailbox: mailbox.id, mailboxNumber: mailbox.num, size, duplicate: true }
+        return { ...there, mailbox: mailbox.id, mailboxNumber: mailbox.num, path: mailbox.path, size, duplicate: true }
     }
     const appended = insert(turn, mailbox, input, size, known)
     if (input.silent === true) return appended
@@ -195,8 +197,8 @@ function insert(
   const { keywords } = input
   turn.notify({ kind: 'exists', mailbox: mailbox.num, uid, num, modseq, flags, keywords, idate, size, thread })
   turn.notify({ kind: 'counters', mailbox: mailbox.num, total: mailbox.total, unseen: mailbox.unseen, modseq })
-  const { id, uidValidity } = mailbox
-  return { mailbox: id, mailboxNumber: mailbox.num, uidValidity, uid, num, size, thread, modseq, duplicate: false }
+  const { id, num: mailboxNumber, path, uidValidity } = mailbox
+  return { mailbox: id, mailboxNumber, path, uidValidity, uid, num, size, thread, modseq, duplicate: false }
 }
 
 /** Notes keywords a folder has not had before. */

@@ -7,6 +7,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import type { Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
@@ -19,6 +20,7 @@ import { findAlias } from '#store/domains/alias.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
+import { arrivalOf } from '../delivery/arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
 import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
@@ -35,6 +37,7 @@ export interface SubmissionOptions {
   readonly delivery: LocalDelivery
   readonly cache: Counters
   readonly bodies: Bodies
+  readonly journal: Journal
   readonly hostname: string
 }
 
@@ -51,11 +54,16 @@ export interface SubmissionEnvelope {
   readonly user: string
   readonly from: string
   readonly recipients: readonly SubmissionRecipient[]
-  /** As in a Received field: ESMTPSA for example. */
-  readonly protocol: string
+  readonly speaker: {
+    /** As in a Received field: ESMTPSA for example. */
+    readonly protocol: string
+    readonly service: string
+    readonly remoteAddress: string
+    readonly helo: string
+    readonly tls: Passage['tls']
+  }
   /** By which its sender knows it. */
   readonly id: string
-  readonly tls: Passage['tls']
   readonly utf8: boolean
   readonly notice: MessageNotice
   /** When it is to be sent; at once where absent. */
@@ -91,8 +99,21 @@ export class Submission {
     }
   }
 
-  /** Sends a message; one result for each recipient, in order. */
+  /** Sends a message, and says in the log what came of it; one result for each recipient, in order. */
   async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
+    const { journal } = this.#options
+    const told = journal.on ? arrivalOf(received, envelope, envelope.user) : undefined
+    try {
+      const results = await this.#deliver(received, envelope)
+      told?.settled(journal, results)
+      return results
+    } catch (error) {
+      told?.refused(journal, error)
+      throw error
+    }
+  }
+
+  async #deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
     const { cache, system, hostname, bodies } = this.#options
     const { read } = system
     const user = await this.#live(envelope.user)
@@ -121,7 +142,7 @@ export class Submission {
     const local = recipients.flatMap(direct)
     const { delivery } = this.#options
     const trace = this.#trace(envelope)
-    const transport = { transtype: envelope.protocol, time: now() }
+    const transport = { transtype: envelope.speaker.protocol, time: now() }
     const here =
       local.length === 0
         ? []
@@ -165,15 +186,15 @@ export class Submission {
         options,
         sendTime,
       } as const
-      await system.handle(user.id).run(queueMessage, outgoing)
-      return { stored: null }
+      const { queueId } = await system.handle(user.id).run(queueMessage, outgoing)
+      return { stored: null, fate: { action: 'queued', queued: [queueId] } }
     } catch (refused) {
       return { refused }
     }
   }
 
   /** Where its author is, and who else got it, is nobody's business: the field says neither. */
-  #trace({ protocol, id, utf8, tls }: SubmissionEnvelope): string {
+  #trace({ speaker: { protocol, tls }, id, utf8 }: SubmissionEnvelope): string {
     return receivedField({ by: this.#options.hostname, protocol, id, utf8, tls, recipients: [], at: now() })
   }
 

@@ -211,6 +211,8 @@ export const keys = {
   },
   log: {
     level: choice(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info', 'What is logged'),
+    format: choice(['auto', 'json', 'readable'], 'auto', 'How lines look; auto: readable on a terminal, else JSON'),
+    file: path('', 'File that lines are added to, opened anew at SIGHUP; unset: standard output'),
   },
 }
 

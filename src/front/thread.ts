@@ -6,6 +6,7 @@
 import pino from 'pino'
 import { Grants } from '#actors/auth/grant.ts'
 import { version } from '#lib/build-info.ts'
+import { Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, logOptions } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
@@ -49,6 +50,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
       async close() {
         await Promise.all(open.map(listener => listener.close()))
         await core.bodies.close()
+        core.journal.close()
         core.grants.close()
         core.read.close()
       },
@@ -120,6 +122,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
     ...{ throttle: cache, changes: changed, pools: { patterns, spam: over<DeliveryPools['spam']>(pool('spam')) } },
   })
   return {
+    journal: new Journal(log),
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
     credentials: {
@@ -153,9 +156,8 @@ type HomeAddresses = Parameters<Parameters<typeof openDelivery>[0]['addressBook'
 function logOver(home: HomeLine, level: MailCore['config']['log']['level']): Log {
   const stream = {
     write(line: string) {
-      const { level, msg, time, ...fields } = JSON.parse(line) as { level: number; msg?: string; time?: string }
-      const name = pino.levels.labels[level] as 'info' | undefined
-      home.tell('log', { level: name ?? 'info', fields, text: msg ?? '' })
+      const { level, msg, time, ...fields } = JSON.parse(line) as { level: 'info'; msg?: string; time?: string }
+      home.tell('log', { level, fields, text: msg ?? '' })
     },
   }
   return pino(logOptions(level), stream)

@@ -4,6 +4,7 @@
 // the command table; closing lets commands that run come to their end.
 
 import { newId } from '#lib/id.ts'
+import { told } from '#lib/journal/session-line.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -76,7 +77,8 @@ export class ImapServer {
     this.#metrics.connections.labels('imap').inc()
     this.#metrics.sessions.labels('imap').set(++this.#sessions)
     try {
-      await new Dialogue(newId(), connection, this.#services).run()
+      const id = newId()
+      await told(this.#log, 'imap', id, connection, () => new Dialogue(id, connection, this.#services).run())
     } finally {
       this.#metrics.sessions.labels('imap').set(--this.#sessions)
     }

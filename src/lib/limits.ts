@@ -97,6 +97,21 @@ export const limits = {
     /** Lines kept while the log cannot be written. */
     waitingBytesMax: 256 * kib,
   },
+  /** Lines of the log about the traffic (lib/journal). */
+  journal: {
+    /** What the numbers below count. */
+    windowMs: minute,
+    /** Lines about messages in, and about attempts out: more than a busy server has, and an end to what a loop can fill. */
+    linesMax: 600_000,
+    /** Lines about failed logins, and about refusals: a hundred a second are read by nobody. */
+    strangeLinesMax: 6000,
+    /** Of those from one network: more than any rule of a firewall waits for. */
+    networkLinesMax: 30,
+    /** Characters of what a stranger said. */
+    textLengthMax: 256,
+    /** Recipients of a message that a line names. */
+    recipientsMax: 50,
+  },
   /** What the MIME parser follows before it takes the rest as text. */
   mime: {
     /** Nested multiparts and messages. */
@@ -226,6 +241,8 @@ export const limits = {
   health: {
     /** Each of the four checks. */
     checkMs: 10 * second,
+    /** How long an answer serves those without a token. */
+    keptMs: second,
   },
   /** Connections of the line protocols. */
   net: {

@@ -1,10 +1,11 @@
-// The log: JSON lines on standard output, readable where that is a terminal (pino).
+// The log: JSON lines on standard output or in a file, readable where that is a terminal (pino).
 //
 // Secrets are masked by key wherever they stand; whoever logs a value under another name masks it first. A log that cannot be
 // written (a full disk, a reader that went away) ends nothing: lines are kept up to a bound, then dropped, and those that
 // were kept come when there is room again.
 
 import pino from 'pino'
+import { Fault } from './fault.ts'
 import { limits } from './limits.ts'
 import { prettyLog } from './process/lazy.ts'
 
@@ -15,30 +16,69 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
 const secret = ['password', 'existingPassword', 'token', 'accessToken', 'seed', 'secret', 'privateKey', 'authorization']
 const paths = secret.flatMap(key => [key, `*.${key}`, `*.*.${key}`])
 
-/** How every line is made, whoever writes it. */
+/** How lines are laid out, and where they go. */
+export interface LogPlace {
+  /** `auto`: readable on a terminal, JSON elsewhere. */
+  readonly format?: 'auto' | 'json' | 'readable'
+  /** Instead of the output; '' for none. */
+  readonly file?: string
+}
+
+/** How every line is made, whoever writes it: `level` and `time` come first, as words. */
 export function logOptions(level: LogLevel): pino.LoggerOptions {
   return {
     level,
     base: undefined,
     redact: { paths, censor: '[masked]' },
     serializers: { error: pino.stdSerializers.err },
+    formatters: { level: label => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
   }
 }
+
+type Destination = ReturnType<typeof pino.destination>
+
+/** Of logs that are files. */
+const files = new WeakMap<Log, Destination>()
 
 /**
  * Makes the root log. `level` silent turns it off.
  *
  * @param output standard output, or standard error for commands whose output is read by programs
+ * @throws Fault ConfigInvalid for a file that cannot be written
  */
-export function makeLog(level: LogLevel, output: 1 | 2 = 1): Log {
+export function makeLog(level: LogLevel, output: 1 | 2 = 1, { format = 'auto', file = '' }: LogPlace = {}): Log {
   const options = logOptions(level)
-  const destination = pino.destination({ dest: output, sync: true, maxLength: limits.log.waitingBytesMax })
+  const destination = open(file === '' ? output : file)
   // There is nobody to tell.
   destination.on('error', () => {})
-  const terminal = (output === 1 ? process.stdout : process.stderr).isTTY
-  if (!terminal) return pino(options, destination)
-  const stream = prettyLog()({ colorize: true, translateTime: 'SYS:HH:MM:ss.l', destination })
+  const terminal = file === '' && (output === 1 ? process.stdout : process.stderr).isTTY === true
+  const log =
+    format === 'json' || (format === 'auto' && !terminal)
+      ? pino(options, destination)
+      : readable(options, destination, terminal)
+  if (file !== '') files.set(log, destination)
+  return log
+}
+
+/** Goes on in a file of the same name where that was moved away; nothing for a log that is no file. @throws the system's errors */
+export function reopenLog(log: Log): void {
+  files.get(log)?.reopen()
+}
+
+function open(dest: string | number): Destination {
+  try {
+    return pino.destination({ dest, sync: true, maxLength: limits.log.waitingBytesMax, mode: fileMode })
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    throw new Fault('ConfigInvalid', { text: `log.file: ${dest} cannot be written to (${code})`, cause: error })
+  }
+}
+
+const fileMode = 0o640
+
+function readable(options: pino.LoggerOptions, destination: Destination, colorize: boolean): Log {
+  const stream = prettyLog()({ colorize, translateTime: 'SYS:HH:MM:ss.l', destination })
   stream.on('error', () => {})
   return pino(options, stream)
 }

@@ -4,6 +4,7 @@
 // protocol.
 
 import { newId } from '#lib/id.ts'
+import { told } from '#lib/journal/session-line.ts'
 import { limits } from '#lib/limits.ts'
 import type { Admission } from '#net/admission.ts'
 import { type Listener, listen } from '#net/listener.ts'
@@ -44,7 +45,8 @@ export function listenPop3(
     busy: '-ERR [SYS/TEMP] Too many connections, try again later\r\n',
     async serve(connection) {
       metrics.connections.labels('pop3').inc()
-      await new Session(newId(), connection, services).run()
+      const id = newId()
+      await told(log, 'pop3', id, connection, () => new Session(id, connection, services).run())
     },
     onError: error => log.error({ error }, 'a POP3 session failed'),
     onSessions: count => metrics.sessions.labels('pop3').set(count),

@@ -79,7 +79,7 @@ function reception(core: MailCore, { hooks }: Ground): Reception {
         }
   const { hostname } = config
   const parts = { delivery: intake, bodies, verifier: verifierOf(core), scanners: scannersOf(core), door: doorOf(core) }
-  return new Reception({ ...parts, hostname, messageBytesMax: config.mail.maxSize })
+  return new Reception({ ...parts, journal: core.journal, hostname, messageBytesMax: config.mail.maxSize })
 }
 
 function doorOf({ cache: counters, config: { smtp }, metrics }: MailCore): Door {

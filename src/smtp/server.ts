@@ -3,6 +3,7 @@
 // Mail is taken for recipients the backend knows, so nothing here relays. A listener with `authenticate` is for submission: it
 // takes no mail before a login. With `implicitTls` the handshake comes before the greeting, else STARTTLS is offered.
 
+import { told } from '#lib/journal/session-line.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -78,7 +79,8 @@ export async function startSmtp<Recipient, Received>(options: SmtpOptions<Recipi
     busy: `421 4.7.0 ${hostname} Too many sessions, try again later\r\n`,
     serve: connection => {
       metrics?.connections.labels(service).inc()
-      return new Session(connection, setting, commandOf).run()
+      const session = new Session(connection, setting, commandOf)
+      return told(log, service, session.id, connection, () => session.run())
     },
     onError: error => log.error({ error, service }, 'a session broke'),
     onSessions: count => metrics?.sessions.labels(service).set(count),

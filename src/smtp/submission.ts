@@ -27,17 +27,16 @@ interface Sender {
 
 /** What a listener for submission is started with. */
 export function submissionSessions(deps: SubmissionSessionsDeps) {
-  const { system, sequence, settings, delivery, cache, bodies, credentials, config } = deps
+  const { system, sequence, settings, delivery, cache, bodies, journal, credentials, config } = deps
   const { hostname } = config
-  const submission = new Submission({ system, sequence, settings, delivery, cache, bodies, hostname })
+  const submission = new Submission({ system, sequence, settings, delivery, cache, bodies, journal, hostname })
   const mail: Backend<SubmissionRecipient, Received> = {
     sender: (_, speaker) => submission.sender(senderOf(speaker)),
     recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
     async deliver(received, { speaker, ...envelope }) {
-      const { protocol, tls } = speaker
       try {
-        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), protocol, tls })
+        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), speaker })
       } finally {
         await received.discard()
       }

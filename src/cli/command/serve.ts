@@ -1,10 +1,10 @@
 // `teal serve`: runs the service until a signal ends it. The first SIGTERM or SIGINT drains and stops with exit code 0; a
 // second one stops at once, which loses nothing that was acknowledged. SIGHUP reads again what can be read again: the log
-// level of the configuration, and certificates in files. Others change nothing; SIGUSR1 would open a debugger otherwise.
+// level of the configuration, certificates in files, the file of the log. Others change nothing; SIGUSR1 would open a debugger otherwise.
 
 import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
-import { type Log, makeLog } from '#lib/log.ts'
+import { type Log, makeLog, reopenLog } from '#lib/log.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
 import { lockDirectory } from '#store/folder/directory-lock.ts'
@@ -25,7 +25,7 @@ const threadsSettleMs = 2000
 
 async function serve(options: ConfigOptions): Promise<void> {
   const config = configFrom(options)
-  const log = makeLog(config.log.level)
+  const log = makeLog(config.log.level, 1, config.log)
   let stopping = false
   let stop: (() => void) | undefined
   const stopped = new Promise<void>(resolve => {
@@ -61,6 +61,7 @@ function reload(options: ConfigOptions, log: Log): void {
   try {
     const { level } = configFrom(options).log
     log.level = level
+    reopenLog(log)
     lookAtPairs()
     log.info({ level }, 'read the log level and certificates in files again; anything else takes a restart')
   } catch (error) {

@@ -11,6 +11,7 @@ import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import type { Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -52,6 +53,7 @@ export interface RelayOptions {
   readonly secrets: UrlSecrets
   readonly outward: Outward
   readonly log: Log
+  readonly journal?: Journal
   readonly hostname: string
   readonly version: string
   /** Whether anything leaves the service; mail for its own users arrives all the same. */

@@ -7,6 +7,7 @@ import { prepare } from '#actors/delivery/prepare.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { queueOperations } from '#actors/sending/outgoing.ts'
 import { now } from '#lib/clock.ts'
+import { cut, type Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
@@ -44,6 +45,7 @@ export interface ResultOptions {
   readonly settings: Settings
   readonly bodies: Bodies
   readonly log: Log
+  readonly journal?: Journal
   readonly hostname: string
   readonly wanted?: (name: 'message.sent') => boolean
   readonly kick?: () => void
@@ -60,7 +62,7 @@ export class RelayResults {
 
   /** Records one transaction; tried again until storage takes it, or `signal` ends. */
   async record(message: Outbound, attempts: readonly Attempt[], signal: AbortSignal): Promise<void> {
-    const { writer, settings, log } = this.#options
+    const { writer, settings } = this.#options
     const at = now()
     const waits = retryWaits(settings.get('const:sender:defer_times'))
     const settled = attempts.map(attempt => settle(message, attempt, waits, at))
@@ -80,10 +82,7 @@ export class RelayResults {
       for (const received of reports.received) await received.discard()
     }
     if (operations.length > 1) this.#options.kick?.()
-    for (const { target, final, failure, status, response } of settled) {
-      const told = { queueId: queueId(message.num), to: nameOf(target), failure, status, response }
-      if (final.state === 3) log.info(told, 'a message could not be delivered')
-    }
+    for (const one of settled) this.#options.journal?.note('attempt', '', attemptFields(message, one), 'sent on')
   }
 
   #events(message: Outbound, settled: readonly Settled[], at: number): Operation[] {
@@ -162,6 +161,24 @@ function attemptOf(message: Outbound, { target, failure, status, response, host,
   const outcome =
     final.state === 2 ? ('delivered' as const) : final.state === 3 ? ('failed' as const) : ('retry' as const)
   return { message: message.num, seq: target.seq, attempt: target.attempts, outcome, host: host ?? null, ...kept }
+}
+
+/** What the log says of an attempt; passwords in URLs are masked. */
+function attemptFields({ num, user, sender, size, options }: Outbound, { target, host, way, final, ...came }: Settled) {
+  const { failure, status, response } = came
+  return {
+    queueId: queueId(num),
+    ...(user !== null && { user }),
+    ...{ from: cut(sender), to: cut(nameOf(target)), size },
+    ...(options.messageId !== undefined && { messageId: cut(options.messageId) }),
+    ...{ attempt: target.attempts, outcome: final.state === 2 ? 'delivered' : final.state === 3 ? 'failed' : 'retry' },
+    ...(host !== undefined && { host }),
+    ...(way !== undefined && { way }),
+    ...(failure !== null && { failure }),
+    ...(status !== null && { status }),
+    response: cut(response),
+    ...(final.state === 0 && { next: new Date(final.due).toISOString() }),
+  }
 }
 
 /** Bytes up to which the report of these outcomes carries all of the message (RFC 3461 4.3). */

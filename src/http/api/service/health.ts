@@ -1,10 +1,10 @@
-// GET /health: whether the store and the cache can be reached and written (specification, Health; api-semantics 10.1).
+// GET /health and /healthz: whether the store and the cache can be reached and written (specification, Health; api-semantics 10.1).
 //
 // Four checks in this order, each really made and each bounded in time; the first that fails is the answer. Calls that
 // arrive while a round is under way share it, so that a storm of them costs one write.
 
 import Type from 'typebox'
-import { within } from '#lib/clock.ts'
+import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { json } from '../../answer.ts'
@@ -32,6 +32,13 @@ interface Health {
 
 export function healthEndpoints(deps: HealthDeps): Endpoint[] {
   let round: Promise<Health> | null = null
+  let last: { readonly at: number; readonly success: boolean } | undefined
+  const ask = () => {
+    round ??= check(deps).finally(() => {
+      round = null
+    })
+    return round
+  }
   const health = endpoint({
     method: 'GET',
     path: '/health',
@@ -44,14 +51,29 @@ export function healthEndpoints(deps: HealthDeps): Endpoint[] {
     open: true,
     reply: { success: Type.Boolean(), version: Type.String() },
     async run() {
-      round ??= check(deps).finally(() => {
-        round = null
-      })
-      const { success, version, message } = await round
+      const { success, version, message } = await ask()
       return success ? { success, version } : json(500, { success, version, message })
     },
   })
-  return [health]
+  const plain = endpoint({
+    method: 'GET',
+    path: '/healthz',
+    tag: 'Service',
+    summary: 'Whether the service works, without a token',
+    description:
+      'Yes (200) or no (500) and nothing else. An answer is given again for a moment, so that strangers cause no writes.',
+    allow: 'public',
+    open: true,
+    reply: { success: Type.Boolean() },
+    async run() {
+      if (last === undefined || monotonic() - last.at > limits.health.keptMs) {
+        const { success } = await ask()
+        last = { at: monotonic(), success }
+      }
+      return last.success ? { success: true } : json(500, { success: false })
+    },
+  })
+  return [health, plain]
 }
 
 async function check(deps: HealthDeps): Promise<Health> {
