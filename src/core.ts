@@ -172,7 +172,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const certificates = await CertificateHandle.open(system.directory, seal)
   const acme = new AcmeHandle(read, writer, seal)
   const { dkim, signingKeys } = openSigning(config, system, seal)
-  const outward = new Outward({ allowPrivate: config.network.allowPrivate })
+  const outward = new Outward(config.network)
   const access = openAccess(config, system, writer)
   const cache = Cache.open({ dir: cacheDir(dataDir), log })
   closers.add(() => cache.close())
@@ -232,7 +232,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     metrics,
     threads: config.pool,
     recall: config.auth.credentialCache,
-    dnsServers: config.smtp.dnsServers,
+    dnsServers: screeningServers(config),
     dnsLists: { block: config.spam.blockLists, allow: config.spam.allowLists, uri: config.spam.uriLists },
     reads: { file: threadFile('query'), given: { dataDir: config.dataDir } },
   })
@@ -246,9 +246,14 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
   return { pools, reads }
 }
 
+/** Who is asked about mail that comes in, and about keys of ours. */
+function screeningServers({ smtp, network }: Config): readonly string[] {
+  return smtp.dnsServers.length > 0 ? smtp.dnsServers : network.dnsServers
+}
+
 /** What signs mail of domains. */
-function openSigning({ smtp }: Config, { directory }: ActorSystem, seal: SecretBox) {
-  const ask = (name: string) => lookUp(name, 'TXT', smtp.dnsServers)
+function openSigning(config: Config, { directory }: ActorSystem, seal: SecretBox) {
+  const ask = (name: string) => lookUp(name, 'TXT', screeningServers(config))
   return { dkim: new DkimHandle(directory, seal), signingKeys: new SigningKeys(directory, seal, ask) }
 }
 

@@ -185,6 +185,8 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     away: config.outbound.enabled,
     relay: way,
     port: config.outbound.port,
+    dane: config.outbound.dane,
+    dnsServers: config.network.dnsServers,
     source: config.outbound.source || undefined,
     srsDomain: forwardKeys.srs.domain,
     findKeys: domain => dkim.findSigningKeys(domain),

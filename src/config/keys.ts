@@ -17,6 +17,7 @@ import {
   notFetched,
   notHostname,
   notList,
+  notServer,
   path,
   port,
   secret,
@@ -167,6 +168,7 @@ export const keys = {
     enabled: flag(true, 'Whether mail leaves the service; off keeps what is for others queued'),
     relay: url('', ['smtp', 'smtps'], 'Relay that takes all outgoing mail; unset: straight to the MX hosts'),
     port: port(25, 'Port of MX hosts'),
+    dane: flag(true, 'Whether TLSA records of hosts are heeded where DNS is proven (DANE)'),
     source: sourceAddress(
       'Address of this machine that mail leaves from; hosts of the other family are then not reached; unset: any',
     ),
@@ -185,6 +187,12 @@ export const keys = {
   },
   network: {
     allowPrivate: list([], 'Private ranges (CIDR) that webhooks, forwards, relays and MX may reach', notCidr),
+    dnsServers: list(
+      [],
+      'DNS servers (address or address:port) asked for hosts that mail and webhooks go to; what they prove (DNSSEC) is believed; ' +
+        'unset: those of the system, believed where they are on loopback',
+      notServer,
+    ),
     proxies: list(
       ['127.0.0.0/8', '::1/128'],
       'Ranges (CIDR) of proxies and web mail through which everybody may come: no bound on connections from one of them',

@@ -1165,6 +1165,33 @@ export const limits = {
     domainsMax: 10_000,
     sweepRowsMax: 100,
   },
+  /** Questions to name servers of which it must be known whether the answer was proven (net/outward/names.ts). */
+  dns: {
+    /** What fits into a datagram on every path (dnsflagday.net/2020). */
+    datagramBytes: 1232,
+    recordsMax: 200,
+    aliasesMax: 8,
+    /** One question to one server, how many of them are asked, and how often. */
+    questionMs: 3 * second,
+    serversMax: 3,
+    tries: 2,
+    /** Longest time that an answer is remembered. */
+    rememberMs: 5 * minute,
+  },
+  /** TLSA records of hosts that are sent to (RFC 7672). */
+  dane: {
+    /** Records of one host that are looked at, bytes of one that carries a whole certificate, certificates of a chain. */
+    recordsMax: 30,
+    wholeBytesMax: 16 * kib,
+    chainMax: 10,
+    hostsMax: 5000,
+  },
+  /** Reports about TLS (RFC 8460). */
+  tlsReport: {
+    /** Records or lines of one policy, and characters of what went wrong. */
+    stringsMax: 30,
+    reasonLengthMax: 200,
+  },
   outbound: {
     /** Transactions at once, to everybody and to one destination (a domain, or the relay). */
     inFlightMax: 100,

@@ -97,7 +97,9 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
     scanned: counter('scanned_total', 'Messages that other programs looked at', ['scanner', 'result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
-    policies: counter('outbound_policies_total', 'Transactions by the MTA-STS policy of their domain', ['mode']),
+    policies: counter('outbound_policies_total', 'Ways to domains and hosts by what they want: MTA-STS, DANE', [
+      'mode',
+    ]),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

@@ -46,7 +46,11 @@ export const smtpKeys = {
       100_000_000,
       'Messages of strangers taken from one network (/24, /64) in an hour; 0: any number',
     ),
-    dnsServers: list([], 'DNS servers (address or address:port) asked for that; unset: those of the system', notServer),
+    dnsServers: list(
+      [],
+      'DNS servers (address or address:port) asked for that; unset: those of network, else of the system',
+      notServer,
+    ),
   },
   lmtp: listener(2424, 'LMTP', limits.smtp),
   submission: listener(1587, 'submission with STARTTLS', limits.smtp),

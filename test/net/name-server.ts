@@ -1,6 +1,8 @@
-// A DNS server of a test: knows what it is told, over UDP on loopback, and can fall silent.
+// A DNS server of a test: knows what it is told, over UDP and TCP on loopback; it can say that it proved something (AD), that it
+// was lied to, and fall silent.
 
 import { createSocket } from 'node:dgram'
+import { createServer, type Socket } from 'node:net'
 
 export interface NameServer {
   /** As a resolver takes it. */
@@ -13,12 +15,22 @@ export interface NameServer {
   readonly asked: string[]
   /** Names under one of these are never answered. */
   readonly silent: Set<string>
+  /** Names under one of these are proven, where the question asks for that. */
+  readonly secure: Set<string>
+  /** Questions of names under one of these (or `TLSA name`) fail. */
+  readonly bogus: Set<string>
+  /** Answers over UDP are cut off for names under one of these. */
+  readonly long: Set<string>
+  /** Bytes that are sent instead of an answer, for names under one of these. */
+  readonly odd: Map<string, (query: Buffer) => Buffer>
   /** Answers every question with a failure. */
   failing: boolean
   close(): Promise<void>
 }
 
-const types: Readonly<Record<number, string>> = { 1: 'A', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA' }
+const types: Readonly<Record<number, string>> = {
+  ...{ 1: 'A', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA', 52: 'TLSA' },
+}
 const textType = 16
 const headerBytes = 12
 const stringBytesMax = 255
@@ -30,33 +42,86 @@ export async function startNameServer(): Promise<NameServer> {
       texts: new Map<string, readonly string[]>(),
       records: new Map<string, readonly string[]>(),
       asked: [] as string[],
-      silent: new Set<string>(),
+      ...{ silent: new Set<string>(), secure: new Set<string>(), bogus: new Set<string>(), long: new Set<string>() },
+      odd: new Map<string, (query: Buffer) => Buffer>(),
       failing: false,
     },
     address: '',
-    close: () => new Promise<void>(resolve => socket.close(() => resolve())),
+    close: async () => {
+      for (const one of streams) one.destroy()
+      await new Promise<void>(resolve => socket.close(() => resolve()))
+      await new Promise<void>(resolve => overTcp.close(() => resolve()))
+    },
   }
   socket.on('message', (query, from) => {
-    const { name, type, end } = question(query)
-    server.asked.push(`${types[type] ?? type} ${name}`)
-    if ([...server.silent].some(suffix => name === suffix || name.endsWith(`.${suffix}`))) return
-    const texts = server.texts.get(name)
-    const kind = types[type] ?? String(type)
-    const others = server.records.get(`${kind} ${name}`)
-    const known = texts !== undefined || [...server.records.keys()].some(key => key.endsWith(` ${name}`))
-    const answers = type === textType ? (texts ?? []).map(textData) : (others ?? []).map(value => dataOf(kind, value))
-    const code = server.failing ? 2 : known ? 0 : 3
-    const header = Buffer.alloc(headerBytes)
-    query.copy(header, 0, 0, 2)
-    header.writeUInt16BE(0x8180 | code, 2)
-    header.writeUInt16BE(1, 4)
-    header.writeUInt16BE(code === 0 ? answers.length : 0, 6)
-    const rows = code === 0 ? answers.map(data => record(type, data)) : []
-    socket.send(Buffer.concat([header, query.subarray(headerBytes, end), ...rows]), from.port, from.address)
+    const answer = answerOf(server, query, false)
+    if (answer !== undefined) socket.send(answer, from.port, from.address)
+  })
+  const streams = new Set<Socket>()
+  const overTcp = createServer(stream => {
+    streams.add(stream)
+    stream.on('error', () => {})
+    stream.on('close', () => streams.delete(stream))
+    stream.once('data', bytes => {
+      const answer = answerOf(server, bytes.subarray(2), true)
+      if (answer === undefined) return
+      const length = Buffer.alloc(2)
+      length.writeUInt16BE(answer.length, 0)
+      stream.end(Buffer.concat([length, answer]))
+    })
   })
   await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
-  return Object.assign(server, { address: `127.0.0.1:${socket.address().port}` })
+  const { port } = socket.address()
+  await new Promise<void>(resolve => overTcp.listen(port, '127.0.0.1', () => resolve()))
+  return Object.assign(server, { address: `127.0.0.1:${port}` })
 }
+
+type Zone = Omit<NameServer, 'address' | 'close'>
+
+const under = (names: Iterable<string>, name: string) =>
+  [...names].find(suffix => name === suffix || name.endsWith(`.${suffix}`))
+
+/** Undefined: nobody answers. */
+function answerOf(server: Zone, query: Buffer, whole: boolean): Buffer | undefined {
+  const { name, type, end } = question(query)
+  const kind = types[type] ?? String(type)
+  server.asked.push(`${kind} ${name}`)
+  if (under(server.silent, name) !== undefined) return undefined
+  const odd = server.odd.get(under(server.odd.keys(), name) ?? '')
+  if (odd !== undefined) return odd(query)
+  const bogus = under(server.bogus, name) !== undefined || server.bogus.has(`${kind} ${name}`)
+  const known = server.texts.has(name) || [...server.records.keys()].some(key => key.endsWith(` ${name}`))
+  const code = server.failing || bogus ? 2 : known ? 0 : 3
+  const rows = code === 0 ? rowsOf(server, name, kind) : []
+  const cut = !whole && under(server.long, name) !== undefined
+  const wants = (query.readUInt16BE(2) & 0x0020) !== 0
+  const proven = wants && rows.every(one => under(server.secure, one.name) !== undefined)
+  const secure = proven && under(server.secure, name) !== undefined
+  const header = Buffer.alloc(headerBytes)
+  query.copy(header, 0, 0, 2)
+  header.writeUInt16BE(0x8180 | code | (cut ? 0x0200 : 0) | (secure ? 0x0020 : 0), 2)
+  header.writeUInt16BE(1, 4)
+  header.writeUInt16BE(cut ? 0 : rows.length, 6)
+  const records = cut ? [] : rows.map(record)
+  return Buffer.concat([header, query.subarray(headerBytes, end), ...records])
+}
+
+interface Row {
+  readonly name: string
+  readonly type: number
+  readonly data: Buffer
+}
+
+/** With the aliases that lead to them. */
+function rowsOf(server: Zone, name: string, kind: string): Row[] {
+  const type = Number(Object.keys(types).find(key => types[Number(key)] === kind) ?? kind)
+  if (type === textType) return (server.texts.get(name) ?? []).map(value => ({ name, type, data: textData(value) }))
+  const [alias] = kind === 'CNAME' ? [] : (server.records.get(`CNAME ${name}`) ?? [])
+  if (alias !== undefined) return [{ name, type: aliasType, data: nameData(alias) }, ...rowsOf(server, alias, kind)]
+  return (server.records.get(`${kind} ${name}`) ?? []).map(value => ({ name, type, data: dataOf(kind, value) }))
+}
+
+const aliasType = 5
 
 function question(query: Buffer): { name: string; type: number; end: number } {
   const labels: string[] = []
@@ -80,7 +145,7 @@ function textData(text: string): Buffer {
 
 function dataOf(kind: string, value: string): Buffer {
   if (kind === 'A') return Buffer.from(value.split('.').map(Number))
-  if (kind === 'PTR') return nameData(value)
+  if (kind === 'PTR' || kind === 'CNAME') return nameData(value)
   if (kind !== 'MX') return Buffer.from(value, 'hex')
   const [priority = '0', host = ''] = value.split(' ')
   return Buffer.concat([Buffer.from([0, Number(priority)]), nameData(host)])
@@ -91,9 +156,8 @@ function nameData(name: string): Buffer {
   return Buffer.concat([...labels, Buffer.from([0])])
 }
 
-/** A record of the name that was asked for. */
-function record(type: number, data: Buffer): Buffer {
-  const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 1, 0, 0])
-  head.writeUInt16BE(data.length, head.length - 2)
-  return Buffer.concat([head, data])
+function record({ name, type, data }: Row): Buffer {
+  const tail = Buffer.from([0, type, 0, 1, 0, 0, 0, 1, 0, 0])
+  tail.writeUInt16BE(data.length, tail.length - 2)
+  return Buffer.concat([nameData(name), tail, data])
 }

@@ -20,6 +20,7 @@ interface Step {
   readonly step: string
   readonly target: string
   readonly host?: string
+  readonly security?: string
   readonly response: string
 }
 
@@ -44,8 +45,8 @@ async function trace(id: string, options: ConfigOptions & { readonly json?: bool
 }
 
 function told({ queueId, from, targets, steps }: Traced): string {
-  const lines = steps.map(({ at, step, target, host, response }) => {
-    return `  ${at}  ${step.padEnd(9)} ${[target, host, response].filter(Boolean).join('  ')}`
+  const lines = steps.map(({ at, step, target, host, security, response }) => {
+    return `  ${at}  ${step.padEnd(9)} ${[target, host, security, response].filter(Boolean).join('  ')}`
   })
   const waits = targets
     .filter(({ state }) => state === 'waiting' || state === 'sending')

@@ -36,10 +36,11 @@ export function bySent({ target, to }: Recipient, sent: MailSent, host: string):
       status: 250,
       response: sent.response,
       host,
+      security: sent.security,
       reached: true,
     }
   }
-  return byAnswer(target, refused.code, refused.response, host)
+  return { ...byAnswer(target, refused.code, refused.response, host), security: sent.security }
 }
 
 export function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
@@ -58,6 +59,17 @@ export function failed(target: Target, failure: string, status: number, response
 
 export function unreached(target: Target, failure: string, response: string, status: number | null = null): Attempt {
   return { target, outcome: 'retry', failure, status, response, reached: false }
+}
+
+/** No host could be reached, or none that proved itself. */
+export function unconnected(recipients: readonly Recipient[], last: MailFailed | undefined, host?: string): Attempt[] {
+  const failure = last?.failure ?? 'unreachable'
+  const response = last?.response || `no host could be reached: ${failure}`
+  const at = host === undefined ? {} : { host }
+  if (failure === 'blocked') {
+    return recipients.map(({ target }) => failed(target, failure, 550, '5.4.4 The host is not public'))
+  }
+  return recipients.map(({ target }) => ({ ...unreached(target, failure, response, last?.status ?? null), ...at }))
 }
 
 /** What our own refusals mean to a sender. */

@@ -17,9 +17,10 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
-import { MailHosts, NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
+import { NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
+import { Names } from '#net/outward/names.ts'
 import type { Outward } from '#net/outward/outward.ts'
-import { namesHost, type ResolveTxt } from '#net/tls/mta-sts.ts'
+import { type ResolveTxt, txtResolver } from '#net/tls/mta-sts.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -27,20 +28,19 @@ import { type Operation, operation } from '#store/engine/write.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
-import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { Loop } from '../loop.ts'
-import { byFault, byRefusal, bySent, cameOf, failed, type Recipient, unreached } from './attempt.ts'
+import { byFault, byRefusal, bySent, cameOf, failed, type Recipient, unconnected, unreached } from './attempt.ts'
 import { Destinations, type RelayItem } from './destinations.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
-import { hostRoute, relayRoute } from './route.ts'
-
+import { relayRoute } from './route.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
 import { MailFailed, type MailRoute } from './smtp-client.ts'
 import { StsPolicies } from './sts-policies.ts'
+import { Ways } from './ways.ts'
 
 export interface RelayOptions {
   readonly read: Reader
@@ -71,6 +71,10 @@ export interface RelayOptions {
   /** Whether somebody subscribes to `message.sent`; after a unit with events `kick` is called. */
   readonly wanted?: (name: 'message.sent') => boolean
   readonly kick?: () => void
+  /** Name servers that are asked, and believed; those of the system where there is none. */
+  readonly dnsServers?: readonly string[]
+  /** Whether TLSA records of hosts are heeded. */
+  readonly dane?: boolean
   /** Instead of DNS and 443, for tests. */
   readonly resolveMx?: ResolveMx
   readonly resolveTxt?: ResolveTxt
@@ -101,22 +105,22 @@ class Sender implements Relay {
   readonly #destinations: Destinations
   readonly #results: RelayResults
   readonly #sessions: RelaySessions
-  readonly #hosts: MailHosts
+  readonly #ways: Ways
   readonly #policies: StsPolicies
   #agent: Agent | undefined
   readonly #sweep: Timer
 
   constructor(options: RelayOptions) {
-    const { read, writer, outward, log, relay, resolveMx } = options
+    const { read, writer, outward, log, relay, dnsServers = [] } = options
     this.#options = options
-    this.#hosts = new MailHosts(resolveMx)
-    const { ca, resolveTxt, policyPort: port } = options
+    const { ca, resolveTxt = txtResolver(dnsServers), policyPort: port } = options
     this.#policies = new StsPolicies({
-      ...{ read, writer, outward },
+      ...{ read, writer, outward, resolveTxt },
       ...(ca !== undefined && { ca }),
-      ...(resolveTxt !== undefined && { resolveTxt }),
       ...(port !== undefined && { port }),
     })
+    const names = new Names(dnsServers)
+    this.#ways = new Ways({ ...options, names, policies: this.#policies, dane: options.dane === true })
     this.#sessions = new RelaySessions(outward)
     const here = options.away ? undefined : hereOf(read, options.srsDomain)
     this.#destinations = new Destinations({
@@ -287,17 +291,8 @@ class Sender implements Relay {
     if (relay !== '') return this.#submit(message, recipients, [relayRoute(relay, this.#options)], opened, signal)
     const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
     try {
-      if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
-      const hosts = await this.#hosts.find(domain)
-      // RFC 5321 5.1: mail for us that we do not know would come back for ever.
-      if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
-      const policy = await this.#policies.of(domain)
-      const ways = this.#allowed(hosts, policy)
-      if (ways.length === 0) {
-        return recipients.map(({ target }) =>
-          unreached(target, 'tls', '4.7.5 No host of the domain is named by its MTA-STS policy'),
-        )
-      }
+      const { ways, obstacle } = await this.#ways.to(domain, options.anyTls === true)
+      if (ways.length === 0) return recipients.map(({ target }) => unreached(target, 'tls', obstacle))
       return await this.#submit(message, recipients, ways, opened, signal)
     } catch (error) {
       if (error instanceof NoMailHost) {
@@ -307,16 +302,6 @@ class Sender implements Relay {
       if (error instanceof MailFailed || error instanceof Fault) throw error
       return recipients.map(({ target }) => unreached(target, 'unresolved', 'the domain could not be looked up'))
     }
-  }
-
-  /** Hosts that a policy lets mail go to, and only over TLS that proves them where it is enforced (RFC 8461 5). */
-  #allowed(hosts: readonly string[], policy: StsPolicyRow | undefined): readonly MailRoute[] {
-    const enforced = policy?.mode === 'enforce'
-    this.#options.metrics?.policies.labels(policy?.mode ?? 'none').inc()
-    const tls = enforced ? 'required' : 'opportunistic'
-    return hosts
-      .filter(host => !enforced || namesHost(policy.mx, host))
-      .map(host => hostRoute(host, tls, this.#options))
   }
 
   async #submit(
@@ -343,7 +328,9 @@ class Sender implements Relay {
     const to = recipients.map(recipient => recipient.to)
     const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }) }
     let last: MailFailed | undefined
+    let at: string | undefined
     for (const route of ways) {
+      at = route.host
       try {
         const sent = await this.#sessions.send(route, envelope, () => opened.bytes(), signal)
         return recipients.map(recipient => bySent(recipient, sent, route.host))
@@ -356,11 +343,7 @@ class Sender implements Relay {
         if (signal.aborted) break
       }
     }
-    const failure = last?.failure ?? 'unreachable'
-    const response = last?.response || `no host could be reached: ${failure}`
-    if (failure === 'blocked')
-      return recipients.map(({ target }) => failed(target, failure, 550, '5.4.4 The host is not public'))
-    return recipients.map(({ target }) => unreached(target, failure, response, last?.status ?? null))
+    return unconnected(recipients, last, at)
   }
 
   async #forget(): Promise<void> {

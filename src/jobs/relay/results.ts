@@ -22,6 +22,7 @@ import { readDetail } from '#store/mailboxes/outlines.ts'
 import { attemptPut } from '#store/sending/attempts.ts'
 import { type Outbound, outboundSettle, queueId, type Target, type TargetOutcome } from '#store/sending/outbound.ts'
 import { persist } from '../loop.ts'
+import type { Security } from './smtp-client.ts'
 
 export interface Attempt {
   /** As it was claimed: this try is counted. */
@@ -34,6 +35,7 @@ export interface Attempt {
   readonly status: number | null
   readonly response: string
   readonly host?: string
+  readonly security?: Security
   /** Whether somebody answered at all. */
   readonly reached: boolean
 }
@@ -156,11 +158,20 @@ function settle(message: Outbound, attempt: Attempt, waits: readonly number[], a
   }
 }
 
-function attemptOf(message: Outbound, { target, failure, status, response, host, final }: Settled, at: number) {
+function attemptOf(message: Outbound, settled: Settled, at: number) {
+  const { target, failure, status, response, host, final, security = null } = settled
   const kept = { at, failure, status, response: final.response ?? response.slice(0, limits.outbound.responseLengthMax) }
   const outcome =
     final.state === 2 ? ('delivered' as const) : final.state === 3 ? ('failed' as const) : ('retry' as const)
-  return { message: message.num, seq: target.seq, attempt: target.attempts, outcome, host: host ?? null, ...kept }
+  return {
+    message: message.num,
+    seq: target.seq,
+    attempt: target.attempts,
+    outcome,
+    host: host ?? null,
+    security,
+    ...kept,
+  }
 }
 
 /** What the log says of an attempt; passwords in URLs are masked. */

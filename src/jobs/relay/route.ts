@@ -17,10 +17,14 @@ export interface RouteOptions {
 }
 
 /** To a host of a domain; with `required` it has to prove itself. */
-export function hostRoute(host: string, tls: 'required' | 'opportunistic', options: RouteOptions): MailRoute {
+export function hostRoute(
+  host: string,
+  tls: 'required' | 'encrypted' | 'opportunistic',
+  options: RouteOptions,
+): MailRoute {
   const { hostname: helo, port, ca } = options
   const { connectMs, replyMs: idleMs } = limits.outbound
-  const certificates = tls === 'required' && ca !== undefined ? { ca } : {}
+  const certificates = tls !== 'encrypted' && ca !== undefined ? { ca } : {}
   return { host, port, tls, helo, connectMs, idleMs, ...sourceOf(options), ...certificates }
 }
 

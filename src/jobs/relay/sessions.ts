@@ -6,7 +6,14 @@
 import { after, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Outward } from '#net/outward/outward.ts'
-import { type MailEnvelope, MailFailed, type MailRoute, type MailSent, MailSession } from './smtp-client.ts'
+import {
+  type MailEnvelope,
+  MailFailed,
+  type MailRoute,
+  type MailSent,
+  MailSession,
+  type SessionFacts,
+} from './smtp-client.ts'
 
 interface Kept {
   readonly session: MailSession
@@ -30,8 +37,12 @@ export class RelaySessions {
   #count = 0
   #closed = false
 
-  constructor(outward: Outward) {
+  readonly #told: (route: MailRoute, facts: SessionFacts) => void
+
+  /** @param told hears of each session that was made, or was not */
+  constructor(outward: Outward, told: (route: MailRoute, facts: SessionFacts) => void = () => {}) {
     this.#outward = outward
+    this.#told = told
   }
 
   /** Connections that are kept without work. */
@@ -51,7 +62,7 @@ export class RelaySessions {
     message: () => Buffer | NodeJS.ReadableStream,
     signal: AbortSignal,
   ): Promise<MailSent> {
-    const key = `${route.host} ${route.port} ${route.tls} ${route.auth?.user ?? ''} ${route.auth?.pass ?? ''}`
+    const key = keyOf(route)
     const kept = this.#take(key)
     if (kept !== undefined) {
       try {
@@ -78,9 +89,12 @@ export class RelaySessions {
     signal.addEventListener('abort', onStop, { once: true })
     try {
       const session = await MailSession.open(this.#outward, route, stop.signal)
+      this.#told(route, session.facts)
       return { session, stop, messages: 0, idle: undefined }
     } catch (error) {
-      throw error instanceof MailFailed ? new NotConnected(error) : error
+      if (!(error instanceof MailFailed)) throw error
+      this.#told(route, error.facts)
+      throw new NotConnected(error)
     } finally {
       signal.removeEventListener('abort', onStop)
     }
@@ -146,4 +160,11 @@ export class RelaySessions {
     kept.idle?.cancel()
     kept.session.close()
   }
+}
+
+/** Who shares sessions: the same host, proven in the same way, for the same login. */
+function keyOf({ host, port, tls, dane, looksOnly, auth, localAddress }: MailRoute): string {
+  const proof = dane?.records.map(({ usage, selector, data }) => `${usage}${selector}${data.toString('base64')}`) ?? []
+  const names = dane?.names ?? []
+  return JSON.stringify([host, port, tls, looksOnly, proof, names, auth?.user, auth?.pass, localAddress])
 }

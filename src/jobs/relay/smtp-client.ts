@@ -5,8 +5,11 @@
 // is a word of the closed set, with the server's code and text where it answered.
 
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { now } from '#lib/clock.ts'
 import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
+import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
+import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */
@@ -14,9 +17,16 @@ export interface MailRoute {
   readonly port: number
   /**
    * `implicit`: TLS from the first byte, certificate checked. `required`: STARTTLS, certificate checked.
-   * `opportunistic`: STARTTLS where offered, whatever the certificate says (RFC 7435). `none`: never.
+   * `encrypted`: STARTTLS, proven by `dane` alone. `opportunistic`: STARTTLS where offered, whatever the certificate says
+   * (RFC 7435). `none`: never.
    */
-  readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none'
+  readonly tls: 'implicit' | 'required' | 'encrypted' | 'opportunistic' | 'none'
+  /** What proves the host; with no record it is encrypted and no more (RFC 7672 2.2). */
+  readonly dane?: HostDane
+  /** By whose wish it is so. */
+  readonly policy?: DomainPolicy
+  /** The certificate is looked at, and nothing follows (MTA-STS in testing). */
+  readonly looksOnly?: boolean
   readonly auth?: { readonly user: string; readonly pass: string }
   /** What is said in EHLO. */
   readonly helo: string
@@ -26,6 +36,39 @@ export interface MailRoute {
   /** Time to connect, and longest silence after that. */
   readonly connectMs: number
   readonly idleMs: number
+}
+
+interface HostDane {
+  readonly records: readonly TlsaRecord[]
+  /** Asked for in the handshake. */
+  readonly servername: string
+  /** Of which its certificate has one, where an issuer is named. */
+  readonly names: readonly string[]
+}
+
+/** What a domain says of how it is sent to, as reports tell it (RFC 8460 4.4). */
+export interface DomainPolicy {
+  readonly kind: 'tlsa' | 'sts' | 'no-policy-found'
+  /** Whose policy it is. */
+  readonly domain: string
+  readonly strings: readonly string[]
+  /** Hosts that it names. */
+  readonly hosts: readonly string[]
+  /** The domain that was sent to. */
+  readonly asked: string
+}
+
+/** How a session was secured: by whom the host was proven, or whether at least nobody listens. */
+export type Security = 'dane' | 'mta-sts' | 'trusted' | 'encrypted' | 'plain'
+
+/** What is told of a session when it was made, or was not. */
+export interface SessionFacts {
+  /** What was wrong with its TLS; absent where nothing was, or it never came to that. */
+  readonly flaw?: TlsFlaw
+  readonly reason: string
+  /** Addresses; empty where nobody was reached. */
+  readonly local: string
+  readonly remote: string
 }
 
 export interface MailEnvelope {
@@ -50,6 +93,7 @@ export interface MailSent {
   readonly response: string
   /** Whether the server knows what senders want to hear, and reports in our place (RFC 3461). */
   readonly reports: boolean
+  readonly security: Security
 }
 
 /** Why a message did not go: `rejected` when the server said no (then `status` and `response` say how). */
@@ -59,14 +103,28 @@ export class MailFailed extends Error {
   readonly status: number | null
   readonly response: string
   readonly refused: readonly RefusedRecipient[]
+  /** Of the session that was not made. */
+  readonly facts: SessionFacts
 
-  constructor(error: unknown) {
+  constructor(error: unknown, ends: Pick<SessionFacts, 'local' | 'remote'> = { local: '', remote: '' }) {
+    const flaw = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
     const { responseCode, response, rejectedErrors, message } = error as Partial<SmtpError> & { message?: string }
     super(message ?? 'the message was not sent', { cause: error })
     this.status = typeof responseCode === 'number' ? responseCode : null
-    this.failure = this.status === null ? failureOf(error) : 'rejected'
-    this.response = (response ?? '').slice(0, responseLengthMax)
+    this.failure = flaw !== undefined ? 'tls' : this.status === null ? failureOf(error) : 'rejected'
+    this.response = (response ?? (flaw === undefined ? '' : `4.7.5 ${flaw}`)).slice(0, responseLengthMax)
+    this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
     this.refused = (rejectedErrors ?? []).map(refusedRecipient)
+  }
+}
+
+/** The host did not prove itself as the domain wants it. */
+class Unproven extends Error {
+  readonly code = 'ETLS'
+  readonly flaw: TlsFlaw
+  constructor(flaw: TlsFlaw) {
+    super(`the host is not proven: ${flaw}`)
+    this.flaw = flaw
   }
 }
 
@@ -86,6 +144,9 @@ export class MailSession {
   readonly #onAbort: () => void
   readonly #signal: AbortSignal
   #reports = false
+  #security: Security = 'plain'
+  /** What it was like when it was made. */
+  facts: SessionFacts = { reason: '', local: '', remote: '' }
   /** What broke the session while nobody waited for an answer, or will when somebody does. */
   #broken: Error | undefined
   #fail: ((error: Error) => void) | undefined
@@ -118,9 +179,13 @@ export class MailSession {
     } catch (error) {
       throw new MailFailed(error)
     }
+    const ends = { local: socket.localAddress ?? '', remote: socket.remoteAddress ?? '' }
     const session = new MailSession(new (smtpConnection())(options(route, socket)), signal)
     try {
       await session.#step(done => session.#connection.connect(error => done(error ?? null)))
+      session.#security = securityOf(route, session.#connection)
+      const flaw = looked(route, session.#connection)
+      session.facts = { ...ends, reason: '', ...(flaw !== undefined && { flaw }) }
       session.#reports = /^250[- ]DSN\b/im.test(String(session.#connection.lastServerResponse))
       const { auth } = route
       if (auth !== undefined) {
@@ -130,7 +195,7 @@ export class MailSession {
       return session
     } catch (error) {
       session.close()
-      throw new MailFailed(error)
+      throw new MailFailed(error, ends)
     }
   }
 
@@ -154,7 +219,7 @@ export class MailSession {
       })
       const refused = ((info.rejectedErrors ?? []) as Partial<SmtpError>[]).map(refusedRecipient)
       const response = String(info.response).slice(0, responseLengthMax)
-      return { accepted: info.accepted, refused, response, reports: this.#reports }
+      return { accepted: info.accepted, refused, response, reports: this.#reports, security: this.#security }
     } catch (error) {
       throw new MailFailed(error)
     }
@@ -192,18 +257,45 @@ export class MailSession {
   }
 }
 
+/** What the session is secured by. @throws Unproven where the host must be proven and is not */
+function securityOf({ tls, dane, policy, auth }: MailRoute, connection: SMTPConnection): Security {
+  const socket = socketOf(connection)
+  if (!connection.secure) return 'plain'
+  if (tls === 'encrypted' && dane !== undefined && dane.records.length > 0) {
+    const flaw = proveChain(dane.records, shownChain(socket), dane.names, now())
+    if (flaw !== undefined) throw new Unproven(flaw)
+    return 'dane'
+  }
+  if (tls === 'required') return policy?.kind === 'sts' ? 'mta-sts' : 'trusted'
+  return tls === 'implicit' || (auth !== undefined && certificateFlaw(socket) === undefined) ? 'trusted' : 'encrypted'
+}
+
+/** What is worth telling of a session that is good enough. */
+function looked({ policy, looksOnly }: MailRoute, connection: SMTPConnection): TlsFlaw | undefined {
+  if (policy === undefined) return undefined
+  if (!connection.secure) return 'starttls-not-supported'
+  return looksOnly === true ? certificateFlaw(socketOf(connection)) : undefined
+}
+
+/** The library keeps it to itself. */
+function socketOf(connection: SMTPConnection): Socket {
+  return (connection as unknown as { readonly _socket: Socket })._socket
+}
+
 function options(route: MailRoute, socket: Socket): SMTPConnection.Options {
-  const { host, port, tls, helo, ca, connectMs, idleMs } = route
+  const { host, port, tls, helo, ca, connectMs, idleMs, dane } = route
+  const proves = tls === 'implicit' || tls === 'required'
   return {
     connection: socket,
     host,
     port,
     name: helo,
     secure: tls === 'implicit',
-    requireTLS: tls === 'required',
+    requireTLS: tls === 'required' || tls === 'encrypted',
+    ...(dane !== undefined && { servername: dane.servername }),
     opportunisticTLS: tls === 'opportunistic',
     ignoreTLS: tls === 'none',
-    tls: { rejectUnauthorized: tls !== 'opportunistic', ...(ca !== undefined && { ca }) },
+    tls: { rejectUnauthorized: proves, ...(ca !== undefined && { ca }) },
     connectionTimeout: connectMs,
     greetingTimeout: connectMs,
     socketTimeout: idleMs,

@@ -20,8 +20,8 @@ export interface StsOptions {
   readonly outward: Outward
   /** Certificates to trust instead of the built-in ones, for tests. */
   readonly ca?: string
-  /** Instead of DNS and 443, for tests. */
-  readonly resolveTxt?: ResolveTxt
+  readonly resolveTxt: ResolveTxt
+  /** Instead of 443, for tests. */
   readonly port?: number
 }
 

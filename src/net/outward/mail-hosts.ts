@@ -3,11 +3,11 @@
 // An answer is remembered for some minutes. That a domain takes no mail at all is an answer, too; that nobody could say is
 // not. Addresses of the hosts are looked up and checked by whoever connects (outward.ts).
 
-import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { now } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import type { Ask } from './names.ts'
 
 interface MxRecord {
   readonly exchange: string
@@ -16,6 +16,16 @@ interface MxRecord {
 
 /** MX records of a domain; rejects with code ENOTFOUND or ENODATA where there are none. */
 export type ResolveMx = (domain: string) => Promise<readonly MxRecord[]>
+
+/** MX records, whether the domain exists, and whether that was proven. */
+type AskMx = (domain: string) => Promise<{ records: readonly MxRecord[]; exists: boolean; secure: boolean }>
+
+/** Where the mail of a domain goes. */
+export interface FoundHosts {
+  readonly hosts: readonly string[]
+  /** Whether DNSSEC proves that these are the hosts. */
+  readonly secure: boolean
+}
 
 /** Nobody takes mail for the domain, now or later. */
 export class NoMailHost extends Error {
@@ -27,11 +37,11 @@ export class NoMailHost extends Error {
 }
 
 export class MailHosts {
-  readonly #resolve: ResolveMx
-  readonly #known = new Map<string, { hosts: readonly string[] | NoMailHost; until: number }>()
+  readonly #ask: AskMx
+  readonly #known = new Map<string, { found: FoundHosts | NoMailHost; until: number }>()
 
-  constructor(resolve: ResolveMx = resolveMx) {
-    this.#resolve = resolve
+  constructor(ask: AskMx) {
+    this.#ask = ask
   }
 
   /**
@@ -40,50 +50,62 @@ export class MailHosts {
    * @param domain in ASCII, or an address literal in brackets
    * @throws NoMailHost; other errors mean that nobody could say
    */
-  async find(domain: string): Promise<readonly string[]> {
+  async find(domain: string): Promise<FoundHosts> {
     const literal = /^\[(?:ipv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
     if (literal !== undefined) {
       if (isIP(literal) === 0) throw new NoMailHost(domain, '5.1.2 Not an address')
-      return [literal]
+      return { hosts: [literal], secure: false }
     }
     const known = this.#known.get(domain)
-    const found = known !== undefined && known.until > now() ? known.hosts : await this.#ask(domain)
+    const found = known !== undefined && known.until > now() ? known.found : await this.#look(domain)
     if (found instanceof NoMailHost) throw found
     return found
   }
 
-  async #ask(domain: string): Promise<readonly string[] | NoMailHost> {
-    const hosts = await this.#hosts(domain)
+  async #look(domain: string): Promise<FoundHosts | NoMailHost> {
+    const { records, exists, secure } = await this.#ask(domain)
+    const hosts = hostsOf(domain, records, exists)
+    const found = hosts instanceof NoMailHost ? hosts : { hosts, secure }
     this.#known.delete(domain)
-    this.#known.set(domain, { hosts, until: now() + limits.outbound.routeMs })
+    this.#known.set(domain, { found, until: now() + limits.outbound.routeMs })
     const [oldest] = this.#known.keys()
     if (this.#known.size > limits.outbound.routesMax && oldest !== undefined) this.#known.delete(oldest)
-    return hosts
-  }
-
-  async #hosts(domain: string): Promise<readonly string[] | NoMailHost> {
-    let records: readonly MxRecord[]
-    try {
-      records = await this.#resolve(domain)
-    } catch (error) {
-      const { code } = error as { code?: string }
-      if (code === 'ENOTFOUND') return new NoMailHost(domain, '5.1.2 There is no such domain')
-      // Without MX records the domain's own address counts (RFC 5321 5.1).
-      if (code === 'ENODATA') return [domain]
-      throw error
-    }
-    // RFC 7505: a lone MX of "." says that the domain takes no mail.
-    const named = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
-    if (records.length > 0 && named.length === 0) return new NoMailHost(domain, '5.1.10 The domain takes no mail', 556)
-    if (named.length === 0) return [domain]
-    const mixed = named.map(record => ({ ...record, order: jitter() }))
-    mixed.sort((one, other) => one.priority - other.priority || one.order - other.order)
-    return mixed.slice(0, limits.outbound.hostsMax).map(({ exchange }) => exchange.replace(/\.$/, '').toLowerCase())
+    return found
   }
 }
 
-async function resolveMx(domain: string): Promise<readonly MxRecord[]> {
-  // RFC 6761 6.3: never asked for.
-  if (domain === 'localhost' || domain.endsWith('.localhost')) return []
-  return new Resolver({ timeout: limits.outward.resolveMs, tries: 2 }).resolveMx(domain)
+function hostsOf(domain: string, records: readonly MxRecord[], exists: boolean): readonly string[] | NoMailHost {
+  if (!exists) return new NoMailHost(domain, '5.1.2 There is no such domain')
+  // RFC 7505: a lone MX of "." says that the domain takes no mail.
+  const named = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
+  if (records.length > 0 && named.length === 0) return new NoMailHost(domain, '5.1.10 The domain takes no mail', 556)
+  // Without MX records the domain's own address counts (RFC 5321 5.1).
+  if (named.length === 0) return [domain]
+  const mixed = named.map(record => ({ ...record, order: jitter() }))
+  mixed.sort((one, other) => one.priority - other.priority || one.order - other.order)
+  return mixed.slice(0, limits.outbound.hostsMax).map(({ exchange }) => exchange.replace(/\.$/, '').toLowerCase())
+}
+
+/** Asks name servers. */
+export function askNames(ask: Ask): AskMx {
+  return async domain => {
+    // RFC 6761 6.3: never asked for.
+    if (domain === 'localhost' || domain.endsWith('.localhost')) return { records: [], exists: true, secure: false }
+    const { records, exists, secure } = await ask(domain, 'MX')
+    const found = records.map(({ data, target }) => ({ exchange: target, priority: data.readUInt16BE(0) }))
+    return { records: found, exists, secure }
+  }
+}
+
+/** Asks somebody of whom it is not known how he knows. */
+export function askResolver(resolve: ResolveMx): AskMx {
+  return async domain => {
+    try {
+      return { records: await resolve(domain), exists: true, secure: false }
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code === 'ENOTFOUND' || code === 'ENODATA') return { records: [], exists: code === 'ENODATA', secure: false }
+      throw error
+    }
+  }
 }

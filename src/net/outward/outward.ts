@@ -53,6 +53,8 @@ class DialTimedOut extends Error {
 export interface OutwardOptions {
   /** Ranges (CIDR) that may be reached although they are private. */
   readonly allowPrivate: readonly string[]
+  /** Name servers that are asked; those of the system where there is none. */
+  readonly dnsServers?: readonly string[]
   /** Instead of DNS, for tests. */
   readonly resolve?: Resolve
 }
@@ -81,7 +83,7 @@ export class Outward {
 
   constructor(options: OutwardOptions) {
     this.#allowed = options.allowPrivate.map(range => ipaddr.parseCIDR(range))
-    this.#resolve = options.resolve ?? resolveHost
+    this.#resolve = options.resolve ?? (host => resolveHost(host, options.dnsServers ?? []))
   }
 
   /** Whether a connection to this address may be made: it is public, or in an allowed range. */
@@ -258,10 +260,11 @@ const waiting: (() => void)[] = []
  * Addresses by DNS, both families; where DNS has nothing, what the operating system knows (its hosts file, search
  * domains). `localhost` is loopback without asking anybody (RFC 6761 6.3).
  */
-async function resolveHost(host: string): Promise<readonly string[]> {
+async function resolveHost(host: string, servers: readonly string[]): Promise<readonly string[]> {
   const name = host.toLowerCase().replace(/\.$/, '')
   if (isLocalhost(name)) return ['127.0.0.1', '::1']
   const resolver = new Resolver({ timeout: limits.outward.resolveMs, tries: 2 })
+  if (servers.length > 0) resolver.setServers(servers)
   const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
   const found = [four, six].flatMap(result => (result.status === 'fulfilled' ? result.value : []))
   return found.length > 0 ? found : lookupBySystem(name)

@@ -19,7 +19,7 @@ export interface StsPolicy {
 export type ResolveTxt = (name: string) => Promise<readonly (readonly string[])[]>
 
 /** The id of a domain's policy; undefined where it has none (RFC 8461 3.1). Rejects where nobody could say. */
-export async function policyId(domain: string, resolve: ResolveTxt = resolveTxt): Promise<string | undefined> {
+export async function policyId(domain: string, resolve: ResolveTxt): Promise<string | undefined> {
   try {
     const records = (await resolve(`_mta-sts.${domain}`)).map(parts => parts.join(''))
     const ours = records.filter(record => /^v=STSv1\s*;/.test(record))
@@ -93,6 +93,11 @@ export function namesHost(mx: readonly string[], host: string): boolean {
   })
 }
 
-async function resolveTxt(name: string): Promise<string[][]> {
-  return new Resolver({ timeout: limits.outward.resolveMs, tries: 2 }).resolveTxt(name)
+/** TXT records by these servers; those of the system where there is none. */
+export function txtResolver(servers: readonly string[]): ResolveTxt {
+  return async name => {
+    const resolver = new Resolver({ timeout: limits.outward.resolveMs, tries: 2 })
+    if (servers.length > 0) resolver.setServers(servers)
+    return resolver.resolveTxt(name)
+  }
 }

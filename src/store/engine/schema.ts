@@ -27,6 +27,7 @@ import { listed } from './migrations/018-listed.ts'
 import { spam } from './migrations/019-spam.ts'
 import { signingKeys } from './migrations/020-signing-keys.ts'
 import { wayOut } from './migrations/021-way-out.ts'
+import { proven } from './migrations/022-proven.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -52,6 +53,7 @@ export const migrations: readonly string[] = [
   spam,
   signingKeys,
   wayOut,
+  proven,
 ]
 
 /**

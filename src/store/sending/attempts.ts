@@ -20,6 +20,8 @@ const attempts = table(
     status: nullable(integer),
     response: text,
     host: nullable(text),
+    /** By what the host was proven, or whether it was encrypted; null where nothing was sent. */
+    security: nullable(text),
   },
   { key: ['message', 'seq', 'attempt'], clustered: true },
 )

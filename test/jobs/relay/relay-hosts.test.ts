@@ -13,7 +13,7 @@ import { type Core, openCore } from '#core'
 import { type Relay, startRelay } from '#jobs/relay/relay.ts'
 import { newId } from '#lib/id.ts'
 import { makeLog } from '#lib/log.ts'
-import { MailHosts, NoMailHost } from '#net/outward/mail-hosts.ts'
+import { askResolver, MailHosts, NoMailHost } from '#net/outward/mail-hosts.ts'
 import { listTargets, stateName } from '#store/sending/outbound.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -152,11 +152,11 @@ test('connections are used again', async () => {
 })
 
 test('hosts are found in the order of preference, literals are taken as they are', async () => {
-  const hosts = new MailHosts(resolveMx)
-  expect(await hosts.find('good.test')).toEqual(['127.0.0.9', '127.0.0.1'])
-  expect(await hosts.find('[192.0.2.1]')).toEqual(['192.0.2.1'])
+  const hosts = new MailHosts(askResolver(resolveMx))
+  expect(await hosts.find('good.test')).toEqual({ hosts: ['127.0.0.9', '127.0.0.1'], secure: false })
+  expect((await hosts.find('[192.0.2.1]')).hosts).toEqual(['192.0.2.1'])
   await expect(hosts.find('[nonsense]')).rejects.toThrow(NoMailHost)
   await expect(hosts.find('null.test')).rejects.toThrow(NoMailHost)
-  const bare = new MailHosts(async () => Promise.reject(coded('ENODATA')))
-  expect(await bare.find('bare.test')).toEqual(['bare.test'])
+  const bare = new MailHosts(askResolver(async () => Promise.reject(coded('ENODATA'))))
+  expect((await bare.find('bare.test')).hosts).toEqual(['bare.test'])
 })

@@ -63,6 +63,11 @@ const stepShape = Type.Object({
   step: Type.String({ description: '`queued`, `delivered`, `failed`, `retry` (to be tried again) or `done`' }),
   target: Type.String(),
   host: Type.Optional(Type.String()),
+  security: Type.Optional(
+    Type.String({
+      description: 'By what the host was proven (`dane`, `mta-sts`, `trusted`), or `encrypted`, or `plain`',
+    }),
+  ),
   status: Type.Optional(Type.Integer()),
   failure: Type.Optional(Type.String()),
   response: Type.String({ description: 'What the server said' }),
@@ -229,9 +234,10 @@ async function way(read: Reader, message: Outbound) {
   const named = new Map(targets.map(target => [target.seq, shownTarget(target).value]))
   const iso = (at: number) => new Date(at).toISOString()
   const steps = listAttempts(read, message.num, limits.outbound.tracedStepsMax).map(
-    ({ at, seq, outcome, host, status, failure, response }) => ({
+    ({ at, seq, outcome, host, security, status, failure, response }) => ({
       ...{ at: iso(at), step: outcome, target: named.get(seq) ?? '', response },
       ...(host !== null && { host }),
+      ...(security !== null && { security }),
       ...(status !== null && { status }),
       ...(failure !== null && { failure }),
     }),

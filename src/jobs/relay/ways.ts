@@ -1,0 +1,116 @@
+// The ways to a domain: which hosts take its mail, and what each has to prove before anything is sent to it.
+//
+// DANE goes before MTA-STS (RFC 8461 2): a host with TLSA records is held to them and to nothing else. Where neither says
+// anything, mail goes encrypted if it can. What must be proven and cannot be looked up puts mail off and never refuses it.
+
+import { limits } from '#lib/limits.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { askNames, askResolver, MailHosts, NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
+import type { Names } from '#net/outward/names.ts'
+import { tlsaText } from '#net/tls/dane.ts'
+import { namesHost } from '#net/tls/mta-sts.ts'
+import type { TlsFlaw } from '#net/tls/peer.ts'
+import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
+import { DaneHosts, ProofUnknown } from './dane-hosts.ts'
+import { hostRoute, type RouteOptions } from './route.ts'
+import type { DomainPolicy, MailRoute } from './smtp-client.ts'
+import type { StsPolicies } from './sts-policies.ts'
+
+export interface WaysOptions extends RouteOptions {
+  readonly names: Names
+  readonly policies: StsPolicies
+  /** Whether TLSA records are heeded. */
+  readonly dane: boolean
+  /** Instead of name servers, for tests. */
+  readonly resolveMx?: ResolveMx
+  readonly metrics?: Metrics
+  /** Hears of what kept a host from being sent to before anybody spoke with it. */
+  readonly flawed?: (policy: DomainPolicy, host: string, flaw: TlsFlaw, reason: string) => void
+}
+
+/** Hosts of the domain that may be sent to, in order; or why there is none for now. */
+export interface FoundWays {
+  readonly ways: readonly MailRoute[]
+  readonly obstacle: string
+}
+
+export class Ways {
+  readonly #options: WaysOptions
+  readonly #hosts: MailHosts
+  readonly #dane: DaneHosts | undefined
+
+  constructor(options: WaysOptions) {
+    const { names, resolveMx, dane, port } = options
+    this.#options = options
+    this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx))
+    this.#dane = dane && names.trusted ? new DaneHosts(names.ask, port) : undefined
+  }
+
+  /**
+   * @param domain in ASCII
+   * @param free whether nothing needs to be proven (RFC 8689 5, RFC 8460 3)
+   * @throws NoMailHost; other errors mean that nobody could say
+   */
+  async to(domain: string, free: boolean): Promise<FoundWays> {
+    if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
+    const { hosts, secure } = await this.#hosts.find(domain)
+    // RFC 5321 5.1: mail for us that we do not know would come back for ever.
+    if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
+    if (free) {
+      return { ways: hosts.map(host => hostRoute(host, 'opportunistic', this.#options)), obstacle: '' }
+    }
+    const policy = await this.#options.policies.of(domain)
+    this.#options.metrics?.policies.labels(policy?.mode ?? 'none').inc()
+    const ways: MailRoute[] = []
+    let obstacle = ''
+    for (const host of hosts) {
+      const found = (secure ? await this.#proven(domain, host) : undefined) ?? this.#plain(domain, host, policy)
+      if (typeof found === 'string') obstacle ||= found
+      else ways.push(found)
+    }
+    return { ways, obstacle }
+  }
+
+  /** The way to a host with TLSA records, or why it must not be taken; undefined where there are no records. */
+  async #proven(domain: string, host: string): Promise<MailRoute | string | undefined> {
+    const { metrics, flawed } = this.#options
+    try {
+      const proof = await this.#dane?.of(host)
+      if (proof === undefined) return undefined
+      const { base, records } = proof
+      const strings = records.slice(0, limits.tlsReport.stringsMax).map(tlsaText)
+      const policy: DomainPolicy = { kind: 'tlsa', domain: base, strings, hosts: [], asked: domain }
+      metrics?.policies.labels(records.length > 0 ? 'dane' : 'dane-unusable').inc()
+      if (records.length === 0) flawed?.(policy, host, 'tlsa-invalid', 'no usable TLSA record')
+      const dane = { records, servername: base, names: [...new Set([domain, host, base])] }
+      return { ...hostRoute(host, 'encrypted', this.#options), dane, policy }
+    } catch (error) {
+      if (!(error instanceof ProofUnknown)) throw error
+      const policy: DomainPolicy = { kind: 'tlsa', domain: host, strings: [], hosts: [], asked: domain }
+      flawed?.(policy, host, 'dnssec-invalid', 'TLSA records could not be looked up')
+      metrics?.policies.labels('dane-unknown').inc()
+      return `4.7.5 ${error.message}`
+    }
+  }
+
+  /** The way to a host without; only over TLS that proves it, and if the policy names it, where one is enforced (RFC 8461 5). */
+  #plain(domain: string, host: string, row: StsPolicyRow | undefined): MailRoute | string {
+    const { flawed } = this.#options
+    const none: DomainPolicy = { kind: 'no-policy-found', domain, strings: [], hosts: [], asked: domain }
+    const policy = row === undefined || row.mode === 'none' ? none : stsPolicy(domain, row)
+    const way = (tls: 'required' | 'opportunistic') => ({ ...hostRoute(host, tls, this.#options), policy })
+    if (row === undefined || row.mode === 'none') return way('opportunistic')
+    const named = namesHost(row.mx, host)
+    if (!named) flawed?.(policy, host, 'validation-failure', 'not named by the policy')
+    if (row.mode === 'testing') return { ...way('opportunistic'), looksOnly: named }
+    return named ? way('required') : '4.7.5 No host of the domain is named by its MTA-STS policy'
+  }
+}
+
+/** As reports have it (RFC 8460 4.4). */
+function stsPolicy(domain: string, { mode, mx, expires, fetched }: StsPolicyRow): DomainPolicy {
+  const age = Math.round((expires - fetched) / limits.time.second)
+  const strings = ['version: STSv1', `mode: ${mode}`, ...mx.map(host => `mx: ${host}`), `max_age: ${age}`]
+  const { stringsMax } = limits.tlsReport
+  return { kind: 'sts', domain, strings: strings.slice(0, stringsMax), hosts: mx.slice(0, stringsMax), asked: domain }
+}
