@@ -7,18 +7,8 @@
 import { limits } from '../src/lib/limits.ts'
 import { Permits } from '../src/lib/pace.ts'
 import { serve, sharing, threadEnd } from '../src/lib/process/serve.ts'
-import {
-  type AddressListTask,
-  type AddressPage,
-  countAllAddresses,
-  listAllAddresses,
-} from '../src/store/accounts/address.ts'
-import {
-  countUsers as countUsersIn,
-  listUsers as listUsersIn,
-  type UserListTask,
-  type UserPage,
-} from '../src/store/accounts/users.ts'
+import { type AddressListTask, pageAddresses } from '../src/store/accounts/address.ts'
+import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { Reader } from '../src/store/engine/reader.ts'
@@ -56,10 +46,8 @@ serve(
     thread: sharing((task: ThreadTask, slices) =>
       arranging.with(slices, () => threadMessages(opened.read, task, slices)),
     ),
-    listUsers: sharing((task: UserListTask) => listUsersIn(opened.read, task)),
-    countUsers: sharing((page: UserPage) => countUsersIn(opened.read, page)),
-    listAddresses: sharing((task: AddressListTask) => listAllAddresses(opened.read, task)),
-    countAddresses: sharing((page: AddressPage) => countAllAddresses(opened.read, page)),
+    listUsers: sharing((task: UserListTask) => pageUsers(opened.read, task)),
+    listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
   },
   { end, open },
 )

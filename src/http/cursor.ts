@@ -7,6 +7,7 @@
 import { Buffer } from 'node:buffer'
 import { invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import type { Counted } from '#store/engine/counted.ts'
 
 /** The sort key of one row; the last part makes it unique. */
 export type Boundary = readonly (string | number)[]
@@ -34,6 +35,11 @@ export interface List<Row> {
    */
   fetch(boundary: Boundary | null, direction: Direction, count: number): Fetched<Row> | Promise<Fetched<Row>>
   boundary(row: Row): Boundary
+}
+
+/** A list that says how many rows it has, of the same moment as those it gives. */
+export interface CountedList<Row> extends Omit<List<Row>, 'fetch'> {
+  fetch(boundary: Boundary | null, direction: Direction, count: number): Promise<Counted<Row>>
 }
 
 type Fetched<Row> = Row[] | { readonly rows: Row[]; readonly more: boolean }
@@ -72,6 +78,23 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
     nextCursor: hasNext && last !== undefined ? encodeCursor(list.boundary(last), page + 1) : false,
     rows: shown,
   }
+}
+
+/** The same of a list that is counted. */
+export async function pagedCounted<Row>(
+  paging: Paging,
+  list: CountedList<Row>,
+): Promise<Page<Row> & { readonly total: number }> {
+  let total = 0
+  const page = await paged(paging, {
+    ...list,
+    async fetch(boundary, direction, count) {
+      const fetched = await list.fetch(boundary, direction, count)
+      total = fetched.total
+      return { more: false, ...fetched }
+    },
+  })
+  return { total, ...page }
 }
 
 export function encodeCursor(boundary: Boundary, page: number): string {

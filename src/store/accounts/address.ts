@@ -9,6 +9,7 @@ import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#
 import { fold } from '#mail/text/fold.ts'
 import { findAlias } from '../domains/alias.ts'
 import { called, json, moment, nullable, optional, text } from '../engine/column.ts'
+import { type Counted, counted } from '../engine/counted.ts'
 import { among, listRows } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -145,7 +146,7 @@ export async function firstUser(read: Reader): Promise<string | undefined> {
   return row?.user
 }
 
-export interface AddressPage {
+interface AddressPage {
   /** Part of an address; empty: all. */
   readonly query: string
   /** Part of a forwarding target; empty: all. */
@@ -165,7 +166,7 @@ export interface AddressListTask {
 }
 
 /** Addresses of accounts and forwarded ones, in the order of their keys. Scans where it is filtered. */
-export async function listAllAddresses(
+async function listAllAddresses(
   read: Reader,
   { page, boundary, direction, count }: AddressListTask,
 ): Promise<Address[]> {
@@ -176,9 +177,18 @@ export async function listAllAddresses(
 }
 
 /** How many addresses a page's filter matches. */
-export async function countAllAddresses(read: Reader, page: AddressPage): Promise<number> {
+async function countAllAddresses(read: Reader, page: AddressPage): Promise<number> {
   const { where, values } = addressFilter(page)
   return addresses.count(read, `WHERE 1 = 1 ${where}`, ...values)
+}
+
+/** A page of that list with how many addresses there are in it, of one moment. */
+export function pageAddresses(read: Reader, task: AddressListTask): Promise<Counted<Address>> {
+  return counted(
+    read,
+    () => countAllAddresses(read, task.page),
+    () => listAllAddresses(read, task),
+  )
 }
 
 function addressFilter(page: AddressPage): { where: string; values: unknown[] } {

@@ -5,6 +5,7 @@
 
 import { fold } from '#mail/text/fold.ts'
 import { boolean, integer, json, moment, nullable, text } from '../engine/column.ts'
+import { type Counted, counted } from '../engine/counted.ts'
 import { among, listRows } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -219,10 +220,7 @@ export function isFiltered(page: UserPage): boolean {
 }
 
 /** Accounts in id order after (or before) `boundary`, for the list. Scans where it is filtered. */
-export async function listUsers(
-  read: Reader,
-  { page, boundary, direction, count }: UserListTask,
-): Promise<ListedUser[]> {
+async function listUsers(read: Reader, { page, boundary, direction, count }: UserListTask): Promise<ListedUser[]> {
   const { where, values } = userFilter(page)
   const compare = direction === 'forward' ? '>' : '<'
   const order = direction === 'forward' ? 'ASC' : 'DESC'
@@ -236,6 +234,15 @@ export async function listUsers(
   return rows.map(row => ({ ...users.decode(row), storage: row.storage }))
 }
 
+/** A page of that list with how many accounts there are in it, of one moment. */
+export function pageUsers(read: Reader, task: UserListTask): Promise<Counted<ListedUser>> {
+  return counted(
+    read,
+    () => countUsers(read, task.page),
+    () => listUsers(read, task),
+  )
+}
+
 /** Ids of accounts that are not deleted, rising, after `boundary`. */
 export async function listUserIds(read: Reader, boundary: string, count: number): Promise<string[]> {
   return read
@@ -244,7 +251,7 @@ export async function listUserIds(read: Reader, boundary: string, count: number)
 }
 
 /** How many accounts a page's filter matches. */
-export async function countUsers(read: Reader, page: UserPage): Promise<number> {
+async function countUsers(read: Reader, page: UserPage): Promise<number> {
   const { where, values } = userFilter(page)
   return read.one<{ n: number }>(`SELECT count(*) AS n FROM "user" WHERE deleted IS NULL ${where}`, ...values)?.n ?? 0
 }

@@ -5,12 +5,13 @@
 
 import type { KeyFacts } from '#mail/crypt/encrypt.ts'
 import type { EncryptTask } from '#mail/crypt/sealing.ts'
-import type { Address, AddressListTask, AddressPage } from '../accounts/address.ts'
-import type { ListedUser, UserListTask, UserPage } from '../accounts/users.ts'
+import type { Address, AddressListTask } from '../accounts/address.ts'
+import type { ListedUser, UserListTask } from '../accounts/users.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
 import type { IndexedText } from '../search/texts.ts'
+import type { Counted } from './counted.ts'
 
 export interface ReadOptions {
   /** Ends the wait. */
@@ -37,11 +38,9 @@ export interface Reads {
   /** Threads of them, as mail/thread/threading.ts has it. */
   thread(task: ThreadTask, options?: ReadOptions): Promise<Int32Array>
   /** Accounts of a filtered list. */
-  listUsers(task: UserListTask, options?: ReadOptions): Promise<ListedUser[]>
-  countUsers(page: UserPage, options?: ReadOptions): Promise<number>
+  listUsers(task: UserListTask, options?: ReadOptions): Promise<Counted<ListedUser>>
   /** Addresses of a filtered list. */
-  listAddresses(task: AddressListTask, options?: ReadOptions): Promise<Address[]>
-  countAddresses(page: AddressPage, options?: ReadOptions): Promise<number>
+  listAddresses(task: AddressListTask, options?: ReadOptions): Promise<Counted<Address>>
   /** Whom an OpenPGP key belongs to; null where it is no public key that can encrypt. */
   inspectKey(task: { key: string }, options?: ReadOptions): Promise<KeyFacts | null>
   /** A message encrypted; null where no key can be used. */
@@ -63,10 +62,8 @@ export function makeReads(run: Run, seal: Run): Reads {
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
     sort: (task, options) => run('sort', task, options) as Promise<Uint32Array>,
     thread: (task, options) => run('thread', task, options) as Promise<Int32Array>,
-    listUsers: (task, options) => run('listUsers', task, options) as Promise<ListedUser[]>,
-    countUsers: (page, options) => run('countUsers', page, options) as Promise<number>,
-    listAddresses: (task, options) => run('listAddresses', task, options) as Promise<Address[]>,
-    countAddresses: (page, options) => run('countAddresses', page, options) as Promise<number>,
+    listUsers: (task, options) => run('listUsers', task, options) as Promise<Counted<ListedUser>>,
+    listAddresses: (task, options) => run('listAddresses', task, options) as Promise<Counted<Address>>,
     inspectKey: (task, options) => seal('inspectKey', task, options) as Promise<KeyFacts | null>,
     encrypt: (task, options) => seal('encrypt', task, options) as Promise<Uint8Array | null>,
   }

@@ -9,10 +9,10 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
-import { type Address, countAllAddresses, listAllAddresses, resolveAddress } from '#store/accounts/address.ts'
+import { type Address, pageAddresses, resolveAddress } from '#store/accounts/address.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
 import { bool, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { words } from '../service/words.ts'
@@ -26,7 +26,7 @@ export interface DirectoryDeps {
   readonly settings: Settings
   readonly counters: DailyCounters
   /** Filtered lists look at every address, on a thread. */
-  readonly reads: Pick<Reads, 'listAddresses' | 'countAddresses'>
+  readonly reads: Pick<Reads, 'listAddresses'>
 }
 
 const row = {
@@ -69,18 +69,15 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
       const page = { query, forward, ...tags, only: onlyUser }
       const turnKey = caller.user ?? caller.role
       const filtered = onlyUser === null && [query, forward, ...tags.tags, ...tags.requiredTags].some(one => one !== '')
-      const total = filtered
-        ? await reads.countAddresses(page, { signal, turnKey })
-        : await countAllAddresses(read, page)
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (key, direction, count) => {
           const task = { page, boundary: key === null ? null : String(key[0]), direction, count }
-          return filtered ? reads.listAddresses(task, { signal, turnKey }) : listAllAddresses(read, task)
+          return filtered ? reads.listAddresses(task, { signal, turnKey }) : pageAddresses(read, task)
         },
         boundary: address => [address.key],
       })
-      return { query, total, ...cursors, results: rows.map(address => listed(address, input)) }
+      return { query, ...cursors, results: rows.map(address => listed(address, input)) }
     },
   })
 

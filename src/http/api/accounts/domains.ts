@@ -10,7 +10,8 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
 import { listDomainAccess } from '#store/domains/access.ts'
 import { countAliases, findAlias, findDomainAlias, listAliases } from '#store/domains/alias.ts'
-import { paged } from '../../cursor.ts'
+import { counted } from '#store/engine/counted.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
 import { field, id, moment, optional, pageReply, paging, text } from '../../schema.ts'
 
@@ -46,14 +47,18 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     reply: { ...pageReply, query: Type.Optional(Type.String()), results: Type.Array(Type.Object(row)) },
     async run({ input }) {
       const query = domainToUnicode(input.query ?? '')
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
-          listAliases(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+          counted(
+            read,
+            () => countAliases(read, query),
+            () => listAliases(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+          ),
         boundary: one => [one.alias],
       })
       const results = rows.map(({ id: key, alias, domain }) => ({ id: key, alias, domain }))
-      return { query: input.query, total: await countAliases(read, query), ...cursors, results }
+      return { query: input.query, ...cursors, results }
     },
   })
 

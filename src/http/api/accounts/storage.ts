@@ -12,8 +12,9 @@ import { limits } from '#lib/limits.ts'
 import { mimeTypes } from '#lib/process/lazy.ts'
 import { countFiles, listFiles } from '#store/accounts/file.ts'
 import type { Bodies, Intake, Received } from '#store/bodies/bodies.ts'
+import { counted } from '#store/engine/counted.ts'
 import { ranged } from '../../answer.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { content, id, moment, oneOf, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -88,16 +89,18 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const page = { user: user.num, query: input.query ?? '' }
-      const { found: total } = await countFiles(read, page)
-      const { rows, ...cursors } = await paged(input, {
+      const found = async () => (await countFiles(read, page)).found
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string', 'string'],
         fetch: (boundary, direction, count) =>
-          listFiles(
-            read,
-            page,
-            boundary === null ? null : [String(boundary[0]), String(boundary[1])],
-            direction,
-            count,
+          counted(read, found, () =>
+            listFiles(
+              read,
+              page,
+              boundary === null ? null : [String(boundary[0]), String(boundary[1])],
+              direction,
+              count,
+            ),
           ),
         boundary: file => [file.filename, file.id],
       })
@@ -109,7 +112,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
         size: file.size,
         created: new Date(file.created).toISOString(),
       }))
-      return { query: input.query, total, ...cursors, results }
+      return { query: input.query, ...cursors, results }
     },
   })
 

@@ -6,7 +6,8 @@ import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { countTasks, findTask, listTasks, type Task } from '#store/accounts/task.ts'
-import { paged } from '../../cursor.ts'
+import { counted } from '#store/engine/counted.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
 import { id, moment, pageReply, paging, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -53,13 +54,20 @@ export function taskEndpoints({ system: { read } }: TaskDeps) {
     faults: ['UserNotFound'],
     async run({ input }) {
       await requireUser(read, input.user)
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
-          listTasks(read, input.user, boundary === null ? null : String(boundary[0]), direction === 'forward', count),
+          counted(
+            read,
+            () => countTasks(read, input.user),
+            () => {
+              const edge = boundary === null ? null : String(boundary[0])
+              return listTasks(read, input.user, edge, direction === 'forward', count)
+            },
+          ),
         boundary: task => [task.id],
       })
-      return { total: await countTasks(read, input.user), ...cursors, results: rows.map(shown) }
+      return { ...cursors, results: rows.map(shown) }
     },
   })
 

@@ -18,11 +18,11 @@ import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
-import { countUsers, findUserByKey, isFiltered, listUsers, readUsage } from '#store/accounts/users.ts'
+import { findUserByKey, isFiltered, pageUsers, readUsage } from '#store/accounts/users.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { countFilters } from '#store/rules/filter.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
 import { bool, email, id, object, optional, pageReply, paging, text, userId, username } from '../../schema.ts'
 import { existingPassword, type FreshDeps, freshFaults, originOf, requireFresh } from '../auth/factor-fields.ts'
@@ -45,7 +45,7 @@ export interface UserDeps {
   readonly tasks: TaskStarter
   readonly welcome: Pick<Welcome, 'prepare'>
   /** Filtered lists look at every account, on a thread. */
-  readonly reads: Pick<Reads, 'listUsers' | 'countUsers' | 'inspectKey' | 'encrypt'>
+  readonly reads: Pick<Reads, 'listUsers' | 'inspectKey' | 'encrypt'>
   readonly authLog: AuthLog
   readonly fresh: FreshDeps
   /** Lets the token that made a change live on although all others of its account end. */
@@ -94,16 +94,15 @@ export function userEndpoints(deps: UserDeps) {
       }
       const turnKey = caller.user ?? caller.role
       const filtered = onlyUser === null && isFiltered(page)
-      const total = filtered ? await deps.reads.countUsers(page, { signal, turnKey }) : await countUsers(read, page)
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) => {
           const task = { page, boundary: boundary === null ? null : String(boundary[0]), direction, count }
-          return filtered ? deps.reads.listUsers(task, { signal, turnKey }) : listUsers(read, task)
+          return filtered ? deps.reads.listUsers(task, { signal, turnKey }) : pageUsers(read, task)
         },
         boundary: user => [user.id],
       })
-      return { query: page.query, total, ...cursors, results: rows.map(user => listed(user, input, settings)) }
+      return { query: page.query, ...cursors, results: rows.map(user => listed(user, input, settings)) }
     },
   })
 

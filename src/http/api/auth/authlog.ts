@@ -9,7 +9,8 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { countLog, findLog, type LogEntry, listLog } from '#store/accounts/credentials.ts'
-import { paged } from '../../cursor.ts'
+import { counted } from '#store/engine/counted.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
 import { id, ipAddress, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
 
@@ -64,15 +65,18 @@ export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
       const user = await liveUser(system, input.user)
       await authLog.flush()
       const page = { user: user.num, action: input.action ?? '', ip: input.filterip ?? '', at: now() }
-      const total = await countLog(read, page)
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
-          listLog(read, page, boundary === null ? null : String(boundary[0]), direction, count),
+          counted(
+            read,
+            () => countLog(read, page),
+            () => listLog(read, page, boundary === null ? null : String(boundary[0]), direction, count),
+          ),
         boundary: entry => [entry.id],
       })
       const { action } = input
-      return { ...(action === undefined ? {} : { action }), total, ...cursors, results: rows.map(shown) }
+      return { ...(action === undefined ? {} : { action }), ...cursors, results: rows.map(shown) }
     },
   })
 

@@ -9,8 +9,9 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
+import { counted } from '#store/engine/counted.ts'
 import { countFilterPage, findFilter, listFilters, pageFilters } from '#store/rules/filter.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, metaData, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { originOf } from '../auth/factor-fields.ts'
@@ -63,11 +64,14 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
     },
     async run({ input, onlyUser }) {
       const where = { user: onlyUser, forward: input.forward ?? '' }
-      const total = await countFilterPage(read, where)
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['number'],
         fetch: (boundary, direction, count) =>
-          pageFilters(read, where, boundary && Number(boundary[0]), direction, count),
+          counted(
+            read,
+            () => countFilterPage(read, where),
+            () => pageFilters(read, where, boundary && Number(boundary[0]), direction, count),
+          ),
         boundary: one => [one.num],
       })
       const results = await Promise.all(
@@ -77,7 +81,7 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
           ...(one.action.targets !== undefined && { targets: one.action.targets.map(maskUrl) }),
         })),
       )
-      return { total, ...cursors, results }
+      return { ...cursors, results }
     },
   })
 

@@ -6,8 +6,9 @@
 import { Type } from 'typebox'
 import { restoreArchived } from '#actors/user/restore.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { counted } from '#store/engine/counted.ts'
 import { countArchive, findArchived, pageArchive } from '#store/mailboxes/archive.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { date, int, mailboxId, optional, pageReply, paging, userId } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
@@ -34,18 +35,23 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const falling = input.order === 'desc'
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['number', 'number'],
         fetch: (boundary, direction, count) => {
           const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
-          return pageArchive(read, user.num, falling === (direction === 'forward'), edge, count)
+          const ahead = direction === 'forward'
+          return counted(
+            read,
+            () => countArchive(read, user.num),
+            () => pageArchive(read, user.num, falling === ahead, edge, count),
+          )
         },
         boundary: ({ message }) => [message.idate, message.num],
       })
       const homes = new Map(rows.map(row => [row.message.num, row.mailboxId]))
       const messages = rows.map(({ message }) => ({ ...message, uid: message.num }))
       const results = await showListed({ read, bodies }, user.num, messages, row => homes.get(row.num) ?? '', input)
-      return { total: await countArchive(read, user.num), ...cursors, results }
+      return { ...cursors, results }
     },
   })
 

@@ -6,9 +6,11 @@
 import { Type } from 'typebox'
 import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view/message.ts'
 import { flag } from '#mail/flags.ts'
+import { counted } from '#store/engine/counted.ts'
+import { folderCounters } from '#store/mailboxes/listing.ts'
 import { pageMessages } from '#store/mailboxes/messages.ts'
 import { binary } from '../../answer.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { forwardEndpoints } from '../sending/forward.ts'
@@ -62,22 +64,21 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const mailbox = await mailboxOf(read, input.user, input.mailbox, input.path)
       const unseen = input.unseen === true
       const collapse = input.collapseThreads
+      const inFolder = async () => folderCounters(read, mailbox.num)?.[unseen ? 'unseen' : 'total'] ?? 0
       const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen, collapse }
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['number', 'number'],
         fetch: (boundary, direction, count) => {
           const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
-          return pageMessages(read, form, edge, direction, count)
+          return counted(read, inFolder, () => pageMessages(read, form, edge, direction, count))
         },
         boundary: message => [message.idate, message.uid],
       })
       const total = collapse
         ? await reads.countThreads({ mailbox: mailbox.num, unseen }, { signal, turnKey: input.user })
-        : unseen
-          ? mailbox.unseen
-          : mailbox.total
+        : cursors.total
       const results = await showListed(sources, mailbox.user, rows, () => mailbox.id, { ...input, collapse })
-      return { total, ...cursors, specialUse: mailbox.specialUse, results }
+      return { ...cursors, total, specialUse: mailbox.specialUse, results }
     },
   })
 

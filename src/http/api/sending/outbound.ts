@@ -8,6 +8,7 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { cancelOutgoing, retryOutgoing } from '#actors/sending/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
+import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
   countOutbound,
@@ -22,7 +23,7 @@ import {
   stateNames,
   type Target,
 } from '#store/sending/outbound.ts'
-import { type Paging, paged } from '../../cursor.ts'
+import { type Paging, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -125,13 +126,16 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
 
 /** A page of messages that are sent, newest first, and how many there are. */
 export async function pageOfQueue(read: Reader, paging: Paging, where: Parameters<typeof countOutbound>[1]) {
-  const total = await countOutbound(read, where)
-  const page = await paged(paging, {
+  return await pagedCounted(paging, {
     key: ['number'],
-    fetch: (boundary, direction, count) => listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+    fetch: (boundary, direction, count) =>
+      counted(
+        read,
+        () => countOutbound(read, where),
+        () => listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+      ),
     boundary: one => [one.num],
   })
-  return { total, ...page }
 }
 
 /** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */

@@ -14,8 +14,9 @@ import { limits } from '#lib/limits.ts'
 import { domainToAscii } from '#mail/address/address.ts'
 import type { CertificateRow } from '#store/domains/certificate.ts'
 import { countCertificates, findCertificate, findCertificateFor, listCertificates } from '#store/domains/certificate.ts'
+import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, field, id, list, moment, optional, pageReply, paging, text } from '../../schema.ts'
 
@@ -78,14 +79,17 @@ export function certificateEndpoints({ handle, read, fetches }: CertificateDeps)
     async run({ input }) {
       const { query = '', altNames } = input
       const filter = { query, altNames }
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
-          listCertificates(read, filter, boundary === null ? null : String(boundary[0]), direction, count),
+          counted(
+            read,
+            () => countCertificates(read, filter),
+            () => listCertificates(read, filter, boundary === null ? null : String(boundary[0]), direction, count),
+          ),
         boundary: one => [one.servername],
       })
-      const total = await countCertificates(read, filter)
-      return { ...(query !== '' && { query }), total, ...cursors, results: rows.map(listed) }
+      return { ...(query !== '' && { query }), ...cursors, results: rows.map(listed) }
     },
   })
 

@@ -14,8 +14,9 @@ import { domainToUnicode } from '#mail/address/address.ts'
 import { dnsTxt } from '#mail/crypt/dkim.ts'
 import type { DkimRow } from '#store/domains/dkim.ts'
 import { countDkim, findDkim, findDkimFor, listDkim } from '#store/domains/dkim.ts'
+import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { paged } from '../../cursor.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { id, moment, optional, pageReply, paging, text } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
@@ -57,14 +58,17 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     reply: { query: Type.Optional(Type.String()), ...pageReply, results: Type.Array(Type.Object(listedShape)) },
     async run({ input }) {
       const query = domainToUnicode(input.query ?? '')
-      const { rows, ...cursors } = await paged(input, {
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
-          listDkim(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+          counted(
+            read,
+            () => countDkim(read, query),
+            () => listDkim(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+          ),
         boundary: one => [one.domain],
       })
-      const total = await countDkim(read, query)
-      return { ...(input.query !== undefined && { query: input.query }), total, ...cursors, results: rows.map(listed) }
+      return { ...(input.query !== undefined && { query: input.query }), ...cursors, results: rows.map(listed) }
     },
   })
 

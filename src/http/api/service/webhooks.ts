@@ -9,6 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { randomBuffer } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
+import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
   countDeliveries,
@@ -19,7 +20,7 @@ import {
   parseDeliveryId,
 } from '#store/events/deliveries.ts'
 import type { Subscription } from '#store/events/subscriptions.ts'
-import { paged } from '../../cursor.ts'
+import { paged, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { id, list, moment, oneOf, optional, pageReply, paging, text, url, userId } from '../../schema.ts'
 
@@ -239,15 +240,19 @@ function deliveryEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
       const { id: webhook, endpoint } = requireWebhook(handle, input.webhook, onlyUser)
       const { state } = input
       const where = { endpoint, webhook, state: state ?? null }
-      const counts = await countDeliveries(read, endpoint, webhook, countMax)
-      const { rows, ...cursors } = await paged(input, {
+      const rowsOf = async () => {
+        const counts = await countDeliveries(read, endpoint, webhook, countMax)
+        return state === undefined ? counts.waiting + counts.retrying + counts.dead : counts[state]
+      }
+      const { rows, ...cursors } = await pagedCounted(input, {
         key: ['number', 'number'],
         fetch: (boundary, direction, count) =>
-          listDeliveries(read, where, boundary && [Number(boundary[0]), Number(boundary[1])], direction, count),
+          counted(read, rowsOf, () =>
+            listDeliveries(read, where, boundary && [Number(boundary[0]), Number(boundary[1])], direction, count),
+          ),
         boundary: one => [one.event, one.n],
       })
-      const total = state === undefined ? counts.waiting + counts.retrying + counts.dead : counts[state]
-      return { ...(state !== undefined && { state }), total, ...cursors, results: rows.map(shownDelivery) }
+      return { ...(state !== undefined && { state }), ...cursors, results: rows.map(shownDelivery) }
     },
   })
 
