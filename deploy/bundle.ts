@@ -1,4 +1,4 @@
-// What is built of the sources, and how: the one description behind dist/ and the executable.
+// What is built of the sources, and how: dist/. The executable is made of it (executable.ts).
 //
 // dist/ is a package: main.js (the command line), index.js (the library) and testing.js as modules and for `require`, with
 // their types, and a file for each thread. Everything written in JavaScript is bundled in the versions that were tested;
@@ -21,9 +21,9 @@ export const { version } = JSON.parse(readFileSync(join(root, 'package.json'), '
 /** Names of the threads. */
 export const threads = readdirSync(join(root, 'workers')).map(file => file.replace(/\.ts$/, ''))
 
-/** Packages with native parts that are installed beside; without uWebSockets.js Node's own HTTP serves. */
+/** Packages with native parts that are installed beside dist/; without uWebSockets.js Node's own HTTP serves. */
 const natives = ['better-sqlite3']
-const beside = [...natives, 'uWebSockets.js', 'msgpackr-extract']
+export const beside = [...natives, 'uWebSockets.js', 'msgpackr-extract']
 
 /** What every bundle has in common. */
 export const shape = {
@@ -40,7 +40,7 @@ export const shape = {
 } satisfies BuildOptions
 
 /** Where a thread starts. */
-export function threadEntry(thread: string): string {
+function threadEntry(thread: string): string {
   return join(root, 'workers', `${thread}.ts`)
 }
 
@@ -159,8 +159,9 @@ const { readdirSync } = require('node:fs')
 const { dirname, join } = require('node:path')
 module.exports = () => {
   const folder = dirname(require.resolve('@lmdb/lmdb-' + process.platform + '-' + process.arch + '/package.json'))
-  const musl = process.platform === 'linux' && process.report.getReport().header.glibcVersionRuntime === undefined
   const files = readdirSync(folder).filter(file => file.endsWith('.node') && file.includes('.napi.'))
+  if (files.length === 1) return require(join(folder, files[0]))
+  const musl = process.platform === 'linux' && process.report.getReport().header.glibcVersionRuntime === undefined
   return require(join(folder, files.find(file => file.includes('musl') === musl) ?? files[0]))
 }
 `

