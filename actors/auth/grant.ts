@@ -9,8 +9,9 @@ import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { aspOpens } from '#lib/secret/asp.ts'
-import { aspStanding, standingOf, tokenStanding } from '#store/accounts/standing.ts'
+import { aspStanding, type Standing, standingOf, tokenStanding } from '#store/accounts/standing.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { Recent } from '#store/mailboxes/recent.ts'
 import type { Actors } from '../kernel/system.ts'
 
 /** What somebody came in with. */
@@ -49,9 +50,12 @@ export class Grants {
   readonly #system: Actors
   readonly #live = new Set<Live>()
   readonly #sweeper: Timer
+  readonly #standings: Recent<Standing | undefined> | undefined
 
-  constructor(system: Actors) {
+  /** @param commits as of Recent: with it, what an account allows is read once for many sessions */
+  constructor(system: Actors, commits?: () => number) {
     this.#system = system
+    this.#standings = commits && new Recent(commits)
     this.#sweeper = every(limits.session.sweepMs, () => {
       for (const live of this.#live) live.sweep()
     })
@@ -64,8 +68,12 @@ export class Grants {
    */
   hold(grant: Grant, onEnd: (reason: string) => void): Held {
     const { read } = this.#system
+    const account = (user: string) => {
+      const load = () => standingOf(read, user)
+      return this.#standings === undefined ? load() : this.#standings.getNow(user, load)
+    }
     const live = new Live(
-      () => judge(read, grant),
+      () => judge(read, account, grant),
       grant.kind === 'token' && grant.token !== null,
       onEnd,
       () => {
@@ -157,10 +165,12 @@ class Live implements Held {
   }
 }
 
-function judge(read: Reader, grant: Grant): Verdict {
-  const account = standingOf(read, grant.user)
+type Account = (user: string) => Standing | undefined
+
+function judge(read: Reader, accountOf: Account, grant: Grant): Verdict {
+  const account = accountOf(grant.user)
   if (account === undefined || account.deleted) return { reason: 'The account was deleted' }
-  if (grant.kind === 'token') return judgeToken(read, grant.token, account.open)
+  if (grant.kind === 'token') return judgeToken(read, accountOf, grant.token, account.open)
   if (account.disabled) return { reason: 'The account was disabled' }
   if (account.suspended) return { reason: 'The account was suspended' }
   const { scope, asp } = grant
@@ -178,13 +188,13 @@ function judgeAsp(read: Reader, id: string, scope: string): Verdict {
 }
 
 /** A token of an operator looks at accounts that are closed, too. */
-function judgeToken(read: Reader, hash: string | null, open: boolean): Verdict {
+function judgeToken(read: Reader, accountOf: Account, hash: string | null, open: boolean): Verdict {
   if (hash === null) return { until: Infinity }
   const token = tokenStanding(read, hash)
   if (token === undefined) return { reason: 'The token was ended' }
   if (now() > token.ends) return { reason: 'The token is over its time' }
   if (token.user === null) return { until: token.ends }
-  const owner = standingOf(read, token.user)
+  const owner = accountOf(token.user)
   const good = open && owner?.open === true && owner.authVersion <= token.authVersion
   return good ? { until: token.ends } : { reason: 'The token was ended' }
 }

@@ -3,6 +3,7 @@
 // providers give those away, too.
 
 import ipaddr from 'ipaddr.js'
+import { remember } from './memoize.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -34,10 +35,18 @@ export function rangesOf(ranges: readonly string[]): (address: string) => boolea
       ? ([base.toIPv4Address(), bits - 96] as const)
       : ([base, bits] as const)
   })
-  return address => {
-    if (parsed.length === 0 || !ipaddr.isValid(address)) return false
+  if (parsed.length === 0) return () => false
+  const within = (address: string) => {
+    if (!ipaddr.isValid(address)) return false
     const one: Address = ipaddr.process(address)
     return parsed.some(([base, bits]) => base.kind() === one.kind() && one.match(base, bits))
+  }
+  // The same addresses are asked about at each connection and each login.
+  const answers = new Map<string, boolean>()
+  return address => {
+    const answer = answers.get(address) ?? within(address)
+    if (!answers.has(address)) remember(answers, address, answer, knownMax)
+    return answer
   }
 }
 
