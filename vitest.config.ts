@@ -7,7 +7,14 @@ const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 const faults = [
   ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
   'jobs/relay/relay',
-  ...['actors/auth/attempts', 'cli/full-disk', 'cli/killed', 'http/api/auth/limits', 'http/api/auth/networks'],
+  ...[
+    'actors/auth/attempts',
+    'cli/full-disk',
+    'cli/killed',
+    'cli/setup',
+    'http/api/auth/limits',
+    'http/api/auth/networks',
+  ],
   ...['http/hostile', 'jobs/acme/acme', 'jobs/relay/relay-crash', 'jobs/relay/relay-hosts', 'jobs/webhooks/webhooks'],
   ...[
     'service/crash',

@@ -111,6 +111,16 @@ export function sampleConfig(): string {
   })
 }
 
+/** What is given as a file: each setting with its explanation. @throws Fault ConfigInvalid for what does not fit, and secrets */
+export function writtenConfig(part: ConfigPart): string {
+  const { config, origins } = readConfig({ flags: part })
+  return render((name, key) => {
+    if (!origins.has(name)) return []
+    if (key.secret) throw new Fault('ConfigInvalid', { text: `'${name}' is a secret: add it to the file by hand` })
+    return [`# ${key.text}.`, `${leafName(name)} = ${key.show(valueAt(config, name))}`]
+  }).trimStart()
+}
+
 /** `TEAL_API_ACCESS_CONTROL_ENABLED` for `api.accessControl.enabled`. */
 function variableOf(name: string): string {
   return `TEAL_${name
@@ -307,9 +317,12 @@ function render(lines: (name: string, key: Key<unknown>) => string[]): string {
   let section = ''
   for (const [name, key] of leaves(keys, '')) {
     const own = name.slice(0, Math.max(0, name.lastIndexOf('.')))
-    if (own !== section) text.push('', `[${own}]`)
-    section = own
-    text.push(...lines(name, key))
+    const printed = lines(name, key)
+    if (printed.length > 0 && own !== section) {
+      text.push('', `[${own}]`)
+      section = own
+    }
+    text.push(...printed)
   }
   return `${text.join('\n')}\n`
 }

@@ -11,7 +11,9 @@ import { backupCommand, restoreCommand, verifyCommand } from './command/backup.t
 import { devCommand } from './command/dev.ts'
 import { dkimCommand } from './command/dkim.ts'
 import { dnsCommand } from './command/dns.ts'
+import { doctorCommand } from './command/doctor.ts'
 import { serveCommand } from './command/serve.ts'
+import { setupCommand } from './command/setup.ts'
 import { tokenCommand } from './command/token.ts'
 import { traceCommand } from './command/trace.ts'
 import { exportCommand, importCommand } from './command/transfer.ts'
@@ -32,9 +34,17 @@ export async function run(): Promise<void> {
     .showHelpAfterError()
     .configureHelp({ showGlobalOptions: true })
   for (const command of [
-    ...[serveCommand(), devCommand(), userCommand(), tokenCommand(), configCommand()],
+    ...[setupCommand(), serveCommand(), devCommand(), userCommand(), tokenCommand(), configCommand()],
     ...[importMaildirCommand(), importMboxCommand(), importImapCommand(), exportCommand(), importCommand()],
-    ...[backupCommand(), restoreCommand(), verifyCommand(), dnsCommand(), dkimCommand(), traceCommand()],
+    ...[
+      backupCommand(),
+      restoreCommand(),
+      verifyCommand(),
+      doctorCommand(),
+      dnsCommand(),
+      dkimCommand(),
+      traceCommand(),
+    ],
   ])
     program.addCommand(command)
   settle(program)

@@ -28,4 +28,9 @@ export const httpKeys = {
       public: flag(false, 'Whether it answers without a token, too'),
     },
   },
+  web: {
+    ...listener(8443, 'HTTPS for strangers: set-up of mail programs, the MTA-STS policy, ACME', most),
+    enabled: flag(false, 'Whether HTTPS for strangers is served: set-up of mail programs, the MTA-STS policy, ACME'),
+    api: flag(false, 'Whether the API, its documentation and /metrics answer there, too'),
+  },
 }

@@ -1,4 +1,5 @@
-// The HTTP API as a protocol of the service: its one listener, which serves the endpoints it is given, in clear or over TLS.
+// The HTTP API as a protocol of the service: its listener, which serves the endpoints it is given, in clear or over TLS, and
+// one for strangers, over TLS, that serves what they need and no more unless it is told to.
 // Callers are told by their tokens, of which only the first digits of a hash go further. A new certificate is shown without a
 // new start of the service.
 
@@ -26,20 +27,41 @@ export interface HttpOptions {
 export function http(options: HttpOptions): Protocol<Core> {
   return {
     name: 'http',
-    config: ['api'],
+    config: ['api', 'web'],
     async open(core, ground) {
-      const place = placeOf(core.config, 'api', ground)
-      if (place === undefined) return
-      const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
-      const onRefused = () => core.metrics.connectionsRefused.labels('api').inc()
-      const { front, secure } = core.config.api
-      const at = { host, port, front, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
-      const exchange = exchangeOf(core, options)
-      const server = secure ? await listenSecurely(core, ground, exchange, at) : await listenHttp(exchange, at)
-      if (!secure) ground.opened('api', listening(server))
-      options.onFront?.(server.front)
+      await openApi(core, ground, options)
+      await openWeb(core, ground, options)
     },
   }
+}
+
+async function openApi(core: Core, ground: Ground, options: HttpOptions): Promise<void> {
+  const place = placeOf(core.config, 'api', ground)
+  if (place === undefined) return
+  const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
+  const onRefused = () => core.metrics.connectionsRefused.labels('api').inc()
+  const { front, secure } = core.config.api
+  const at = { host, port, front, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
+  const exchange = exchangeOf(core, options)
+  const server = secure ? await listenSecurely(core, ground, 'api', exchange, at) : await listenHttp(exchange, at)
+  if (!secure) ground.opened('api', listening(server))
+  options.onFront?.(server.front)
+}
+
+/** What strangers need stands under these. */
+const strangersTags: ReadonlySet<string> = new Set(['Autoconfiguration', 'Certs'])
+
+async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promise<void> {
+  const place = placeOf(core.config, 'web', ground)
+  if (place === undefined) return
+  const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
+  const onRefused = () => core.metrics.connectionsRefused.labels('web').inc()
+  const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
+  const endpoints = core.config.web.api
+    ? options.endpoints
+    : options.endpoints.filter(({ allow, tag }) => allow === 'public' && strangersTags.has(tag))
+  const at = { host, port, front: core.config.api.front, bounds }
+  await listenSecurely(core, ground, 'web', exchangeOf(core, { ...options, endpoints }), at)
 }
 
 function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
@@ -59,14 +81,20 @@ interface At {
 }
 
 /** Over HTTPS, with the certificates that the other listeners use. */
-async function listenSecurely({ log }: Core, ground: Ground, exchange: Exchange, at: At): Promise<HttpServer> {
+async function listenSecurely(
+  { log }: Core,
+  ground: Ground,
+  name: 'api' | 'web',
+  exchange: Exchange,
+  at: At,
+): Promise<HttpServer> {
   const failed = (error: unknown) => log.error({ error }, 'HTTPS could not be started again')
   const certificates = new HttpCertificates(ground.certificates.own, failed)
   ground.certificates.supply(certificates)
   const server = await listenHttp(exchange, { ...at, tls: certificates.tls })
   certificates.attach(server)
   ground.opened(
-    'api',
+    name,
     listening(server, () => certificates.close()),
   )
   return server

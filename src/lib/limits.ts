@@ -238,6 +238,28 @@ export const limits = {
     sweepRowsMax: 1000,
   },
   /** Health checks (api-semantics 10.1). */
+  /** Looks at the net by `teal setup` and `teal doctor`. */
+  probe: {
+    /** One of them. */
+    waitMs: 5 * second,
+    /** Of what a server says first. */
+    lineLengthMax: 200,
+    /** Clocks further apart than this break one-time codes and signatures. */
+    clockOffMs: 30 * second,
+    /** Free room below which a disk is nearly full: a day of mail at a small server. */
+    diskFreeBytesMin: 1024 * mib,
+    /** The same as a share of the disk. */
+    diskFreeShareMin: 0.05,
+    /** How long before its end a certificate should have been renewed. */
+    certificateMsMin: 14 * day,
+    /** Age of the oldest queued message that nobody wonders about, and that somebody should look at. */
+    queueWarnMs: 4 * hour,
+    queueWrongMs: 24 * hour,
+    /** Age of a backup that is too old where nothing says how often they are made. */
+    backupMs: 2 * day,
+    /** How often `teal setup` looks again what is still missing. */
+    pollMs: 15 * second,
+  },
   health: {
     /** Each of the four checks. */
     checkMs: 10 * second,

@@ -23,13 +23,15 @@ export interface NameServer {
   readonly long: Set<string>
   /** Bytes that are sent instead of an answer, for names under one of these. */
   readonly odd: Map<string, (query: Buffer) => Buffer>
+  /** The address of every name that is not known; '' for none. */
+  otherwise: string
   /** Answers every question with a failure. */
   failing: boolean
   close(): Promise<void>
 }
 
 const types: Readonly<Record<number, string>> = {
-  ...{ 1: 'A', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA', 52: 'TLSA' },
+  ...{ 1: 'A', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA', 33: 'SRV', 52: 'TLSA' },
 }
 const textType = 16
 const headerBytes = 12
@@ -45,6 +47,7 @@ export async function startNameServer(): Promise<NameServer> {
       ...{ silent: new Set<string>(), secure: new Set<string>(), bogus: new Set<string>(), long: new Set<string>() },
       odd: new Map<string, (query: Buffer) => Buffer>(),
       failing: false,
+      otherwise: '',
     },
     address: '',
     close: async () => {
@@ -90,7 +93,8 @@ function answerOf(server: Zone, query: Buffer, whole: boolean): Buffer | undefin
   const odd = server.odd.get(under(server.odd.keys(), name) ?? '')
   if (odd !== undefined) return odd(query)
   const bogus = under(server.bogus, name) !== undefined || server.bogus.has(`${kind} ${name}`)
-  const known = server.texts.has(name) || [...server.records.keys()].some(key => key.endsWith(` ${name}`))
+  const fallback = kind === 'A' && server.otherwise !== ''
+  const known = fallback || server.texts.has(name) || [...server.records.keys()].some(key => key.endsWith(` ${name}`))
   const code = server.failing || bogus ? 2 : known ? 0 : 3
   const rows = code === 0 ? rowsOf(server, name, kind) : []
   const cut = !whole && under(server.long, name) !== undefined
@@ -118,7 +122,8 @@ function rowsOf(server: Zone, name: string, kind: string): Row[] {
   if (type === textType) return (server.texts.get(name) ?? []).map(value => ({ name, type, data: textData(value) }))
   const [alias] = kind === 'CNAME' ? [] : (server.records.get(`CNAME ${name}`) ?? [])
   if (alias !== undefined) return [{ name, type: aliasType, data: nameData(alias) }, ...rowsOf(server, alias, kind)]
-  return (server.records.get(`${kind} ${name}`) ?? []).map(value => ({ name, type, data: dataOf(kind, value) }))
+  const fallback = kind === 'A' && server.otherwise !== '' ? [server.otherwise] : []
+  return (server.records.get(`${kind} ${name}`) ?? fallback).map(value => ({ name, type, data: dataOf(kind, value) }))
 }
 
 const aliasType = 5
@@ -145,10 +150,18 @@ function textData(text: string): Buffer {
 
 function dataOf(kind: string, value: string): Buffer {
   if (kind === 'A') return Buffer.from(value.split('.').map(Number))
-  if (kind === 'PTR' || kind === 'CNAME') return nameData(value)
+  if (kind === 'PTR' || kind === 'CNAME') return nameData(value.replace(/\.$/, ''))
+  if (kind === 'SRV') return serviceData(value)
   if (kind !== 'MX') return Buffer.from(value, 'hex')
   const [priority = '0', host = ''] = value.split(' ')
-  return Buffer.concat([Buffer.from([0, Number(priority)]), nameData(host)])
+  return Buffer.concat([Buffer.from([0, Number(priority)]), nameData(host.replace(/\.$/, ''))])
+}
+
+function serviceData(value: string): Buffer {
+  const [priority = '0', weight = '0', port = '0', host = ''] = value.split(' ')
+  const numbers = Buffer.alloc(6)
+  for (const [at, number] of [priority, weight, port].entries()) numbers.writeUInt16BE(Number(number), 2 * at)
+  return Buffer.concat([numbers, nameData(host.replace(/\.$/, ''))])
 }
 
 function nameData(name: string): Buffer {

@@ -3,7 +3,7 @@
 import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 
-export type RecordKind = 'A' | 'MX' | 'TXT' | 'SRV' | 'CNAME'
+export type RecordKind = 'A' | 'AAAA' | 'MX' | 'TXT' | 'SRV' | 'CNAME' | 'PTR'
 
 const waitMs = 3000
 
@@ -27,6 +27,8 @@ export async function lookUp(name: string, kind: RecordKind, servers: readonly s
     if (kind === 'TXT') return (await resolver.resolveTxt(name)).map(parts => parts.join(''))
     if (kind === 'CNAME') return (await resolver.resolveCname(name)).map(one => `${one}.`)
     if (kind === 'A') return await resolver.resolve4(name)
+    if (kind === 'AAAA') return await resolver.resolve6(name)
+    if (kind === 'PTR') return await resolver.resolvePtr(name)
     const found = await resolver.resolveSrv(name)
     return found.map(one => `${one.priority} ${one.weight} ${one.port} ${one.name}.`)
   } catch (error) {

@@ -1,0 +1,140 @@
+// `teal doctor`: what a set-up is looked through for, at any time and while the service runs; its exit code is for monitoring.
+//
+// Everything is looked at and nothing changed. Whoever it asks can be named, for a machine behind others' doors.
+
+import { Command } from 'commander'
+import type { Config } from '#config'
+import { Fault } from '#lib/fault.ts'
+import { isDomain } from '#mail/address/address.ts'
+import { isServer } from '#net/outward/records.ts'
+import { findingOf, lookAtPolicy, seenRecords } from '../inspect/domain.ts'
+import { type Finding, good, line, wrong } from '../inspect/finding.ts'
+import {
+  lookAtClock,
+  lookAtDisk,
+  lookAtLists,
+  lookAtName,
+  lookAtResolver,
+  lookAtWayOut,
+  usual,
+} from '../inspect/machine.ts'
+import {
+  lookAtBackups,
+  lookAtCertificate,
+  lookAtListeners,
+  lookAtQueue,
+  lookAtVersion,
+  readRun,
+} from '../inspect/running.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { requireData } from '../place.ts'
+import { print } from '../print.ts'
+import { type Reach, reach } from '../reach.ts'
+import { configProblems } from './config-check.ts'
+
+export interface AskOptions {
+  readonly server: string
+  readonly mailHost: string
+  readonly timeServer: string
+}
+
+interface Options extends ConfigOptions, AskOptions {
+  readonly json?: boolean
+  readonly strict?: boolean
+  readonly quiet?: boolean
+  readonly backup?: string
+}
+
+/** Options that say whom to ask. */
+export function withAsked(command: Command): Command {
+  return command
+    .option('--server <address>', 'DNS server to ask (an IP address, with a port if need be)', '')
+    .option('--mail-host <host:port>', 'mail server of others that the way out is tried with', usual.mailHost)
+    .option('--time-server <host>', 'time server to compare the clock with', usual.timeServer)
+}
+
+/** @throws Fault InputValidationError */
+export function serversOf({ server }: AskOptions): string[] {
+  if (server === '') return []
+  if (!isServer(server)) throw new Fault('InputValidationError', { text: `${server} is no address of a server` })
+  return [server]
+}
+
+export function doctorCommand(): Command {
+  return withAsked(withConfig(new Command('doctor')))
+    .description('Look a set-up through: DNS, certificate, blocklists, queue, disk, backups, clock, versions')
+    .argument('[domains...]', 'unset: all that have keys here')
+    .option('--backup <folder>', 'where backups are kept')
+    .option('--strict', 'notes make the exit code, too')
+    .option('-q, --quiet', 'say only what is not well')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal doctor --config /etc/teal/teal.toml\n  teal doctor --quiet --backup /var/backups/teal\n\nExit codes: 0 all is well, 1 something is wrong and was named.',
+    )
+    .action(doctor)
+}
+
+async function doctor(domains: readonly string[], options: Options): Promise<void> {
+  const config = configFrom(options)
+  const bad = domains.find(domain => !isDomain(domain))
+  if (bad !== undefined) throw new Fault('InputValidationError', { text: `${bad} is no domain` })
+  requireData(config.dataDir)
+  let failed = false
+  for await (const finding of lookThrough(config, domains, options)) {
+    const { state } = finding
+    failed ||= state === 'wrong' || (options.strict === true && state === 'warning')
+    if (options.quiet === true && (state === 'good' || state === 'unknown')) continue
+    print(options.json, finding, line(finding))
+  }
+  if (failed) process.exitCode = 1
+}
+
+async function* lookThrough(config: Config, named: readonly string[], options: Options): AsyncGenerator<Finding> {
+  const servers = serversOf(options)
+  const { hostname, dataDir, outbound, spam } = config
+  yield* configProblems(config).map(problem => wrong('settings', problem))
+  yield lookAtDisk(dataDir)
+  const resolver = await lookAtResolver(servers)
+  yield resolver
+  const answers = resolver.state === 'good'
+  const [clock, out] = await Promise.all([
+    lookAtClock(options.timeServer),
+    outbound.relay === '' ? lookAtWayOut(options.mailHost) : good('port-25-out', 'A relay takes what leaves.'),
+  ])
+  yield clock
+  yield out
+  const own = answers ? await lookAtName(hostname, servers) : { findings: [], addresses: [] }
+  yield* own.findings
+  if (answers) yield* await lookAtLists(own.addresses, spam.blockLists, servers)
+  const run = readRun(dataDir)
+  yield lookAtVersion(run)
+  if (run !== undefined) {
+    yield* await lookAtListeners(run)
+    yield await lookAtCertificate(config, run)
+  }
+  yield lookAtBackups(options.backup ?? '')
+  const to = await reach(config)
+  try {
+    yield await lookAtQueue(to)
+    if (!answers) return
+    for (const domain of named.length > 0 ? named : await domainsOf(to)) {
+      yield* (await seenRecords(config, domain, to, servers)).map(findingOf)
+      yield* await lookAtPolicy(domain, hostname, own.addresses, servers)
+    }
+  } finally {
+    await to.close()
+  }
+}
+
+/** Domains that have keys here. */
+async function domainsOf(to: Reach): Promise<string[]> {
+  const names = new Set<string>()
+  for (let after = ''; ; ) {
+    const path = `/domainkeys?after=${encodeURIComponent(after)}`
+    const { results } = await to.call<{ results: { domain: string }[] }>('GET', path)
+    if (results.length === 0) return [...names]
+    for (const { domain } of results) names.add(domain)
+    after = results.at(-1)?.domain ?? ''
+  }
+}

@@ -1,0 +1,71 @@
+// What DNS says of a domain that has mail here: its records against those it needs, and whether its policy lets this host send.
+//
+// Nobody who answers is not the same as nothing that is there: it is said as unknown.
+
+import { Resolver } from 'node:dns/promises'
+import type { Config } from '#config'
+import { mailVerifiers } from '#lib/process/lazy.ts'
+import { lookUp } from '#net/outward/records.ts'
+import type { Reach } from '../reach.ts'
+import { type Finding, good, unknown, warning, wrong } from './finding.ts'
+import { quoted, recordsOf, stateOf, type Wanted } from './records.ts'
+
+export interface Seen extends Wanted {
+  /** What is there; null where nobody answered. */
+  readonly found: readonly string[] | null
+  readonly state: string
+}
+
+/** The records of a domain, each with what is there now. */
+export async function seenRecords(
+  config: Config,
+  domain: string,
+  to: Reach,
+  servers: readonly string[],
+): Promise<Seen[]> {
+  const wanted = await recordsOf(config, domain, to)
+  return Promise.all(
+    wanted.map(async record => {
+      const found = await lookUp(record.name, record.kind, servers)
+      return { ...record, found, state: found === null ? 'unknown' : stateOf(record, found) }
+    }),
+  )
+}
+
+/** A record as a zone file has it, with what is there now. */
+export function zoneLine({ name, kind, value, state }: Seen): string {
+  const line = `${`${name}.`.padEnd(44)} 3600 IN ${kind.padEnd(6)} ${kind === 'TXT' ? quoted(value) : value}`
+  return `${line}   ; ${state}`
+}
+
+export function findingOf({ name, kind, value, state, optional }: Seen): Finding {
+  const subject = `${name} ${kind}`
+  if (state === 'set') return good('dns', `${name} ${kind} is set.`, { subject })
+  if (state === 'unknown') return unknown('dns', `Nobody says what ${name} ${kind} is.`, { subject })
+  const advice = `Set it to: ${value}`
+  return (optional === true ? warning : wrong)('dns', `${name} ${kind} is ${state}.`, { subject, advice })
+}
+
+/** Whether the domain's policy lets mail come from each address of this host (RFC 7208). */
+export async function lookAtPolicy(
+  domain: string,
+  hostname: string,
+  addresses: readonly string[],
+  servers: readonly string[],
+): Promise<Finding[]> {
+  const asked = new Resolver({ timeout: 3000, tries: 2 })
+  if (servers.length > 0) asked.setServers(servers)
+  const { spf } = mailVerifiers()
+  const resolver = (name: string, type: string) => asked.resolve(name, type)
+  return Promise.all(
+    addresses.map(async ip => {
+      const question = { ip, helo: hostname, sender: `postmaster@${domain}`, mta: hostname, resolver }
+      const result = (await spf(question as never).catch(() => undefined))?.status.result ?? 'temperror'
+      const subject = `${domain} ${ip}`
+      if (result === 'pass') return good('spf', `${domain} lets ${ip} send.`, { subject })
+      if (result === 'temperror') return unknown('spf', `Nobody says whether ${domain} lets ${ip} send.`, { subject })
+      const text = `The policy of ${domain} does not let ${ip} send (spf=${result}).`
+      return wrong('spf', text, { subject, advice: `Put mx or a:${hostname} into its SPF record, before "all".` })
+    }),
+  )
+}

@@ -1,0 +1,120 @@
+// Whether a service that is set up does its work: its listeners, the certificate they show, the queue, backups, and which version
+// runs.
+//
+// Listeners are asked as anybody could ask them; what only the service knows is asked over its socket.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '#config'
+import { version } from '#lib/build-info.ts'
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import { greeting, shownCertificate } from '#net/outward/probe.ts'
+import { runFile } from '#store/folder/place.ts'
+import type { Reach } from '../reach.ts'
+import { type Finding, good, unknown, warning, wrong } from './finding.ts'
+
+interface Run {
+  readonly pid: number
+  readonly version: string
+  readonly listeners: Readonly<Record<string, { readonly host: string; readonly port: number }>>
+}
+
+/** What the service that runs says of itself; undefined where none does. */
+export function readRun(dataDir: string): Run | undefined {
+  try {
+    const run = JSON.parse(readFileSync(runFile(dataDir), 'utf8')) as Run
+    process.kill(run.pid, 0)
+    return run
+  } catch (error) {
+    // It is there, and somebody else's.
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined
+    return JSON.parse(readFileSync(runFile(dataDir), 'utf8')) as Run
+  }
+}
+
+export function lookAtVersion(run: Run | undefined): Finding {
+  if (run === undefined) {
+    const advice = 'Start it: systemctl start teal, or teal serve with the same settings.'
+    return wrong('service', 'The service does not run.', { advice })
+  }
+  if (run.version === version) return good('service', `The service runs (${version}).`)
+  const advice = 'Restart it: systemctl restart teal.'
+  return warning('service', `Version ${run.version} runs, and ${version} is installed.`, { advice })
+}
+
+/** Each listener answers as it should. */
+export async function lookAtListeners({ listeners }: Run): Promise<Finding[]> {
+  const talking = /^(smtp|lmtp|submission|imap|pop3)$/
+  return Promise.all(
+    Object.entries(listeners).map(async ([name, { host, port }]) => {
+      const speaks = talking.test(name)
+      const said = await greeting(reachable(host), port, speaks)
+      const fine = said !== undefined && (!speaks || /^(220|\* OK|\+OK)/.test(said))
+      if (fine) return good('listener', `${name} answers on port ${port}.`, { subject: name })
+      const advice = 'Look into the log (journalctl -u teal) and restart the service.'
+      return wrong('listener', `${name} does not answer on port ${port}.`, { subject: name, advice })
+    }),
+  )
+}
+
+/** What mail programs are shown for the host name. */
+export async function lookAtCertificate({ hostname, tls }: Config, { listeners }: Run): Promise<Finding> {
+  const place = listeners.imaps ?? listeners.submissions ?? listeners.pop3s
+  if (place === undefined) return unknown('certificate', 'No listener speaks TLS from the start.')
+  const shown = await shownCertificate(reachable(place.host), place.port, hostname)
+  if (shown === undefined) return wrong('certificate', `Port ${place.port} does not speak TLS.`)
+  const until = new Date(shown.expires).toISOString().slice(0, 10)
+  const fetch = tls.acme.enabled
+    ? 'Look into the log for why none was fetched: port 80 must be reached under the name.'
+    : 'Set tls.acme.enabled and tls.acme.termsAgreed, or tls.cert and tls.key.'
+  if (shown.selfSigned) return wrong('certificate', 'It is one that no mail program trusts.', { advice: fetch })
+  if (shown.expires < now()) return wrong('certificate', `It ended on ${until}.`, { advice: fetch })
+  if (!shown.names.some(name => covers(name, hostname))) {
+    return wrong('certificate', `It is for ${shown.names.join(', ')} and not for ${hostname}.`, { advice: fetch })
+  }
+  if (shown.expires - now() < limits.probe.certificateMsMin) {
+    return wrong('certificate', `It ends on ${until} and should have been renewed.`, { advice: fetch })
+  }
+  return good('certificate', `Good for ${hostname} until ${until}.`)
+}
+
+function covers(name: string, hostname: string): boolean {
+  const wanted = hostname.toLowerCase()
+  const known = name.toLowerCase()
+  return known === wanted || (known.startsWith('*.') && wanted.split('.').slice(1).join('.') === known.slice(2))
+}
+
+export async function lookAtQueue(to: Pick<Reach, 'call'>): Promise<Finding> {
+  const queue = await to.call<{ waiting: number; deferred: number; oldest: string | false }>('GET', '/outbound')
+  const age = queue.oldest === false ? 0 : now() - Date.parse(queue.oldest)
+  const hours = Math.floor(age / limits.time.hour)
+  const told = `${queue.waiting} recipients wait, the first for ${hours} hours`
+  const advice = 'See what hosts say: teal queue list, teal trace <id>.'
+  if (age > limits.probe.queueWrongMs) return wrong('queue', `${told}.`, { advice })
+  if (age > limits.probe.queueWarnMs) return warning('queue', `${told}.`, { advice })
+  return good('queue', queue.waiting === 0 ? 'Nothing waits to be sent.' : `${told}.`)
+}
+
+/** How old the newest backup is. */
+export function lookAtBackups(folder: string, ageMsMax: number = limits.probe.backupMs): Finding {
+  const advice = 'Take one: teal backup <folder>, from a timer.'
+  if (folder === '') return warning('backup', 'Nothing says where backups are kept (--backup <folder>).', { advice })
+  const note = join(folder, 'backup.json')
+  if (!existsSync(note)) return wrong('backup', `There is no backup in ${folder}.`, { advice })
+  try {
+    const { created } = JSON.parse(readFileSync(note, 'utf8')) as { created: string }
+    const age = now() - Date.parse(created)
+    if (!(age <= ageMsMax)) return wrong('backup', `The newest in ${folder} is of ${created}.`, { advice })
+    return good('backup', `The newest is of ${created}.`)
+  } catch (error) {
+    return wrong('backup', `${note} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'damaged'}).`, {
+      advice,
+    })
+  }
+}
+
+/** An address to connect to for one that is listened on. */
+function reachable(host: string): string {
+  return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+}

@@ -1,0 +1,58 @@
+// The first account of a domain: made where it is not there, with a password that is shown once, and a second factor where that
+// is wanted, with an application password for mail programs, which know no factors. The keys that sign come with its address.
+
+import { now } from '#lib/clock.ts'
+import { decodeBase32, stepMs, totpCode } from '#lib/secret/totp.ts'
+import type { Reach } from '../reach.ts'
+
+export interface Account {
+  readonly id: string
+  readonly address: string
+  /** Whether it was made now. */
+  readonly made: boolean
+  /** Of the second factor, where it was switched on now. */
+  readonly seed?: string
+  /** For mail programs, where there is a second factor. */
+  readonly mailPassword?: string
+}
+
+/** @param password asked for where the account is made */
+export async function provideAccount(to: Reach, address: string, password: () => Promise<string>): Promise<Account> {
+  const found = await accountOf(to, address)
+  if (found !== undefined) return { id: found, address, made: false }
+  const form = { username: address, password: await password(), address }
+  const { id } = await to.call<{ id: string }>('POST', '/users', form)
+  return { id, address, made: true }
+}
+
+/** Id of the account that has an address. */
+export async function accountOf(to: Reach, address: string): Promise<string | undefined> {
+  const { results } = await to.call<{ results: ({ id: string } | null)[] }>('POST', '/control/accounts', {
+    identifiers: [address],
+  })
+  return results[0]?.id
+}
+
+/**
+ * Switches one-time codes on.
+ *
+ * @param code what the program shows, asked of its owner; worked out here where nobody is there to ask
+ */
+export async function protect(to: Reach, account: Account, code?: (seed: string) => Promise<string>): Promise<Account> {
+  const { id } = account
+  const { seed } = await to.call<{ seed: string }>('POST', `/users/${id}/2fa/totp/setup`, { label: account.address })
+  const key = decodeBase32(seed)
+  const token =
+    code === undefined && key !== undefined ? totpCode(key, Math.floor(now() / stepMs)) : ((await code?.(seed)) ?? '')
+  await to.call('POST', `/users/${id}/2fa/totp/enable`, { token })
+  const form = { description: 'Mail programs', scopes: ['*'] }
+  const { password: mailPassword } = await to.call<{ password: string }>('POST', `/users/${id}/asps`, form)
+  return { ...account, seed, mailPassword }
+}
+
+/** The keys that sign mail of the domain: made where there are none yet. */
+export async function provideKeys(to: Reach, domain: string): Promise<void> {
+  const path = `/domainkeys?domain=${encodeURIComponent(domain)}`
+  const { results } = await to.call<{ results: unknown[] }>('GET', path)
+  if (results.length === 0) await to.call('POST', '/domainkeys/rotate', { domain })
+}
