@@ -88,6 +88,7 @@ export function makePools(options: PoolsOptions): Pools {
     threads: threads?.patternThreads ?? 1,
     queueLengthMax: pool.patternQueueMax,
     deadlineMs: pool.patternMs,
+    ownTime: true,
     heapMib: pool.patternHeapMib,
   })
   const seal = make<SealTasks>(sealForm())
@@ -251,7 +252,8 @@ export class Pool<Tasks extends object> {
       return undefined
     }
     const leave = () => job.finish('left', () => reject(signal?.reason))
-    const timer = after(deadlineMs, () => {
+    const patience = this.#form.ownTime === true ? limits.pool.starvedFactor : 1
+    const timer = after(options.waitMs ?? deadlineMs * patience, () => {
       if (this.#turns.has(job)) job.finish('late', () => reject(new Fault('TimedOut')))
     })
     const job: Job = {

@@ -20,6 +20,9 @@ export interface Tried {
   readonly guilty: readonly number[]
 }
 
+/** To run, and to wait. */
+type Time = Readonly<Record<'deadlineMs' | 'waitMs', number>>
+
 const doublesMax = 10
 
 export class PatternRunner {
@@ -35,9 +38,11 @@ export class PatternRunner {
     this.#log = log
   }
 
-  /** Answers every ask within limits.filter.patternsMs and the start of a thread; never throws. */
+  /**
+   * Answers every ask within limits.filter.patternsMs and the start of a thread, where the machine has time; never throws.
+   */
   async run(user: string, asks: readonly Ask[], banned: (ask: Ask) => boolean): Promise<Tried> {
-    const until = monotonic() + limits.filter.patternsMs
+    const until = monotonic() + limits.filter.patternsMs * limits.pool.starvedFactor
     const before = this.#turns.get(user)
     const turn = this.#afterTurn(before, until, () => this.#try(user, asks, banned, until))
     const ended = turn.then(() => {
@@ -59,15 +64,17 @@ export class PatternRunner {
     const answers: (boolean | undefined)[] = asks.map(() => undefined)
     const guilty: number[] = []
     let open = asks.map((_, at) => at).filter(at => !banned(asks[at] as Ask))
+    let leftMs: number = limits.filter.patternsMs
     while (open.length > 0) {
-      const deadlineMs = Math.min(limits.filter.patternMs, until - monotonic())
-      if (deadlineMs < 1 || this.#rests(user)) break
+      const waitMs = until - monotonic()
+      const deadlineMs = Math.min(limits.filter.patternMs, leftMs)
+      if (waitMs < 1 || deadlineMs < 1 || this.#rests(user)) break
       const marks = new SharedArrayBuffer(open.length)
       const failure = await this.#task(
         user,
         open.map(at => asks[at] as Ask),
         marks,
-        deadlineMs,
+        { deadlineMs, waitMs },
       )
       const states = new Uint8Array(marks)
       const waiting: number[] = []
@@ -82,6 +89,7 @@ export class PatternRunner {
         guilty.push(running)
         this.#noteKill(user)
       }
+      if (failure) leftMs -= deadlineMs
       // Nothing ran: the thread has no time for us.
       if (failure && running === undefined) break
       open = waiting
@@ -109,10 +117,10 @@ export class PatternRunner {
   }
 
   /** Whether it failed; what was found out is in the marks. */
-  async #task(user: string, asks: readonly Ask[], marks: SharedArrayBuffer, deadlineMs: number): Promise<boolean> {
+  async #task(user: string, asks: readonly Ask[], marks: SharedArrayBuffer, time: Time): Promise<boolean> {
     try {
       const task = { asks: asks.map(({ pattern, texts }) => ({ pattern, texts })), marks }
-      await this.#patterns.each(task, { turnKey: user, deadlineMs })
+      await this.#patterns.each(task, { turnKey: user, ...time })
       return false
     } catch (error) {
       if (!(error instanceof Fault)) this.#log.warn({ error }, 'expressions of filters could not be tried')

@@ -491,6 +491,8 @@ export const limits = {
     keyMs: 10 * second,
     patternQueueMax: 1024,
     patternMs: 500,
+    /** How many times as long a task whose deadline is processor time may take on a machine that is short of it. */
+    starvedFactor: 10,
     /** Heap of a thread that runs strangers' patterns. */
     patternHeapMib: 64,
     readQueueMax: 256,
@@ -1146,9 +1148,9 @@ export const limits = {
     headerCharactersMax: 64 * kib,
     /** Steps of expressions that are tried on the main loop for one message (about 1 ns each); costlier ones go to a thread. */
     inlineStepsMax: 300_000,
-    /** Time that all expressions of one message have on a thread before the one that runs counts as not matching. */
+    /** Processor time that all expressions of one message have on a thread before the one that runs counts as not matching. */
     patternMs: 100,
-    /** Time for all of them with those that are tried again without it. */
+    /** Time for all of them with those that are tried again without it; on a machine that is short of time `pool.starvedFactor` times that. */
     patternsMs: 300,
     /** Times an expression may take too long before its filter is disabled. */
     offencesMax: 3,

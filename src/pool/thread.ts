@@ -4,7 +4,7 @@
 // be ended; there is never more than one. Tasks that share a thread are asked to end first, and take the others along only
 // where they do not.
 
-import { after, type Timer, within } from '#lib/clock.ts'
+import { after, monotonic, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -18,6 +18,11 @@ export interface PoolThreadForm {
   readonly concurrency?: number
   /** Tasks work in slices (lib/process/serve.ts `sharing`) and end when they are told to. */
   readonly sharing?: boolean
+  /**
+   * A deadline is processor time of the thread: where the machine is short of it, a task may take up to
+   * `limits.pool.starvedFactor` times as long. Needs one task at a time.
+   */
+  readonly ownTime?: boolean
   /** What the thread is given at its start. */
   readonly given?: unknown
   /** Heap of one thread. */
@@ -65,17 +70,28 @@ export class PoolThread {
   async run({ name, input, deadlineMs, stop }: PoolTask): Promise<unknown> {
     this.#running += 1
     this.#idle?.cancel()
-    const { sharing } = this.#form
+    const { sharing, ownTime } = this.#form
     let late = false
+    let ended = false
     let timer: Timer | undefined
     try {
       const thread = await within(limits.pool.startMs, this.#ready(), () => new Error('the thread does not start'))
-      timer = after(deadlineMs, () => {
+      const end = () => {
         late = true
         if (sharing !== true) return void this.#letGo(thread)
         Atomics.store(stop, 0, 1)
         timer = after(limits.pool.endMs, () => void this.#letGo(thread))
-      })
+      }
+      const used = ownTime === true ? processorUse(thread) : undefined
+      const started = monotonic()
+      const look = async () => {
+        const leftMs = deadlineMs - ((await used?.(deadlineMs)) ?? deadlineMs)
+        if (ended) return
+        const starved = leftMs > 0 && monotonic() - started < deadlineMs * limits.pool.starvedFactor
+        if (starved) timer = after(Math.max(leftMs, 1), () => void look())
+        else end()
+      }
+      timer = after(deadlineMs, () => void look())
       const given = sharing === true ? ({ input, stop } satisfies Shared<unknown>) : input
       const value = await thread.ask(name, given)
       if (late) throw new Fault('TimedOut')
@@ -83,6 +99,7 @@ export class PoolThread {
     } catch (error) {
       throw this.#failure(error, late)
     } finally {
+      ended = true
       timer?.cancel()
       this.#running -= 1
       if (this.#running === 0) this.#idle = after(limits.pool.idleMs, () => void this.#letGo(this.#thread))
@@ -137,5 +154,19 @@ export class PoolThread {
     this.#thread = undefined
     this.#up = undefined
     this.#before = gone
+  }
+}
+
+/**
+ * Asks from now on how much processor time the thread has had, milliseconds: 0 where it does not come to answer within the
+ * given time, undefined where nobody can tell.
+ */
+function processorUse(thread: Thread): (withinMs: number) => Promise<number | undefined> {
+  const before = thread.processorMs()
+  return withinMs => {
+    const use = Promise.all([before, thread.processorMs()]).then(([from, to]) =>
+      from === undefined || to === undefined ? undefined : to - from,
+    )
+    return within(withinMs, use, () => new Fault('TimedOut')).catch(() => 0)
   }
 }

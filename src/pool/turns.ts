@@ -9,6 +9,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined
   /** Time the task may wait, and time it may then run; a thread that runs longer is killed. */
   readonly deadlineMs?: number
+  /** Time it may wait where that is another. */
+  readonly waitMs?: number
   /** Whose task it is (an account, or a path down to one): keys take turns, at every step of the path. */
   readonly turnKey?: string | readonly string[]
 }

@@ -34,6 +34,7 @@ const make = (
     concurrency?: number
     sharing?: boolean
     perKeyRunningMax?: number
+    ownTime?: boolean
     perKeyFault?: FaultCode
   } = {},
 ) =>
@@ -93,6 +94,17 @@ describe('a pool', () => {
     const waiting = pool.run('where', null)
     expect(await late).toBe('TimedOut')
     expect(await waiting).not.toBe(before)
+    expect(await code(pool.run('spin', null, { deadlineMs: 50 }))).toBe('TimedOut')
+    expect(await pool.run('echo', 2)).toBe(2)
+  })
+
+  test('where its time is that of the processor, a thread may wait for one, up to a bound', async () => {
+    await pool.close()
+    pool = make({ ownTime: true })
+    const first = await pool.run('where', null)
+    expect(await pool.run('rest', 1000, { deadlineMs: 500 })).toBe(1000)
+    expect(await pool.run('where', null)).toBe(first)
+    expect(await code(pool.run('rest', 600_000, { deadlineMs: 20 }))).toBe('TimedOut')
     expect(await code(pool.run('spin', null, { deadlineMs: 50 }))).toBe('TimedOut')
     expect(await pool.run('echo', 2)).toBe(2)
   })

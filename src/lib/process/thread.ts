@@ -98,6 +98,16 @@ export class Thread {
     return id
   }
 
+  /** Processor time it has had, milliseconds; undefined where the runtime does not tell (Node before 22.20) or it has ended. */
+  async processorMs(): Promise<number | undefined> {
+    try {
+      const { user, system } = await this.#worker.cpuUsage()
+      return (user + system) / 1000
+    } catch {
+      return undefined
+    }
+  }
+
   /** Lets it do what it was sent, then end. */
   close(): Promise<void> {
     this.#ended = true

@@ -53,11 +53,11 @@ async function receive(options: SMTPServerOptions = {}): Promise<{ port: number;
 }
 
 const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], resolve: async () => ['127.0.0.1'] })
-const caller = new MailCaller({ outward, timeoutMs: 500, hostname: 'mx.example.com' })
+const callerWithin = (timeoutMs: number) => new MailCaller({ outward, timeoutMs, hostname: 'mx.example.com' })
 const data = { id: '0123456789abcdef01234567:2', time: 1767322800123, ev: 'user.created', user: 'u', nested: { a: 1 } }
 const post = { id: data.id, name: data.ev, at: data.time, json: JSON.stringify(data) }
-const call = (url: string, secret: string | null = null) =>
-  caller.call(new URL(url), secret, post, new AbortController().signal)
+const call = (url: string, secret: string | null = null, timeoutMs = 20_000) =>
+  callerWithin(timeoutMs).call(new URL(url), secret, post, new AbortController().signal)
 
 test('a delivery is one message: a summary for people and the JSON, with an id that stays', async () => {
   const { port, mails } = await receive({ hideSTARTTLS: true })
@@ -104,7 +104,8 @@ test('what goes wrong has a word', async () => {
   })
   expect(await call(`smtp://127.0.0.1:${no.port}/a@example.com`)).toEqual({ failure: 'rejected', status: 550 })
   const slow = await receive({ onData: () => {} })
-  expect(await call(`smtp://127.0.0.1:${slow.port}/a@example.com`)).toEqual({ failure: 'timeout', status: null })
+  const waited = await call(`smtp://127.0.0.1:${slow.port}/a@example.com`, null, 500)
+  expect(waited).toEqual({ failure: 'timeout', status: null })
   expect(await call('smtp://127.0.0.1:1/a@example.com')).toEqual({ failure: 'refused', status: null })
   expect(await call('smtp://[::1]:25/a@example.com')).toEqual({ failure: 'blocked', status: null })
   expect(await call('smtp://mx.example.net/not an address')).toEqual({ failure: 'target', status: null })

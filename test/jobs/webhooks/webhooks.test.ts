@@ -10,7 +10,7 @@ let outbox: Outbox
 let hook: Subscriber
 
 beforeEach(async () => {
-  outbox = await openOutbox({ timeoutMs: 200 })
+  outbox = await openOutbox({ timeoutMs: 1000 })
   hook = await openSubscriber()
 })
 
@@ -481,7 +481,7 @@ describe('a stop in the middle', () => {
     await outbox.webhooks.close()
     cpSync(dir, kept, { recursive: true })
     await outbox.close()
-    outbox = await openOutbox({ dir: kept, timeoutMs: 200 })
+    outbox = await openOutbox({ dir: kept, timeoutMs: 1000 })
     return () => rmSync(kept, { recursive: true, force: true })
   }
 
