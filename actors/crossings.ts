@@ -1,6 +1,7 @@
 // The commands that may be asked for from another thread, by name: those of sessions and of deliveries. Only what stands
 // here crosses; everything else is asked for where the actors live.
 
+import type { DirectoryState } from './admin/directory.ts'
 import { deliverMessage, dropMessage } from './delivery/decision.ts'
 import { queueAll } from './delivery/local-delivery.ts'
 import type { Command } from './kernel/actor.ts'
@@ -8,6 +9,7 @@ import { appendMessage, appendMessages } from './mailbox/append.ts'
 import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
 import { queueMessage } from './sending/outgoing.ts'
+import { noteReports } from './sending/report-counts.ts'
 import { blameFilter } from './user/rules.ts'
 import { noteTold } from './user/told.ts'
 
@@ -25,4 +27,4 @@ export const userCrossings = byName([
 ])
 
 /** Of what belongs to no account. */
-export const directoryCrossings = byName([queueAll])
+export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports])

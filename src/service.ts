@@ -46,6 +46,7 @@ import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Hooks, type Listeners, type Listening, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
+import { countSessions, tellDomains } from './service-reports.ts'
 
 export interface Service {
   readonly config: Config
@@ -174,6 +175,7 @@ function observeQueue({ read, metrics }: Core): void {
 /** Starts sending queued mail; what leaves the service gathers where the configuration says so. */
 async function sendMail(core: Core, closers: Closers, way: string): Promise<void> {
   observeQueue(core)
+  const counts = countSessions(core, closers)
   const { config, read, jobWriter, sequence, settings, bodies, delivery, outward, log, dkim, webhooks, forwardKeys } =
     core
   const relay = await startRelay({
@@ -192,9 +194,11 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     findKeys: domain => dkim.findSigningKeys(domain),
     wanted: name => webhooks.subscriptions.wanted(name),
     kick: core.kick,
+    counts,
   })
   closers.add(() => relay.close())
   core.onEvents(() => relay.kick())
+  tellDomains(core, closers)
 }
 
 /** The service's own port for mail of others, as a relay. */

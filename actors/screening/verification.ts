@@ -14,13 +14,15 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
 import { domainToAscii } from '#mail/address/address.ts'
+import type { DmarcFacts } from '#mail/crypt/dmarc-facts.ts'
 import type { Failure, Policy, Verified, VerifyInput } from '#mail/crypt/verification.ts'
+import type { DmarcDetail } from '#mail/made/dmarc-report.ts'
 import type { Pools } from '#pool'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
-export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure' | 'standing'>> {
+export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure' | 'standing' | 'aggregate'>> {
   readonly tls: { readonly name: string; readonly version: string } | false
 }
 
@@ -39,6 +41,8 @@ export interface VerifierOptions {
   readonly sealers: readonly string[]
   readonly log: Log
   readonly metrics: Metrics
+  /** Where it is counted what became of mail, for the domains that want to be told. */
+  readonly counts?: { add(kind: 'dmarc', domain: string, detail: DmarcDetail): void } | undefined
 }
 
 /** Who brought a message, and how. */
@@ -89,22 +93,37 @@ export class Verifier {
     const ip = remoteAddress.replace(mappedPrefix, '')
     if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [], standing: [] }
     const found = await this.#ask(received, { ip, helo, sender, hostname, sealers })
-    const { results = [], failure, standing, ...shown }: Partial<Verified> = found ?? {}
+    const { results = [], failure, standing, aggregate, ...shown }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
     const verification = { tls: secured, ...shown }
     if (failure === undefined || shown.dmarc === undefined) {
       const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
       metrics.verified.labels(result).inc()
+      this.#count(aggregate, ip, 'none')
       return { verification, score: 0, results, standing: parts }
     }
     const pardon = this.#pardon(failure, ip, shown.spf)
     const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'
     metrics.verified.labels(pardon !== '' ? 'pardoned' : failure.certain ? wanted : 'uncertain').inc()
+    if (failure.certain || wanted !== 'reject') {
+      this.#count(aggregate, ip, wanted, whyOf(shown.dmarc.policy, wanted, pardon, heed))
+    }
     if (wanted === 'reject') throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
     const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
     const told = pardon === '' ? results : results.map(one => pardoned(one, pardon))
     return { verification, score, results: told, standing: parts }
+  }
+
+  #count(
+    aggregate: DmarcFacts | undefined,
+    ip: string,
+    disposition: Policy,
+    reason?: { readonly type: string; readonly comment: string },
+  ): void {
+    if (aggregate === undefined) return
+    const { domain, ...facts } = aggregate
+    this.#options.counts?.add('dmarc', domain, { ...facts, ip, disposition, ...(reason !== undefined && { reason }) })
   }
 
   /** Whether mail of this host is that of a stranger, and looked at. */
@@ -147,6 +166,14 @@ export class Verifier {
 function asked(policy: Policy, { percent }: Failure): Policy {
   if (percent >= 100 || jitter() * 100 < percent) return policy
   return policy === 'reject' ? 'quarantine' : 'none'
+}
+
+/** Why less was done than the domain asks for, in the words of RFC 7489 appendix C. */
+function whyOf(policy: Policy, wanted: Policy, pardon: string, heed: boolean) {
+  if (policy === wanted) return undefined
+  if (pardon !== '')
+    return { type: pardon.startsWith('sealed') ? 'local_policy' : 'trusted_forwarder', comment: pardon }
+  return heed ? { type: 'sampled_out', comment: '' } : { type: 'local_policy', comment: 'noted only' }
 }
 
 /** The result of DMARC with the reason why nothing came of it. */

@@ -176,6 +176,10 @@ export const keys = {
   dkim: {
     automatic: flag(true, 'Whether every local domain gets keys of its own, which sign once DNS shows them'),
   },
+  reports: {
+    tls: flag(true, 'Whether domains that ask for it are told how TLS with their hosts went (TLS-RPT)'),
+    dmarc: flag(true, 'Whether domains that ask for it are told of mail in their name (DMARC aggregate reports)'),
+  },
   forward: {
     srsDomain: hostname('', true, 'Domain of rewritten senders (SRS); unset: mail.defaultDomain'),
     srsSecret: secret(16, 'Signs rewritten senders; unset: a key file made in dataDir at first start'),

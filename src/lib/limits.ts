@@ -1208,7 +1208,35 @@ export const limits = {
     recordsMax: 30,
     wholeBytesMax: 16 * kib,
     chainMax: 10,
+    /** Bytes of a record that are told in reports: all of a digest. */
+    shownBytesMax: 64,
     hostsMax: 5000,
+  },
+  /** What is told to other domains once a day (jobs/reports): strangers decide what is counted. */
+  report: {
+    /** Rows of one domain and day; more are counted together. Characters of one, and of a name in it. */
+    rowsMax: 500,
+    detailLengthMax: 16_000,
+    nameLengthMax: 255,
+    signaturesMax: 10,
+    /** Domains of one day, and what is gathered, for how long, before it is counted in the store. */
+    domainsMax: 5000,
+    gatheredMax: 2000,
+    gatherMs: second,
+    /** Addresses that a domain names, bytes of a packed report (RFC 7489 7.2.1.1 speaks of 10 MiB). */
+    addressesMax: 5,
+    bytesMax: 10 * mib,
+    answerBytesMax: 64 * kib,
+    postMs: 30 * second,
+    /** Subjects looked at in one go, reports made at once, the time over which those of a day leave. */
+    subjectsMax: 1000,
+    inFlightMax: 2,
+    spreadMs: 4 * hour,
+    /** After a failure it is tried again, until what it tells is so old. */
+    retryMs: hour,
+    keepMs: 3 * day,
+    /** Rows counted for the metrics. */
+    countMax: 100_000,
   },
   /** Reports about TLS (RFC 8460). */
   tlsReport: {

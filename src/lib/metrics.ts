@@ -100,6 +100,7 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
     policies: counter('outbound_policies_total', 'Ways to domains and hosts by what they want: MTA-STS, DANE', [
       'mode',
     ]),
+    reports: counter('reports_total', 'Reports that domains are told, by what came of them', ['kind', 'result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

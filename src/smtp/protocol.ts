@@ -8,6 +8,7 @@ import { Reception } from '#actors/delivery/reception.ts'
 import { Door } from '#actors/screening/door.ts'
 import { Scanners } from '#actors/screening/scanning.ts'
 import { Verifier } from '#actors/screening/verification.ts'
+import { ReportCounts } from '#actors/sending/report-counts.ts'
 import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import type { Speaker } from './backend.ts'
@@ -22,14 +23,20 @@ export const smtp: Protocol<MailCore> = {
   config: [...receiving, ...sending],
   async open(core, ground) {
     const { config } = core
-    const backend = reception(core, ground)
+    const counts = config.reports.dmarc ? new ReportCounts(core.system, core.log) : undefined
+    const backend = reception(core, ground, counts)
     const tested = testedOf(core, ground)
     for (const service of receiving) {
       const place = placeOf(config, service, ground)
       if (place === undefined) continue
       const at = optionsOf(core, ground, place)
       const tls = ground.hooks?.starttls === false ? undefined : at.tls
-      ground.opened(service, await startSmtp({ service, backend, ...tested, ...at, tls }))
+      const server = await startSmtp({ service, backend, ...tested, ...at, tls })
+      const close = async () => {
+        await server.close()
+        await counts?.flush()
+      }
+      ground.opened(service, { address: server.address, close })
     }
     const sessions = submissionSessions(core)
     const { cleartext } = config.auth
@@ -68,7 +75,7 @@ function testedOf(core: MailCore, ground: Ground) {
   return { open: true, intercept: hooks.intercept, authenticate, cleartext: core.config.auth.cleartext }
 }
 
-function reception(core: MailCore, { hooks }: Ground): Reception {
+function reception(core: MailCore, { hooks }: Ground, counts: ReportCounts | undefined): Reception {
   const { delivery, bodies, config } = core
   const intake =
     hooks === undefined
@@ -78,7 +85,13 @@ function reception(core: MailCore, { hooks }: Ground): Reception {
           deliver: delivery.deliver.bind(delivery),
         }
   const { hostname } = config
-  const parts = { delivery: intake, bodies, verifier: verifierOf(core), scanners: scannersOf(core), door: doorOf(core) }
+  const parts = {
+    delivery: intake,
+    bodies,
+    verifier: verifierOf(core, counts),
+    scanners: scannersOf(core),
+    door: doorOf(core),
+  }
   return new Reception({ ...parts, journal: core.journal, hostname, messageBytesMax: config.mail.maxSize })
 }
 
@@ -91,8 +104,11 @@ function scannersOf({ config: { spam }, log, metrics }: MailCore): Scanners {
   return new Scanners({ rspamd, clamd, relays, log, metrics })
 }
 
-function verifierOf({ config: { smtp, hostname }, pools, log, metrics }: MailCore): Verifier {
+function verifierOf(
+  { config: { smtp, hostname }, pools, log, metrics }: MailCore,
+  counts: ReportCounts | undefined,
+): Verifier {
   const { authenticate: enabled, dmarc, unjudged, forwarders, arcSealers: sealers } = smtp
   const how = { enabled, heed: dmarc === 'heed', unjudged, forwarders, sealers }
-  return new Verifier({ pool: pools.verify, hostname, log, metrics, ...how })
+  return new Verifier({ pool: pools.verify, hostname, log, metrics, counts, ...how })
 }

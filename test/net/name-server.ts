@@ -2,7 +2,7 @@
 // was lied to, and fall silent.
 
 import { createSocket } from 'node:dgram'
-import { createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 
 export interface NameServer {
   /** As a resolver takes it. */
@@ -73,10 +73,25 @@ export async function startNameServer(): Promise<NameServer> {
       stream.end(Buffer.concat([length, answer]))
     })
   })
-  await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
-  const { port } = socket.address()
-  await new Promise<void>(resolve => overTcp.listen(port, '127.0.0.1', () => resolve()))
+  const port = await freePort(overTcp)
+  await new Promise<void>(resolve => socket.bind(port, '127.0.0.1', () => resolve()))
   return Object.assign(server, { address: `127.0.0.1:${port}` })
+}
+
+/** Listens where UDP has the same port free. */
+async function freePort(server: Server): Promise<number> {
+  for (;;) {
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
+    const { port } = server.address() as AddressInfo
+    const trial = createSocket('udp4')
+    const free = await new Promise<boolean>(resolve => {
+      trial.once('error', () => resolve(false))
+      trial.bind(port, '127.0.0.1', () => resolve(true))
+    })
+    await new Promise<void>(resolve => trial.close(() => resolve()))
+    if (free) return port
+    await new Promise<void>(resolve => server.close(() => resolve()))
+  }
 }
 
 type Zone = Omit<NameServer, 'address' | 'close'>

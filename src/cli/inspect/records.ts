@@ -62,6 +62,12 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
     },
     ...(await dkimOf(domain, to)),
     ...stsOf(config, domain),
+    {
+      name: `_smtp._tls.${domain}`,
+      kind: 'TXT',
+      value: `v=TLSRPTv1; rua=mailto:postmaster@${domain}`,
+      fits: found => /^v=TLSRPTv1\s*;/i.test(found),
+    },
     { name: `autoconfig.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },
     { name: `autodiscover.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },
     { name: `_autodiscover._tcp.${domain}`, kind: 'SRV', value: `0 1 443 ${hostname}.`, optional },
@@ -82,12 +88,6 @@ function stsOf({ hostname, smtp: { stsMode } }: Config, domain: string): Wanted[
   return [
     { name: `_mta-sts.${domain}`, kind: 'TXT', value: stsRecord(hostname, stsMode) },
     { name: `mta-sts.${domain}`, kind: 'CNAME', value: `${hostname}.` },
-    {
-      name: `_smtp._tls.${domain}`,
-      kind: 'TXT',
-      value: `v=TLSRPTv1; rua=mailto:postmaster@${domain}`,
-      fits: found => /^v=TLSRPTv1\s*;/i.test(found),
-    },
   ]
 }
 

@@ -40,7 +40,8 @@ import { relayRoute } from './route.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
 import { MailFailed, type MailRoute } from './smtp-client.ts'
 import { StsPolicies } from './sts-policies.ts'
-import { Ways } from './ways.ts'
+import { type TlsCounts, tell, tellFlaw, tellMissed } from './told.ts'
+import { Ways, type WaysOptions } from './ways.ts'
 
 export interface RelayOptions {
   readonly read: Reader
@@ -75,6 +76,8 @@ export interface RelayOptions {
   readonly dnsServers?: readonly string[]
   /** Whether TLSA records of hosts are heeded. */
   readonly dane?: boolean
+  /** Where it is counted how sessions went. */
+  readonly counts?: TlsCounts | undefined
   /** Instead of DNS and 443, for tests. */
   readonly resolveMx?: ResolveMx
   readonly resolveTxt?: ResolveTxt
@@ -111,17 +114,19 @@ class Sender implements Relay {
   readonly #sweep: Timer
 
   constructor(options: RelayOptions) {
-    const { read, writer, outward, log, relay, dnsServers = [] } = options
+    const { read, writer, outward, log, relay, dnsServers = [], counts, dane = false } = options
     this.#options = options
     const { ca, resolveTxt = txtResolver(dnsServers), policyPort: port } = options
     this.#policies = new StsPolicies({
-      ...{ read, writer, outward, resolveTxt },
+      ...{ read, writer, outward, resolveTxt, missed: domain => tellMissed(counts, domain) },
       ...(ca !== undefined && { ca }),
       ...(port !== undefined && { port }),
     })
     const names = new Names(dnsServers)
-    this.#ways = new Ways({ ...options, names, policies: this.#policies, dane: options.dane === true })
-    this.#sessions = new RelaySessions(outward)
+    const flawed: WaysOptions['flawed'] = (policy, mx, flaw, reason) =>
+      tellFlaw(counts, policy, { mx, flaw, reason, local: '', remote: '' })
+    this.#ways = new Ways({ ...options, names, policies: this.#policies, dane, flawed })
+    this.#sessions = new RelaySessions(outward, (route, facts) => tell(options.counts, route, facts))
     const here = options.away ? undefined : hereOf(read, options.srsDomain)
     this.#destinations = new Destinations({
       read,

@@ -49,13 +49,11 @@ interface HostDane {
 /** What a domain says of how it is sent to, as reports tell it (RFC 8460 4.4). */
 export interface DomainPolicy {
   readonly kind: 'tlsa' | 'sts' | 'no-policy-found'
-  /** Whose policy it is. */
+  /** That was sent to. */
   readonly domain: string
   readonly strings: readonly string[]
   /** Hosts that it names. */
   readonly hosts: readonly string[]
-  /** The domain that was sent to. */
-  readonly asked: string
 }
 
 /** How a session was secured: by whom the host was proven, or whether at least nobody listens. */

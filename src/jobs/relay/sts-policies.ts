@@ -21,6 +21,8 @@ export interface StsOptions {
   /** Certificates to trust instead of the built-in ones, for tests. */
   readonly ca?: string
   readonly resolveTxt: ResolveTxt
+  /** Hears of a policy that is announced and cannot be had. */
+  readonly missed?: (domain: string) => void
   /** Instead of 443, for tests. */
   readonly port?: number
 }
@@ -69,7 +71,10 @@ export class StsPolicies {
     if (id === undefined || (known?.id === id && !old)) return
     const policy = await fetchPolicy(this.#client(), domain, port)
     // RFC 8461 3.3: what cannot be fetched leaves what is known.
-    if (policy === undefined) return this.#remember(domain, limits.sts.failureMs)
+    if (policy === undefined) {
+      this.#options.missed?.(domain)
+      return this.#remember(domain, limits.sts.failureMs)
+    }
     const { mode, mx, maxAgeMs } = policy
     await writer.submit({
       operations: [

@@ -79,14 +79,14 @@ export class Ways {
       if (proof === undefined) return undefined
       const { base, records } = proof
       const strings = records.slice(0, limits.tlsReport.stringsMax).map(tlsaText)
-      const policy: DomainPolicy = { kind: 'tlsa', domain: base, strings, hosts: [], asked: domain }
+      const policy: DomainPolicy = { kind: 'tlsa', domain, strings, hosts: [] }
       metrics?.policies.labels(records.length > 0 ? 'dane' : 'dane-unusable').inc()
       if (records.length === 0) flawed?.(policy, host, 'tlsa-invalid', 'no usable TLSA record')
       const dane = { records, servername: base, names: [...new Set([domain, host, base])] }
       return { ...hostRoute(host, 'encrypted', this.#options), dane, policy }
     } catch (error) {
       if (!(error instanceof ProofUnknown)) throw error
-      const policy: DomainPolicy = { kind: 'tlsa', domain: host, strings: [], hosts: [], asked: domain }
+      const policy: DomainPolicy = { kind: 'tlsa', domain, strings: [], hosts: [] }
       flawed?.(policy, host, 'dnssec-invalid', 'TLSA records could not be looked up')
       metrics?.policies.labels('dane-unknown').inc()
       return `4.7.5 ${error.message}`
@@ -96,7 +96,7 @@ export class Ways {
   /** The way to a host without; only over TLS that proves it, and if the policy names it, where one is enforced (RFC 8461 5). */
   #plain(domain: string, host: string, row: StsPolicyRow | undefined): MailRoute | string {
     const { flawed } = this.#options
-    const none: DomainPolicy = { kind: 'no-policy-found', domain, strings: [], hosts: [], asked: domain }
+    const none: DomainPolicy = { kind: 'no-policy-found', domain, strings: [], hosts: [] }
     const policy = row === undefined || row.mode === 'none' ? none : stsPolicy(domain, row)
     const way = (tls: 'required' | 'opportunistic') => ({ ...hostRoute(host, tls, this.#options), policy })
     if (row === undefined || row.mode === 'none') return way('opportunistic')
@@ -112,5 +112,5 @@ function stsPolicy(domain: string, { mode, mx, expires, fetched }: StsPolicyRow)
   const age = Math.round((expires - fetched) / limits.time.second)
   const strings = ['version: STSv1', `mode: ${mode}`, ...mx.map(host => `mx: ${host}`), `max_age: ${age}`]
   const { stringsMax } = limits.tlsReport
-  return { kind: 'sts', domain, strings: strings.slice(0, stringsMax), hosts: mx.slice(0, stringsMax), asked: domain }
+  return { kind: 'sts', domain, strings: strings.slice(0, stringsMax), hosts: mx.slice(0, stringsMax) }
 }

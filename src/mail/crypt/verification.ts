@@ -13,6 +13,7 @@ import { domainToAscii } from '../address/address.ts'
 import { cutUnwanted } from '../header/cut.ts'
 import type { Standing } from '../spam/standing.ts'
 import { type Chain, sealersOf, vouched } from './arc-chain.ts'
+import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
 
 /** What comes with a message, and the message. */
@@ -43,6 +44,8 @@ export interface Verified {
   }
   /** What a DMARC failure rests on; absent where there is none. */
   readonly failure?: Failure
+  /** What its domain is told of it, where it asks. */
+  readonly aggregate?: DmarcFacts
   /** What the net thinks of who brings it. */
   readonly standing?: Standing
   /** What was looked at, for Authentication-Results (RFC 8601 2.2): `spf=pass smtp.mailfrom=...` and so on. */
@@ -90,14 +93,16 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
   const policy = knownPolicy(response.policy)
   if (policy === undefined || (result !== 'pass' && result !== 'fail')) return { ...found, results }
   const from = header?.from ?? response.domain ?? ''
-  if (result === 'pass') return { ...found, dmarc: { domain: from, policy }, results }
+  const percent = percentOf(response)
+  const facts = dmarcFacts(response, percent, signed.results, host, sender)
+  const told = { ...(facts !== undefined && { aggregate: facts }), results }
+  if (result === 'pass') return { ...found, dmarc: { domain: from, policy }, ...told }
   const unanswered =
     (host === undefined || host.status.result === 'temperror') && isNear(host?.domain || domainOf(sender) || helo, from)
   const unread = signed.results.some(one => one.status.result === 'temperror' && isNear(one.signingDomain ?? '', from))
-  const percent = percentOf(response)
   const sealer = chain === undefined ? false : vouched(chain, from, input.sealers)
   const failure = { certain: !unanswered && !unread, percent, vouched: sealer }
-  return { ...found, dmarc: { domain: false, policy }, failure, results }
+  return { ...found, dmarc: { domain: false, policy }, failure, ...told }
 }
 
 const infosMax = 20

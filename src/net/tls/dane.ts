@@ -33,7 +33,8 @@ export function usableTlsa(data: Buffer): TlsaRecord | undefined {
 
 /** As it is shown in reports (RFC 8460 4.4): `3 1 1 ABC...`. */
 export function tlsaText({ usage, selector, matching, data }: TlsaRecord): string {
-  return `${usage} ${selector} ${matching} ${data.toString('hex').toUpperCase()}`
+  const shown = data.subarray(0, limits.dane.shownBytesMax)
+  return `${usage} ${selector} ${matching} ${shown.toString('hex').toUpperCase()}`
 }
 
 /** Why the chain is not proven, in the words of RFC 8460 4.3; undefined where it is. */

@@ -28,6 +28,7 @@ import { spam } from './migrations/019-spam.ts'
 import { signingKeys } from './migrations/020-signing-keys.ts'
 import { wayOut } from './migrations/021-way-out.ts'
 import { proven } from './migrations/022-proven.ts'
+import { counted } from './migrations/023-counted.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -54,6 +55,7 @@ export const migrations: readonly string[] = [
   signingKeys,
   wayOut,
   proven,
+  counted,
 ]
 
 /**
