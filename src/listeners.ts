@@ -132,5 +132,9 @@ function admissionOf({ config, log }: Core): Admission {
   if (descriptors < limits.net.descriptorsMax) {
     log.warn({ descriptors, connectionsMax }, 'few files and sockets may be open at once (ulimit -n)')
   }
-  return new Admission({ connectionsMax, trusted: rangesOf(config.network.proxies) })
+  return new Admission({
+    connectionsMax,
+    trusted: rangesOf(config.network.proxies),
+    announcing: rangesOf(config.network.proxyProtocol),
+  })
 }

@@ -202,6 +202,11 @@ export const keys = {
       'Ranges (CIDR) of proxies and web mail through which everybody may come: no bound on connections from one of them',
       notCidr,
     ),
+    proxyProtocol: list(
+      [],
+      'Ranges (CIDR) of proxies that begin each connection to a mail listener with the PROXY protocol (1 or 2), and must',
+      notCidr,
+    ),
   },
 
   setup: { imap: setup(993, 'IMAP'), pop3: setup(995, 'POP3'), smtp: setup(465, 'sending') },

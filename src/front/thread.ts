@@ -66,7 +66,11 @@ export function runFront(line: LineEnd, data: FrontData): void {
   })
   const core = frontCore(home, data, metrics)
   const shared: Omit<Ground, 'opened'> = {
-    admission: new Admission({ connectionsMax: data.connectionsMax, trusted: rangesOf(config.network.proxies) }),
+    admission: new Admission({
+      connectionsMax: data.connectionsMax,
+      trusted: rangesOf(config.network.proxies),
+      announcing: rangesOf(config.network.proxyProtocol),
+    }),
     tls,
     certificates: { own: data.pair, supply: () => {} },
     hooks: undefined,

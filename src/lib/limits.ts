@@ -268,6 +268,10 @@ export const limits = {
   },
   /** Connections of the line protocols. */
   net: {
+    /** Time for a trusted proxy to say who is behind it. */
+    proxyHeaderMs: 5 * second,
+    /** Of what it says (PROXY protocol 2), with what it adds about TLS and itself. */
+    proxyHeaderBytesMax: 4 * kib,
     /** Longest line, its end included, where the protocol sets no other. */
     lineBytesMax: 8 * kib,
     /** Bytes that are read ahead of a session before its socket is paused. */

@@ -15,6 +15,8 @@ export interface AdmissionOptions {
   readonly connectionsMax: number
   /** Whether an address is a proxy's, behind which everybody may be: it has no bound of its own. Default: none is. */
   readonly trusted?: (address: string) => boolean
+  /** Whether an address is that of a proxy which says who is behind it (proxy-header.ts). Default: none is. */
+  readonly announcing?: (address: string) => boolean
 }
 
 export interface GateOptions {
@@ -38,13 +40,15 @@ export interface Peer {
 export class Admission {
   readonly connectionsMax: number
   readonly #trusted: (address: string) => boolean
+  readonly #announcing: (address: string) => boolean
   readonly #gates = new Set<Gate>()
   /** Network that somebody logged in from -> when last (monotonic); the longest ago first. */
   readonly #known = new Map<string, number>()
 
-  constructor({ connectionsMax, trusted = () => false }: AdmissionOptions) {
+  constructor({ connectionsMax, trusted = () => false, announcing = () => false }: AdmissionOptions) {
     this.connectionsMax = connectionsMax
     this.#trusted = trusted
+    this.#announcing = announcing
   }
 
   /** The part of one listener. */
@@ -74,6 +78,11 @@ export class Admission {
 
   trusts(address: string): boolean {
     return this.#trusted(address)
+  }
+
+  /** Whether whoever connects from there says first who is behind him. */
+  announces(address: string): boolean {
+    return this.#announcing(address)
   }
 
   /** Somebody of that network logged in. */

@@ -18,6 +18,7 @@ import { Disconnected } from './disconnected.ts'
 import { Gone } from './gone.ts'
 import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
+import type { Behind } from './proxy-header.ts'
 import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls/tls.ts'
 import type { Waiter } from './waiter.ts'
 
@@ -54,13 +55,13 @@ export class Connection {
   #secure = false
   #onClose: () => void
 
-  /** @param onClose called once, when the socket is gone */
-  constructor(socket: Socket, idleMs: number, onClose: () => void) {
+  /** @param onClose called once, when the socket is gone; `behind` is who is behind a proxy */
+  constructor(socket: Socket, idleMs: number, onClose: () => void, behind?: Behind) {
     this.#socket = socket
     this.#onClose = onClose
     this.idleMs = idleMs
-    this.remoteAddress = plainAddress(socket.remoteAddress)
-    this.remotePort = socket.remotePort ?? 0
+    this.remoteAddress = behind?.address ?? plainAddress(socket.remoteAddress)
+    this.remotePort = behind?.port ?? socket.remotePort ?? 0
     this.localAddress = plainAddress(socket.localAddress)
     this.localPort = socket.localPort ?? 0
     this.#attach(socket)
@@ -233,10 +234,7 @@ export class Connection {
     throw new Disconnected()
   }
 
-  /**
-   * Compresses both directions from here on (RFC 4978): what was written before goes out plain, what is not read yet was
-   * sent compressed.
-   */
+  /** Compresses both directions from here on (RFC 4978): what was written before goes out plain, what is not read yet came compressed. */
   compress(): void {
     const plain = this.#socket
     assert(!(plain instanceof DeflateSocket))

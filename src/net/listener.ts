@@ -12,6 +12,7 @@ import { detach } from '#lib/process/background.ts'
 import { plainAddress } from './address.ts'
 import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
+import { type Behind, readProxyHeader } from './proxy-header.ts'
 import type { TlsStore } from './tls/tls.ts'
 
 export interface ListenOptions {
@@ -123,15 +124,32 @@ export class Listener {
 
   #accept(socket: Socket): void {
     detach(socket)
-    const ticket = this.#gate.admit(plainAddress(socket.remoteAddress))
+    if (!this.#admission.announces(plainAddress(socket.remoteAddress))) {
+      this.#admit(socket)
+      return
+    }
+    void readProxyHeader(socket).then(header => {
+      if (header === null || this.#closing !== undefined) socket.destroy()
+      else this.#admit(socket, header.behind)
+    })
+  }
+
+  /** @param behind who is behind a proxy */
+  #admit(socket: Socket, behind?: Behind): void {
+    const ticket = this.#gate.admit(behind?.address ?? plainAddress(socket.remoteAddress))
     if (ticket === undefined) {
       this.#refuse(socket)
       return
     }
-    const connection = new Connection(socket, this.#options.idleMs, () => {
-      ticket.release()
-      this.#forget(connection)
-    })
+    const connection = new Connection(
+      socket,
+      this.#options.idleMs,
+      () => {
+        ticket.release()
+        this.#forget(connection)
+      },
+      behind,
+    )
     connection.ticket = ticket
     ticket.hold({
       get waiting() {
