@@ -11,6 +11,7 @@ const faults = [
     'actors/auth/attempts',
     'cli/full-disk',
     'cli/killed',
+    'cli/owner',
     'cli/setup',
     'http/api/auth/limits',
     'http/api/auth/networks',

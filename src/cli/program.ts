@@ -22,6 +22,10 @@ import { configCommand } from './config.ts'
 import { importImapCommand } from './import/import-imap.ts'
 import { importMaildirCommand } from './import/import-maildir.ts'
 import { importMboxCommand } from './import/import-mbox.ts'
+import { addressCommands } from './owner/addresses.ts'
+import { manualCommands } from './owner/manual.ts'
+import { queueCommands } from './owner/queue.ts'
+import { statusCommands } from './owner/status.ts'
 
 /** Runs the command line in `process.argv`. */
 export async function run(): Promise<void> {
@@ -45,6 +49,7 @@ export async function run(): Promise<void> {
       dkimCommand(),
       traceCommand(),
     ],
+    ...[...statusCommands(), ...addressCommands(), ...queueCommands(), ...manualCommands(program)],
   ])
     program.addCommand(command)
   settle(program)

@@ -1,0 +1,169 @@
+// `teal queue` and `teal webhook`: what waits to be sent, to people and to programs, and what can be done about it.
+//
+// Passwords in URLs are masked by the service before they come here.
+
+import { group, rowsOf, type Task, type TaskOptions, task } from './task.ts'
+
+interface Queued {
+  readonly queueId?: string
+  readonly id?: string
+  readonly from: string
+  readonly created?: string
+  readonly waiting: number
+  readonly attempts: number
+  readonly nextAttempt: string | false
+  readonly response?: string
+  readonly destinations: readonly string[]
+}
+
+const idOf = ({ queueId, id }: Queued) => queueId ?? id ?? ''
+
+function shownLine(one: Queued): string {
+  const next = one.nextAttempt === false ? 'held' : `next at ${one.nextAttempt}`
+  const where = one.destinations.join(', ')
+  const said = one.response === undefined ? '' : `  ${one.response}`
+  return `${idOf(one)}  <${one.from}>  ${where}  ${one.attempts} attempts, ${next}${said}`
+}
+
+/** Something that is done to one message. */
+function done(name: string, description: string, call: readonly ['POST' | 'DELETE', string], said: string): Task {
+  return task({
+    name,
+    description,
+    takes: [['<id>', 'its id in the queue']],
+    example: `teal queue ${name} 0123456789abcdef01`,
+    async run(to, [id = ''], _options, say) {
+      const [method, path] = call
+      say(await to.call(method, `/outbound/messages/${encodeURIComponent(id)}${path}`), said)
+    },
+  })
+}
+
+const queue = [
+  task({
+    name: 'status',
+    description: 'The queue in figures',
+    example: 'teal queue status',
+    async run(to, _words, _options, say) {
+      interface Figures {
+        readonly waiting: number
+        readonly sending: number
+        readonly deferred: number
+        readonly oldest: string | false
+        readonly destinations: readonly { readonly destination: string; readonly waiting: number }[]
+      }
+      const figures = await to.call<Figures & Record<string, unknown>>('GET', '/outbound')
+      const { waiting, sending, deferred, oldest, destinations } = figures
+      const lines = [
+        `${waiting} wait, ${deferred} of them were tried before; ${sending} are being sent`,
+        ...(oldest === false ? [] : [`the oldest is of ${oldest}`]),
+        ...destinations.map(one => `${String(one.waiting).padStart(8)}  ${one.destination}`),
+      ]
+      say(figures, lines.join('\n'))
+    },
+  }),
+  task<TaskOptions & { readonly all?: boolean; readonly destination?: string }>({
+    name: 'list',
+    description: 'List what waits to be sent, newest first',
+    options: [
+      ['--all', 'also what was sent, as long as it is kept'],
+      ['--destination <name>', 'only what waits for this one (teal queue status)'],
+    ],
+    example: 'teal queue list --destination example.net',
+    async run(to, _words, { all, destination }, say) {
+      const query = new URLSearchParams({
+        ...(all === true && { pending: 'false' }),
+        ...(destination !== undefined && { destination }),
+      })
+      for await (const one of rowsOf<Queued>(to, `/outbound/messages?${query}`)) say(one, shownLine(one))
+    },
+  }),
+  task({
+    name: 'show',
+    description: 'Say how a message of the queue is doing',
+    takes: [['<id>', 'its id in the queue']],
+    example: 'teal queue show 0123456789abcdef01',
+    async run(to, [id = ''], _options, say) {
+      const one = await to.call<Record<string, unknown>>('GET', `/outbound/messages/${encodeURIComponent(id)}`)
+      say(one, JSON.stringify(one, null, 2))
+    },
+  }),
+  done('retry', 'Try a message now', ['POST', '/retry'], 'It is tried now.'),
+  done('hold', 'Hold a message until it is retried', ['POST', '/hold'], 'It is held until it is retried.'),
+  done('remove', 'Remove a message that waits', ['DELETE', ''], 'It is not sent any more.'),
+  task({
+    name: 'route',
+    description: 'Send a message by a relay, now',
+    takes: [
+      ['<id>', 'its id in the queue'],
+      ['<relay>', 'smtp://host:port or smtps://user:password@host'],
+    ],
+    example: 'teal queue route 0123456789abcdef01 smtp://relay.example.net:25',
+    async run(to, [id = '', relay = ''], _options, say) {
+      say(
+        await to.call('POST', `/outbound/messages/${encodeURIComponent(id)}/route`, { relay }),
+        'It goes by the relay.',
+      )
+    },
+  }),
+]
+
+interface Webhook {
+  readonly id: string
+  readonly url: string
+  readonly type: readonly string[]
+}
+
+const webhooks = [
+  task({
+    name: 'list',
+    description: 'List webhooks',
+    example: 'teal webhook list',
+    async run(to, _words, _options, say) {
+      for await (const one of rowsOf<Webhook>(to, '/webhooks')) say(one, `${one.id}  ${one.url}  ${one.type.join(',')}`)
+    },
+  }),
+  task({
+    name: 'show',
+    description: 'Say how a webhook is doing',
+    takes: [['<id>']],
+    example: 'teal webhook show 0123456789abcdef01234567',
+    async run(to, [id = ''], _options, say) {
+      const one = await to.call<Record<string, unknown>>('GET', `/webhooks/${encodeURIComponent(id)}`)
+      say(one, JSON.stringify(one, null, 2))
+    },
+  }),
+  task({
+    name: 'add',
+    description: 'Have events told to a URL',
+    takes: [['<url>'], ['<types...>', 'message.received, user.*, * and the like']],
+    example: "teal webhook add https://example.net/hook message.received 'user.*'",
+    async run(to, [url = '', ...type], _options, say) {
+      const made = await to.call<{ id: string }>('POST', '/webhooks', { url, type })
+      say(made, made.id)
+    },
+  }),
+  task({
+    name: 'remove',
+    description: 'End a webhook and what waits for it',
+    takes: [['<id>']],
+    example: 'teal webhook remove 0123456789abcdef01234567',
+    async run(to, [id = ''], _options, say) {
+      say(await to.call('DELETE', `/webhooks/${encodeURIComponent(id)}`), 'It is told nothing any more.')
+    },
+  }),
+  task({
+    name: 'resume',
+    description: 'Let a paused webhook run again',
+    takes: [['<id>']],
+    example: 'teal webhook resume 0123456789abcdef01234567',
+    async run(to, [id = ''], _options, say) {
+      say(await to.call('POST', `/webhooks/${encodeURIComponent(id)}/resume`), 'It runs again.')
+    },
+  }),
+]
+
+export const queueCommands = () => [
+  group('queue', 'What waits to be sent', queue),
+  group('webhook', 'Who is told of events', webhooks),
+]

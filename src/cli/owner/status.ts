@@ -1,0 +1,106 @@
+// `teal status` and `teal log`: whether the service works and what it holds; and the lines of its log that tell of somebody.
+//
+// `log` reads what there is: the file of `log.file`, or standard input for a log that is kept elsewhere.
+
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Command } from 'commander'
+import { Fault } from '#lib/fault.ts'
+import { readRun } from '../inspect/running.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { print } from '../print.ts'
+import { commandOf, task } from './task.ts'
+
+const status = task({
+  name: 'status',
+  description: 'Say whether the service runs and works, and what it holds',
+  example: 'teal status --json',
+  async run(to, _words, options, say) {
+    const run = readRun(configFrom(options).dataDir)
+    const health = await to.call<{ success: boolean; version: string }>('GET', '/health').catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error
+      return { success: false, version: run?.version ?? '', message: error.message }
+    })
+    const { total: users } = await to.call<{ total: number }>('GET', '/users?limit=1')
+    const { waiting } = await to.call<{ waiting: number }>('GET', '/outbound')
+    const listeners = Object.entries(run?.listeners ?? {}).map(([name, { host, port }]) => `${name} ${host}:${port}`)
+    const shown = { running: run !== undefined, works: health.success, version: health.version, users, waiting }
+    const lines = [
+      run === undefined ? 'does not run' : `runs as process ${run.pid}, version ${run.version}`,
+      health.success ? 'works: data and cache can be read and written' : 'does not work: look into the log',
+      `${users} accounts, ${waiting} recipients wait to be sent to`,
+      ...listeners.map(one => `listens: ${one}`),
+    ]
+    say({ ...shown, listeners: run?.listeners ?? {} }, lines.join('\n'))
+  },
+})
+
+interface LogOptions extends ConfigOptions {
+  readonly event?: string
+  readonly since?: string
+  readonly file?: string
+  readonly json?: boolean
+}
+
+function logCommand(): Command {
+  return withConfig(new Command('log'))
+    .description('Find the lines of the log that tell of somebody: an address, an id, a host')
+    .argument('[words...]', 'what a line must hold, all of them')
+    .option('-e, --event <name>', 'only these: message, refused, attempt, login-failed, session, left-out')
+    .option('--since <time>', 'only from this time on (2026-11-23, or 2026-11-23T08:00:00Z)')
+    .option('-f, --file <file>', 'file to read; - is standard input; unset: log.file')
+    .option('--json', 'print the lines as they are')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal log --event message anna@example.com\n  journalctl -u teal -o cat | teal log --file - --event login-failed',
+    )
+    .action(log)
+}
+
+async function log(words: readonly string[], options: LogOptions): Promise<void> {
+  const file = options.file ?? configFrom(options).log.file
+  if (file === '') {
+    const text = 'The log is not kept in a file: journalctl -u teal -o cat | teal log --file - …'
+    throw new Fault('InputValidationError', { text })
+  }
+  const since = options.since === undefined ? '' : Date.parse(options.since)
+  if (Number.isNaN(since)) throw new Fault('InputValidationError', { text: `${options.since} is no time` })
+  const from = since === '' ? '' : new Date(since).toISOString()
+  const wanted = words.map(word => word.toLowerCase())
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  const failed = new Promise<never>((_resolve, reject) => input.on('error', reject))
+  const read = async () => {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const low = line.toLowerCase()
+      if (!wanted.every(word => low.includes(word))) continue
+      const found = parsed(line)
+      if (found === undefined || (options.event !== undefined && found.event !== options.event)) continue
+      if (from !== '' && String(found.time) < from) continue
+      if (options.json === true) process.stdout.write(`${line}\n`)
+      else print(false, found, readable(found))
+    }
+  }
+  await Promise.race([read(), failed])
+}
+
+type Line = Readonly<Record<string, unknown>>
+
+function parsed(line: string): Line | undefined {
+  try {
+    const value: unknown = JSON.parse(line.slice(Math.max(0, line.indexOf('{'))))
+    return typeof value === 'object' && value !== null ? (value as Line) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Control characters of strangers do nothing on a terminal: JSON has them escaped. */
+function readable({ level, time, msg, ...rest }: Line): string {
+  const fields = Object.entries(rest).map(([name, value]) => {
+    const text = JSON.stringify(value)
+    return `${name}=${typeof value === 'string' && /^[\w.@:/+-]+$/.test(value) ? value : text}`
+  })
+  return `${String(time)} ${String(level).padEnd(5)} ${JSON.stringify(msg ?? '').slice(1, -1)}  ${fields.join(' ')}`
+}
+
+export const statusCommands = () => [commandOf(status), logCommand()]

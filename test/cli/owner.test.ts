@@ -1,0 +1,163 @@
+// The commands of an owner beside a running service: addresses, aliases, forwards, the queue, webhooks, status, log; and what
+// shells and `man` are given.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Child, childEnvironment, runTeal, startChild } from '../child.ts'
+import type { Body } from '../running.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'teal-owner-'))
+const dataDir = join(root, 'data')
+const log = join(root, 'teal.log')
+const env = childEnvironment(dataDir)
+let service: Child
+
+beforeAll(async () => {
+  service = await startChild(dataDir, {
+    ...{
+      TEAL_LOG_FILE: log,
+      TEAL_LOG_LEVEL: 'info',
+      TEAL_HOSTNAME: 'mail.example.com',
+      TEAL_OUTBOUND_ENABLED: 'false',
+    },
+  })
+  expect((await teal('user', 'add', 'anna@example.com', '--generate')).code).toBe(0)
+})
+
+afterAll(async () => {
+  expect(await service?.end('SIGTERM')).toBe(0)
+  expect(await runTeal(['verify'], env)).toMatchObject({ code: 0 })
+  rmSync(root, { recursive: true, force: true })
+})
+
+const teal = (...words: string[]) => runTeal(words, env)
+
+/** What a command prints for programs, line by line. */
+async function json(...words: string[]): Promise<Body[]> {
+  const { code, out, err } = await teal(...words, '--json')
+  expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, ''])
+  return out
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line))
+}
+
+test('addresses are given, listed, shown and taken', async () => {
+  expect((await teal('address', 'add', 'anna@example.com', 'sales@example.com')).code).toBe(0)
+  expect((await json('address', 'list', 'sales')).map(({ address }) => address)).toEqual(['sales@example.com'])
+  expect((await teal('address', 'show', 'sales@example.com')).out).toMatch(/^sales@example\.com of [0-9a-f]{24}\n$/)
+  expect((await teal('address', 'remove', 'sales@example.com')).code).toBe(0)
+  const gone = await teal('address', 'show', 'sales@example.com')
+  expect([gone.code, gone.err]).toEqual([1, 'teal: This address does not exist\n'])
+  expect((await teal('address', 'add', 'anna@example.com', '*@example.com')).code).toBe(1)
+  expect((await teal('address', 'add', 'anna@example.com', '*@example.com', '--wildcard')).code).toBe(0)
+})
+
+test('a domain stands for another and for itself again', async () => {
+  expect((await teal('alias', 'add', 'example.net', 'example.com')).out).toBe(
+    'Mail for example.net is mail for example.com.\n',
+  )
+  expect(await json('alias', 'list')).toMatchObject([{ alias: 'example.net', domain: 'example.com' }])
+  expect((await teal('alias', 'remove', 'example.net')).code).toBe(0)
+  expect(await json('alias', 'list')).toEqual([])
+})
+
+test('forwards are made, changed, put off and deleted', async () => {
+  expect((await teal('forward', 'add', 'info@example.com', 'anna@example.com', 'x@example.net')).code).toBe(0)
+  expect((await json('forward', 'show', 'info@example.com'))[0].targets).toEqual(['anna@example.com', 'x@example.net'])
+  expect((await teal('forward', 'set', 'info@example.com', 'smtps://relay:geheim@example.net')).code).toBe(0)
+  expect((await teal('forward', 'show', 'info@example.com')).out).not.toContain('geheim')
+  expect((await teal('forward', 'disable', 'info@example.com')).code).toBe(0)
+  expect((await json('forward', 'show', 'info@example.com'))[0].forwardedDisabled).toBe(true)
+  expect((await teal('forward', 'enable', 'info@example.com')).code).toBe(0)
+  expect((await teal('forward', 'show', 'anna@example.com')).code).toBe(1)
+  expect((await teal('forward', 'remove', 'info@example.com')).code).toBe(0)
+})
+
+test('the queue is seen, held, tried, routed and emptied', async () => {
+  const headers = { 'x-access-token': service.token, 'content-type': 'application/json' }
+  const [{ user: id }] = (await json('address', 'list', 'anna')) as [Body]
+  const form = { from: { address: 'anna@example.com' }, to: [{ address: 'x@example.net' }], subject: 'x', text: 'x' }
+  const sent = await fetch(`${service.url}/users/${id}/submit`, { method: 'POST', headers, body: JSON.stringify(form) })
+  expect(sent.status).toBe(200)
+  const [one] = await json('queue', 'list')
+  const queueId = one.queueId ?? one.id
+  expect((await teal('queue', 'list')).out).toContain(queueId)
+  expect((await json('queue', 'status'))[0]).toMatchObject({ waiting: 1 })
+  expect((await json('queue', 'show', queueId))[0]).toMatchObject({ from: 'anna@example.com' })
+  for (const words of [
+    ['hold', queueId],
+    ['retry', queueId],
+    ['route', queueId, 'smtp://127.0.0.1:9'],
+    ['remove', queueId],
+  ]) {
+    expect([words[0], (await teal('queue', ...(words as string[]))).code]).toEqual([words[0], 0])
+  }
+  expect((await json('queue', 'status'))[0]).toMatchObject({ waiting: 0 })
+})
+
+test('webhooks are made, listed and ended', async () => {
+  const [{ id }] = (await json('webhook', 'add', 'https://example.net/hook', 'message.received')) as [Body]
+  expect((await json('webhook', 'list'))[0]).toMatchObject({ id, url: 'https://example.net/hook' })
+  expect((await json('webhook', 'show', id))[0]).toMatchObject({ id, paused: false })
+  expect((await teal('webhook', 'remove', id)).code).toBe(0)
+  expect(await json('webhook', 'list')).toEqual([])
+})
+
+test('status says what runs and what there is', async () => {
+  const [status] = await json('status')
+  expect(status).toMatchObject({ running: true, works: true, users: 1, waiting: 0 })
+  expect(status.listeners).toHaveProperty('imap')
+  expect((await teal('status')).out).toMatch(/^runs as process \d+/)
+})
+
+describe('log', () => {
+  test('finds lines by event, words and time, and is safe to print', async () => {
+    const body = JSON.stringify({ username: 'evil\u001b[2J@example.com', password: 'x', ip: '192.0.2.1' })
+    const headers = { 'x-access-token': service.token, 'content-type': 'application/json' }
+    await fetch(`${service.url}/authenticate`, { method: 'POST', headers, body })
+    await expect
+      .poll(async () => (await teal('log', '--file', log, '-e', 'login-failed')).out)
+      .toContain('ip=192.0.2.1')
+    const { out } = await teal('log', '--file', log, '192.0.2.1', 'EVIL')
+    expect(out).not.toContain('\u001b')
+    expect((await json('log', '--file', log, '--event', 'login-failed'))[0]).toMatchObject({ ip: '192.0.2.1' })
+    expect((await teal('log', '--file', log, '--since', '2100-01-01')).out).toBe('')
+    expect((await teal('log', 'x')).code).toBe(1)
+    expect((await teal('log', '--file', join(root, 'none'))).code).toBe(1)
+  })
+})
+
+describe('completion and manual', () => {
+  test('bash completes commands, their commands and options', async () => {
+    const script = join(root, 'teal.bash')
+    writeFileSync(script, (await teal('completion', 'bash')).out)
+    const complete = (...words: string[]) => {
+      const typed = words.map(word => `'${word}'`).join(' ')
+      const line = `source ${script}; COMP_WORDS=(teal ${typed}); COMP_CWORD=${words.length}; _teal; echo "\${COMPREPLY[*]}"`
+      return execFileSync('bash', ['--norc', '-c', line], { encoding: 'utf8' }).trim()
+    }
+    expect(complete('doc')).toBe('doctor')
+    expect(complete('queue', 're').split(' ').toSorted()).toEqual(['remove', 'retry'])
+    expect(complete('user', 'add', 'bob', '--gen')).toBe('--generate')
+    expect(complete('--config', 'x', 'backu')).toBe('backup')
+  })
+
+  test('scripts and manual name every command and every option there is', async () => {
+    const pages = await Promise.all([
+      ...['bash', 'zsh', 'fish'].map(async shell => (await teal('completion', shell)).out),
+      (await teal('man')).out.replaceAll('\\-', '-'),
+    ])
+    const { out: help } = await teal('--help')
+    const names = [...help.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name ?? '')
+    expect(names.length).toBeGreaterThan(20)
+    for (const page of pages) {
+      for (const name of names.filter(name => name !== 'help')) expect(page).toMatch(new RegExp(`\\b${name}\\b`))
+      for (const word of ['rotate', 'wildcard', 'password-file', 'time-server']) expect(page).toContain(word)
+    }
+    expect((await teal('completion', 'tcsh')).code).toBe(1)
+  })
+})
