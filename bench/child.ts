@@ -4,10 +4,11 @@
 // does not change what is measured.
 
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { sleep, within } from '#lib/clock.ts'
 import type { Job, LoadResult } from './load/job.ts'
+import type { MixJob } from './load/mix.ts'
 
 const children = new Set<ChildProcess>()
 
@@ -69,7 +70,7 @@ export function startChild(path: string, args: readonly string[], options: ForkO
 }
 
 /** Runs one job in a load process of its own. Throws where nothing succeeded, or long after it should have ended. */
-export async function runLoad(job: Job): Promise<LoadResult> {
+export async function runLoad(job: Job | MixJob): Promise<LoadResult> {
   const child = startChild('bench/load/main.ts', [], {})
   const what = `${job.kind} on ${job.connections} connections`
   const late = () => new Error(`${what} was still not done when its time was long over`)
@@ -111,6 +112,32 @@ export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+/** CPU seconds of a process with all its threads, and of those it started, gone ones included. */
+export function treeCpuSeconds(pid: number): number {
+  const processes = new Map<number, { parent: number; ticks: number }>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const fields = statOf(name)
+    // The last two are those of children that have been waited for.
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
+    processes.set(Number(name), { parent: Number(fields[1]), ticks })
+  }
+  const belongs = (one: number): boolean => one === pid || (one > 1 && belongs(processes.get(one)?.parent ?? 0))
+  let sum = 0
+  for (const [one, { ticks }] of processes) if (belongs(one)) sum += ticks
+  return sum / 100
+}
+
+/** Fields behind the name of a process; none for one that is gone. */
+function statOf(name: string): string[] {
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return []
+  }
 }
 
 /** Short text on what a load reached: percentiles and, where there were any, failures. */

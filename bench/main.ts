@@ -3,7 +3,8 @@
 // Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it
 // installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
 // folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
-// `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts.
+// `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
+// section/mixes.ts: where it is given, `imap` measures nothing else.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -58,6 +59,7 @@ const { values, positionals } = parseArgs({
     corpus: { type: 'string' },
     messages: { type: 'string' },
     attacks: { type: 'string' },
+    mixes: { type: 'string' },
   },
 })
 const names = positionals.length === 0 ? Object.keys(sections) : positionals
@@ -71,6 +73,7 @@ const base = values.quick ? quickPlan : fullPlan
 const plan = {
   ...{ ...base, peers: values.peers, corpus: values.corpus },
   ...{ attacked: Number(values.messages ?? base.attacked), attacks: values.attacks?.split(',') },
+  mixes: values.mixes?.split(','),
 }
 const rows: Row[] = []
 let broken = false

@@ -21,6 +21,8 @@ export interface Plan {
   readonly attacked: number
   /** Names of the attacks that are tried; all where absent. */
   readonly attacks?: readonly string[] | undefined
+  /** Names of the mixes of IMAP sessions that are tried; all where absent. */
+  readonly mixes?: readonly string[] | undefined
   /** Whether other mail servers are installed, started and measured beside. */
   readonly peers: boolean
   /** Folder with messages to tell spam from ham by, in `ham` and `spam`. */

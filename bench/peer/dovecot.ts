@@ -29,6 +29,8 @@ export interface DovecotOptions {
   /** Sieve script of every user. */
   readonly sieve?: string
   readonly imap?: boolean
+  /** Processes that have served a session serve the next: logins are several times as fast as by default. */
+  readonly reuse?: boolean
 }
 
 export const dovecotPassword = 'x'
@@ -84,7 +86,7 @@ function writeConfiguration(
   folder: string,
   ports: { readonly lmtp: number; readonly imap: number },
   addresses: readonly string[],
-  { sieve, imap }: DovecotOptions,
+  { sieve, imap, reuse = false }: DovecotOptions,
 ): string {
   chmodSync(folder, 0o755)
   for (const name of ['run', 'state', 'mail']) mkdirSync(join(folder, name))
@@ -134,7 +136,7 @@ service lmtp {
     port = ${ports.lmtp}
   }
 }
-${imap === true ? imapSettings(ports.imap) : ''}service auth {
+${imap === true ? imapSettings(ports.imap, reuse) : ''}service auth {
   client_limit = 20000
 }
 service anvil {
@@ -155,7 +157,7 @@ ${sieve === undefined ? '' : `plugin {\n  sieve = file:~/sieve;active=${folder}/
 }
 
 /** Enough processes for sessions that wait, and no port but ours. */
-function imapSettings(port: number): string {
+function imapSettings(port: number, reuse: boolean): string {
   return `service imap-login {
   inet_listener imap {
     address = 127.0.0.1
@@ -164,11 +166,11 @@ function imapSettings(port: number): string {
   inet_listener imaps {
     port = 0
   }
-}
+${reuse ? '  service_count = 0\n  process_min_avail = 2\n  process_limit = 2\n  client_limit = 2000\n' : ''}}
 service imap {
   process_limit = 2000
   client_limit = 1
-}
+${reuse ? '  service_count = 1000\n  process_min_avail = 4\n' : ''}}
 protocol imap {
   mail_max_userip_connections = 2000
 }

@@ -1,5 +1,5 @@
 // IMAP: what a mail program feels with a mailbox of 10,000 messages of 5 KB, appends, a mailbox of 100,000, logins,
-// sessions that wait; and with `--peers` the same asked of Dovecot in the same run.
+// sessions that wait; and with `--peers` the same asked of Dovecot in the same run, with mixes of sessions (mixes.ts).
 //
 // Figures are times of one client, one command at a time, from the first byte sent to the tagged answer; "first" is the
 // first run of a command on a service that has just started, "again" the best of the others. Memory is what all processes
@@ -14,6 +14,7 @@ import { dovecotPassword, withDovecot } from '../peer/dovecot.ts'
 import type { Plan } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, startService } from '../service.ts'
+import { mixes } from './mixes.ts'
 
 const messageBytes = 5120
 const connections = 16
@@ -86,6 +87,7 @@ const measures: readonly Measure[] = [
 ]
 
 export async function imapSection(plan: Plan): Promise<Row[]> {
+  if (plan.mixes !== undefined) return mixes(plan)
   const quick = plan.ms < 3000
   const sizes: Sizes = quick
     ? { messages: 1000, single: 100, copies: 1, repeats: 2, idle: 100 }
@@ -115,7 +117,7 @@ export async function imapSection(plan: Plan): Promise<Row[]> {
     removeFolder(folder)
   }
   const peer = plan.peers ? await dovecot(sizes) : undefined
-  return rowsOf(figures, peer, sizes, bare)
+  return [...rowsOf(figures, peer, sizes, bare), ...(plan.peers ? await mixes(plan) : [])]
 }
 
 /** The same of Dovecot, with fewer waiting sessions: each is a process there. */
