@@ -56,7 +56,7 @@ export class ImapLoad {
     return took
   }
 
-  /** The same, whose answer may also be NO. @throws where it is BAD */
+  /** The same, whose answer may also be NO. @throws where it is BAD, or the server's own mistake */
   async ask(command: string, bytes?: Buffer): Promise<Took> {
     this.#serial += 1
     const tag = `tag${this.#serial}x`
@@ -68,7 +68,8 @@ export class ImapLoad {
     await done
     const ms = monotonic() - started
     const tail = this.#tail.toString('latin1')
-    if (tail.includes(`\n${tag} BAD`)) throw new Error(`${command.slice(0, 60)}: ${tail.slice(-200)}`)
+    if (tail.includes(`\n${tag} BAD`) || tail.includes('[SERVERBUG]'))
+      throw new Error(`${command.slice(0, 60)}: ${tail.slice(-200)}`)
     return { ms, bytes: this.#bytes, tail }
   }
 

@@ -27,6 +27,7 @@ import { findUser, findUserByNumber, readUsage, type User } from '#store/account
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Body } from '#store/bodies/read.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { flagIndex } from '#store/mailboxes/flag-index.ts'
 import {
   arrivals,
   changesAfter,
@@ -34,7 +35,6 @@ import {
   deletedIn,
   deletedUids,
   firstUnseen,
-  flaggedRows,
   folderCounters,
   goneAfter,
   type Listed,
@@ -347,7 +347,7 @@ function folderReads(read: Reader, num: number): FolderReads {
     goneAfter: modseq => goneAfter(read, num, modseq),
     wentAfter: (modseq, isIt) => wentAfter(read, num, modseq, isIt),
     firstUnseen: () => firstUnseen(read, num),
-    flagged: (combinations, from, to) => flaggedRows(read, num, combinations, from, to),
+    flags: slices => flagIndex(read, num, slices),
     deletedUids: (from, to) => deletedUids(read, num, from, to),
     deleted: () => deletedIn(read, num),
     rows: (listed: Listed, slice: UidSlice, since) => listRows(read, num, listed, slice, since),

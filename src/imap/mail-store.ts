@@ -6,8 +6,10 @@
 
 import type { Change } from '#actors/kernel/change.ts'
 import type { Expunge, FlagChange, Stored, Transfer, Transferred, UidRanges } from '#actors/mailbox/message.ts'
+import type { Slices } from '#lib/pace.ts'
 import type { Intake, Received } from '#store/bodies/bodies.ts'
 import type { Body } from '#store/bodies/read.ts'
+import type { FlagIndex } from '#store/mailboxes/flag-index.ts'
 import type { Listed, ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
@@ -124,8 +126,8 @@ export interface FolderReads {
   /** Whether one of the uids that went after `modseq` is such a one. */
   wentAfter(modseq: number, isIt: (uid: number) => boolean): boolean
   firstUnseen(): number | undefined
-  /** uid and change number of those whose system flags are one of these combinations, each a bit. */
-  flagged(combinations: number, from: number, to: number): [uid: number, modseq: number][]
+  /** Flags of all of them as they are now, for who goes through the folder; it may change whenever its reader waits. */
+  flags(slices: Slices): Promise<FlagIndex>
   deletedUids(from: number, to: number): number[]
   deleted(): { count: number; size: number }
   rows(listed: Listed, slice: UidSlice, after: number): ListedRow[]

@@ -416,6 +416,10 @@ export const limits = {
     storeMessages: 1000,
     /** Different sections of messages in one FETCH. Programs ask for a few; each costs a look at every message. */
     sectionsMax: 50,
+    /** Flags of folders kept in memory by each thread with sessions, 13 bytes a message: those of a million messages. */
+    flagIndexBytesMax: 13_000_000,
+    /** Fewer flags than of so many messages are read from their rows. */
+    indexedMin: 10,
     /** Rows read from the database before the socket is waited for. */
     sliceRows: 500,
     /** Characters of stored text read with them: some structures and envelopes have megabytes. */

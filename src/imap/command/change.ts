@@ -205,7 +205,8 @@ async function answerStore(
   rows: readonly { uid: number; modseq: number; flags: number; keywords: readonly string[] }[],
 ): Promise<void> {
   if (input.silent && !session.condstore) return
-  await session.untagged.keywords()
+  // Only such a message shows one that the client may not have heard of.
+  if (rows.some(({ keywords }) => keywords.length > 0)) await session.untagged.keywords()
   for (const [index, { uid, modseq, flags, keywords }] of rows.entries()) {
     const seq = view.seqOf(uid)
     if (seq === 0) continue

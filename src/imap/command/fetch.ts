@@ -12,6 +12,7 @@ import { isListed, pickLines } from '#mail/header/pick.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { column, type Listed, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { command, type Done, inMailbox } from '../command.ts'
+import { answerFlags, flagItemsOf } from '../selected/flag-answers.ts'
 import { slicesOf } from '../selected/slices.ts'
 import { MessageSource } from '../selected/source.ts'
 import { type Places, placeCount, type View } from '../selected/view.ts'
@@ -116,8 +117,10 @@ export async function fetchMessages(
 ): Promise<Done | undefined> {
   const plan = planOf(session, input, byUid)
   const run = { session, view, plan }
-  let answered = 0
-  for await (const rows of slicesOfRows(run, places, input.changedSince)) {
+  const count = placeCount(places)
+  const flagItems = input.changedSince === 0 && count >= limits.imap.indexedMin ? flagItemsOf(plan.items) : undefined
+  let answered = flagItems === undefined ? 0 : await answerFlags(session, view, places, flagItems)
+  for await (const rows of slicesOfRows(run, flagItems === undefined ? places : [], input.changedSince)) {
     answered += rows.length
     if (plan.bodies) await session.requireTransfer('imapDownload', 0)
     if (plan.marks && !view.readOnly) await markSeen(session, view, rows)
@@ -129,7 +132,7 @@ export async function fetchMessages(
   }
   if (plan.unreadable) return { no: true, code: 'CORRUPTION', text: 'Some of the messages cannot be read' }
   // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
-  if (!byUid && input.changedSince === 0 && answered < placeCount(places)) {
+  if (!byUid && input.changedSince === 0 && answered < count) {
     return { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
   }
   return undefined

@@ -67,18 +67,24 @@ function flagCombinations(query: Query<Criterion>): number | undefined {
   return combinations
 }
 
-/** What the database can tell by itself: most searches of programs ask for flags alone. */
+/** What flags alone decide: most searches of programs. */
 async function findByFlags(session: Session, view: View, combinations: number): Promise<Found[]> {
   const found: Found[] = []
-  for (let at = 0; at < view.total; at += sliceFlags) {
-    const last = Math.min(view.total, at + sliceFlags) - 1
-    for (const [uid, modseq] of view.rows.flagged(combinations, view.uidAt(at), view.uidAt(last))) {
-      const seq = view.seqOf(uid)
-      if (seq > 0) found.push({ uid, seq, modseq })
+  let last = 0
+  for (;;) {
+    // Whatever happened while others had their turn.
+    const index = await view.rows.flags(session.pace)
+    const { uids, flags, modseqs, length } = index
+    let at = index.placeOf(last + 1)
+    for (const end = Math.min(length, at + sliceFlags); at < end; at++) {
+      last = uids[at] as number
+      if (((combinations >>> ((flags[at] as number) & systemFlags)) & 1) === 0) continue
+      const seq = view.seqOf(last)
+      if (seq > 0) found.push({ uid: last, seq, modseq: modseqs[at] as number })
     }
+    if (at >= length) return found
     if (session.pace.spent) await session.rest()
   }
-  return found
 }
 
 /** Messages whose flags are looked at in one go. */

@@ -147,22 +147,9 @@ export function flagRows(read: Reader, mailbox: number, from: number, to: number
   return flagColumns.all(read, 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid', mailbox, from, to)
 }
 
-const flagged = messages.pick(['uid', 'modseq'])
-
-/**
- * Messages between two uids whose system flags are some of these, rising.
- *
- * @param combinations for each combination of system flags, as a number, a bit
- */
-export function flaggedRows(
-  read: Reader,
-  mailbox: number,
-  combinations: number,
-  from: number,
-  to: number,
-): PickedRow<typeof flagged>[] {
-  const text = 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? AND (1 << (flags & 31)) & ? <> 0 ORDER BY uid'
-  return flagged.all(read, text, mailbox, from, to, combinations)
+/** uid, modseq, flags, keywords of messages from `from` on, rising, at most `count`. */
+export function flagsFrom(read: Reader, mailbox: number, from: number, count: number): PickedRow<typeof changed>[] {
+  return changed.all(read, 'FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid LIMIT ?', mailbox, from, count)
 }
 
 /** Uids of messages that are marked `\Deleted`, rising. */
