@@ -413,13 +413,16 @@ export const limits = {
     /** Messages that one unit of COPY, MOVE or EXPUNGE changes: some ten milliseconds; larger sets go in several. */
     unitMessages: 500,
     /** The same of STORE, where a message costs less and each unit waits for the disk. */
-    storeMessages: 1000,
+    storeMessages: 3000,
     /** Different sections of messages in one FETCH. Programs ask for a few; each costs a look at every message. */
     sectionsMax: 50,
     /** Flags of folders kept in memory by each thread with sessions, 13 bytes a message: those of a million messages. */
     flagIndexBytesMax: 13_000_000,
     /** Fewer flags than of so many messages are read from their rows. */
     indexedMin: 10,
+    /** Lists of FETCH items whose meaning is remembered, and characters of one: a program uses some few. */
+    askedMax: 200,
+    askedLengthMax: 500,
     /** Rows read from the database before the socket is waited for. */
     sliceRows: 500,
     /** Characters of stored text read with them: some structures and envelopes have megabytes. */

@@ -7,6 +7,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { remember } from '#lib/memoize.ts'
 import { flag } from '#mail/flags.ts'
 import { isListed, pickLines } from '#mail/header/pick.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
@@ -47,10 +48,25 @@ const fetch = command({
 
 export const fetchCommands = [fetch]
 
+type Asked = Omit<FetchInput, 'set'>
+
+/** What programs ask for of each message, as they write it: a few texts, again and again. */
+const asked = new Map<string, Asked>()
+
 function parseFetch(decoder: Decoder): FetchInput {
   decoder.space()
   const set = decoder.numberSet()
   decoder.space()
+  const text = decoder.ahead()
+  const known = text === undefined ? undefined : asked.get(text)
+  if (known !== undefined) return { set, ...known }
+  const fresh = parseAsked(decoder)
+  if (text !== undefined && text.length <= limits.imap.askedLengthMax)
+    remember(asked, text, fresh, limits.imap.askedMax)
+  return { set, ...fresh }
+}
+
+function parseAsked(decoder: Decoder): Asked {
   const items = different(
     decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true),
   )
@@ -70,7 +86,7 @@ function parseFetch(decoder: Decoder): FetchInput {
     if (vanished && changedSince === 0) throw malformed('VANISHED needs CHANGEDSINCE')
   }
   decoder.end()
-  return { set, items, changedSince, vanished }
+  return { items, changedSince, vanished }
 }
 
 /**

@@ -229,6 +229,12 @@ export class Decoder {
     return this.#literal()
   }
 
+  /** What is left without taking it, where it is text to its end; undefined where a literal stands in it. */
+  ahead(): string | undefined {
+    const part = this.#text()
+    return part === undefined || this.#part + 1 < this.#parts.length ? undefined : part.slice(this.#at)
+  }
+
   /** Everything up to the end of this text, for lines of free form. */
   rest(): string {
     const part = this.#text() ?? ''

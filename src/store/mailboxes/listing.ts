@@ -241,7 +241,8 @@ export function listSome(
 ): { rows: ListedRow[]; rest: UidSlice | undefined } {
   const { text, values } = listing(read, mailbox, listed, slice, after, words)
   // Header lines are short (limits.mime.listedLinesMax), and rows one by one cost twice as much.
-  if (!isLong(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
+  const single = 'from' in slice ? slice.from === slice.to : slice.uids.length === 1
+  if (single || !isLong(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
   const rows: ListedRow[] = []
   let length = 0
   for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
