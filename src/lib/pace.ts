@@ -40,7 +40,12 @@ export class Permits {
 /** The slices of one session, one command after the other. */
 export class Pace implements Slices {
   #turnKey = ''
-  #since = monotonic()
+  #since: number
+
+  /** @param since when the slice began that it is in */
+  constructor(since = monotonic()) {
+    this.#since = since
+  }
 
   /** Whose work it is: keys take turns. */
   set turnKey(key: string) {
@@ -64,9 +69,22 @@ export class Pace implements Slices {
 
 /** For a message that arrives: what is costly of all of them takes the turns of one account. */
 export function arrivalPace(): Pace {
-  const pace = new Pace()
+  const pace = new Pace(burstStart())
   pace.turnKey = 'arrivals'
   return pace
+}
+
+/** When the first of those messages came that the loop has not been let go since; 0 before there is one. */
+let burst = 0
+
+function burstStart(): number {
+  if (burst === 0) {
+    burst = monotonic()
+    setImmediate(() => {
+      burst = 0
+    })
+  }
+  return burst
 }
 
 /** Key -> those who wait for a slice; the key whose turn is next comes first. */

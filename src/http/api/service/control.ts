@@ -8,6 +8,7 @@ import { Type } from 'typebox'
 import type { Imported, Importer, ImportItem } from '#actors/admin/import.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { Pace } from '#lib/pace.ts'
 import { keepHeapSmall } from '#lib/process/heap.ts'
 import { isKeyword, systemFlags } from '#mail/flags.ts'
 import { checkPath } from '#mail/path.ts'
@@ -15,6 +16,10 @@ import { endpoint } from '../../endpoint.ts'
 import { bool, list, mailboxId, oneOf, optional, text, userId } from '../../schema.ts'
 
 const { transfer } = limits
+
+/** All calls that bring messages share one: what has come already would else be worked on in one go, whoever waits. */
+const pace = new Pace()
+pace.turnKey = 'imports'
 
 export interface ControlDeps {
   readonly importer: Importer
@@ -116,6 +121,7 @@ export function controlEndpoints({ importer, messageBytesMax }: ControlDeps) {
     const results: Promise<Imported | { error: string; code: string }>[] = []
     const records = new Records(chunks)
     for (;;) {
+      if (pace.spent) await pace.turn()
       const head = await records.head()
       if (head === null) break
       const { size, ...item } = readHead(head)
