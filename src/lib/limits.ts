@@ -413,7 +413,7 @@ export const limits = {
     /** Messages that one unit of COPY, MOVE or EXPUNGE changes: some ten milliseconds; larger sets go in several. */
     unitMessages: 500,
     /** The same of STORE, where a message costs less and each unit waits for the disk. */
-    storeMessages: 3000,
+    storeMessages: 1000,
     /** Different sections of messages in one FETCH. Programs ask for a few; each costs a look at every message. */
     sectionsMax: 50,
     /** Flags of folders kept in memory by each thread with sessions, 13 bytes a message: those of a million messages. */
