@@ -7,7 +7,6 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { remember } from '#lib/memoize.ts'
 import { flag } from '#mail/flags.ts'
 import { isListed, pickLines } from '#mail/header/pick.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
@@ -19,15 +18,9 @@ import { MessageSource } from '../selected/source.ts'
 import { type Places, placeCount, type View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
 import { answerMessage, answerWhole, isWhole } from '../wire/answer.ts'
-import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
-import { type FetchItem, fetchItem } from '../wire/item.ts'
-
-export interface FetchInput {
-  readonly set: NumberSet
-  readonly items: readonly FetchItem[]
-  readonly changedSince: number
-  readonly vanished: boolean
-}
+import { malformed } from '../wire/decoder.ts'
+import { type FetchInput, parseFetch } from '../wire/fetch-input.ts'
+import type { FetchItem } from '../wire/item.ts'
 
 const fetch = command({
   name: 'FETCH',
@@ -47,75 +40,6 @@ const fetch = command({
 })
 
 export const fetchCommands = [fetch]
-
-type Asked = Omit<FetchInput, 'set'>
-
-/** What programs ask for of each message, as they write it: a few texts, again and again. */
-const asked = new Map<string, Asked>()
-
-function parseFetch(decoder: Decoder): FetchInput {
-  decoder.space()
-  const set = decoder.numberSet()
-  decoder.space()
-  const text = decoder.ahead()
-  const known = text === undefined ? undefined : asked.get(text)
-  if (known !== undefined) return { set, ...known }
-  const fresh = parseAsked(decoder)
-  if (text !== undefined && text.length <= limits.imap.askedLengthMax)
-    remember(asked, text, fresh, limits.imap.askedMax)
-  return { set, ...fresh }
-}
-
-function parseAsked(decoder: Decoder): Asked {
-  const items = different(
-    decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true),
-  )
-  if (items.length === 0) throw malformed('Nothing to fetch')
-  let changedSince = 0
-  let vanished = false
-  if (decoder.more()) {
-    decoder.list(() => {
-      const modifier = decoder.word()
-      if (modifier === 'CHANGEDSINCE') {
-        decoder.space()
-        changedSince = decoder.modseq()
-        if (changedSince === 0) throw malformed('CHANGEDSINCE needs a number above 0')
-      } else if (modifier === 'VANISHED') vanished = true
-      else throw malformed('Unknown modifier of FETCH')
-    })
-    if (vanished && changedSince === 0) throw malformed('VANISHED needs CHANGEDSINCE')
-  }
-  decoder.end()
-  return { items, changedSince, vanished }
-}
-
-/**
- * Items that ask for the same are one, which marks the message as seen where one of them does.
- *
- * @throws Fault BadCommand for more sections than any program asks for
- */
-function different(items: readonly FetchItem[]): FetchItem[] {
-  const all = new Map<FetchItem | string, FetchItem>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const there = all.get(key)
-    if (there === undefined || (isSection(there) && isSection(item) && !item.peek)) all.set(key, item)
-  }
-  const sections = [...all.keys()].filter(key => typeof key === 'string').length
-  if (sections > limits.imap.sectionsMax) throw malformed(`More than ${limits.imap.sectionsMax} sections in one FETCH`)
-  return [...all.values()]
-}
-
-/** The same for what is answered alike; an item without a section is itself. */
-function keyOf(item: FetchItem): FetchItem | string {
-  if (!('section' in item)) return item
-  const { label, partial } = item.section
-  return `${'label' in item ? item.label : item.kind} ${label} ${partial?.join() ?? ''}`
-}
-
-function isSection(item: FetchItem): item is FetchItem & { kind: 'section' | 'binary' } {
-  return item.kind === 'section' || item.kind === 'binary'
-}
 
 /** RFC 7162 3.2.6: what went since then, before any FETCH. */
 function tellVanished(session: Session, view: View, input: FetchInput): void {
