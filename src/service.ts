@@ -18,6 +18,7 @@ import { Acme } from '#jobs/acme/acme.ts'
 import { startRelay } from '#jobs/relay/relay.ts'
 import { handleAccountTasks } from '#jobs/tasks/account-tasks.ts'
 import { startAudits } from '#jobs/tasks/audits.ts'
+import { Backups } from '#jobs/tasks/backups.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
@@ -95,6 +96,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     // What leaves comes back: every recipient of a test is here.
     if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)
+    keepBackups(core, closers)
     await listenToOwner(core, endpoints, closers)
     writeRunFile(config.dataDir, open)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
@@ -204,6 +206,14 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
 /** The service's own port for mail of others, as a relay. */
 function ownUrl({ smtp }: Listeners): string {
   return smtp === undefined ? '' : `smtp://127.0.0.1:${smtp.port}`
+}
+
+/** Starts taking backups where the configuration says where to. */
+function keepBackups({ config, log, metrics }: Core, closers: Closers): void {
+  const { dataDir, backup } = config
+  if (backup.folder === '') return
+  const backups = new Backups({ dataDir, ...backup, log, metrics })
+  closers.add(() => backups.close())
 }
 
 /** Starts fetching certificates where the configuration asks for it. That it fails keeps nobody from starting. */

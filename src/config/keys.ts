@@ -220,6 +220,11 @@ export const keys = {
     key: path('', 'Private key of mobileconfig.cert'),
   },
 
+  backup: {
+    folder: path('', 'Folder in which backups are kept, best on another disk; unset: none are taken'),
+    every: duration('1d', '1h', '365d', 'Time from one backup to the next'),
+    keep: count(7, 1, 10_000, 'Backups that are kept; the oldest go'),
+  },
   import: { uploaders: count(1, 1, 64, 'Users whose mail is imported at once') },
   pool: {
     passwordThreads: count(0, 0, 256, 'Threads that hash passwords; 0: one for each processor'),

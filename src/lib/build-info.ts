@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 export const version: string = ownVersion()
 
 export type ThreadName =
+  | 'backup'
   | 'body'
   | 'checkpoint'
   | 'front'

@@ -238,6 +238,13 @@ export const limits = {
     sweepRowsMax: 1000,
   },
   /** Health checks (api-semantics 10.1). */
+  /** Backups that come by themselves. */
+  backup: {
+    /** How often it is looked whether one is due. */
+    lookMs: minute,
+    /** After one that failed. */
+    restMs: 10 * minute,
+  },
   /** Looks at the net by `teal setup` and `teal doctor`. */
   probe: {
     /** One of them. */

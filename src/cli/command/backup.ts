@@ -13,6 +13,7 @@ import { Reader } from '#store/engine/reader.ts'
 import { engineFault, lock } from '#store/engine/sqlite.ts'
 import { databaseFile, lockFile, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
+import { listPoints, takePoint } from '#store/upkeep/points.ts'
 import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
@@ -29,10 +30,23 @@ const polite = 19
 export function backupCommand(): Command {
   return withConfig(new Command('backup'))
     .description('Copy everything into a folder, while the service runs; again, only what is new')
-    .argument('<folder>')
+    .argument('[folder]', 'holds one moment, the newest')
+    .option('--to <folder>', 'holds several moments, each in a folder of its own that is restored as any backup is')
+    .option('--keep <number>', 'how many of them are kept; the oldest go', '7')
+    .option('--list', 'list them instead')
     .option('--json', 'print the result as JSON')
-    .addHelpText('after', '\nExample:\n  teal backup /var/backups/teal && teal verify --backup /var/backups/teal')
-    .action(async (folder: string, options: Options) => {
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal backup /var/backups/teal && teal verify --backup /var/backups/teal\n  teal backup --to /var/backups/points --keep 30\n  teal restore /var/backups/points/20261123T080000Z --data-dir /var/lib/teal',
+    )
+    .action(async (folder: string | undefined, options: BackupOptions) => {
+      if ((folder === undefined) === (options.to === undefined)) {
+        throw new Fault('InputValidationError', {
+          text: 'Name a folder for one moment, or --to and a folder for several',
+        })
+      }
+      if (options.to !== undefined) return points(options.to, options)
+      if (folder === undefined) return
       const { dataDir } = configFrom(options)
       requireData(dataDir)
       setPriority(polite)
@@ -40,6 +54,34 @@ export function backupCommand(): Command {
       const { files, added, removed } = result
       print(options.json, result, `${folder}: the database and ${files} files (${added} new, ${removed} removed)`)
     })
+}
+
+interface BackupOptions extends Options {
+  readonly to?: string
+  readonly keep: string
+  readonly list?: boolean
+}
+
+/** Takes one of several moments, or lists them. */
+async function points(folder: string, options: BackupOptions): Promise<void> {
+  if (options.list === true) {
+    for (const point of await listPoints(folder)) print(options.json, point, `${point.folder}  ${point.created}`)
+    return
+  }
+  const keep = Number(options.keep)
+  if (!Number.isSafeInteger(keep) || keep < 1)
+    throw new Fault('InputValidationError', { text: '--keep takes a number from 1' })
+  const { dataDir } = configFrom(options)
+  requireData(dataDir)
+  setPriority(polite)
+  const how = { at: new Date(now()), keep, gently: existsSync(runFile(dataDir)), say: said(options) }
+  const result = await takePoint(dataDir, folder, how)
+  const { point, files, added, dropped } = result
+  print(
+    options.json,
+    result,
+    `${point}: the database and ${files} files (${added} new, ${dropped.length} older points dropped)`,
+  )
 }
 
 export function restoreCommand(): Command {

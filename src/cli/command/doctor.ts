@@ -113,7 +113,7 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
     yield* await lookAtListeners(run)
     yield await lookAtCertificate(config, run)
   }
-  yield lookAtBackups(options.backup ?? '')
+  yield await lookAtBackups(...backupsOf(config, options))
   const to = await reach(config)
   try {
     yield await lookAtQueue(to)
@@ -125,6 +125,12 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
   } finally {
     await to.close()
   }
+}
+
+/** Where backups are kept, and how old the newest may be: two of those that come by themselves may fail. */
+function backupsOf({ backup }: Config, options: Options): [string, number?] {
+  if (options.backup !== undefined) return [options.backup]
+  return backup.folder === '' ? [''] : [backup.folder, 3 * backup.every]
 }
 
 /** Domains that have keys here. */

@@ -3,14 +3,14 @@
 //
 // Listeners are asked as anybody could ask them; what only the service knows is asked over its socket.
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
 import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { greeting, shownCertificate } from '#net/outward/probe.ts'
 import { runFile } from '#store/folder/place.ts'
+import { createdOf, listPoints } from '#store/upkeep/points.ts'
 import type { Reach } from '../reach.ts'
 import { type Finding, good, unknown, warning, wrong } from './finding.ts'
 
@@ -96,22 +96,15 @@ export async function lookAtQueue(to: Pick<Reach, 'call'>): Promise<Finding> {
   return good('queue', queue.waiting === 0 ? 'Nothing waits to be sent.' : `${told}.`)
 }
 
-/** How old the newest backup is. */
-export function lookAtBackups(folder: string, ageMsMax: number = limits.probe.backupMs): Finding {
-  const advice = 'Take one: teal backup <folder>, from a timer.'
+/** How old the newest backup is, of one moment or of several. */
+export async function lookAtBackups(folder: string, ageMsMax: number = limits.probe.backupMs): Promise<Finding> {
+  const advice = 'Set backup.folder, and the service takes them by itself.'
   if (folder === '') return warning('backup', 'Nothing says where backups are kept (--backup <folder>).', { advice })
-  const note = join(folder, 'backup.json')
-  if (!existsSync(note)) return wrong('backup', `There is no backup in ${folder}.`, { advice })
-  try {
-    const { created } = JSON.parse(readFileSync(note, 'utf8')) as { created: string }
-    const age = now() - Date.parse(created)
-    if (!(age <= ageMsMax)) return wrong('backup', `The newest in ${folder} is of ${created}.`, { advice })
-    return good('backup', `The newest is of ${created}.`)
-  } catch (error) {
-    return wrong('backup', `${note} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'damaged'}).`, {
-      advice,
-    })
-  }
+  const [newest] = await listPoints(folder)
+  const created = newest?.created ?? createdOf(folder)
+  if (created === undefined) return wrong('backup', `There is no backup in ${folder}.`, { advice })
+  if (now() - Date.parse(created) <= ageMsMax) return good('backup', `The newest is of ${created}.`)
+  return wrong('backup', `The newest in ${folder} is of ${created}.`, { advice })
 }
 
 /** An address to connect to for one that is listened on. */

@@ -1,0 +1,122 @@
+// Backups of several moments in one folder: each a whole backup of its own (backup.ts), whose files it shares with those before it.
+//
+// A point costs the database and what is new since the point before: files are named by their content, and links where they are
+// the same. It has its name, its moment in UTC, once it is whole; one that broke off is used by the next. Beyond the number
+// that is kept the oldest go. What has another name in the folder is left alone.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { Fault } from '#lib/fault.ts'
+import { makeFolder, syncPath } from '#lib/lasting.ts'
+import { lock } from '../engine/sqlite.ts'
+import { type BackupResult, takeBackup } from './backup.ts'
+
+export interface Point {
+  /** Of its folder: `20261123T080000Z`. */
+  readonly name: string
+  readonly folder: string
+  /** ISO 8601. */
+  readonly created: string
+}
+
+const form = /^\d{8}T\d{6}Z$/
+const unfinished = 'unfinished'
+
+/** The points of a folder, the newest first; none where there is no such folder. */
+export async function listPoints(folder: string): Promise<Point[]> {
+  if (!existsSync(folder)) return []
+  const names = (await readdir(folder)).filter(name => form.test(name)).toSorted()
+  return names.toReversed().flatMap(name => {
+    const path = join(folder, name)
+    const created = createdOf(path)
+    return created === undefined ? [] : [{ name, folder: path, created }]
+  })
+}
+
+/** When the backup in a folder was taken; undefined where there is none that is whole. */
+export function createdOf(folder: string): string | undefined {
+  try {
+    const { created } = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')) as { created?: unknown }
+    return typeof created === 'string' ? created : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export interface PointResult extends BackupResult {
+  readonly point: string
+  /** Names of points that were one too many. */
+  readonly dropped: readonly string[]
+}
+
+/**
+ * Takes a point and drops those beyond `keep`.
+ *
+ * @throws Fault BackupInvalid where somebody else takes one there, or the folder holds another kind of backup
+ */
+export async function takePoint(
+  dataDir: string,
+  folder: string,
+  how: { readonly at: Date; readonly keep: number; readonly gently: boolean; say?(text: string): void },
+): Promise<PointResult> {
+  const { at, keep, gently, say = () => {} } = how
+  makeFolder(folder)
+  if (existsSync(join(folder, 'backup.json'))) {
+    throw new Fault('BackupInvalid', {
+      text: `${folder} holds a backup of one moment: name another folder for several`,
+    })
+  }
+  const release = held(folder)
+  try {
+    const fresh = join(folder, unfinished)
+    const [newest] = await listPoints(folder)
+    if (existsSync(fresh)) await dropDatabases(fresh)
+    if (newest !== undefined) await share(join(newest.folder, 'blobs'), join(fresh, 'blobs'))
+    const result = await takeBackup(dataDir, fresh, at, say, gently)
+    const name = `${at.toISOString().replace(/[-:]|\.\d+/g, '')}`
+    const path = join(folder, name)
+    if (existsSync(path)) throw new Fault('BackupInvalid', { text: `${path} is there already` })
+    await rename(fresh, path)
+    syncPath(folder)
+    const dropped = (await listPoints(folder)).slice(keep)
+    for (const one of dropped) await rm(one.folder, { recursive: true, force: true })
+    return { ...result, point: path, dropped: dropped.map(one => one.name) }
+  } finally {
+    release()
+  }
+}
+
+/** One at a time. @throws Fault BackupInvalid */
+function held(folder: string): () => void {
+  try {
+    return lock(join(folder, 'lock'))
+  } catch (error) {
+    if (error instanceof Fault && error.code !== 'DataDirectoryInUse') throw error
+    throw new Fault('BackupInvalid', { text: `Another backup into ${basename(folder)} is under way`, cause: error })
+  }
+}
+
+/** Of one that broke off what nothing can go on with. */
+async function dropDatabases(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (/^teal-\w+\.db/.test(name)) await rm(join(folder, name), { force: true })
+}
+
+/** Has the files of one folder in another, too; where the file system knows no links the backup copies them anew. */
+async function share(from: string, to: string): Promise<void> {
+  if (!existsSync(from)) return
+  for (const name of await readdir(from)) {
+    await mkdir(join(to, name), { recursive: true, mode: 0o700 })
+    for (const file of await readdir(join(from, name))) {
+      try {
+        await link(join(from, name, file), join(to, name, file))
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException
+        if (code === 'EEXIST' || code === 'ENOENT') continue
+        if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EMLINK' || code === 'EXDEV') return
+        throw error
+      }
+    }
+  }
+}
