@@ -48,7 +48,7 @@ async function serveFront(): Promise<void> {
     run: async () => ({ success: true, version: '0.1.0' }),
   })
   const exchange = new Exchange({
-    endpoints: [read],
+    endpoints: () => [read],
     identify: async given => {
       if (given !== token) throw new Fault('InvalidToken')
       return caller

@@ -121,6 +121,14 @@ export function writtenConfig(part: ConfigPart): string {
   }).trimStart()
 }
 
+let byVariable: ReadonlyMap<string, { readonly name: string; readonly key: Key<unknown> }> | undefined
+
+/** What a variable sets; undefined where it sets nothing. */
+function keyOf(variable: string): { readonly name: string; readonly key: Key<unknown> } | undefined {
+  byVariable ??= new Map(leaves(keys, '').map(([name, key]) => [variableOf(name), { name, key }]))
+  return byVariable.get(variable)
+}
+
 /** `TEAL_API_ACCESS_CONTROL_ENABLED` for `api.accessControl.enabled`. */
 function variableOf(name: string): string {
   return `TEAL_${name
@@ -174,10 +182,9 @@ class Draft {
   }
 
   addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
-    const known = new Map(leaves(keys, '').map(([name, key]) => [variableOf(name), { name, key }]))
     for (const [variable, raw] of Object.entries(env)) {
       if (raw === undefined || !variable.startsWith('TEAL_') || foreign.test(variable)) continue
-      const found = known.get(variable)
+      const found = keyOf(variable)
       if (found === undefined) this.refuse(variable, `${variable}: there is no such key`)
       else this.#add(found.name, found.key, raw, variable, process.cwd())
     }

@@ -85,12 +85,12 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     const { hooks } = options
     if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
     const tasks = startJobs(core, closers)
-    const endpoints = apiEndpoints(apiDeps(core, tasks))
+    const endpoints = endpointsOf(core, tasks)
     let front: HttpServer['front'] | undefined
     const onFront = (chosen: HttpServer['front']) => {
       front = chosen
     }
-    const served = hooks === undefined ? endpoints : intercepted(endpoints, hooks.intercept)
+    const served = hooks === undefined ? endpoints : () => intercepted(endpoints(), hooks.intercept)
     const api = { endpoints: served, strict: options.strict === true, onFront }
     const { listeners: open, fronts } = await listenAll(core, api, closers, hooks)
     // What leaves comes back: every recipient of a test is here.
@@ -128,7 +128,7 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
     const { read, jobWriter: writer } = core
     const tasks = new Tasks({ read, writer, log })
     closers.add(() => tasks.close())
-    await listenToOwner(core, apiEndpoints(apiDeps(core, tasks)), closers)
+    await listenToOwner(core, endpointsOf(core, tasks), closers)
     return { close: () => closers.run() }
   } catch (error) {
     await closers.run()
@@ -136,8 +136,17 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
   }
 }
 
+/** The API's, made when they are asked for and once. */
+function endpointsOf(core: Core, tasks: Tasks): () => readonly Endpoint[] {
+  let made: readonly Endpoint[] | undefined
+  return () => {
+    made ??= apiEndpoints(apiDeps(core, tasks))
+    return made
+  }
+}
+
 /** The socket of the command line. The service runs without it where there can be none. */
-async function listenToOwner(core: Core, endpoints: readonly Endpoint[], closers: Closers): Promise<void> {
+async function listenToOwner(core: Core, endpoints: () => readonly Endpoint[], closers: Closers): Promise<void> {
   const { config, log, metrics, system, bodies, sequence } = core
   const file = controlFile(config.dataDir)
   const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }

@@ -12,7 +12,7 @@ import { Fault } from '../src/lib/fault.ts'
 import { letPass } from '../src/lib/lasting.ts'
 import { limits } from '../src/lib/limits.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
-import { threadEnd } from '../src/lib/process/serve.ts'
+import { lodgings, type ThreadEnd, threadEnd } from '../src/lib/process/serve.ts'
 import { migrate } from '../src/store/engine/schema.ts'
 import {
   damaged,
@@ -75,23 +75,35 @@ import '../src/store/mailboxes/messages.ts'
 import '../src/store/mailboxes/outlines.ts'
 import '../src/store/mailboxes/references.ts'
 
-const end = threadEnd<WriterThreadData>()
-// Not before the first writes: whoever starts waits for them.
-if (end.start(open)) collectWhenQuiet()
-else end.port.close()
+type End = ThreadEnd<WriterThreadData>
 
-function open(): Opened {
+const own = threadEnd<WriterThreadData | undefined>()
+// Not before the first writes: whoever starts waits for them.
+if (own.given === undefined) {
+  lodgings(own, begin)
+  collectWhenQuiet()
+} else if (begin(own as End)) collectWhenQuiet()
+
+/** Opens a database and serves it, until it is told to close. Gives whether it is open. */
+function begin(end: End): boolean {
+  const opened = end.start(() => open(end))
+  if (!opened) end.port.close()
+  return opened
+}
+
+function open(end: End): Opened {
   const { file, mayBeNew, passing } = end.given
-  if (passing) letPass(dirname(file))
+  const stay = passing ? letPass(dirname(file)) : () => {}
   try {
     const before = logBefore(file)
     const handle = openForWriting(file)
     const loss = logLoss(file, before, framesOf(statements(handle)))
     refuseCut(handle, file)
     const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
-    start(handle)
+    start(handle, end, stay)
     return { made, loss }
   } catch (error) {
+    stay()
     if (!(error instanceof Fault)) throw engineFault(error, file) ?? error
     throw error.code === 'DataMissing' ? databaseMissing(dirname(file)) : error
   }
@@ -104,7 +116,7 @@ function refuseCut(handle: Handle, path: string): void {
   if (statSync(path).size < sizeOf(handle)) throw new Fault('StoreDamaged', { text: damaged(path, 'it was cut short') })
 }
 
-function start(handle: Handle): void {
+function start(handle: Handle, end: End, stay: () => void): void {
   const touched = new Set<Watched>()
   const sql = watching(statements(handle), touched)
   /** Partition -> the epoch whose state a failure has made worthless. */
@@ -128,6 +140,7 @@ function start(handle: Handle): void {
           checkpoints.end()
         } finally {
           handle.close()
+          stay()
         }
         end.port.close()
         return

@@ -16,7 +16,7 @@ import { type FrontChoice, listenLocal } from './server.ts'
 export interface ControlOptions {
   /** Path of the socket. */
   readonly file: string
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: () => readonly Endpoint[]
   readonly deps: ControlDeps
   readonly log: Log
   readonly counters: RequestCounters
@@ -26,7 +26,7 @@ export interface ControlOptions {
 /** Listens until the returned object is closed. */
 export function listenControl({ file, endpoints, deps, log, counters, front }: ControlOptions) {
   const exchange = new Exchange({
-    endpoints: [...endpoints, ...controlEndpoints(deps)],
+    endpoints: () => [...endpoints(), ...controlEndpoints(deps)],
     identify: token => ({ role: token !== null && isRole(token) ? token : 'root', user: null, tokenKind: 'root' }),
     log,
     counters,

@@ -12,24 +12,23 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { Binary, EventStream, eventBytes, type Headers, Json } from './answer.ts'
 import { Call, stranger } from './call.ts'
-import { type ReplyCheck, replyCheck } from './document/conformity.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { refusePages } from './guard/visitor.ts'
 import { Held } from './input/body.ts'
 import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './input/form.ts'
-import { Parameters } from './input/parameters.ts'
 import { Problems } from './input/validate.ts'
-import type { RequestCounters, RouteCounters } from './request-counters.ts'
-import { type Route, Router } from './router.ts'
+import type { RequestCounters } from './request-counters.ts'
+import { type Route, type Router, routerOf, type Target } from './router.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
 
 /** Tells who calls. `token` is null where none was sent. Throws InvalidToken for one that is not good. */
 export type Identify = (token: string | null) => Caller | Promise<Caller>
 
 export interface ExchangeOptions {
-  readonly endpoints: readonly Endpoint[]
+  /** Asked for with the first request: most services of tests never see one. */
+  readonly endpoints: () => readonly Endpoint[]
   readonly identify: Identify
   readonly log: Log
   readonly counters: RequestCounters
@@ -38,24 +37,12 @@ export interface ExchangeOptions {
   readonly strict?: boolean
 }
 
-/** An endpoint with what was made of it at start. */
-export interface Target {
-  readonly endpoint: Endpoint
-  readonly parameters: Parameters
-  readonly route: string
-  /** Index of `user` among the path's parameters, or -1. */
-  readonly userIndex: number
-  readonly addsSuccess: boolean
-  readonly check: ReplyCheck | null
-  readonly counters: RouteCounters
-}
-
 /** The texts of these are repeated as `message` (api-semantics 1.6). */
 const framework = new Set(['InvalidToken', 'ResourceNotFound', 'MethodNotAllowed', 'InvalidContent'])
 
 export class Exchange {
   readonly #options: ExchangeOptions
-  readonly #router = new Router<Target>()
+  #made: Router<Target> | undefined
   readonly #held = new Held()
   /** Calls whose work has not ended; longer than their answers where a client left. */
   readonly #pending = new Set<Call>()
@@ -64,18 +51,6 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options
-    for (const endpoint of options.endpoints) {
-      const names = endpoint.path.split('/').flatMap(part => (part.startsWith(':') ? [part.slice(1)] : []))
-      this.#router.add(endpoint.method, endpoint.path, {
-        endpoint,
-        parameters: new Parameters(endpoint, names),
-        route: endpoint.path,
-        userIndex: names.indexOf('user'),
-        addsSuccess: !('success' in endpoint.reply),
-        check: options.strict === true ? replyCheck(endpoint) : null,
-        counters: options.counters.of(endpoint.method, endpoint.path),
-      })
-    }
   }
 
   get pending(): number {
@@ -85,7 +60,8 @@ export class Exchange {
   /** Takes one request. Never throws. Must be called before the request's head becomes invalid. */
   handle(wire: Wire): Call {
     const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'))
-    const found = this.#router.find(wire.path)
+    this.#made ??= routerOf(this.#options)
+    const found = this.#made.find(wire.path)
     const target = found?.route.byMethod.get(wire.method)
     if (found === null || target === undefined) {
       this.#unrouted(call, found?.route ?? null)

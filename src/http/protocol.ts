@@ -17,7 +17,7 @@ import { RequestCounters } from './request-counters.ts'
 import { type HttpServer, listenHttp } from './server.ts'
 
 export interface HttpOptions {
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: () => readonly Endpoint[]
   /** For tests: answers that their documentation does not describe become errors. */
   readonly strict: boolean
   /** Hears what speaks HTTP, once it does. */
@@ -59,7 +59,7 @@ async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promis
   const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
   const endpoints = core.config.web.api
     ? options.endpoints
-    : options.endpoints.filter(({ allow, tag }) => allow === 'public' && strangersTags.has(tag))
+    : () => options.endpoints().filter(({ allow, tag }) => allow === 'public' && strangersTags.has(tag))
   const at = { host, port, front: core.config.api.front, bounds }
   await listenSecurely(core, ground, 'web', exchangeOf(core, { ...options, endpoints }), at)
 }

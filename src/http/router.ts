@@ -4,6 +4,10 @@
 // one, or one that is not valid percent-encoding makes the path unknown.
 
 import { limits } from '#lib/limits.ts'
+import { type ReplyCheck, replyCheck } from './document/conformity.ts'
+import type { Endpoint } from './endpoint.ts'
+import { Parameters } from './input/parameters.ts'
+import type { RequestCounters, RouteCounters } from './request-counters.ts'
 
 export interface Route<Target> {
   /** Template as first given to `add`. */
@@ -97,4 +101,42 @@ function decodeSegment(segment: string): string | null {
     }
   }
   return value.length > limits.http.pathParameterLengthMax ? null : value
+}
+
+/** An endpoint with what was made of it. */
+export interface Target {
+  readonly endpoint: Endpoint
+  readonly parameters: Parameters
+  readonly route: string
+  /** Index of `user` among the path's parameters, or -1. */
+  readonly userIndex: number
+  readonly addsSuccess: boolean
+  readonly check: ReplyCheck | null
+  readonly counters: RouteCounters
+}
+
+/** The routes of endpoints, with what is worked out of each definition once: most of what an exchange costs. */
+export function routerOf({
+  endpoints,
+  strict,
+  counters,
+}: {
+  readonly endpoints: () => readonly Endpoint[]
+  readonly strict?: boolean
+  readonly counters: RequestCounters
+}): Router<Target> {
+  const router = new Router<Target>()
+  for (const endpoint of endpoints()) {
+    const names = endpoint.path.split('/').flatMap(part => (part.startsWith(':') ? [part.slice(1)] : []))
+    router.add(endpoint.method, endpoint.path, {
+      endpoint,
+      parameters: new Parameters(endpoint, names),
+      route: endpoint.path,
+      userIndex: names.indexOf('user'),
+      addsSuccess: !('success' in endpoint.reply),
+      check: strict === true ? replyCheck(endpoint) : null,
+      counters: counters.of(endpoint.method, endpoint.path),
+    })
+  }
+  return router
 }

@@ -54,7 +54,7 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
   )
   const metrics = makeMetrics('1.2.3')
   const exchange = new Exchange({
-    endpoints,
+    endpoints: () => endpoints,
     identify: options.identify ?? identify,
     log,
     counters: new RequestCounters(metrics),

@@ -9,6 +9,7 @@ import { breathe, followClock, monotonic } from '../clock.ts'
 import { Fault } from '../fault.ts'
 import { limits } from '../limits.ts'
 import type { Slices } from '../pace.ts'
+import type { Lodge } from './lodging.ts'
 import { beginStart, endStart } from './native.ts'
 import { type Answer, type Close, type Reply, type Request, refusal, type Shared, type ThreadData } from './task.ts'
 
@@ -47,10 +48,28 @@ export function threadEnd<Given = unknown>(): ThreadEnd<Given> {
   const { gate, clock, given } = workerData as ThreadData
   followClock(clock)
   beginStart(gate)
+  return endAt(port, given as Given, endStart)
+}
+
+/** A thread that several share (lodging.ts): `begin` gets an end for each who comes. */
+export function lodgings<Given>(end: ThreadEnd<unknown>, begin: (end: ThreadEnd<Given>) => void): void {
+  let started = false
+  end.port.on('message', (message: Request<'lodge', Lodge> | Close) => {
+    if ('close' in message) return void end.port.close()
+    const { port, given } = message.input
+    const open = () => begin(endAt(port, given as Given))
+    // The first one loads what is native.
+    if (started) open()
+    else end.start(open)
+    started = true
+  })
+}
+
+function endAt<Given>(port: MessagePort, given: Given, started = () => {}): ThreadEnd<Given> {
   const reply = (id: number, answer: Answer) => post(port, id, answer)
   return {
     port,
-    given: given as Given,
+    given,
     receive: () => receiveMessageOnPort(port)?.message,
     reply,
     start: open => {
@@ -61,7 +80,7 @@ export function threadEnd<Given = unknown>(): ThreadEnd<Given> {
         reply(0, refusal(error))
         return false
       } finally {
-        endStart()
+        started()
       }
     },
   }

@@ -1,13 +1,14 @@
 // Starts the thread that writes to the database (workers/writer.ts), so that it can get ready while the rest of the
-// program is still being read. What goes to it and comes back is writer.ts's alone.
+// program is still being read. Databases that are thrown away share one. What goes to it and comes back is writer.ts's alone.
 
 import { threadFile } from '#lib/build-info.ts'
 import { isPassing } from '#lib/lasting.ts'
+import { lodge, type OwnedThread } from '#lib/process/lodging.ts'
 import type { Answer } from '#lib/process/task.ts'
 import { Thread } from '#lib/process/thread.ts'
 
 export interface WriterThread {
-  readonly thread: Thread
+  readonly thread: OwnedThread
   /** Takes its answers from now on. */
   hear(listener: (id: number, answer: Answer) => void): void
   /** Resolves when the schema is up to date. @throws Fault DatabaseTooNew, DataDirectoryUnusable, DataMissing, StoreDamaged */
@@ -32,12 +33,11 @@ export interface WriterThreadData {
 
 export function startWriterThread(file: string, mayBeNew: boolean): WriterThread {
   let listener: ((id: number, answer: Answer) => void) | undefined
-  const thread = new Thread({
-    file: threadFile('writer'),
-    given: { file, mayBeNew, passing: isPassing(file) } satisfies WriterThreadData,
-    lasting: true,
-    onReply: (id, answer) => listener?.(id, answer),
-  })
+  const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file) }
+  const onReply = (id: number, answer: Answer) => listener?.(id, answer)
+  const form = { file: threadFile('writer'), given, lasting: true, onReply }
+  // What is thrown away waits for no disk, so all of it can be written by one.
+  const thread = given.passing ? lodge(form) : new Thread(form)
   return {
     thread,
     ready: thread.up as Promise<Opened>,

@@ -12,8 +12,8 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { OwnedThread } from '#lib/process/lodging.ts'
 import { type Answer, settled } from '#lib/process/task.ts'
-import type { Thread } from '#lib/process/thread.ts'
 import { Queue } from '#lib/queue.ts'
 import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
@@ -85,7 +85,7 @@ const probeMs = 500
 export class Writer {
   /** What was found when the database was opened. */
   readonly opened: Opened
-  readonly #thread: Thread
+  readonly #thread: OwnedThread
   readonly #log: Log
   readonly #metrics: Metrics
   readonly #urgent = new Queue<Waiting>(limits.writer.pendingUnitsMax)

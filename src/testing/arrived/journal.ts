@@ -14,7 +14,7 @@ export interface Entry {
 
 /** Where mailboxes find mail, in this process or another. */
 export interface Source {
-  /** Entries whose number is above `seq`, as they stand now. */
+  /** Entries whose number is above `seq`, rising, as they stand now. */
   after(seq: number): Promise<readonly Entry[]>
   /** Calls `listener` whenever there may be more, until the returned function is called. */
   watch(listener: () => void): () => void
@@ -43,7 +43,8 @@ export class Journal implements Source {
   }
 
   since(seq: number): readonly Entry[] {
-    return seq === 0 ? this.#entries : this.#entries.filter(({ facts }) => facts.seq > seq)
+    if (seq === 0) return this.#entries
+    return this.#entries.slice(this.#entries.findLastIndex(({ facts }) => facts.seq <= seq) + 1)
   }
 
   find(id: string): Entry | undefined {
