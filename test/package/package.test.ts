@@ -13,6 +13,9 @@ import { bytesOf, Project, type Release, releases, run } from './project.ts'
 import { compilerOptions, samples } from './samples.ts'
 
 const mb = 1e6
+
+/** Milliseconds that a part of a start may take, whatever else the machine does. */
+const startMsMax = 10_000
 let project: Project
 
 beforeAll(async () => {
@@ -200,6 +203,19 @@ describe('in the tests of others', () => {
         expect(await project.node(release, ['-e', program])).toMatchObject({ code: 0, out: 'true\n' })
       }
     })
+    test('hashes of argon2 without the library', async () => {
+      const vectors = JSON.parse(readFileSync('test/lib/secret/vectors.json', 'utf8')) as Record<string, string>[]
+      const own = vectors.filter(({ stored }) => /^\$argon2(id|i|d)\$v=19\$/.test(stored ?? ''))
+      expect(own.length).toBeGreaterThan(2)
+      const program = `import { verifyWithEngine } from ${JSON.stringify(join(process.cwd(), 'src/lib/secret/argon2.ts'))}
+        for (const { password, stored } of ${JSON.stringify(own)}) {
+          const verify = text => { try { return verifyWithEngine(stored, text) } catch (error) { return error.message } }
+          console.log(verify(Buffer.from(password, 'hex')), verify(Buffer.from('another')))
+        }`
+      const { code, out } = await project.node(release, ['--no-warnings', '--input-type=module', '-e', program])
+      const says = release === '22' ? /cannot be verified on \S+ \S+ with Node before 24\.7/ : /^true false$/
+      expect([code, out.trim().split('\n')]).toEqual([0, own.map(() => expect.stringMatching(says))])
+    })
     test('the time of a start', async () => {
       const program = `import { startTeal } from 'teal'
         const first = performance.now()
@@ -216,6 +232,8 @@ describe('in the tests of others', () => {
         `Node ${release}: loaded after ${load} ms, first start and close ${first} ms, again ${again} ms, close ${close} ms\n`,
       )
       expect([code, close]).toEqual([0, expect.stringMatching(/^\d+$/)])
+      // Far above what it takes on a machine that does other things too: somebody who makes it ten times slower is to notice.
+      for (const ms of [load, first, again, close]) expect(Number(ms)).toBeLessThanOrEqual(startMsMax)
     })
   })
 

@@ -8,8 +8,7 @@ import { pbkdf2Sync, timingSafeEqual } from 'node:crypto'
 import { monotonic } from '../clock.ts'
 import { Fault } from '../fault.ts'
 import { randomBuffer } from '../id.ts'
-import { argon2 } from '../process/lazy.ts'
-import { loadNative } from '../process/native.ts'
+import { verifyArgon2 } from './argon2.ts'
 import { md5Crypt, shaCrypt } from './crypt.ts'
 import { desCrypt } from './des-crypt.ts'
 import { type HashForm, parseHash, printPbkdf2, standard } from './form.ts'
@@ -33,7 +32,7 @@ export function hashPassword(password: Password): string {
  * Whether `password` is the one that `stored` was made from. Without a stored hash (null or empty) the answer is no,
  * after the same work.
  *
- * @throws Fault HashError for a stored hash of no known form
+ * @throws Fault HashError for a stored hash of no known form, or of one that nothing on this platform can check
  */
 export async function verifyPassword(password: Password, stored: string | null): Promise<boolean> {
   const bytes = bytesOf(password)
@@ -64,10 +63,8 @@ async function matches(form: HashForm, bytes: Buffer, password: Password): Promi
       const { compareSync } = await import('bcryptjs')
       return text !== undefined && compareSync(text, form.text)
     }
-    case 'argon2': {
-      const { verify } = await loadNative(async () => argon2())
-      return verify(form.text, bytes)
-    }
+    case 'argon2':
+      return verifyArgon2(form.text, bytes)
   }
 }
 
