@@ -288,7 +288,7 @@ describe('a server that refuses', () => {
       expect(due).toBeGreaterThanOrEqual(now() + wait - minute)
       expect(due).toBeLessThanOrEqual(now() + 1.2 * wait)
       pass(1.2 * wait + 1)
-      await expect.poll(() => (dark()?.failure === null ? 0 : dark()?.attempts), patience).toBe(index + 2)
+      await expect.poll(dark, patience).toMatchObject({ attempts: index + 2, failure: 'challenge' })
     }
     expect(server.issued).toHaveLength(2)
     const metrics = await metricsOf(teal)
