@@ -9,6 +9,7 @@ import { appendMessage, appendMessages } from './mailbox/append.ts'
 import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
 import { queueMessage } from './sending/outgoing.ts'
+import { noteArrivedReport } from './sending/report-arrival.ts'
 import { noteReports } from './sending/report-counts.ts'
 import { blameFilter } from './user/rules.ts'
 import { noteTold } from './user/told.ts'
@@ -27,4 +28,4 @@ export const userCrossings = byName([
 ])
 
 /** Of what belongs to no account. */
-export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports])
+export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports, noteArrivedReport])

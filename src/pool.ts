@@ -19,6 +19,7 @@ import type { KeyTasks } from '#lib/secret/key-tasks.ts'
 import { Recall } from '#lib/secret/recall.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
+import type { PoolReportTask } from '#mail/report/arrived.ts'
 import type { ListZones } from '#mail/spam/standing.ts'
 import type { SpamTasks } from '#mail/spam/tasks.ts'
 import { Passwords } from './pool/passwords.ts'
@@ -45,8 +46,8 @@ export interface PoolsOptions {
 
 export interface Pools {
   readonly passwords: Passwords
-  /** Security keys, signed profiles, QR codes. */
-  readonly keys: Pool<KeyTasks>
+  /** Security keys, signed profiles, QR codes, reports of strangers. */
+  readonly keys: Pool<KeyTasks & PoolReportTask>
   readonly patterns: Patterns
   /** Encryption of what is stored. */
   readonly seal: Pool<SealTasks>
@@ -75,7 +76,7 @@ export function makePools(options: PoolsOptions): Pools {
     perKeyMax: pool.passwordsPerKeyMax,
     deadlineMs: pool.passwordMs,
   })
-  const keys = make<KeyTasks>({
+  const keys = make<KeyTasks & PoolReportTask>({
     name: 'key',
     file: threadFile('key'),
     threads: 1,

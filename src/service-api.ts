@@ -56,6 +56,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
     challenges: core.acme.challenges,
     dkim: { handle: core.dkim, read },
     domainKeys: { keys: core.signingKeys },
+    reports: { read },
     health: healthDeps(core),
     metrics: {
       registry: { contentType: metrics.registry.contentType, metrics: () => metrics.text() },

@@ -22,6 +22,7 @@ import { Backups } from '#jobs/tasks/backups.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
+import { handleArrivedReports } from '#jobs/tasks/report-reading.ts'
 import { signingLoop } from '#jobs/tasks/signing-keys.ts'
 import { learningLoop } from '#jobs/tasks/spam-learning.ts'
 import { Tasks } from '#jobs/tasks/tasks.ts'
@@ -254,6 +255,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => tasks.close())
   handleMessageTasks(tasks, core)
   handleAccountTasks(tasks, core)
+  handleArrivedReports(tasks, { ...core, writer })
   const audits = startAudits(tasks, core)
   closers.add(() => audits.close())
   const indexing = indexingLoop({ read, writer, reads, log })

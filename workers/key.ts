@@ -1,10 +1,11 @@
-// A thread for what is rare and heavy to load: security keys, signed profiles, QR codes. The libraries are loaded with
+// A thread for what is rare and heavy: security keys, signed profiles, QR codes, reports of strangers. The libraries are loaded with
 // the first task that needs them and go with the thread when nothing came for a while.
 
 import { serve } from '../src/lib/process/serve.ts'
 import type { KeyTasks } from '../src/lib/secret/key-tasks.ts'
 import { signedProfile } from '../src/lib/secret/profile.ts'
 import { checkAssertion, checkAttestation } from '../src/lib/webauthn/attestation.ts'
+import { type PoolReportTask, readReport } from '../src/mail/report/arrived.ts'
 
 /** A text as a picture, for `<img src>`: a data URL. */
 async function qrcode({ text }: KeyTasks['qrcode']['input']): Promise<string> {
@@ -13,4 +14,9 @@ async function qrcode({ text }: KeyTasks['qrcode']['input']): Promise<string> {
   return library.toDataURL(text)
 }
 
-serve({ attest: checkAttestation, assert: checkAssertion, profile: signedProfile, qrcode })
+/** A report that somebody sent. */
+function report({ data }: PoolReportTask['report']['input']) {
+  return readReport(data)
+}
+
+serve({ report, attest: checkAttestation, assert: checkAssertion, profile: signedProfile, qrcode })

@@ -27,6 +27,7 @@ import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { spamFields, withoutVerdicts } from '../screening/classification.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
+import { noteReport } from '../sending/report-arrival.ts'
 import { type AddressBook, learned } from './address-book.ts'
 import { type Settled, scored, storedAs } from './arrival-line.ts'
 import { type Carried, type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
@@ -218,6 +219,7 @@ export class LocalDelivery {
     const results = settled.map(one => (one.status === 'fulfilled' ? one.value : { refused: one.reason }))
     const { body, size } = message.prepared
     await this.#observer?.(envelope, results, { body, size, bytes })
+    await noteReport(this.#options, message.prepared, envelope.recipients, results)
     return results
   }
 

@@ -10,7 +10,8 @@ import type { Writer } from '#store/writer/writer.ts'
 
 /** First words of the writes that jobs may make. */
 const queues: ReadonlySet<string> = new Set([
-  ...['task', 'outbound', 'event', 'delivery', 'trace', 'search', 'spam', 'sts_policy', 'outbound_attempt', 'report'],
+  ...['task', 'outbound', 'event', 'delivery', 'trace', 'search', 'spam', 'sts_policy', 'outbound_attempt'],
+  ...['report', 'arrived_report'],
   // A report of what could not be sent is a message in the queue: its body's rows come with it.
   ...['body', 'outline'],
 ])

@@ -12,6 +12,7 @@ import { devCommand } from './command/dev.ts'
 import { dkimCommand } from './command/dkim.ts'
 import { dnsCommand } from './command/dns.ts'
 import { doctorCommand } from './command/doctor.ts'
+import { reportsCommand } from './command/reports.ts'
 import { serveCommand } from './command/serve.ts'
 import { setupCommand } from './command/setup.ts'
 import { tokenCommand } from './command/token.ts'
@@ -48,6 +49,7 @@ export async function run(): Promise<void> {
       dnsCommand(),
       dkimCommand(),
       traceCommand(),
+      reportsCommand(),
     ],
     ...[...statusCommands(), ...addressCommands(), ...queueCommands(), ...manualCommands(program)],
   ])

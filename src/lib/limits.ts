@@ -1256,6 +1256,22 @@ export const limits = {
     /** Rows counted for the metrics. */
     countMax: 100_000,
   },
+  /** Reports that others send about domains of ours (mail/report). */
+  arrivedReport: {
+    /** Bytes of one as it came and unpacked, elements of it and their depth. */
+    packedBytesMax: 2 * mib,
+    bytesMax: 16 * mib,
+    elementsMax: 200_000,
+    depthMax: 20,
+    /** Files of one message that are looked at. */
+    filesMax: 3,
+    /** Rows of one that are kept, those that count most; characters of a text in it. */
+    rowsMax: 200,
+    textLengthMax: 255,
+    /** Reports of one domain, and for how long. */
+    keptMax: 5000,
+    keepMs: 365 * day,
+  },
   /** Reports about TLS (RFC 8460). */
   tlsReport: {
     /** Records or lines of one policy, and characters of what went wrong. */

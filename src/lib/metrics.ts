@@ -101,6 +101,7 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
       'mode',
     ]),
     reports: counter('reports_total', 'Reports that domains are told, by what came of them', ['kind', 'result']),
+    arrivedReports: counter('arrived_reports_total', 'Reports of others about domains of ours', ['result']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

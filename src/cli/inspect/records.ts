@@ -67,6 +67,7 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
       kind: 'TXT',
       value: `v=TLSRPTv1; rua=mailto:postmaster@${domain}`,
       fits: found => /^v=TLSRPTv1\s*;/i.test(found),
+      optional,
     },
     { name: `autoconfig.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },
     { name: `autodiscover.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },

@@ -37,6 +37,7 @@ import { type DocumentationDeps, documentationEndpoints } from './service/docume
 import { type DomainKeyDeps, domainKeyEndpoints } from './service/domain-keys.ts'
 import { type HealthDeps, healthEndpoints } from './service/health.ts'
 import { type MetricsDeps, metricsEndpoints } from './service/metrics.ts'
+import { type ReportDeps, reportEndpoints } from './service/reports.ts'
 import { type SettingDeps, settingEndpoints } from './service/settings.ts'
 import { type TransferDeps, transferEndpoints } from './service/transfer.ts'
 import { type WebhookDeps, webhookEndpoints } from './service/webhooks.ts'
@@ -73,6 +74,7 @@ export interface ApiDeps {
   readonly challenges: ChallengeDeps
   readonly dkim: DkimDeps
   readonly domainKeys: DomainKeyDeps
+  readonly reports: ReportDeps
   readonly health: HealthDeps
   readonly metrics: MetricsDeps
   readonly documentation: DocumentationDeps
@@ -111,6 +113,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...challengeEndpoints(deps.challenges),
     ...dkimEndpoints(deps.dkim),
     ...domainKeyEndpoints(deps.domainKeys),
+    ...reportEndpoints(deps.reports),
     ...healthEndpoints(deps.health),
     ...metricsEndpoints(deps.metrics),
   ]

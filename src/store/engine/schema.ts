@@ -29,6 +29,7 @@ import { signingKeys } from './migrations/020-signing-keys.ts'
 import { wayOut } from './migrations/021-way-out.ts'
 import { proven } from './migrations/022-proven.ts'
 import { counted } from './migrations/023-counted.ts'
+import { arrived } from './migrations/024-arrived.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -56,6 +57,7 @@ export const migrations: readonly string[] = [
   wayOut,
   proven,
   counted,
+  arrived,
 ]
 
 /**

@@ -1,0 +1,76 @@
+// Reads reports that arrived about domains of ours (mail/report/arrived.ts), on a thread, and keeps what they say.
+//
+// What cannot be read is none: it is not tried again. A report about a domain that is not here is left alone.
+
+import type { JobWriter } from '#actors/kernel/job-writer.ts'
+import { mayBeReport, reportTask } from '#actors/sending/report-arrival.ts'
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import { decodeBody } from '#mail/mime/decode.ts'
+import type { ArrivedReport } from '#mail/report/arrived.ts'
+import type { Pools } from '#pool'
+import { holdsDomain } from '#store/accounts/address.ts'
+import type { Task } from '#store/accounts/task.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { readDetail, readSummary } from '#store/mailboxes/outlines.ts'
+import { arrivedReportPut, arrivedReportRow } from '#store/sending/arrived-report.ts'
+import type { TaskRun, Tasks } from './tasks.ts'
+
+export interface ReportReadingDeps {
+  readonly read: Reader
+  readonly writer: JobWriter
+  readonly bodies: Bodies
+  readonly pools: Pick<Pools, 'keys'>
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+export function handleArrivedReports(tasks: Tasks, deps: ReportReadingDeps): void {
+  tasks.handle(reportTask, (task, run) => readReports(deps, task, run))
+}
+
+/** Input: `body`. */
+async function readReports(deps: ReportReadingDeps, { input }: Task, { signal }: TaskRun) {
+  const { read, bodies } = deps
+  const { body } = input as { readonly body: number }
+  const [detail, summary] = [await readDetail(read, body), await readSummary(read, body)]
+  // Deleted meanwhile, or stored in an encrypted form.
+  if (detail === undefined || summary === undefined) return { reports: 0 }
+  let reports = 0
+  const found = summary.attachments.filter(mayBeReport).slice(0, limits.arrivedReport.filesMax)
+  for (const { id, transferEncoding } of found) {
+    const place = detail.attachments.find(one => one.id === id)
+    if (place === undefined || place.end - place.start > 2 * limits.arrivedReport.packedBytesMax) continue
+    const encoded = await bodies.open(body).read(place.start, place.end)
+    const data = decodeBody(Buffer.from(encoded), transferEncoding.toLowerCase())
+    if (await take(deps, data, signal)) reports += 1
+  }
+  return { reports }
+}
+
+async function take({ read, writer, pools, log, metrics }: ReportReadingDeps, data: Buffer, signal: AbortSignal) {
+  let report: ArrivedReport
+  try {
+    report = await pools.keys.run('report', { data }, { signal })
+  } catch (error) {
+    // Too much to do now passes; that the thread had to be ended, or found nothing, does not.
+    if (error instanceof Fault && error.code === 'Overloaded') throw error
+    metrics.arrivedReports.labels('unreadable').inc()
+    log.info({ why: String(error) }, 'a report that arrived could not be read')
+    return false
+  }
+  if (!(await holdsDomain(read, report.domain))) {
+    metrics.arrivedReports.labels('foreign').inc()
+    return false
+  }
+  const { keepMs, keptMax: keepMax } = limits.arrivedReport
+  const at = now()
+  const row = arrivedReportRow(report, at)
+  await writer.write(arrivedReportPut, { row, domain: report.domain, keepMax, before: at - keepMs })
+  metrics.arrivedReports.labels(report.kind).inc()
+  return true
+}

@@ -1,0 +1,65 @@
+// Reports that others sent about domains of this service: the table, its reads and writes.
+//
+// A report is known by who sent it and by its id, so one that comes twice is there once. A domain has so many at most, the newest,
+// since anybody may send some.
+
+import type { ArrivedReport, ArrivedRow } from '#mail/report/arrived.ts'
+import { integer, json, moment, oneOf, text } from '../engine/column.ts'
+import type { Reader } from '../engine/reader.ts'
+import { type RowOf, table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
+
+const reports = table(
+  'arrived_report',
+  {
+    kind: oneOf<ArrivedReport['kind']>(),
+    domain: text,
+    reporter: text,
+    reportId: text,
+    begin: moment,
+    end: moment,
+    total: integer,
+    failed: integer,
+    rows: json<readonly ArrivedRow[]>(),
+    received: moment,
+  },
+  {
+    key: ['kind', 'domain', 'reporter', 'reportId'],
+    clustered: true,
+    indexes: { arrived_report_begin: { on: ['domain', 'begin'] }, arrived_report_received: { on: ['received'] } },
+  },
+)
+
+export type ArrivedReportRow = Readonly<RowOf<typeof reports>>
+
+const put = reports.defineUpsert()
+
+/** Keeps a report, and lets the oldest of its domain go where there are too many. */
+export const arrivedReportPut = defineWrite<{ row: unknown; domain: string; keepMax: number; before: number }>(
+  'arrived_report.keep',
+  (sql, { row, domain, keepMax, before }, effects) => {
+    put.run(sql, row as never, effects)
+    sql(`DELETE FROM arrived_report WHERE domain = ? AND begin <
+      (SELECT begin FROM arrived_report WHERE domain = ? ORDER BY begin DESC LIMIT 1 OFFSET ?)`).run(
+      domain,
+      domain,
+      keepMax,
+    )
+    sql('DELETE FROM arrived_report WHERE received < ?').run(before)
+  },
+)
+
+/** As the write takes it. */
+export function arrivedReportRow(report: ArrivedReport, received: number): unknown {
+  return put.encode?.({ ...report, received })
+}
+
+/** Reports about a domain (all where it is null) of days from `since` on, newest first. */
+export function listArrivedReports(
+  read: Reader,
+  { domain, kind, since }: { domain: string | null; kind: ArrivedReport['kind'] | null; since: number },
+  count: number,
+): ArrivedReportRow[] {
+  const rest = 'WHERE (@domain IS NULL OR domain = @domain) AND (@kind IS NULL OR kind = @kind) AND begin >= @since'
+  return reports.all(read, `${rest} ORDER BY begin DESC, reporter LIMIT @count`, { domain, kind, since, count })
+}

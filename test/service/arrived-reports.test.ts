@@ -1,0 +1,205 @@
+// Reports that others send about our domains arrive with the postmaster, are read, and summed up; what is none harms nobody.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import { type DmarcDetail, dmarcReport } from '#mail/made/dmarc-report.ts'
+import { composeReportMail } from '#mail/made/report-mail.ts'
+import { tlsReport } from '#mail/made/tls-report.ts'
+import { readReport } from '#mail/report/arrived.ts'
+import { startTeal, type Teal } from '#service'
+import { childEnvironment, runTeal } from '../child.ts'
+import { Dialogue, deliver } from '../dialogue.ts'
+import { accessTo } from '../running.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'teal-reports-'))
+let teal: Teal
+const service = accessTo(() => teal)
+const today = now() - (now() % limits.time.day)
+const from = today - limits.time.day
+const to = today - 1000
+
+beforeAll(async () => {
+  teal = await startTeal({ dataDir: dir }, { strict: true })
+  await service.user('anna')
+})
+afterAll(async () => {
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+const published = { domain: 'Example.com', adkim: 'r', aspf: 'r', p: 'none', sp: 'none', pct: 100 } as const
+const detail = (ip: string, dkim: boolean): DmarcDetail => ({
+  ...{ published, ip, disposition: 'none', dkim, spf: false, headerFrom: 'example.com', envelopeFrom: 'example.com' },
+  signatures: [],
+})
+
+function dmarc(reportId: string, domain = 'Example.com'): string {
+  const counts = [
+    { detail: detail('192.0.2.1', true), count: 90 },
+    { detail: detail('192.0.2.66', false), count: 10 },
+  ]
+  const how = { organization: 'big.example', contact: 'a@big.example', reportId, from, to }
+  return dmarcReport({ ...how, published: { ...published, domain }, counts })
+}
+
+function tls(reportId: string): string {
+  const policy = { kind: 'sts', strings: ['version: STSv1'], hosts: ['mx.example.com'] } as const
+  const counts = [
+    { detail: { policy }, count: 41 },
+    { detail: { policy, flaw: 'certificate-expired', mx: 'mx.example.com', reason: 'x' }, count: 1 },
+  ]
+  return tlsReport({
+    organization: 'big.example',
+    contact: 'a@big.example',
+    reportId,
+    domain: 'example.com',
+    from,
+    to,
+    counts,
+  })
+}
+
+/** A zip with one file. */
+function zip(data: Buffer, claimed = data.length): Buffer {
+  const packed = deflateRawSync(data)
+  const name = Buffer.from('report.xml')
+  const shared = Buffer.alloc(26)
+  shared.writeUInt16LE(20, 0)
+  shared.writeUInt16LE(8, 4)
+  shared.writeUInt32LE(crc32(data), 10)
+  shared.writeUInt32LE(packed.length, 14)
+  shared.writeUInt32LE(claimed, 18)
+  shared.writeUInt16LE(name.length, 22)
+  const local = Buffer.concat([Buffer.from('504b0304', 'hex'), shared, name, packed])
+  const central = Buffer.concat([Buffer.from('504b01021400', 'hex'), shared, Buffer.alloc(14), name])
+  central.writeUInt32LE(0, 42)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(1, 8)
+  end.writeUInt16LE(1, 10)
+  end.writeUInt32LE(central.length, 12)
+  end.writeUInt32LE(local.length, 16)
+  return Buffer.concat([local, central, end])
+}
+
+async function send(packed: Buffer, kind: 'tls' | 'dmarc', address = 'postmaster@example.com'): Promise<void> {
+  const shape = { from: 'reports@big.example', to: address, domain: 'example.com', submitter: 'big.example' }
+  const mail = composeReportMail({
+    ...{ ...shape, reportId: 'r', now: now(), words: ['x'], kind, packed },
+    filename: kind === 'tls' ? 'a.json.gz' : 'a.xml.gz',
+  })
+  const smtp = await Dialogue.open(service.at('smtp'))
+  await smtp.reply()
+  await smtp.ask('EHLO there.test')
+  const [reply = ''] = await deliver(smtp, 'reports@big.example', [address], mail)
+  smtp.close()
+  expect(reply).toMatch(/^250/)
+}
+
+const reports = async (query = '') => (await service.call('GET', `/reports?${query}`)).body.results
+const counted = async (result: string) => {
+  const text = await (await service.raw('GET', '/metrics')).text()
+  return Number(new RegExp(`arrived_reports_total\\{result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+}
+
+test('they are read, kept once, and summed up', { timeout: 60_000 }, async () => {
+  await send(gzipSync(dmarc('one')), 'dmarc')
+  await send(zip(Buffer.from(dmarc('two'))), 'dmarc')
+  await send(Buffer.from(dmarc('two')), 'dmarc', 'Postmaster@Example.com')
+  await send(gzipSync(tls('one')), 'tls')
+  await send(Buffer.from(tls('two')), 'tls')
+  // Nobody else's, and not to anybody.
+  await send(gzipSync(dmarc('three', 'elsewhere.test')), 'dmarc')
+  await send(gzipSync(dmarc('four')), 'dmarc', 'anna@example.com')
+  await expect.poll(() => counted('foreign'), { timeout: 30_000 }).toBe(1)
+  await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(3)
+  await expect.poll(() => counted('tls'), { timeout: 30_000 }).toBe(2)
+  expect(await reports('kind=dmarc')).toHaveLength(2)
+  const [first] = await reports('domain=example.com&kind=tls')
+  expect(first).toMatchObject({ kind: 'tls', reporter: 'big.example', total: 42, failed: 1 })
+  expect(await reports('domain=elsewhere.test')).toEqual([])
+  expect((await service.call('GET', '/reports/summary?domain=Example.com')).body).toMatchObject({
+    domain: 'example.com',
+    dmarc: {
+      ...{ reports: 2, messages: 200, failed: 20 },
+      sources: [
+        { ip: '192.0.2.66', messages: 20, failed: 20 },
+        { ip: '192.0.2.1', messages: 180, failed: 0 },
+      ],
+    },
+    tls: {
+      reports: 2,
+      sessions: 84,
+      failed: 2,
+      failures: [{ result: 'certificate-expired', host: 'mx.example.com', sessions: 2 }],
+    },
+  })
+  const { code, out } = await runTeal(['reports', 'example.com'], childEnvironment(dir))
+  expect(code).toBe(0)
+  expect(out).toMatch(/DMARC: 2 reports, 200 messages, 20 failed\n {2}192\.0\.2\.66 +20 messages, 20 failed/)
+})
+
+const nested = (depth: number) => '<a>'.repeat(depth) + '</a>'.repeat(depth)
+const bombs: readonly (readonly [string, () => Buffer])[] = [
+  ['a gzip of nothing but zeros', () => gzipSync(Buffer.alloc(200 * 1024 * 1024))],
+  ['a zip of nothing but zeros that claims to be short', () => zip(Buffer.alloc(100 * 1024 * 1024), 10)],
+  [
+    'entities that grow',
+    () =>
+      Buffer.from(
+        `<?xml version="1.0"?><!DOCTYPE feedback [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><feedback>&b;</feedback>`,
+      ),
+  ],
+  [
+    'a file of this machine',
+    () => Buffer.from(`<!DOCTYPE f [<!ENTITY x SYSTEM "file:///etc/passwd">]><feedback>&x;</feedback>`),
+  ],
+  ['elements without end', () => gzipSync('<feedback>'.repeat(100_000))],
+  ['elements in elements', () => gzipSync(nested(10_000))],
+  ['JSON in JSON', () => gzipSync('['.repeat(1_000_000))],
+  ['a zip without its end', () => zip(Buffer.from(dmarc('x'))).subarray(0, 100)],
+  [
+    'a zip that points out of itself',
+    () => {
+      const bytes = zip(Buffer.from(dmarc('x')))
+      bytes.writeUInt32LE(0xfffffff0, bytes.length - 6)
+      return bytes
+    },
+  ],
+  ['a picture', () => Buffer.from('89504e470d0a1a0a', 'hex')],
+  [
+    'counts that are none',
+    () => Buffer.from('{"organization-name":"x","report-id":"x","policies":{"length":1e9},"date-range":[]}'),
+  ],
+]
+
+test.each(bombs)('%s is no report', (_, made) => {
+  expect(() => readReport(made())).toThrow()
+})
+
+test('numbers and texts of a report are bounded', () => {
+  const rows = Array.from({ length: 5000 }, (_, n) => ({ detail: detail(`192.0.2.${n}`, false), count: n + 1 }))
+  const long = 'x'.repeat(10_000)
+  const shared = { organization: long, contact: '', reportId: '1', from, to, published }
+  const found = readReport(gzipSync(dmarcReport({ ...shared, counts: rows })))
+  expect(found.rows).toHaveLength(limits.arrivedReport.rowsMax)
+  expect(found.rows[0]?.count).toBe(5000)
+  expect(found.reporter.length).toBe(limits.arrivedReport.textLengthMax)
+  const odd = dmarcReport({ ...shared, organization: 'o', counts: rows.slice(0, 1) }).replace(
+    '<count>1<',
+    '<count>-1e99<',
+  )
+  expect(readReport(Buffer.from(odd)).total).toBe(0)
+})
+
+test('a bomb is delivered like any mail, and counted as none', { timeout: 60_000 }, async () => {
+  const before = await counted('unreadable')
+  await send(gzipSync(Buffer.alloc(200 * 1024 * 1024)), 'dmarc')
+  await expect.poll(() => counted('unreadable'), { timeout: 30_000 }).toBe(before + 1)
+})
