@@ -28,11 +28,10 @@ import { learningLoop } from '#jobs/tasks/spam-learning.ts'
 import { Tasks } from '#jobs/tasks/tasks.ts'
 import { startWebhooks } from '#jobs/webhooks/webhooks.ts'
 import { version } from '#lib/build-info.ts'
-import { holding, now } from '#lib/clock.ts'
+import { holding } from '#lib/clock.ts'
 import { putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, makeLog } from '#lib/log.ts'
-import { memoize } from '#lib/memoize.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
@@ -44,10 +43,10 @@ import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
 import { countWaiting } from '#store/rules/spam.ts'
-import { waitingFigures } from '#store/sending/outbound-figures.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Hooks, type Listeners, type Listening, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
+import { observeQueue, observeStore } from './service-figures.ts'
 import { countSessions, tellDomains } from './service-reports.ts'
 
 export interface Service {
@@ -82,6 +81,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     const core = await openCore(config, log, options.lock)
     closers.add(() => core.close())
     await provideRootToken(core)
+    observeStore(core)
     await deliverEvents(core, closers)
     const { hooks } = options
     if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
@@ -172,16 +172,6 @@ async function deliverEvents(core: Core, closers: Closers): Promise<void> {
   const delivery = await startWebhooks({ read, writer, handle, outward, log, metrics, timeoutMs, hostname, version })
   closers.add(() => delivery.close())
   core.onEvents(delivery.kick)
-}
-
-/** The queue of outgoing mail in the metrics. */
-function observeQueue({ read, metrics }: Core): void {
-  const figures = memoize(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
-  metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
-  metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => {
-    const { due } = figures()
-    return due === null ? 0 : Math.max(0, now() - due) / 1000
-  })
 }
 
 /** Starts sending queued mail; what leaves the service gathers where the configuration says so. */

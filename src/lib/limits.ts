@@ -221,6 +221,8 @@ export const limits = {
     /** Messages received in a window, as shown; only an account's own number is enforced. */
     receivedMax: 60,
     receivedWindowMs: 1 * hour,
+    /** How old figures over all accounts may be in /metrics. */
+    figuresMs: minute,
     /** Newest messages a POP3 session sees. */
     pop3MessagesMax: 250,
     /** IMAP sessions at once. */

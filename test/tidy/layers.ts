@@ -277,7 +277,15 @@ function layer(fronts: ReadonlySet<string>, [source, line, target, typeOnly]: Ed
 }
 
 /** Files that are one unit with src/service.ts. */
-const serviceParts = new Set(['library', 'listeners', 'own-certificate', 'service-api', 'service-reports', 'teal.d'])
+const serviceParts = new Set([
+  'library',
+  'listeners',
+  'own-certificate',
+  'service-api',
+  'service-figures',
+  'service-reports',
+  'teal.d',
+])
 
 /** 'store' of src/store/x.ts, 'config' of src/config.ts and src/config/x.ts, 'actors', 'workers'. */
 function unitOf(path: string): string {

@@ -10,6 +10,7 @@ import { now } from '#lib/clock.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { composeReport, type ReportRecipient } from '#mail/made/dsn.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
@@ -48,6 +49,7 @@ export interface ResultOptions {
   readonly bodies: Bodies
   readonly log: Log
   readonly journal?: Journal
+  readonly metrics?: Pick<Metrics, 'relayed'>
   readonly hostname: string
   readonly wanted?: (name: 'message.sent') => boolean
   readonly kick?: () => void
@@ -84,7 +86,10 @@ export class RelayResults {
       for (const received of reports.received) await received.discard()
     }
     if (operations.length > 1) this.#options.kick?.()
-    for (const one of settled) this.#options.journal?.note('attempt', '', attemptFields(message, one), 'sent on')
+    for (const one of settled) {
+      this.#options.metrics?.relayed.labels(outcomeOf(one.final)).inc()
+      this.#options.journal?.note('attempt', '', attemptFields(message, one), 'sent on')
+    }
   }
 
   #events(message: Outbound, settled: readonly Settled[], at: number): Operation[] {
@@ -174,6 +179,10 @@ function attemptOf(message: Outbound, settled: Settled, at: number) {
   }
 }
 
+function outcomeOf({ state }: TargetOutcome): 'delivered' | 'failed' | 'retry' {
+  return state === 2 ? 'delivered' : state === 3 ? 'failed' : 'retry'
+}
+
 /** What the log says of an attempt; passwords in URLs are masked. */
 function attemptFields({ num, user, sender, size, options }: Outbound, { target, host, way, final, ...came }: Settled) {
   const { failure, status, response } = came
@@ -182,8 +191,9 @@ function attemptFields({ num, user, sender, size, options }: Outbound, { target,
     ...(user !== null && { user }),
     ...{ from: cut(sender), to: cut(nameOf(target)), size },
     ...(options.messageId !== undefined && { messageId: cut(options.messageId) }),
-    ...{ attempt: target.attempts, outcome: final.state === 2 ? 'delivered' : final.state === 3 ? 'failed' : 'retry' },
+    ...{ attempt: target.attempts, outcome: outcomeOf(final) },
     ...(host !== undefined && { host }),
+    ...(came.security !== undefined && { security: came.security }),
     ...(way !== undefined && { way }),
     ...(failure !== null && { failure }),
     ...(status !== null && { status }),

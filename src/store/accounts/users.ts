@@ -189,6 +189,13 @@ export async function findUserByKey(read: Reader, key: string): Promise<string |
   return read.one<{ id: string }>('SELECT id FROM "user" WHERE key = ? AND deleted IS NULL', key)?.id
 }
 
+/** How many accounts there are, and what they use together. Scans a row for each. */
+export function accountFigures(read: Reader): { users: number; storage: number } {
+  const users = read.one<{ n: number }>('SELECT count(*) AS n FROM "user" WHERE deleted IS NULL')
+  const used = read.one<{ bytes: number }>('SELECT coalesce(sum(storage), 0) AS bytes FROM usage')
+  return { users: users?.n ?? 0, storage: used?.bytes ?? 0 }
+}
+
 /** What an account uses. */
 export async function readUsage(read: Reader, num: number): Promise<{ storage: number; modseq: number }> {
   return usages.one(read, 'WHERE "user" = ?', num) ?? { storage: 0, modseq: 0 }

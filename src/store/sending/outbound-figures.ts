@@ -26,14 +26,23 @@ export async function queueFigures(read: Reader): Promise<QueueFigures> {
   return { waiting: 0, sending: 0, deferred: 0, next: null, ...row, oldest: oldest?.at ?? null }
 }
 
-/** How many targets wait, counted up to a bound, and since when the first of them is due (null: none is waiting). */
-export function waitingFigures(read: Reader, countMax: number): { waiting: number; due: number | null } {
+/**
+ * How many targets wait, counted up to a bound, since when the first of them is due and when the oldest message was queued
+ * (null: none is waiting).
+ */
+export function waitingFigures(
+  read: Reader,
+  countMax: number,
+): { waiting: number; due: number | null; oldest: number | null } {
   const waiting = read.one<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM outbound_target WHERE state < 2 LIMIT ?)',
     countMax,
   )
   const first = read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
-  return { waiting: waiting?.n ?? 0, due: first?.due ?? null }
+  const oldest = read.one<{ at: number | null }>(
+    `SELECT created AS at FROM outbound WHERE num = (SELECT min(message) FROM outbound_target WHERE state < 2)`,
+  )
+  return { waiting: waiting?.n ?? 0, due: first?.due ?? null, oldest: oldest?.at ?? null }
 }
 
 /** Destinations with the most waiting targets. */

@@ -1,0 +1,35 @@
+// What an operator looks for first among the metrics, put together from the core: accounts, what they store, the room that is left,
+// the queue.
+//
+// What costs a scan is worked out now and then, however often it is asked for.
+
+import { statfsSync } from 'node:fs'
+import type { Core } from '#core'
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import { memoize } from '#lib/memoize.ts'
+import { accountFigures } from '#store/accounts/users.ts'
+import { waitingFigures } from '#store/sending/outbound-figures.ts'
+
+/** Accounts, storage and disk. */
+export function observeStore({ config: { dataDir }, read, metrics }: Core): void {
+  const accounts = memoize(() => accountFigures(read), limits.user.figuresMs)
+  metrics.observe('users', 'Accounts', () => accounts().users)
+  metrics.observe(
+    'storage_bytes',
+    'Mail and files of all accounts, as it counts for their quotas',
+    () => accounts().storage,
+  )
+  const disk = memoize(() => statfsSync(dataDir), limits.outbound.figuresMs)
+  metrics.observe('disk_free_bytes', 'Room that is left for the data directory', () => disk().bavail * disk().bsize)
+  metrics.observe('disk_bytes', 'Size of the disk that it lies on', () => disk().blocks * disk().bsize)
+}
+
+/** The queue of outgoing mail. */
+export function observeQueue({ read, metrics }: Core): void {
+  const figures = memoize(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
+  metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
+  const since = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1000)
+  metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => since(figures().due))
+  metrics.observe('outbound_oldest_seconds', 'Age of the oldest message that waits', () => since(figures().oldest))
+}
