@@ -140,7 +140,7 @@ export interface FolderReads {
   ): { rows: ListedRow[]; rest: UidSlice | undefined }
 }
 
-type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]
+export type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]
 
 interface Compared {
   /** The folder's change number; undefined where it is gone. */

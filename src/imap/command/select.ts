@@ -5,9 +5,9 @@
 
 import { limits } from '#lib/limits.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
-import { formatRanges, toRanges } from '#mail/numbers.ts'
+import { formatRanges, inRanges, toRanges } from '#mail/numbers.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
-import type { Mailbox } from '../mail-store.ts'
+import type { FlagRow, Mailbox } from '../mail-store.ts'
 import { slicesOf } from '../selected/slices.ts'
 import { type Claim, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -133,16 +133,22 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
   if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
   const all: NumberSet = [[1, Infinity]]
   const places = view.resolve(known ?? all, true) ?? []
+  const tell = ([uid, change, flags, keywords]: FlagRow) => {
+    const seq = view.seqOf(uid)
+    if (seq === 0 || !inRanges(places, seq - 1)) return
+    const text = session.flagsText(flags, keywords, uid, view)
+    session.out.line(`* ${seq} FETCH (UID ${uid} FLAGS (${text}) MODSEQ (${change}))`)
+  }
+  // Who was away for a day missed some changes: they are asked for by their numbers. Many are looked for in the folder.
+  const some = view.rows.changesAfter(modseq, Infinity, Number.MAX_SAFE_INTEGER, limits.imap.sliceRows)
+  if (some.length < limits.imap.sliceRows) {
+    for (const row of some.sort(([one], [other]) => one - other)) tell(row)
+    return
+  }
   const listed = { facts: false, envelope: false, bodystructure: false, summary: false, detail: false }
   for (const slice of slicesOf(view, places, limits.imap.sliceRows)) {
-    for (const [uid, change, flags, keywords] of view.rows.rows(listed, slice, modseq)) {
-      const seq = view.seqOf(uid)
-      if (seq > 0) {
-        session.out.line(
-          `* ${seq} FETCH (UID ${uid} FLAGS (${session.flagsText(flags, keywords, uid, view)}) MODSEQ (${change}))`,
-        )
-      }
-    }
+    for (const [uid, change, flags, keywords] of view.rows.rows(listed, slice, modseq))
+      tell([uid, change, flags, keywords])
     await session.out.room()
     if (session.pace.spent) await session.rest()
   }

@@ -7,6 +7,7 @@
 import { type Address, isGroup } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
+import { decodeWords } from '#mail/header/words.ts'
 import { parseValued } from '#mail/mime/parameter.ts'
 
 const addressFields = new Set(['from', 'sender', 'reply-to', 'to', 'cc', 'bcc'])
@@ -22,16 +23,17 @@ export function headerRecord(header: Header): Record<string, unknown> {
     if (known) known.push(header.value(field))
     else values.set(field.key, [header.value(field)])
   }
-  for (const [key, raw] of values) record[key] = shown(header, key, raw)
+  for (const [key, raw] of values) record[key] = shown(key, raw)
   return record
 }
 
-function shown(header: Header, key: string, raw: readonly string[]): unknown {
+function shown(key: string, raw: readonly string[]): unknown {
   const [first = ''] = raw
   if (addressFields.has(key)) return parseAddresses(raw.join(', ')).map(addressOf)
   if (valuedFields.has(key)) return valuedOf(first)
   const single = raw.length === 1 || singleFields.has(key)
-  return single ? header.get(key) : header.all(key)
+  // Not asked of the header again, which looks through all of its fields for each name.
+  return single ? decodeWords(first) : raw.map(decodeWords)
 }
 
 function addressOf(address: Address): object {

@@ -4,6 +4,7 @@
 
 import type { Static } from 'typebox'
 import { type ListingWishes, listed } from '#actors/view/listing.ts'
+import { Pace } from '#lib/pace.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
@@ -35,6 +36,13 @@ export async function showListed(
   mailboxOf: (row: Outlined) => string,
   wishes: ListingWishes & { readonly metaData: boolean },
 ): Promise<Static<typeof listedShape>[]> {
-  const found = await listed(sources, user, rows, wishes)
-  return found.map(row => listedMessage(row, mailboxOf(row.message), wishes.metaData))
+  const shown: Static<typeof listedShape>[] = []
+  const pace = new Pace()
+  pace.turnKey = String(user)
+  for (const row of await listed(sources, user, rows, wishes)) {
+    // Long header fields take milliseconds each.
+    if (pace.spent) await pace.turn()
+    shown.push(listedMessage(row, mailboxOf(row.message), wishes.metaData))
+  }
+  return shown
 }
