@@ -156,6 +156,21 @@ describe('connections', () => {
     expect(await dialled('[::1]')).toBe('blocked')
   })
 
+  test('a host with an address that does not answer is reached by the next one, of either family', async () => {
+    const server = createServer()
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
+    closers.push(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const first = ['::1', '127.0.0.9', '10.255.255.1']
+    for (const dead of first) {
+      const allowPrivate = ['127.0.0.0/8', '::1/128', '10.0.0.0/8']
+      const outward = new Outward({ allowPrivate, resolve: async () => [dead, '127.0.0.1'] })
+      const socket = await outward.dial({ host: 'two.test', port })
+      expect(socket.remoteAddress).toBe('127.0.0.1')
+      socket.destroy()
+    }
+  })
+
   test('a dial that gets no answer ends in time, and one that is called off ends at once', async () => {
     const never = new Outward({ allowPrivate: [], resolve: () => new Promise(() => {}) })
     expect(await never.dial({ host: 'slow.example.com', port: 1, timeoutMs: 20 }).catch(outwardFailure)).toBe('timeout')
