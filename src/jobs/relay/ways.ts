@@ -43,7 +43,7 @@ export class Ways {
     const { names, resolveMx, dane, port } = options
     this.#options = options
     this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx))
-    this.#dane = dane && names.trusted ? new DaneHosts(names.ask, port) : undefined
+    this.#dane = dane ? new DaneHosts(names.ask, port) : undefined
   }
 
   /**

@@ -5,9 +5,9 @@
 // for over TCP. "There is none" is an answer, a failure is not: it is thrown, so that nobody takes one for the other.
 
 import { createSocket } from 'node:dgram'
-import { getServers } from 'node:dns'
+import { Resolver } from 'node:dns'
 import { connect, isIPv6 } from 'node:net'
-import { after } from '#lib/clock.ts'
+import { after, now } from '#lib/clock.ts'
 import { randomBuffer } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import {
@@ -19,7 +19,7 @@ import {
   recordTypes,
 } from './dns-message.ts'
 
-export interface Answer {
+interface Answer {
   /** Those of the type that was asked for, of the name at the end of all aliases. */
   readonly records: readonly DnsRecord[]
   /** Whether it was proven, and may be believed: that there is none, too. */
@@ -51,26 +51,36 @@ interface Server {
 const noSuchName = 3
 
 export class Names {
-  readonly #servers: readonly Server[]
-  /** Whether what its servers call proven may be believed. */
-  readonly trusted: boolean
+  readonly #named: readonly string[]
+  #known: { readonly servers: readonly Server[]; readonly trusted: boolean; readonly until: number } | undefined
 
-  /** @param servers addresses, with or without a port; those of the system where there is none */
+  /** @param servers addresses, with or without a port; those of the system, which may change, where there is none */
   constructor(servers: readonly string[] = []) {
-    const found = (servers.length > 0 ? servers : getServers()).map(serverOf)
-    this.#servers = found.length > 0 ? found : [{ host: '127.0.0.1', port: 53 }]
-    this.trusted = servers.length > 0 || this.#servers.every(({ host }) => host === '::1' || host.startsWith('127.'))
+    this.#named = servers
+  }
+
+  /** Who is asked, and whether what they call proven may be believed. */
+  #asked() {
+    const at = now()
+    if (this.#known !== undefined && this.#known.until > at) return this.#known
+    const named = this.#named.length > 0
+    const found = (named ? this.#named : new Resolver().getServers()).map(serverOf)
+    const servers = found.length > 0 ? found : [{ host: '127.0.0.1', port: dnsPort }]
+    const trusted = named || servers.every(({ host }) => host === '::1' || host.startsWith('127.'))
+    this.#known = { servers, trusted, until: at + limits.dns.rememberMs }
+    return this.#known
   }
 
   /** @throws NamesFailed */
   readonly ask: Ask = async (name, type) => {
     const asked = name.replace(/\.$/, '').toLowerCase()
+    const { servers, trusted } = this.#asked()
     let failure: NamesFailed = new NamesFailed('ETIMEOUT', asked)
     for (let round = 0; round < limits.dns.tries; round++) {
-      for (const server of this.#servers.slice(0, limits.dns.serversMax)) {
+      for (const server of servers.slice(0, limits.dns.serversMax)) {
         const found = await this.#exchange(server, asked, type)
         if (found === undefined) continue
-        if (found.code === 0 || found.code === noSuchName) return this.#answer(found, asked, type)
+        if (found.code === 0 || found.code === noSuchName) return answerOf(found, asked, type, trusted)
         failure = new NamesFailed('ESERVFAIL', asked)
       }
       if (failure.code === 'ESERVFAIL') break
@@ -91,21 +101,21 @@ export class Names {
     const short = await overDatagram(server, question, fits)
     return short?.truncated === true ? overStream(server, question, fits) : short
   }
+}
 
-  #answer({ code, records, authentic }: DnsMessage, name: string, type: RecordType): Answer {
-    let canonical = name
-    let ttlMs: number = limits.dns.rememberMs
-    const aliases = new Map(records.filter(one => one.type === recordTypes.CNAME).map(one => [one.name, one]))
-    for (let hop = type === 'CNAME' ? limits.dns.aliasesMax : 0; hop < limits.dns.aliasesMax; hop++) {
-      const alias = aliases.get(canonical)
-      if (alias === undefined) break
-      canonical = alias.target
-      ttlMs = Math.min(ttlMs, alias.ttlMs)
-    }
-    const found = records.filter(one => one.type === recordTypes[type] && one.name === canonical)
-    for (const one of found) ttlMs = Math.min(ttlMs, one.ttlMs)
-    return { records: found, secure: authentic && this.trusted, canonical, exists: code === 0, ttlMs }
+function answerOf({ code, records, authentic }: DnsMessage, name: string, type: RecordType, trusted: boolean): Answer {
+  let canonical = name
+  let ttlMs: number = limits.dns.rememberMs
+  const aliases = new Map(records.filter(one => one.type === recordTypes.CNAME).map(one => [one.name, one]))
+  for (let hop = type === 'CNAME' ? limits.dns.aliasesMax : 0; hop < limits.dns.aliasesMax; hop++) {
+    const alias = aliases.get(canonical)
+    if (alias === undefined) break
+    canonical = alias.target
+    ttlMs = Math.min(ttlMs, alias.ttlMs)
   }
+  const found = records.filter(one => one.type === recordTypes[type] && one.name === canonical)
+  for (const one of found) ttlMs = Math.min(ttlMs, one.ttlMs)
+  return { records: found, secure: authentic && trusted, canonical, exists: code === 0, ttlMs }
 }
 
 type Fits = (bytes: Buffer) => DnsMessage | undefined

@@ -230,7 +230,7 @@ describe('answers of name servers', () => {
     expect(found.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
   })
 
-  test('are proven only by a resolver that is trusted, and of nobody else', async () => {
+  test('are none where the name is none, or nobody is there', async () => {
     dns.records.set('A a.test', ['127.0.0.1'])
     expect((await ask()('a.test', 'A')).secure).toBe(true)
     expect((await ask()('missing.test', 'A')).exists).toBe(false)
