@@ -24,6 +24,8 @@ export interface DevOptions {
   /** Recipients that are taken: any, or those whose address or domain is named. */
   readonly accept?: readonly string[]
   readonly starttls?: boolean
+  /** TXT records by name, which SPF, DKIM and DMARC of what arrives are looked up in. */
+  readonly dns?: Readonly<Record<string, string | readonly string[]>>
   /** Mails that are shown; older ones are forgotten. */
   readonly max?: number
   /** Names in requests, besides localhost and addresses. */
@@ -51,7 +53,9 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
     ...{ lmtp: { enabled: false }, submission: { enabled: false }, api: listener(wanted.api) },
     ...(dir !== undefined && { dataDir: dir }),
   }
-  const host = await Host.start({ config, starttls, ...(accept !== undefined && { accept }) })
+  const { dns } = options
+  const how = { starttls, ...(accept !== undefined && { accept }), ...(dns !== undefined && { dns }) }
+  const host = await Host.start({ config, ...how })
   const shelf = new Shelf(host, max)
   try {
     const { smtp, imap, pop3, submissions, imaps, pop3s, api } = host.teal.listeners

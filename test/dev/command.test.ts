@@ -2,10 +2,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { devPorts } from '#dev/ports.ts'
 import { deliver, writeDraft } from '#testing/sending.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-dev-'))
@@ -101,4 +102,55 @@ test('a folder keeps the accounts; words that are wrong are told', async () => {
     expect(await wrong.exited).toBe(2)
     expect(wrong.err()).not.toContain('at file:')
   }
+})
+
+test('records of a file say who may send', async () => {
+  const file = join(root, 'records.json')
+  writeFileSync(file, JSON.stringify({ 'shop.example': ['unrelated', 'v=spf1 ip4:127.0.0.1 -all'] }))
+  const { child, exited, ready } = start(['--dns', file])
+  const said = await ready
+  const url = /page, API +(http:\S+)/.exec(said)?.[1] ?? ''
+  const port = Number(/SMTP +127\.0\.0\.1:(\d+)/.exec(said)?.[1])
+  const message = await writeDraft({ subject: 'x' })
+  for (const domain of ['shop.example', 'other.example'])
+    await deliver({ host: '127.0.0.1', port }, { from: `a@${domain}`, to: [`to-${domain}@b.example`] }, message)
+  const spf = async (to: string) => {
+    const mail = (await (await fetch(`${url}/dev/v1/wait?to=${to}`)).json()) as { spf: unknown }
+    return mail.spf
+  }
+  expect(await spf('to-shop.example@b.example')).toBe('shop.example')
+  expect(await spf('to-other.example@b.example')).toBe(false)
+  child.kill('SIGTERM')
+  expect(await exited).toBe(0)
+  for (const text of ['{', '[]', '{"a.example": 1}']) {
+    writeFileSync(file, text)
+    const wrong = start(['--dns', file])
+    expect(await wrong.exited).not.toBe(0)
+    expect(wrong.err()).toContain(file)
+    expect(wrong.err()).not.toContain('at file:')
+  }
+})
+
+test('the image has what the command takes', async () => {
+  const lines = readFileSync('deploy/dev.Containerfile', 'utf8')
+    .split('\n')
+    .filter(line => /^[A-Z]+ /.test(line))
+  const of = (name: string) =>
+    lines.filter(line => line.startsWith(`${name} `)).map(line => line.slice(name.length + 1))
+  expect(lines.every(line => /^(FROM|COPY|ENV|EXPOSE|STOPSIGNAL|ENTRYPOINT|CMD) /.test(line))).toBe(true)
+  expect(of('EXPOSE')).toEqual([
+    Object.values(devPorts)
+      .flatMap(({ initial }) => initial ?? [])
+      .toSorted((a, b) => a - b)
+      .join(' '),
+  ])
+  const [, from = '', to = ''] = /^--chmod=0755 (\S+) (\S+)$/.exec(of('COPY')[0] ?? '') ?? []
+  expect([from, JSON.parse(of('ENTRYPOINT')[0] ?? '')]).toEqual(['dist/teal', [to]])
+  const env = Object.fromEntries((of('ENV')[0] ?? '').split(' ').map(pair => pair.split('=')))
+  const [word, ...words] = JSON.parse(of('CMD')[0] ?? '') as string[]
+  expect(word).toBe('dev')
+  const { child, exited, ready } = start(words, { ...env, XDG_CACHE_HOME: join(root, 'cache') })
+  expect(await ready).toMatch(/SMTP +0\.0\.0\.0:\d+/)
+  child.kill(of('STOPSIGNAL')[0] as NodeJS.Signals)
+  expect(await exited).toBe(0)
 })

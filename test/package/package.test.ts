@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { now } from '#lib/clock.ts'
@@ -116,6 +117,43 @@ describe('in an empty folder', () => {
     running.kill('SIGINT')
     expect(await ended).toEqual([0, null])
     expect(readdirSync(project.temporary)).toEqual(before)
+  })
+})
+
+describe('the action for GitHub', () => {
+  test('its step starts teal dev from a tarball, and says why it could not', async () => {
+    const text = readFileSync('deploy/action/action.yml', 'utf8')
+    const [, block = ''] = /^ {6}run: \|\n([\s\S]*)$/m.exec(text) ?? []
+    const script = block.replaceAll(/^ {8}/gm, '')
+    expect(script).toContain('npm install')
+    const inputs = [...text.matchAll(/^ {2}([a-z0-9-]+):\n {4}description: .*\n {4}default: "?([^"\n]+)"?$/gm)]
+    const given: Record<string, string> = { package: project.tarball, 'imap-port': 'off', 'pop3-port': 'off' }
+    for (const name of ['smtp-port', 'http-port']) given[name] = String(await freePort())
+    const env = Object.fromEntries(
+      [...text.matchAll(/^ {8}(TEAL_[A-Z0-9_]+): \$\{\{ inputs\.([a-z0-9-]+) \}\}$/gm)].map(
+        ([, name = '', input = '']) => {
+          expect(inputs.map(([, known]) => known)).toContain(input)
+          return [name, given[input] ?? '']
+        },
+      ),
+    )
+    expect(Object.keys(env)).toHaveLength(inputs.length)
+    const PATH = `${join(process.execPath, '..')}:${process.env.PATH}`
+    const act = (more: Record<string, string> = {}) =>
+      run('bash', ['-e', '-c', `trap 'echo "pid $!"' EXIT\n${script}`], project.temporary, {
+        ...{ ...env, ...more, PATH, HOME: process.env.HOME, RUNNER_TEMP: project.temporary, TMPDIR: project.temporary },
+      })
+    const { code, out } = await act()
+    const pid = Number(/^pid (\d+)$/m.exec(out)?.[1])
+    try {
+      expect([code, out]).toEqual([0, expect.stringContaining(`SMTP       127.0.0.1:${given['smtp-port']}`)])
+      const [, url = ''] = /value: (http:\S+)\$/.exec(text) ?? []
+      expect((await fetch(`${url}${given['http-port']}/readyz`)).status).toBe(200)
+      const again = await act()
+      expect([again.code, again.out]).toEqual([1, expect.stringContaining('Is teal dev running already?')])
+    } finally {
+      process.kill(pid, 'SIGTERM')
+    }
   })
 })
 
@@ -261,6 +299,15 @@ function examples(): [name: string, text: string][] {
   const found = [...page.matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)]
   expect(found.length).toBe([...page.matchAll(/^```js$/gm)].length)
   return found.map(([, name = '', text = '']) => [name, text])
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 function tarballBytes(): number {

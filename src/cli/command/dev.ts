@@ -3,6 +3,7 @@
 //
 // Says where everything is and what an application is told, and fails with a sentence where a port is taken.
 
+import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Dev } from '#dev/dev.ts'
 import { type DevPort, devPorts as ports } from '#dev/ports.ts'
@@ -33,6 +34,7 @@ export function devCommand(): Command {
       option('--allow-host <name...>', 'further names of this machine in requests', 'ALLOW_HOST').argParser(more),
     )
     .addOption(option('--starttls', 'offer STARTTLS, with a certificate that nobody has signed', 'STARTTLS'))
+    .addOption(option('--dns <file>', 'TXT records for SPF, DKIM and DMARC, as JSON: name to text or texts', 'DNS'))
     .addOption(
       option('--max <mails>', 'mails that are shown; older ones are forgotten', 'MAX')
         .default(limits.dev.mailsMax)
@@ -47,6 +49,7 @@ interface Options extends Readonly<Record<`${DevPort}Port`, number | 'off'>> {
   readonly accept?: readonly string[]
   readonly allowHost?: readonly string[]
   readonly starttls?: boolean
+  readonly dns?: string
   readonly max: number
 }
 
@@ -86,6 +89,7 @@ async function dev(options: Options): Promise<void> {
       text: 'SMTP and HTTP cannot be off: mail comes by the one and is seen by the other',
     })
   }
+  const dns = options.dns === undefined ? {} : { dns: recordsIn(options.dns) }
   const { startDev } = await import('#dev/dev.ts')
   const release = hold()
   const { host, dir, accept, allowHost, starttls, max } = options
@@ -95,16 +99,34 @@ async function dev(options: Options): Promise<void> {
       return [name, port === 'off' ? null : port]
     }),
   )
-  const running = await startDev({ host, dir, accept, names: allowHost, starttls, max, ports: wanted }).catch(error => {
-    release()
-    if (!(error instanceof Fault) || error.code !== 'PortInUse') throw error
-    const text = `${error.message}. Is teal dev running already? --smtp-port, --http-port, --imap-port and --pop3-port take others, 0 a free one`
-    throw new Fault('PortInUse', { text, cause: error })
-  })
+  const running = await startDev({ host, dir, accept, names: allowHost, starttls, max, ports: wanted, ...dns }).catch(
+    error => {
+      release()
+      if (!(error instanceof Fault) || error.code !== 'PortInUse') throw error
+      const text = `${error.message}. Is teal dev running already? --smtp-port, --http-port, --imap-port and --pop3-port take others, 0 a free one`
+      throw new Fault('PortInUse', { text, cause: error })
+    },
+  )
   process.stdout.write(await told(running, host))
   if (!stopping) await ended
   await running.close()
   process.exit(0)
+}
+
+/** Records of a file. @throws Fault ConfigInvalid with what is wrong with it */
+function recordsIn(file: string): Record<string, string | string[]> {
+  const refuse = (why: string) => new Fault('ConfigInvalid', { text: `${file} ${why}` })
+  let records: unknown
+  try {
+    records = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw refuse(`cannot be read: ${(error as Error).message}`)
+  }
+  const isText = (value: unknown) => [value].flat().every(one => typeof one === 'string')
+  const good = typeof records === 'object' && records !== null && !Array.isArray(records)
+  if (!good || !Object.values(records as object).every(isText))
+    throw refuse('must have a text, or a list of texts, for each name')
+  return records as Record<string, string | string[]>
 }
 
 async function told({ url, ports: open, host: service }: Dev, host: string): Promise<string> {
