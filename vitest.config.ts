@@ -6,6 +6,7 @@ const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 /** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
 const faults = [
   ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
+  'front/faults',
   'jobs/relay/relay',
   ...[
     'actors/auth/attempts',

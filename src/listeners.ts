@@ -85,6 +85,7 @@ async function openMail(core: Core, ground: Ground, closers: Closers): Promise<L
   }
   const opened = await Fronts.open({
     ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence },
+    ...{ admission: ground.admission, tls: ground.tls },
     pair: ground.certificates.own,
     authentication: core.credentials.authentication,
     addressBook: core.addressBook,

@@ -8,10 +8,10 @@ import { availableParallelism } from 'node:os'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import type { Config } from '#config'
 import { threadFile } from '#lib/build-info.ts'
-import { after, every, sleep, type Timer, within } from '#lib/clock.ts'
+import { every, sleep, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import type { Metrics } from '#lib/metrics.ts'
+import { addCounted, type Counted, type Metrics } from '#lib/metrics.ts'
 import { detach } from '#lib/process/background.ts'
 import { newLine } from '#lib/process/link.ts'
 import { Thread } from '#lib/process/thread.ts'
@@ -19,10 +19,10 @@ import { requireFree } from '#net/listener.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import { FrontHome, type FrontLine, type HomeOf } from './home.ts'
 import { mailProtocols } from './mail-protocols.ts'
-import type { FrontData, Places, Ports } from './protocol.ts'
+import type { FrontData, Places, Ports, Suffering } from './protocol.ts'
+import { type RoomOptions, WaitingRoom } from './waiting-room.ts'
 
-export interface FrontsOptions extends HomeOf {
-  readonly config: Config
+export interface FrontsOptions extends HomeOf, RoomOptions {
   readonly fronts: number
   readonly changes: SharedArrayBuffer
   readonly keys: ForwardKeys
@@ -44,6 +44,11 @@ export class Fronts {
   #ports: Ports = {}
   /** The certificates there are besides the first, for those that come later. */
   readonly #pairs = new Map<string, KeyPair>()
+  /** While no front listens. */
+  #room: WaitingRoom | undefined
+  /** What those counted that are gone. */
+  #past: Promise<Counted> = Promise.resolve([])
+  readonly #replacing = new Set<Promise<void>>()
   #closing = false
 
   private constructor(options: FrontsOptions) {
@@ -61,7 +66,7 @@ export class Fronts {
       await fronts.close()
       throw error
     }
-    for (const front of fronts.#all) front.onGone = () => void fronts.#replace(front)
+    for (const front of fronts.#all) front.onGone = () => fronts.#gone(front)
     return fronts
   }
 
@@ -104,10 +109,32 @@ export class Fronts {
     await this.#all[number]?.kill()
   }
 
+  /** For tests. */
+  suffer(number: number, what: Suffering): void {
+    this.#all[number]?.home?.line.tell('suffer', what)
+  }
+
   /** Stops accepting, lets sessions finish, and ends the threads. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all(this.#all.map(front => front.close()))
+    await Promise.all([...this.#all.map(front => front.close()), this.#leaveRoom()])
+    await Promise.all(this.#replacing)
+  }
+
+  #gone(front: Front): void {
+    const { counted } = front
+    front.counted = []
+    this.#past = this.#past.then(past => addCounted(past, counted))
+    if (this.#closing) return
+    if (this.running === 0) this.#room ??= new WaitingRoom(this.#options, this.#ports)
+    const replacing = this.#replace(front).finally(() => this.#replacing.delete(replacing))
+    this.#replacing.add(replacing)
+  }
+
+  async #leaveRoom(): Promise<void> {
+    const room = this.#room
+    this.#room = undefined
+    await room?.close()
   }
 
   async #replace(front: Front): Promise<void> {
@@ -117,18 +144,21 @@ export class Fronts {
         for (const [name, pair] of this.#pairs) front.home?.line.tell('certificate', { names: [name], pair })
         await front.line.call('listen', this.#ports)
         front.listening = true
+        await this.#leaveRoom()
         return
       } catch (error) {
-        this.#options.log.error({ error }, 'a front thread could not be started again')
         await front.kill()
+        if (this.#closing) return
+        this.#options.log.error({ error }, 'a front thread could not be started again')
         await sleep(limits.front.againMs)
       }
     }
   }
 
-  async #metrics(): Promise<unknown[]> {
-    const asked = this.#all.map(front => front.home?.line.call('metrics', undefined).catch(() => []))
-    return (await Promise.all(asked)).flatMap(counted => (counted === undefined ? [] : [counted]))
+  /** Of all there are, and what those counted that are gone, as far as anybody was told: no sum ever falls. */
+  async #metrics(): Promise<Counted[]> {
+    const all = await Promise.all(this.#all.map(front => front.metrics()))
+    return [...all, await this.#past]
   }
 }
 
@@ -137,6 +167,8 @@ class Front {
   home: FrontHome | undefined
   /** It takes sessions. */
   listening = false
+  /** What it said last that it counted. */
+  counted: Counted = []
   /** Told when the thread ended by itself. */
   onGone: () => void = () => {}
   readonly #options: FrontsOptions
@@ -157,6 +189,16 @@ class Front {
     return this.home.line
   }
 
+  /** What it counted; of one that does not answer now, what it said last. */
+  async metrics(): Promise<Counted> {
+    const { home } = this
+    if (home === undefined) return this.counted
+    const asked = home.line.call('metrics', undefined) as Promise<Counted>
+    const counted = await within(limits.front.heardMs, asked, () => new Fault('TimedOut')).catch(() => undefined)
+    if (counted !== undefined && this.home === home) this.counted = counted
+    return this.counted
+  }
+
   /** Starts a thread; resolves when it may listen. */
   async start(): Promise<void> {
     const { config, fronts, changes, keys, pair, connectionsMax } = this.#options
@@ -175,8 +217,8 @@ class Front {
       home.end()
       if (this.#thread === thread) this.#ended(thread.failure)
     })
-    await thread.ask('run', { line: there }, [there])
-    await within(limits.pool.startMs, home.line.call('ready', undefined), () => new Error('a front does not start'))
+    const up = thread.ask('run', { line: there }, [there]).then(() => home.line.call('ready', undefined))
+    await within(limits.pool.startMs, up, () => new Error('a front does not start'))
     this.#watch(thread, home)
   }
 
@@ -192,21 +234,28 @@ class Front {
     this.onGone()
   }
 
-  /** A thread that does not answer for long is ended: its clients come back to another. */
+  /**
+   * A thread that does not answer for long is ended: its clients come back to another. What counts is how often this thread
+   * could have heard it, so that nobody is taken for hanging because the machine slept, or home itself was late.
+   */
   #watch(thread: Thread, home: FrontHome): void {
+    let missed = 0
     let waiting = false
     this.#pulse = every(limits.front.pulseMs, () => {
-      if (waiting || this.#thread !== thread) return
-      waiting = true
-      const late = after(limits.front.hangMs, () => {
-        this.#options.log.error('a front thread hangs')
+      if (this.#thread !== thread) return
+      if (waiting) {
+        missed += 1
+        if (missed !== limits.front.missedMax) return
+        this.#options.log.error({ front: this.#number }, 'a front thread hangs')
         void thread.end()
-      })
+        return
+      }
+      waiting = true
+      missed = 0
       void home.line
         .call('ping', undefined)
         .catch(() => {})
         .finally(() => {
-          late.cancel()
           waiting = false
         })
     })

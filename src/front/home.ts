@@ -18,6 +18,7 @@ import { type LineEnd, Link, type Side } from '#lib/process/link.ts'
 import type { Pools } from '#pool'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
+import { Notices } from './notices.ts'
 import type { FrontCalls, FrontWords, HomeCalls, HomeWords } from './protocol.ts'
 
 /** Of the service, what fronts ask for. */
@@ -43,6 +44,7 @@ export class FrontHome {
   readonly #guards = new Map<string, () => void>()
   /** Accounts of its sessions, each as often as it has one. */
   readonly #entered = new Map<string, number>()
+  readonly notices = new Notices((user, change) => this.line.tell('changed', { user, change }))
   #gone = false
 
   constructor(line: LineEnd, of: HomeOf) {
@@ -71,9 +73,9 @@ export class FrontHome {
       run: ({ user, command, given }, signal) =>
         user === null
           ? system.directory.run(known(directoryCrossings, command), given as never, signal)
-          : system.handle(user).run(known(userCrossings, command), given as never, signal),
+          : this.#run(user, system.handle(user).run(known(userCrossings, command), given as never, signal)),
       watch: async user => {
-        const unwatch = await system.handle(user).watch(change => this.line.tell('changed', { user, change }))
+        const unwatch = await system.handle(user).watch(change => this.notices.add(user, change))
         this.#keep(this.#watches, user, unwatch)
       },
       guard: user => {
@@ -104,7 +106,11 @@ export class FrontHome {
   #words(): Side<HomeCalls, HomeWords>['words'] {
     const { places, recency, system, cache, addressBook, log } = this.#of
     return {
-      unwatch: user => this.#drop(this.#watches, user),
+      unwatch: user => {
+        this.#drop(this.#watches, user)
+        this.notices.forget(user)
+      },
+      heard: count => this.notices.heard(count),
       unguard: user => this.#drop(this.#guards, user),
       left: user => {
         const sessions = this.#entered.get(user) ?? 0
@@ -117,6 +123,15 @@ export class FrontHome {
       uncount: ({ kind, id }) => cache.remove(kind, id),
       correspond: ({ user, addresses, used }) => addressBook.note(user, addresses, used),
       log: ({ level, fields, text }) => log[level](fields, text),
+    }
+  }
+
+  /** What a command changed is said before its reply, also where changes are kept back. */
+  async #run<Reply>(user: string, running: Promise<Reply>): Promise<Reply> {
+    try {
+      return await running
+    } finally {
+      this.notices.catchUp(user)
     }
   }
 

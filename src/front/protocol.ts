@@ -62,6 +62,8 @@ export type PoolName = 'reads' | 'seal' | 'spam' | 'verify' | 'patterns'
 export type HomeWords = {
   unwatch: string
   unguard: string
+  /** So many changes were heard since the last time. */
+  heard: number
   /** A session of an account ended. */
   left: string
   keepRecent: { user: string; mailbox: number }
@@ -93,4 +95,9 @@ export type FrontCalls = {
 export type FrontWords = {
   changed: { user: string; change: Change }
   certificate: { names: readonly string[]; pair: KeyPair | null }
+  /** For tests of what holds when a thread does this; nothing else says it. */
+  suffer: Suffering
 }
+
+/** It never lets its loop go again, for so long it does not, or it runs out of memory. */
+export type Suffering = 'hang' | { readonly stallMs: number } | 'memory'

@@ -6,10 +6,11 @@
 import pino from 'pino'
 import { Grants } from '#actors/auth/grant.ts'
 import { version } from '#lib/build-info.ts'
+import { halt } from '#lib/clock.ts'
 import { Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import { type Log, logOptions } from '#lib/log.ts'
-import { makeMetrics } from '#lib/metrics.ts'
+import { makeMetrics, observeThread } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
 import { type LineEnd, Link } from '#lib/process/link.ts'
 import { type MailCore, openDelivery } from '#mail-core'
@@ -23,7 +24,17 @@ import { Changes } from '#store/engine/watched.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { configuredSettings, Settings } from '#store/folder/settings.ts'
 import { mailProtocols } from './mail-protocols.ts'
-import type { FrontCalls, FrontData, FrontWords, HomeCalls, HomeWords, Places, PoolName, Ports } from './protocol.ts'
+import type {
+  FrontCalls,
+  FrontData,
+  FrontWords,
+  HomeCalls,
+  HomeWords,
+  Places,
+  PoolName,
+  Ports,
+  Suffering,
+} from './protocol.ts'
 import { type HomeLine, RemoteActors, RemoteCounters, RemoteNumbers } from './remote.ts'
 
 /** Runs a front until its line to home is closed. */
@@ -32,6 +43,9 @@ export function runFront(line: LineEnd, data: FrontData): void {
   const open: { close(): unknown }[] = []
   const tls = new TlsStore(data.pair, config.tls.minVersion)
   const metrics = makeMetrics(version, { part: true })
+  observeThread(metrics, `front-${data.number}`)
+  /** Changes that home does not know are heard. */
+  let heard = 0
   const home: HomeLine = new Link<FrontCalls, FrontWords, HomeCalls, HomeWords>(line, {
     calls: {
       ready: () => core.sequence.open(),
@@ -57,7 +71,14 @@ export function runFront(line: LineEnd, data: FrontData): void {
       ping() {},
     },
     words: {
-      changed: said => core.system.changed(said),
+      changed(said) {
+        core.system.changed(said)
+        heard += 1
+        if (heard < limits.front.noticesTold) return
+        home.tell('heard', heard)
+        heard = 0
+      },
+      suffer,
       certificate({ names, pair }) {
         if (pair !== null) tls.update(names, pair.key, pair.cert)
         else for (const name of names) tls.remove(name)
@@ -76,6 +97,12 @@ export function runFront(line: LineEnd, data: FrontData): void {
     hooks: undefined,
     share: data.fronts === 1 ? 1 : limits.front.share / data.fronts,
   }
+}
+
+function suffer(what: Suffering): void {
+  if (what === 'hang') for (;;);
+  if (what === 'memory') for (let all: unknown; ; ) all = { all }
+  halt(what.stallMs)
 }
 
 /** The configuration with ports that others listen on already. */

@@ -480,9 +480,13 @@ export const limits = {
     /** Numbers of bodies a front thread fetches at once, and of how few left it fetches more. */
     numbers: 2000,
     numbersMin: 1000,
-    /** A front is asked whether it answers so often, and ended when it did not for so long. */
+    /** A front is asked whether it answers so often, and ended when it did not that many times in a row. */
     pulseMs: 2 * second,
-    hangMs: 20 * second,
+    missedMax: 8,
+    /** Changes told to a front that it has not confirmed; beyond them it is told what happened to a folder, not each change. */
+    noticesMax: 8192,
+    /** Of how many together it confirms that it heard. */
+    noticesTold: 256,
     /** Between two tries to start one again. */
     againMs: 500,
     /** How long a reply waits until a front has heard that sessions ended. */

@@ -3,6 +3,8 @@
 // A registry belongs to a service, not to the process, so that two services in one test process do not mix. Label
 // values are from closed sets; a value a stranger chose is never a label (wire-details 1).
 
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Counter, Histogram } from './meter.ts'
 
@@ -69,6 +71,34 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
     },
     ...meters(makers(registers)),
   }
+}
+
+/** The JSON of a registry: of each meter its kind and values. */
+export type Counted = readonly { readonly type: unknown }[]
+
+/** The sums of what two threads counted, without what only holds while they run. */
+export async function addCounted(one: Counted, other: Counted): Promise<Counted> {
+  const sums = [one, other].map(counted => counted.filter(({ type }) => type !== 'gauge'))
+  return AggregatorRegistry.aggregate(sums as never[]).getMetricsAsJSON() as Promise<unknown> as Promise<Counted>
+}
+
+/** What one of several threads that serve uses, told apart by its name. */
+export function observeThread({ registry }: Metrics, thread: string): void {
+  const delays = monitorEventLoopDelay({ resolution: 20 })
+  delays.enable()
+  const one = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      ...{ name: `${prefix}thread_${name}`, help, labelNames: ['thread'], registers: [registry] },
+      collect() {
+        this.labels(thread).set(read())
+      },
+    })
+  one('heap_bytes', 'Heap a thread that serves has in use', () => getHeapStatistics().used_heap_size)
+  one('loop_delay_seconds', 'How late its loop was at most since somebody asked', () => {
+    const most = delays.max
+    delays.reset()
+    return most / 1e9
+  })
 }
 
 /** What is counted. */
