@@ -10,7 +10,6 @@ import { Command } from 'commander'
 import { type Config, loadConfig } from '#config'
 import { monotonic, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { makeFolder, putFile } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { newTemporaryPassword } from '#lib/secret/token.ts'
 import { isAddress, isDomain } from '#mail/address/address.ts'
@@ -24,7 +23,7 @@ import { type Account, accountOf, protect, provideAccount, provideKeys } from '.
 import { Questions } from '../setup/ask.ts'
 import { configOf, fileOf, type Plan } from '../setup/plan.ts'
 import { obstacles, ownFile } from '../setup/preflight.ts'
-import { become, serviceUser } from '../setup/user.ts'
+import { become, give, isOwnerOf, putReadable, serviceUser } from '../setup/user.ts'
 import { type AskOptions, serversOf, withAsked } from './doctor.ts'
 
 interface Options extends ConfigOptions, AskOptions {
@@ -78,12 +77,12 @@ async function setup(given: string, options: Options): Promise<void> {
   if (problems.length > 0) throw refusal(`${problems.join('\n')}\nNothing was changed.`)
   const password = await passwordFor(options, questions)
   if (!written) {
-    makeFolder(resolve(plan.configFile, '..'))
     // Nothing in it is secret, and the service reads it as another user.
-    putFile(plan.configFile, fileOf(plan), 0o644)
+    putReadable(plan.configFile, fileOf(plan))
     said(`\nwrote ${plan.configFile}`)
   }
-  if (user !== undefined) become(user, config.dataDir)
+  const isTheirs = user !== undefined && isOwnerOf(user, config.dataDir)
+  if (isTheirs) become(user)
   const to = await reach(config, true)
   try {
     const account = await accountFor(to, plan.admin, { options, questions, password: password.value })
@@ -98,6 +97,7 @@ async function setup(given: string, options: Options): Promise<void> {
     if (Number(options.wait) > 0 && missing(left).length > 0) process.exitCode = 1
   } finally {
     await to.close()
+    if (user !== undefined && !isTheirs) give(user, config.dataDir)
   }
 }
 

@@ -1,8 +1,13 @@
 // Whose a set-up is: root may write the configuration and hands the data to the user that the service runs as.
+//
+// What is new is made by root and given away at the end; what is the user's already is gone on with as that user, so that nothing of
+// root's lies in it. Settings are for everybody to read: no secret stands in them.
 
-import { chownSync, existsSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, lchownSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { threadFile } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
-import { makeFolder } from '#lib/lasting.ts'
+import { makeFolder, putFile } from '#lib/lasting.ts'
 
 interface SystemUser {
   readonly name: string
@@ -38,11 +43,37 @@ export function serviceUser(name: string): SystemUser | undefined {
   return isRoot && found?.uid !== 0 ? found : undefined
 }
 
-/** Goes on as that user, whose the data directory is from then on; it must be new, empty or his. */
-export function become({ uid, gid }: SystemUser, dataDir: string): void {
-  makeFolder(dataDir)
-  if (statSync(dataDir).uid !== uid) chownSync(dataDir, uid, gid)
+/** Whether a data directory is there and belongs to that user already. */
+export function isOwnerOf({ uid }: SystemUser, dataDir: string): boolean {
+  return statSync(dataDir, { throwIfNoEntry: false })?.uid === uid
+}
+
+/** Goes on as that user. @throws Fault NotPermitted where the program itself is not for him to read */
+export function become({ name, uid, gid }: SystemUser): void {
   process.setgroups?.([gid])
   process.setgid?.(gid)
   process.setuid?.(uid)
+  try {
+    accessSync(threadFile('writer'), constants.R_OK)
+  } catch (error) {
+    const text = `The data belongs to ${name}: run this as that user (runuser -u ${name} -- teal setup …), or while the service runs.`
+    throw new Fault('NotPermitted', { text, cause: error })
+  }
+}
+
+/** Gives what was made to that user. */
+export function give({ uid, gid }: SystemUser, dataDir: string): void {
+  for (const name of ['', ...readdirSync(dataDir, { recursive: true })])
+    lchownSync(join(dataDir, String(name)), uid, gid)
+}
+
+/** Puts a file where other users may read it. */
+export function putReadable(file: string, text: string): void {
+  const folder = dirname(file)
+  const isNew = !existsSync(folder)
+  makeFolder(folder)
+  if (isNew) chmodSync(folder, 0o755)
+  putFile(file, text, 0o644)
+  // What a command makes is for its owner alone otherwise.
+  chmodSync(file, 0o644)
 }
