@@ -57,6 +57,7 @@ export async function forwardStored(
     ...{ header: arrived.header, prepared: arrived.prepared, prefix: message.prefix },
     allowed: user.options.limits?.forwards || settings.get('const:max:forwards'),
     relay: user.options.mtaRelay || undefined,
+    requireTls: message.meta.requireTls,
   }
   const plan = await planForward(request, deps.forward.keys, deps.forward.throttle)
   if (plan.reason === 'daily-limit' && plan.targets.length === 0) {

@@ -45,6 +45,8 @@ export interface DeliveryEnvelope {
   readonly verification?: VerificationResults
   /** What is known of From; worked out where absent. */
   readonly trust?: Trust
+  /** What goes on of it is protected as it was (RFC 8689). */
+  readonly requireTls?: boolean | undefined
   /** Trace fields to be put on top, each with its CRLF (mail/header/received.ts). */
   readonly trace?: string
   /** How it came, as it is shown. */

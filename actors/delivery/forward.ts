@@ -51,6 +51,8 @@ export interface ForwardRequest {
   /** Relay of the account, which takes mail under any sender. */
   readonly relay?: string | undefined
   readonly trust: Trust
+  /** It came with REQUIRETLS, and goes on with it (RFC 8689 4.4). */
+  readonly requireTls?: boolean | undefined
   /** It goes out as of who forwards it, whoever stands in From. */
   readonly asOwn?: boolean
   /** The sender is who forwards it, and his domain sends from here. */
@@ -113,6 +115,7 @@ function outgoingOf(request: ForwardRequest, keys: ForwardKeys, from: string, ta
     ...(from !== request.from && { originalSender: request.from }),
     ...(relay !== undefined && { relay }),
     trust: request.trust,
+    ...(request.requireTls === true && { requireTls: true }),
     ...(own && { author: { name: `${authorOf(header)} via ${address}`, address } }),
   }
   const added = [

@@ -180,19 +180,19 @@ export class LocalDelivery {
 
   async #deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
-    const { from, score = 0, verification, found, trace: prefix = '', transport } = envelope
+    const { from, score = 0, verification, found, trace: prefix = '', transport, requireTls } = envelope
     const arrived = arriveReceived(prepared, received, { from, score })
-    const message = { ...arrived, verification, found, prefix, transport, trust: trustOf(envelope) }
+    const message = { ...arrived, verification, found, prefix, transport, requireTls, trust: trustOf(envelope) }
     return this.#toAll(message, envelope, () => received.stream())
   }
 
   /** The same for a message whose body is stored and held by a row of the queue. */
   async deliverStored(stored: StoredMessage, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { system, bodies } = this.#options
-    const { from, score = 0 } = envelope
+    const { from, score = 0, requireTls } = envelope
     const trust = trustOf(envelope)
     const body = bodies.open(stored.body)
-    const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust }
+    const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust, requireTls }
     const { length: prefix } = Buffer.from(stored.prefix)
     const stream = (start: number, end?: number) => body.stream(start, end)
     const headerEnd = message.header.block.length - prefix
@@ -206,7 +206,7 @@ export class LocalDelivery {
         clean.root.header.assumed,
       )
       const arrived = arriveReceived(prepared, clean, { from, score })
-      const cleaned = { ...arrived, header, prefix: stored.prefix, trust }
+      const cleaned = { ...arrived, header, prefix: stored.prefix, trust, requireTls }
       return await this.#toAll(cleaned, envelope, () => clean.stream())
     } finally {
       await clean.discard()
@@ -310,22 +310,13 @@ export class LocalDelivery {
   /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
   async #forward(message: Arriving, { address }: DeliveryRecipient, found: Address): Promise<Settled> {
     const { keys, throttle, settings, system } = this.#options
-    const { header, prepared, prefix, from, trust = 'theirs' } = message
+    const { header, prepared, prefix, from, trust = 'theirs', requireTls } = message
     const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
     const allowed = forwards || settings.get('const:max:forwards')
     const own = new Set([found.key, normalizeAddress(address).key])
     const request = {
-      owner: found.id,
-      user: null,
-      address,
-      from,
-      header,
-      prepared,
-      prefix,
-      targets,
-      allowed,
-      own,
-      trust,
+      ...{ owner: found.id, user: null, address, from, header, prepared, prefix },
+      ...{ targets, allowed, own, trust, requireTls },
     }
     const plan = await planForward(request, keys, throttle)
     // Nothing is kept of it, so what cannot go on must not be taken.
@@ -333,7 +324,8 @@ export class LocalDelivery {
       throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
     const answers = autoreply?.status === true
     if (plan.outgoing.length === 0 && (targets.length > 0 || !answers)) throw new Fault('ForwardLoop')
-    const reply = answers ? await this.#replyFor(found, autoreply, { address, own, header, from }) : unanswered('off')
+    const asked = { address, own, header, from, requireTls }
+    const reply = answers ? await this.#replyFor(found, autoreply, asked) : unanswered('off')
     let queued: Queued[] | undefined
     try {
       const all = [...plan.outgoing, ...(reply.outgoing === undefined ? [] : [reply.outgoing])]
@@ -348,7 +340,7 @@ export class LocalDelivery {
   #replyFor(
     found: Address,
     { start, end, name = '', subject = '', text = '', html = '' }: ForwardReply,
-    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from'>,
+    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from' | 'requireTls'>,
   ): Promise<Reply> {
     const form = { name: name || found.name, subject, text, html }
     const bounds = { start: start || null, end: end || null }
@@ -358,10 +350,10 @@ export class LocalDelivery {
   /** What came back to a sender we rewrote goes on to the sender there was. */
   async #bounce(message: Arriving, to: string): Promise<Settled> {
     const { keys, system } = this.#options
-    const { prepared, prefix, from } = message
+    const { prepared, prefix, from, requireTls } = message
     const targets = [{ kind: 'mail' as const, value: to }]
     const sender = from === '' ? '' : rewriteSender(from, keys.srs, now())
-    const options = { messageId: prepared.messageId }
+    const options = { messageId: prepared.messageId, ...(requireTls === true && ({ requireTls } as const)) }
     const outgoing: Outgoing = { user: null, from: sender, targets, prepared, prefix, origin: 'forward', options }
     const queued = await system.directory.run(queueAll, [outgoing])
     return { stored: null, fate: { action: 'returned', queued: queued.map(({ queueId }) => queueId) } }
@@ -369,7 +361,7 @@ export class LocalDelivery {
 }
 
 function plainAppend(
-  { prepared, prefix, from, verification, transport, trust, spam }: Arriving,
+  { prepared, prefix, from, verification, transport, trust, spam, requireTls }: Arriving,
   { address }: DeliveryRecipient,
   source: string,
   classifies: boolean,
@@ -387,6 +379,7 @@ function plainAppend(
       ...(verification !== undefined && { verificationResults: { ...verification } }),
       ...(spam !== undefined && { spam }),
       ...(trust !== undefined && trust !== 'theirs' && { trust }),
+      ...(requireTls === true && { requireTls }),
     },
     once: true,
     limited: true,

@@ -8,6 +8,7 @@ import { now } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
+import type { MessageNotice } from '#mail/made/notice.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Door } from '../screening/door.ts'
@@ -50,6 +51,7 @@ export interface BroughtEnvelope {
   /** By which the peer knows the message. */
   readonly id: string
   readonly utf8: boolean
+  readonly notice?: MessageNotice
   readonly speaker: Bringer & {
     /** The listener: what comes by any other than SMTP is not strange. */
     readonly service: string
@@ -139,7 +141,7 @@ export class Reception {
   /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
   async #deliver(
     received: Received,
-    { from, recipients, speaker, id, utf8 }: BroughtEnvelope,
+    { from, recipients, speaker, id, utf8, notice }: BroughtEnvelope,
   ): Promise<{
     results: DeliveryResult[]
     verification?: VerificationResults
@@ -174,6 +176,7 @@ export class Reception {
         trace,
         transport,
         speaker,
+        requireTls: notice?.requireTls,
         ...known,
       })
       return { results, score, found, ...known }

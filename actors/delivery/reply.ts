@@ -45,6 +45,8 @@ export interface ReplyRequest {
   readonly header: Header
   /** Envelope sender. */
   readonly from: string
+  /** It came with REQUIRETLS, and so goes the answer, which quotes it (RFC 8689 4.4). */
+  readonly requireTls?: boolean | undefined
 }
 
 export interface Reply {
@@ -87,12 +89,13 @@ export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise
 
 async function write(
   { bodies, sequence, keys }: ReplyDeps,
-  { form, header, from, address, user }: ReplyRequest,
+  { form, header, from, address, user, requireTls }: ReplyRequest,
 ): Promise<{ received: Received; outgoing: Outgoing }> {
   const input = replyInput(form, header, from, address)
   const { message, messageId } = await compose(input, { hostname: keys.hostname, date: now() })
   const received = await bodies.receive(message)
   const prepared = await prepare(received, sequence)
   const targets = [{ kind: 'mail' as const, value: from }]
-  return { received, outgoing: { user, from: '', targets, prepared, origin: 'autoreply', options: { messageId } } }
+  const options = { messageId, ...(requireTls === true && ({ requireTls } as const)) }
+  return { received, outgoing: { user, from: '', targets, prepared, origin: 'autoreply', options } }
 }

@@ -75,6 +75,8 @@ export interface Arriving {
   readonly verification?: VerificationResults | undefined
   /** What is known of From. */
   readonly trust?: Trust | undefined
+  /** What goes on of it is protected as it was (RFC 8689). */
+  readonly requireTls?: boolean | undefined
   /** How it came, where somebody brought it. */
   readonly transport?: MessageMeta['transport']
   /** Its plain text; read once, when somebody asks. */
@@ -278,7 +280,7 @@ export class Rules {
   async #forward(
     user: User,
     address: string,
-    { header, prepared, prefix, from, trust = 'theirs' }: Arriving,
+    { header, prepared, prefix, from, trust = 'theirs', requireTls }: Arriving,
     action: FilterAction,
     own: ReadonlySet<string>,
   ): Promise<ForwardPlan | undefined> {
@@ -300,6 +302,7 @@ export class Rules {
       own,
       relay,
       trust,
+      requireTls,
     }
     return planForward({ ...request, targets: [...new Set(targets)] }, keys, throttle)
   }
@@ -307,7 +310,7 @@ export class Rules {
   async #reply(
     user: User,
     address: string,
-    { header, from }: Arriving,
+    { header, from, requireTls }: Arriving,
     { autoreply }: Compiled,
     own: ReadonlySet<string>,
     spam: boolean,
@@ -316,7 +319,8 @@ export class Rules {
     if (spam) return unanswered('spam')
     const { id, start, end } = autoreply
     const form = { ...autoreply, name: autoreply.name || user.name }
-    return planReply(this.#options, { owner: user.id, user: user.id, id, form, start, end, address, own, header, from })
+    const asked = { owner: user.id, user: user.id, id, form, start, end, address, own, header, from, requireTls }
+    return planReply(this.#options, asked)
   }
 }
 

@@ -136,9 +136,9 @@ export class Submission {
 
   /** To whoever is here at once, to all others, later, and to those whose delivery is to be reported through the queue. */
   async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
-    const { recipients, from, release } = envelope
-    const direct = ({ local, notice }: SubmissionRecipient) =>
-      local !== null && release === undefined && notice.notify?.includes('success') !== true ? [local] : []
+    const { recipients, from, release, notice } = envelope
+    const direct = ({ local, notice: wanted }: SubmissionRecipient) =>
+      local !== null && release === undefined && wanted.notify?.includes('success') !== true ? [local] : []
     const local = recipients.flatMap(direct)
     const { delivery } = this.#options
     const trace = this.#trace(envelope)
@@ -148,6 +148,7 @@ export class Submission {
         ? []
         : await delivery.deliver(received, {
             ...{ from, recipients: local, source: 'submission', trust: 'ours', trace, transport },
+            requireTls: notice.requireTls,
           })
     const others = recipients.filter(one => direct(one).length === 0)
     const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)

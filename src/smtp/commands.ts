@@ -12,7 +12,7 @@ import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
 import { Arrival, readChunk, readDots } from './message.ts'
-import { messageNotice, recipientNotice, releaseLine, releaseTime, takesNotices } from './notice.ts'
+import { messageNotice, recipientNotice, releaseLine, releaseTime, takesNotices, tlsNotice } from './notice.ts'
 import type { Session, Transaction } from './session.ts'
 import type { Setting } from './setting.ts'
 
@@ -31,9 +31,11 @@ const commands: readonly Command[] = [
   { name: 'LHLO', exists: ({ lmtp }) => lmtp, run: ehlo },
   {
     name: 'MAIL',
-    extensions: ({ setting }) => [
+    extensions: ({ setting, connection }) => [
       ...['PIPELINING', `SIZE ${setting.bounds.messageBytesMax}`, '8BITMIME', 'SMTPUTF8'],
       ...(takesNotices(setting) ? [releaseLine(now())] : []),
+      // RFC 8689 2: not where it could not be kept.
+      ...(connection.secure ? ['REQUIRETLS'] : []),
     ],
     run: mail,
   },
@@ -110,7 +112,8 @@ async function mail(session: Session, argument: string): Promise<void> {
   let notice: MessageNotice = {}
   let release: number | undefined
   for (const [name, value] of parameters) {
-    const wish = takesNotices(setting) ? messageNotice(name, value) : undefined
+    const asked = takesNotices(setting) ? messageNotice(name, value) : undefined
+    const wish = asked ?? tlsNotice(name, value, session.connection.secure)
     const held = takesNotices(setting) ? releaseTime(name, value, now()) : undefined
     if (wish !== undefined) notice = { ...notice, ...wish }
     else if (held !== undefined && release === undefined) release = held

@@ -1,6 +1,7 @@
-// Parameters of MAIL and RCPT about reports (RFC 3461), and about when a message is sent (RFC 4865).
+// Parameters of MAIL and RCPT about reports (RFC 3461), about when a message is sent (RFC 4865), and about its protection on
+// all of its way (REQUIRETLS, RFC 8689).
 //
-// Only those who log in may ask: a stranger's wish to hear of every delivery would make this service write to whom he
+// The last is anybody's wish who speaks over TLS. Only those who log in may ask for the others: a stranger's wish to hear of every delivery would make this service write to whom he
 // names, and mail that waits for years would be his store.
 
 import { Fault } from '#lib/fault.ts'
@@ -25,6 +26,14 @@ export function messageNotice(name: string, value: string): MessageNotice | unde
   if (name === 'RET') return { returns: required(name, readReturns(value)) }
   if (name === 'ENVID') return { envelopeId: required(name, readEnvelopeId(value)) }
   return undefined
+}
+
+/** REQUIRETLS; undefined for any other parameter. @throws Fault TlsNeeded, InputValidationError */
+export function tlsNotice(name: string, value: string, secure: boolean): MessageNotice | undefined {
+  if (name !== 'REQUIRETLS') return undefined
+  if (!secure) throw new Fault('TlsNeeded')
+  if (value !== '') throw new Fault('InputValidationError', { text: 'REQUIRETLS takes no value' })
+  return { requireTls: true }
 }
 
 /** NOTIFY and ORCPT. @throws Fault InputValidationError, ParameterUnknown */

@@ -8,6 +8,8 @@ export interface SinkMessage {
   readonly raw: string
   /** What was said about reports: of the message, then of each recipient (RFC 3461). */
   readonly dsn: readonly unknown[]
+  /** Whether it came with REQUIRETLS (RFC 8689). */
+  readonly requireTls: boolean
 }
 
 interface Answer {
@@ -49,11 +51,15 @@ export async function startSink(port = 0, options: SMTPServerOptions = {}, host 
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('end', () => {
-        const { mailFrom, rcptTo, dsn } = session.envelope as typeof session.envelope & { dsn?: unknown }
+        const { mailFrom, rcptTo, dsn, requireTLS } = session.envelope as typeof session.envelope & {
+          dsn?: unknown
+          requireTLS?: boolean
+        }
         const message = {
           from: mailFrom === false ? '' : mailFrom.address,
           to: rcptTo.map(({ address }) => address),
           raw: Buffer.concat(chunks).toString('utf8'),
+          requireTls: requireTLS === true,
           dsn: [dsn, ...rcptTo.map(one => (one as { dsn?: unknown }).dsn)],
         }
         const answer = sink.message(message)

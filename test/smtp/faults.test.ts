@@ -27,6 +27,7 @@ test.each<[code: FaultCode, ...lines: string[]]>([
   ['LineTooLong', `NOOP ${'x'.repeat(5000)}`],
   ['PathMalformed', 'MAIL FROM:<a@>'],
   ['PathNeedsUtf8', 'MAIL FROM:<ä@b.test>'],
+  ['TlsNeeded', `${mail} REQUIRETLS`],
   ['ParameterUnknown', `${mail} X=1`],
   ['MessageTooLarge', `${mail} SIZE=99999999999`],
   ['NoRecipients', mail, 'DATA'],

@@ -61,6 +61,11 @@ export function unreached(target: Target, failure: string, response: string, sta
   return { target, outcome: 'retry', failure, status, response, reached: false }
 }
 
+/** What keeps a message from every host, as an enhanced code and a text: 4 for now, 5 for good. */
+export function byObstacle(target: Target, obstacle: string): Attempt {
+  return obstacle.startsWith('5') ? failed(target, 'tls', 550, obstacle) : unreached(target, 'tls', obstacle)
+}
+
 /** No host could be reached, or none that proved itself. */
 export function unconnected(recipients: readonly Recipient[], last: MailFailed | undefined, host?: string): Attempt[] {
   const failure = last?.failure ?? 'unreachable'

@@ -29,16 +29,26 @@ import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import { Loop } from '../loop.ts'
-import { byFault, byRefusal, bySent, cameOf, failed, type Recipient, unconnected, unreached } from './attempt.ts'
+import {
+  byFault,
+  byObstacle,
+  byRefusal,
+  bySent,
+  cameOf,
+  failed,
+  type Recipient,
+  unconnected,
+  unreached,
+} from './attempt.ts'
 import { Destinations, type RelayItem } from './destinations.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
-import { relayRoute } from './route.ts'
+import { demandOf, keywordOf, relayFor } from './route.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
-import { MailFailed, type MailRoute } from './smtp-client.ts'
+import { MailFailed, type MailRoute, requireTlsMissing } from './smtp-client.ts'
 import { StsPolicies } from './sts-policies.ts'
 import { type TlsCounts, tell, tellFlaw, tellMissed } from './told.ts'
 import { Ways, type WaysOptions } from './ways.ts'
@@ -204,7 +214,8 @@ class Sender implements Relay {
       const recipient = await delivery.recipient(target.value)
       const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
       const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
-      const envelope = { from, recipients: [recipient], source: 'submission' as const, trust }
+      const { requireTls } = message.options
+      const envelope = { from, recipients: [recipient], source: 'submission' as const, trust, requireTls }
       const [result] = (await delivery.deliverStored(stored, envelope)) as [DeliveryResult]
       if ('refused' in result) throw result.refused
       const way = recipient.user === '' ? 'relayed' : 'here'
@@ -241,7 +252,7 @@ class Sender implements Relay {
         ...(await this.#submit(
           message,
           [{ target, to }],
-          [relayRoute(await secrets.open(target.value), this.#options)],
+          [relayFor(message, await secrets.open(target.value), this.#options)],
           opened,
           signal,
         )),
@@ -275,6 +286,9 @@ class Sender implements Relay {
     }
     const { secrets, version } = this.#options
     const url = await secrets.open(target.value)
+    if (message.options.requireTls === true && new URL(url).protocol !== 'https:') {
+      return byObstacle(target, requireTlsMissing)
+    }
     const posted = await postForm(this.#client(), url, form, `Teal/${version}`, signal)
     const { delivered, final, failure, status, response } = posted
     return {
@@ -293,12 +307,16 @@ class Sender implements Relay {
   ): Promise<Attempt[]> {
     const { options } = message
     const relay = options.relay === undefined ? this.#options.relay : await this.#options.secrets.open(options.relay)
-    if (relay !== '') return this.#submit(message, recipients, [relayRoute(relay, this.#options)], opened, signal)
+    if (relay !== '')
+      return this.#submit(message, recipients, [relayFor(message, relay, this.#options)], opened, signal)
     const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
     try {
-      const { ways, obstacle } = await this.#ways.to(domain, options.anyTls === true)
-      if (ways.length === 0) return recipients.map(({ target }) => unreached(target, 'tls', obstacle))
-      return await this.#submit(message, recipients, ways, opened, signal)
+      const { ways, obstacle } = await this.#ways.to(domain, demandOf(options, opened.header))
+      const hindered = ({ target }: Pick<Recipient, 'target'>) => byObstacle(target, obstacle)
+      if (ways.length === 0) return recipients.map(hindered)
+      const attempts = await this.#submit(message, recipients, ways, opened, signal)
+      // A host that is out of reach for now may keep what the others do not.
+      return attempts.map(one => (obstacle.startsWith('4') && one.response === requireTlsMissing ? hindered(one) : one))
     } catch (error) {
       if (error instanceof NoMailHost) {
         const { status, message: response } = error
@@ -331,7 +349,9 @@ class Sender implements Relay {
     signal: AbortSignal,
   ): Promise<Attempt[]> {
     const to = recipients.map(recipient => recipient.to)
-    const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }) }
+    const requireTls = keywordOf(message)
+    const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }), ...requireTls }
+    let unfit = 0
     let last: MailFailed | undefined
     let at: string | undefined
     for (const route of ways) {
@@ -345,9 +365,11 @@ class Sender implements Relay {
         else if (error instanceof MailFailed)
           return recipients.map(recipient => byRefusal(recipient, error, route.host))
         else throw error
+        if (last.unfit) unfit += 1
         if (signal.aborted) break
       }
     }
+    if (unfit === ways.length) return recipients.map(({ target }) => byObstacle(target, requireTlsMissing))
     return unconnected(recipients, last, at)
   }
 

@@ -137,7 +137,8 @@ export class RelayResults {
       const received = await bodies.receive(report)
       const prepared = await prepare(received, sequence)
       const targets = [{ kind: 'mail' as const, value: to }]
-      const outgoing = { user: null, from: '', targets, prepared, origin: 'report' as const }
+      const options = message.options.requireTls === true ? ({ requireTls: true } as const) : {}
+      const outgoing = { user: null, from: '', targets, prepared, origin: 'report' as const, options }
       return { operations: queueOperations(sequence, at, outgoing), received: [received], bytes: report.length }
     } catch (error) {
       log.warn({ error, queueId: queueId(message.num) }, 'a report could not be written')
@@ -203,8 +204,9 @@ function attemptFields({ num, user, sender, size, options }: Outbound, { target,
 }
 
 /** Bytes up to which the report of these outcomes carries all of the message (RFC 3461 4.3). */
-function returnedMax({ options: { returns } }: Outbound, told: readonly Settled[]): number {
-  if (returns === 'headers' || !told.some(({ final }) => final.state === 3)) return 0
+function returnedMax({ options: { returns, requireTls } }: Outbound, told: readonly Settled[]): number {
+  // RFC 8689 5: of what is protected the header at most, whatever its sender said.
+  if (returns === 'headers' || requireTls === true || !told.some(({ final }) => final.state === 3)) return 0
   return returns === 'full' ? limits.outbound.reportFullBytesMax : limits.outbound.reportBytesMax
 }
 

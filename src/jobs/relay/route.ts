@@ -1,9 +1,13 @@
 // The ways to another server: straight to a host of a domain, or by a relay that somebody named.
 //
-// Where the configuration names an address of this machine, every way starts there.
+// Where the configuration names an address of this machine, every way starts there. What a message asks of TLS (RFC 8689) is
+// read here, too: its envelope (REQUIRETLS) goes before its header (`TLS-Required: No`). Reports have the null sender and are not
+// lost because a host does not offer the keyword; the host is proven all the same.
 
 import { limits } from '#lib/limits.ts'
-import type { MailRoute } from './smtp-client.ts'
+import type { Header } from '#mail/header/header.ts'
+import type { Outbound, OutboundOptions } from '#store/sending/outbound.ts'
+import type { MailEnvelope, MailRoute } from './smtp-client.ts'
 
 export interface RouteOptions {
   /** Said in EHLO. */
@@ -29,7 +33,7 @@ export function hostRoute(
 }
 
 /** What a relay's URL says (api-semantics 8): port 25 or 465, credentials percent-encoded. */
-export function relayRoute(text: string, options: RouteOptions): MailRoute {
+function relayRoute(text: string, options: RouteOptions): MailRoute {
   const { hostname, ca } = options
   const url = new URL(text)
   const implicit = url.protocol === 'smtps:'
@@ -46,6 +50,37 @@ export function relayRoute(text: string, options: RouteOptions): MailRoute {
   }
 }
 
+/** The same for mail with REQUIRETLS: by TLS with a certificate of the host that was named (RFC 8689 4.2.1). */
+function provenRoute(route: MailRoute): MailRoute {
+  return route.tls === 'implicit' ? route : { ...route, tls: 'required' }
+}
+
 function sourceOf({ source }: RouteOptions): { localAddress?: string } {
   return source === undefined ? {} : { localAddress: source }
+}
+
+/** What hosts of a domain have to prove. `any`: nothing needs to be proven (RFC 8689 5, RFC 8460 3). `proven`: every host must be (RFC 8689 4.2.1). */
+export type Demand = 'any' | 'policy' | 'proven'
+
+export function demandOf({ requireTls, anyTls }: OutboundOptions, header: Header): Demand {
+  if (requireTls === true) return 'proven'
+  return anyTls === true || waivesTls(header) ? 'any' : 'policy'
+}
+
+/** RFC 8689 3: one field, of which `No` is the only value. */
+function waivesTls(header: Header): boolean {
+  const values = header.rawAll('tls-required')
+  return values.length === 1 && /^\s*no\s*$/i.test(values[0] ?? '')
+}
+
+/** What the envelope says; RFC 8689 5 of the null sender. */
+export function keywordOf({ sender, options }: Pick<Outbound, 'sender' | 'options'>): Pick<MailEnvelope, 'requireTls'> {
+  if (options.requireTls !== true) return {}
+  return { requireTls: sender === '' ? 'offered' : 'always' }
+}
+
+/** The way to a relay that somebody named. */
+export function relayFor({ options }: Pick<Outbound, 'options'>, url: string, how: RouteOptions): MailRoute {
+  const route = relayRoute(url, how)
+  return options.requireTls === true ? provenRoute(route) : route
 }

@@ -69,7 +69,7 @@ export class RelaySessions {
         return await this.#transact(key, kept, envelope, message, signal)
       } catch (error) {
         // The other side may have closed while nobody used it; only an answer says otherwise.
-        if (!(error instanceof MailFailed) || error.status !== null || signal.aborted) throw error
+        if (!(error instanceof MailFailed) || error.status !== null || error.unfit || signal.aborted) throw error
       }
     }
     return this.#transact(key, await this.#open(route, signal), envelope, message, signal)

@@ -76,6 +76,8 @@ export interface MailEnvelope {
   readonly size?: number
   /** What its sender wants to hear; left out where the server does not know of such (RFC 3461). */
   readonly dsn?: SMTPConnection.DSNOptions
+  /** REQUIRETLS (RFC 8689): `offered` sends to a host that does not offer it, too, without. The route has to prove the host. */
+  readonly requireTls?: 'always' | 'offered'
 }
 
 export interface RefusedRecipient {
@@ -101,6 +103,8 @@ export class MailFailed extends Error {
   readonly status: number | null
   readonly response: string
   readonly refused: readonly RefusedRecipient[]
+  /** The host does not keep what the message needs (RFC 8689); another one may. */
+  readonly unfit: boolean
   /** Of the session that was not made. */
   readonly facts: SessionFacts
 
@@ -108,8 +112,9 @@ export class MailFailed extends Error {
     const flaw = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
     const { responseCode, response, rejectedErrors, message } = error as Partial<SmtpError> & { message?: string }
     super(message ?? 'the message was not sent', { cause: error })
+    this.unfit = error instanceof Unfit
     this.status = typeof responseCode === 'number' ? responseCode : null
-    this.failure = flaw !== undefined ? 'tls' : this.status === null ? failureOf(error) : 'rejected'
+    this.failure = flaw !== undefined || this.unfit ? 'tls' : this.status === null ? failureOf(error) : 'rejected'
     this.response = (response ?? (flaw === undefined ? '' : `4.7.5 ${flaw}`)).slice(0, responseLengthMax)
     this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
     this.refused = (rejectedErrors ?? []).map(refusedRecipient)
@@ -126,12 +131,20 @@ class Unproven extends Error {
   }
 }
 
+/** The host does not offer REQUIRETLS. */
+class Unfit extends Error {
+  readonly response = requireTlsMissing
+}
+
 interface SmtpError {
   readonly responseCode: number
   readonly response: string
   readonly recipient: string
   readonly rejectedErrors: readonly Partial<SmtpError>[]
 }
+
+/** What a sender hears where no host keeps REQUIRETLS (RFC 8689 7). */
+export const requireTlsMissing = '5.7.30 REQUIRETLS support required'
 
 /** Bytes of one reply, and characters of it that are kept. */
 const replyBytesMax = 64 * 1024
@@ -142,6 +155,7 @@ export class MailSession {
   readonly #onAbort: () => void
   readonly #signal: AbortSignal
   #reports = false
+  #requiresTls = false
   #security: Security = 'plain'
   /** What it was like when it was made. */
   facts: SessionFacts = { reason: '', local: '', remote: '' }
@@ -184,7 +198,9 @@ export class MailSession {
       session.#security = securityOf(route, session.#connection)
       const flaw = looked(route, session.#connection)
       session.facts = { ...ends, reason: '', ...(flaw !== undefined && { flaw }) }
-      session.#reports = /^250[- ]DSN\b/im.test(String(session.#connection.lastServerResponse))
+      const offers = String(session.#connection.lastServerResponse)
+      session.#reports = /^250[- ]DSN\b/im.test(offers)
+      session.#requiresTls = session.#connection.secure && /^250[- ]REQUIRETLS *\r?$/im.test(offers)
       const { auth } = route
       if (auth !== undefined) {
         if (!session.#connection.secure && !isLoopback(socket)) throw plainAuth()
@@ -209,10 +225,16 @@ export class MailSession {
    */
   async send(envelope: MailEnvelope, message: Buffer | NodeJS.ReadableStream): Promise<MailSent> {
     try {
-      const { from, to, size, dsn } = envelope
+      const { from, to, size, dsn, requireTls } = envelope
+      if (requireTls === 'always' && !this.#requiresTls) throw new Unfit('the host does not offer REQUIRETLS')
+      const requireTLSExtensionEnabled = requireTls !== undefined && this.#requiresTls
       const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
         const sender = from === '' ? (false as const) : from
-        const form = { from: sender, to: [...to], ...(size !== undefined && { size }), ...(dsn && { dsn }) }
+        const form = {
+          ...{ from: sender, to: [...to], requireTLSExtensionEnabled },
+          ...(size !== undefined && { size }),
+          ...(dsn && { dsn }),
+        }
         this.#connection.send(form, message as Buffer, (error, result) => done(error, result))
       })
       const refused = ((info.rejectedErrors ?? []) as Partial<SmtpError>[]).map(refusedRecipient)

@@ -12,8 +12,8 @@ import { namesHost } from '#net/tls/mta-sts.ts'
 import type { TlsFlaw } from '#net/tls/peer.ts'
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { DaneHosts, ProofUnknown } from './dane-hosts.ts'
-import { hostRoute, type RouteOptions } from './route.ts'
-import type { DomainPolicy, MailRoute } from './smtp-client.ts'
+import { type Demand, hostRoute, type RouteOptions } from './route.ts'
+import { type DomainPolicy, type MailRoute, requireTlsMissing } from './smtp-client.ts'
 import type { StsPolicies } from './sts-policies.ts'
 
 export interface WaysOptions extends RouteOptions {
@@ -48,15 +48,14 @@ export class Ways {
 
   /**
    * @param domain in ASCII
-   * @param free whether nothing needs to be proven (RFC 8689 5, RFC 8460 3)
    * @throws NoMailHost; other errors mean that nobody could say
    */
-  async to(domain: string, free: boolean): Promise<FoundWays> {
+  async to(domain: string, demand: Demand): Promise<FoundWays> {
     if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
     const { hosts, secure } = await this.#hosts.find(domain)
     // RFC 5321 5.1: mail for us that we do not know would come back for ever.
     if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
-    if (free) {
+    if (demand === 'any') {
       return { ways: hosts.map(host => hostRoute(host, 'opportunistic', this.#options)), obstacle: '' }
     }
     const policy = await this.#options.policies.of(domain)
@@ -64,8 +63,11 @@ export class Ways {
     const ways: MailRoute[] = []
     let obstacle = ''
     for (const host of hosts) {
-      const found = (secure ? await this.#proven(domain, host) : undefined) ?? this.#plain(domain, host, policy)
-      if (typeof found === 'string') obstacle ||= found
+      const dane = secure ? await this.#proven(domain, host) : undefined
+      const way = dane ?? this.#plain(domain, host, policy)
+      const found = demand === 'proven' ? this.#protected(way, domain, host, { secure, row: policy }) : way
+      // What may pass goes before what will not.
+      if (typeof found === 'string') obstacle = obstacle.startsWith('4') ? obstacle : found
       else ways.push(found)
     }
     return { ways, obstacle }
@@ -91,6 +93,23 @@ export class Ways {
       metrics?.policies.labels('dane-unknown').inc()
       return `4.7.5 ${error.message}`
     }
+  }
+
+  /**
+   * The way of mail with REQUIRETLS: a host that DNSSEC or a policy says is the domain's, proven by TLSA records or its
+   * certificate (RFC 8689 4.2.1); a policy in testing names hosts as surely as one that is enforced.
+   */
+  #protected(
+    way: MailRoute | string,
+    domain: string,
+    host: string,
+    { secure, row }: { readonly secure: boolean; readonly row: StsPolicyRow | undefined },
+  ): MailRoute | string {
+    if (typeof way === 'string') return way
+    if (way.dane !== undefined && way.dane.records.length > 0) return way
+    const sts = row !== undefined && row.mode !== 'none' && namesHost(row.mx, host) ? stsPolicy(domain, row) : undefined
+    if (!secure && sts === undefined) return requireTlsMissing
+    return { ...hostRoute(host, 'required', this.#options), ...(sts !== undefined && { policy: sts }) }
   }
 
   /** The way to a host without; only over TLS that proves it, and if the policy names it, where one is enforced (RFC 8461 5). */

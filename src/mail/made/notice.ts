@@ -15,6 +15,8 @@ export interface RecipientNotice {
 
 /** About the message. */
 export interface MessageNotice {
+  /** It goes only to proven hosts that keep it so, and so does whatever is made of it (RFC 8689). */
+  readonly requireTls?: true
   /** What of it comes back with a failure; as the service thinks fit where absent. */
   readonly returns?: 'full' | 'headers'
   /** What its sender calls it. */

@@ -31,6 +31,8 @@ export interface MessageMeta {
   spam?: SpamScore
   /** What is known of From (actors/delivery/forward.ts); `theirs` where absent. */
   trust?: 'ours' | 'nobody'
+  /** It came with REQUIRETLS (RFC 8689), and goes on with it. */
+  requireTls?: boolean
   bimi?: Record<string, unknown>
   /** Answered and forwarded marks set by the service live in flags; this is what a client adds. */
   forwarded?: boolean
