@@ -31,7 +31,7 @@ const table = {
 
   // Commands of the mail protocols
   BadSequence: { status: 400, text: 'The command may not be given now', smtp: '503 5.5.1' },
-  TlsNeeded: { status: 400, text: 'REQUIRETLS is for sessions with TLS', smtp: '530 5.7.10' },
+  TlsNeeded: { status: 400, text: 'REQUIRETLS needs a session that is encrypted', smtp: '530 5.7.10' },
   ParameterUnknown: { status: 400, text: 'The parameter is not known here', smtp: '555 5.5.4' },
   MechanismUnknown: { status: 400, text: 'The authentication mechanism is not offered', smtp: '504 5.5.4' },
   PathMalformed: { status: 400, text: 'The address is not valid', smtp: '501 5.1.3' },

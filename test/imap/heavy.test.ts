@@ -95,7 +95,8 @@ describe('FETCH', () => {
     ]) {
       const { turns, lines } = await servedBefore(client, `FETCH 1:* ${items}`)
       expect(lines.filter(line => line.includes('FETCH'))).toHaveLength(30)
-      expect(turns).toBeGreaterThan(5)
+      // One would be possible before the first message is read, and one after the last.
+      expect(turns).toBeGreaterThan(2)
     }
     client.close()
   })

@@ -25,6 +25,8 @@ export class Backups {
   readonly #options: BackupOptions
   readonly #timer: Timer
   #running: Promise<void> | undefined
+  /** It was to be looked while one was under way. */
+  #again = false
   #thread: Thread | undefined
   /** When the newest was taken; undefined before it was looked. */
   #last: number | undefined
@@ -42,9 +44,16 @@ export class Backups {
 
   /** Takes one where it is due. */
   look(): void {
-    if (this.#closed || this.#running !== undefined || now() < this.#restUntil) return
+    if (this.#closed || now() < this.#restUntil) return
+    if (this.#running !== undefined) {
+      this.#again = true
+      return
+    }
     this.#running = this.#round().finally(() => {
       this.#running = undefined
+      const again = this.#again
+      this.#again = false
+      if (again) this.look()
     })
   }
 
