@@ -4,6 +4,7 @@
 // what brought a front down may come again with the next connection.
 
 import type { Config } from '#config'
+import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Admission } from '#net/admission.ts'
 import { type Listener, listen } from '#net/listener.ts'
@@ -23,11 +24,6 @@ const words: Readonly<Record<string, (hostname: string) => string>> = {
   pop3: () => '-ERR [SYS/TEMP] Try again in a moment\r\n',
   smtp: hostname => `421 4.3.2 ${hostname} Try again in a moment\r\n`,
 }
-
-/** Connections that are being told, of one listener. */
-const toldMax = 256
-/** How long one may take to hear it, milliseconds. */
-const toldMs = 2000
 
 export class WaitingRoom {
   readonly #open: Promise<Listener | undefined>[]
@@ -57,6 +53,7 @@ async function openRoom(
   { config, admission, tls, log }: RoomOptions,
   { name, port, word }: Room,
 ): Promise<Listener | undefined> {
+  const { toldMax, toldMs } = limits.front
   const implicitTls = name === 'imaps' || name === 'pop3s' || name === 'submissions'
   try {
     return await listen({

@@ -487,6 +487,9 @@ export const limits = {
     noticesMax: 8192,
     /** Of how many together it confirms that it heard. */
     noticesTold: 256,
+    /** While none listens: connections of one listener that are being asked to come back, and how long one may take to hear it. */
+    toldMax: 256,
+    toldMs: 2 * second,
     /** Between two tries to start one again. */
     againMs: 500,
     /** How long a reply waits until a front has heard that sessions ended. */

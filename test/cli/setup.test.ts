@@ -113,26 +113,27 @@ describe('setup', () => {
     expect(account).toMatchObject({ seed: expect.stringMatching(/^[A-Z2-7]{32}$/), mailPassword: expect.any(String) })
   })
 
-  test.runIf(process.getuid?.() === 0)(
-    'by root gives the data to the user of the service, who can read the settings',
-    async () => {
-      mkdirSync(join(root, 'root'))
-      // The folder of the test is closed to everybody else.
-      for (const folder of [root, join(root, 'root')]) chmodSync(folder, 0o755)
-      for (const made of [true, false]) {
-        const { code, out, err } = await setup('root', '--json', '--user', 'nobody')
-        expect([code, err]).toEqual([0, ''])
-        expect(JSON.parse(out).account.made).toBe(made)
-        const data = join(root, 'root', 'data')
-        const uids = ['', ...readdirSync(data, { recursive: true })].map(
-          name => lstatSync(join(data, String(name))).uid,
-        )
-        expect(new Set(uids)).toEqual(new Set([65_534]))
-        expect(lstatSync(join(root, 'root', 'etc', 'teal.toml')).mode & 0o777).toBe(0o644)
-        expect(lstatSync(join(root, 'root', 'etc')).mode & 0o777).toBe(0o755)
-      }
-    },
-  )
+  test('by root gives the data to the user of the service, who can read the settings; nobody else names another', async () => {
+    if (process.getuid?.() !== 0) {
+      const { code, err } = await setup('root', '--json', '--user', 'nobody')
+      expect([code, err]).toEqual([1, expect.stringContaining('Only root may name another user')])
+      return
+    }
+    mkdirSync(join(root, 'root'))
+    // The folder of the test is closed to everybody else.
+    for (const folder of [root, join(root, 'root')]) chmodSync(folder, 0o755)
+    for (const made of [true, false]) {
+      const { code, out, err } = await setup('root', '--json', '--user', 'nobody')
+      expect([code, err]).toEqual([0, ''])
+      expect(JSON.parse(out).account.made).toBe(made)
+      const data = join(root, 'root', 'data')
+      const uids = ['', ...readdirSync(data, { recursive: true })].map(name => lstatSync(join(data, String(name))).uid)
+      expect(new Set(uids)).toEqual(new Set([65_534]))
+      const { mode, uid, gid } = lstatSync(join(root, 'root', 'etc', 'teal.toml'))
+      expect([mode & 0o777, uid, gid]).toEqual([0o640, 0, 65_534])
+      expect(lstatSync(join(root, 'root', 'etc')).mode & 0o777).toBe(0o755)
+    }
+  })
 
   test('prints a zone file and what is left for people', async () => {
     const { code, out } = await setup('people')

@@ -23,7 +23,7 @@ import { type Account, accountOf, protect, provideAccount, provideKeys } from '.
 import { Questions } from '../setup/ask.ts'
 import { configOf, fileOf, type Plan } from '../setup/plan.ts'
 import { obstacles, ownFile } from '../setup/preflight.ts'
-import { become, give, isOwnerOf, putReadable, serviceUser } from '../setup/user.ts'
+import { become, give, isOwnerOf, putSettings, serviceUser } from '../setup/user.ts'
 import { type AskOptions, serversOf, withAsked } from './doctor.ts'
 
 interface Options extends ConfigOptions, AskOptions {
@@ -77,8 +77,7 @@ async function setup(given: string, options: Options): Promise<void> {
   if (problems.length > 0) throw refusal(`${problems.join('\n')}\nNothing was changed.`)
   const password = await passwordFor(options, questions)
   if (!written) {
-    // Nothing in it is secret, and the service reads it as another user.
-    putReadable(plan.configFile, fileOf(plan))
+    putSettings(plan.configFile, fileOf(plan), user)
     said(`\nwrote ${plan.configFile}`)
   }
   const isTheirs = user !== undefined && isOwnerOf(user, config.dataDir)

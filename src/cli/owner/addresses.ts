@@ -150,13 +150,10 @@ const forwards = [
     takes: [['<address>']],
     example: 'teal forward show info@example.com',
     async run(to, [address = ''], _options, say) {
-      const one = await to.call<{ targets: string[]; forwardedDisabled: boolean }>(
-        ...(['GET', `/addresses/forwarded/${await forwardId(to, address)}`] as const),
-      )
-      say(
-        one,
-        [`${address}${one.forwardedDisabled ? ' (disabled)' : ''}`, ...one.targets.map(to => `  ${to}`)].join('\n'),
-      )
+      const path = `/addresses/forwarded/${await forwardId(to, address)}`
+      const one = await to.call<{ targets: string[]; forwardedDisabled: boolean }>('GET', path)
+      const heading = `${address}${one.forwardedDisabled ? ' (disabled)' : ''}`
+      say(one, [heading, ...one.targets.map(target => `  ${target}`)].join('\n'))
     },
   }),
   task({

@@ -1,9 +1,19 @@
 // Whose a set-up is: root may write the configuration and hands the data to the user that the service runs as.
 //
 // What is new is made by root and given away at the end; what is the user's already is gone on with as that user, so that nothing of
-// root's lies in it. Settings are for everybody to read: no secret stands in them.
+// root's lies in it. Settings are for their owner and the service to read: passwords may be written into them later.
 
-import { accessSync, chmodSync, constants, existsSync, lchownSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  existsSync,
+  lchownSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { threadFile } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
@@ -67,13 +77,18 @@ export function give({ uid, gid }: SystemUser, dataDir: string): void {
     lchownSync(join(dataDir, String(name)), uid, gid)
 }
 
-/** Puts a file where other users may read it. */
-export function putReadable(file: string, text: string): void {
+/**
+ * Puts the settings where the service reads them: as one of the user's group. Where root does not know yet who that will be
+ * everybody may; nothing that is written here is secret.
+ */
+export function putSettings(file: string, text: string, user: SystemUser | undefined): void {
+  const isRoot = process.geteuid?.() === 0
+  const mode = user !== undefined ? 0o640 : isRoot ? 0o644 : 0o600
   const folder = dirname(file)
   const isNew = !existsSync(folder)
   makeFolder(folder)
-  if (isNew) chmodSync(folder, 0o755)
-  putFile(file, text, 0o644)
-  // What a command makes is for its owner alone otherwise.
-  chmodSync(file, 0o644)
+  if (isNew && isRoot) chmodSync(folder, 0o755)
+  putFile(file, text, 0o600)
+  if (user !== undefined) chownSync(file, 0, user.gid)
+  chmodSync(file, mode)
 }

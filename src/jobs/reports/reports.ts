@@ -121,8 +121,10 @@ export class Reports {
       const over = now() - subject.day > limits.report.keepMs
       metrics.reports.labels(subject.kind, over ? 'lost' : 'later').inc()
       log.info({ domain: subject.domain, kind: subject.kind, why: String(error), over }, 'a report could not be sent')
-      if (over) await this.#forget(subject)
-      else this.#later.set(key, now() + limits.report.retryMs)
+      this.#later.set(key, now() + limits.report.retryMs)
+      if (!over) return
+      await this.#forget(subject)
+      this.#later.delete(key)
     } finally {
       this.#busy.delete(key)
     }

@@ -48,7 +48,8 @@ export class FlagIndex {
   /** Brings it up to date. */
   async current(slices: Slices): Promise<void> {
     // Somebody else's work may have begun before what this one has to know of was committed.
-    while (this.#working !== undefined) await this.#working
+    // That it failed is theirs: what is left of it is done here.
+    while (this.#working !== undefined) await this.#working.catch(() => {})
     const counters = folderCounters(this.#read, this.#mailbox)
     if (counters === undefined) this.#clear()
     else if (!this.#loaded || counters.modseq !== this.#modseq) {
