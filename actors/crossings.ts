@@ -11,6 +11,7 @@ import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailb
 import { queueMessage } from './sending/outgoing.ts'
 import { noteArrivedReport } from './sending/report-arrival.ts'
 import { noteReports } from './sending/report-counts.ts'
+import { noteReturned } from './sending/returned-arrival.ts'
 import { blameFilter } from './user/rules.ts'
 import { noteTold } from './user/told.ts'
 
@@ -28,4 +29,4 @@ export const userCrossings = byName([
 ])
 
 /** Of what belongs to no account. */
-export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports, noteArrivedReport])
+export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports, noteArrivedReport, noteReturned])

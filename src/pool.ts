@@ -20,6 +20,7 @@ import { Recall } from '#lib/secret/recall.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
 import type { VerifyTasks } from '#mail/crypt/verification.ts'
 import type { PoolReportTask } from '#mail/report/arrived.ts'
+import type { PoolBounceTask } from '#mail/report/bounce.ts'
 import type { ListZones } from '#mail/spam/standing.ts'
 import type { SpamTasks } from '#mail/spam/tasks.ts'
 import { Passwords } from './pool/passwords.ts'
@@ -47,7 +48,7 @@ export interface PoolsOptions {
 export interface Pools {
   readonly passwords: Passwords
   /** Security keys, signed profiles, QR codes, reports of strangers. */
-  readonly keys: Pool<KeyTasks & PoolReportTask>
+  readonly keys: Pool<KeyTasks & PoolReportTask & PoolBounceTask>
   readonly patterns: Patterns
   /** Encryption of what is stored. */
   readonly seal: Pool<SealTasks>
@@ -76,7 +77,7 @@ export function makePools(options: PoolsOptions): Pools {
     perKeyMax: pool.passwordsPerKeyMax,
     deadlineMs: pool.passwordMs,
   })
-  const keys = make<KeyTasks & PoolReportTask>({
+  const keys = make<KeyTasks & PoolReportTask & PoolBounceTask>({
     name: 'key',
     file: threadFile('key'),
     threads: 1,

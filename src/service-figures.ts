@@ -9,7 +9,9 @@ import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { memoize } from '#lib/memoize.ts'
 import { accountFigures } from '#store/accounts/users.ts'
+import { countTroubles } from '#store/sending/forward-trouble.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
+import { countSuppressed } from '#store/sending/suppression.ts'
 
 /** Accounts, storage and disk. */
 export function observeStore({ config: { dataDir }, read, metrics }: Core): void {
@@ -31,5 +33,10 @@ export function observeQueue({ read, metrics }: Core): void {
   metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
   const since = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1000)
   metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => since(figures().due))
+  const { suppression, forwardTrouble } = limits
+  const gone = memoize(() => countSuppressed(read, now(), suppression.countMax), limits.outbound.figuresMs)
+  metrics.observe('outbound_suppressed', 'Addresses that are not written to for a while, since they do not exist', gone)
+  const troubles = memoize(() => countTroubles(read, forwardTrouble.countMax), limits.outbound.figuresMs)
+  metrics.observe('forwards_failing', 'Targets of forwards that refused the last message', troubles)
   metrics.observe('outbound_oldest_seconds', 'Age of the oldest message that waits', () => since(figures().oldest))
 }

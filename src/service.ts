@@ -16,6 +16,7 @@ import { RequestCounters } from '#http/request-counters.ts'
 import type { HttpServer } from '#http/server.ts'
 import { Acme } from '#jobs/acme/acme.ts'
 import { startRelay } from '#jobs/relay/relay.ts'
+import { handleBounces } from '#jobs/returned/bounce-reading.ts'
 import { handleAccountTasks } from '#jobs/tasks/account-tasks.ts'
 import { startAudits } from '#jobs/tasks/audits.ts'
 import { Backups } from '#jobs/tasks/backups.ts'
@@ -192,7 +193,8 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     dane: config.outbound.dane,
     dnsServers: config.network.dnsServers,
     source: config.outbound.source || undefined,
-    srsDomain: forwardKeys.srs.domain,
+    srs: forwardKeys.srs,
+    postmaster: config.mail.postmaster,
     findKeys: domain => dkim.findSigningKeys(domain),
     wanted: name => webhooks.subscriptions.wanted(name),
     kick: core.kick,
@@ -246,6 +248,8 @@ function startJobs(core: Core, closers: Closers): Tasks {
   handleMessageTasks(tasks, core)
   handleAccountTasks(tasks, core)
   handleArrivedReports(tasks, { ...core, writer })
+  const { secret } = core.forwardKeys.srs
+  handleBounces(tasks, { ...core, writer, secret, wanted: name => core.webhooks.subscriptions.wanted(name) })
   const audits = startAudits(tasks, core)
   closers.add(() => audits.close())
   const indexing = indexingLoop({ read, writer, reads, log })
@@ -260,6 +264,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
   tasks.start()
+  core.onEvents(() => tasks.kick())
   indexing.kick()
   learning.kick()
   return tasks

@@ -6,6 +6,7 @@ import type { KeyTasks } from '../src/lib/secret/key-tasks.ts'
 import { signedProfile } from '../src/lib/secret/profile.ts'
 import { checkAssertion, checkAttestation } from '../src/lib/webauthn/attestation.ts'
 import { type PoolReportTask, readReport } from '../src/mail/report/arrived.ts'
+import { type PoolBounceTask, readBounce } from '../src/mail/report/bounce.ts'
 
 /** A text as a picture, for `<img src>`: a data URL. */
 async function qrcode({ text }: KeyTasks['qrcode']['input']): Promise<string> {
@@ -19,4 +20,9 @@ function report({ data }: PoolReportTask['report']['input']) {
   return readReport(data)
 }
 
-serve({ report, attest: checkAttestation, assert: checkAssertion, profile: signedProfile, qrcode })
+/** Mail that may have come back. */
+function bounce({ data }: PoolBounceTask['bounce']['input']) {
+  return readBounce(data)
+}
+
+serve({ report, bounce, attest: checkAttestation, assert: checkAssertion, profile: signedProfile, qrcode })

@@ -27,6 +27,7 @@ import { type Submission, type Submitted, submitMessage } from '../mailbox/submi
 import { mailTargets, type Outgoing } from '../sending/outgoing.ts'
 import { type RecipientLimits, senderFor, spendRecipients } from '../sending/sender.ts'
 import { sentForm, writtenIn } from '../sending/sent-form.ts'
+import { refuseSuppressed } from '../sending/suppression.ts'
 import { gatherAttachments } from './attachments.ts'
 import {
   composeInput,
@@ -125,7 +126,7 @@ export class Composing {
     this.#deps = deps
   }
 
-  /** Sends or stores a message, and nothing in between. @throws Fault ENORECIPIENTS, TooMany, RateLimitedError, OverQuotaError */
+  /** Sends or stores a message, and nothing in between. @throws Fault ENORECIPIENTS, RecipientSuppressed, TooMany, RateLimitedError, OverQuotaError */
   async send(letter: Letter, signal: AbortSignal): Promise<Submitted> {
     const { read, system, addressBook } = this.#parts
     const { user, isDraft, uploadOnly, envelope, draft } = letter
@@ -136,6 +137,7 @@ export class Composing {
     const sends = !isDraft && !uploadOnly
     const recipients = recipientsOf({ to: envelope?.to ?? everybody(fields) })
     if (sends && recipients.length === 0) throw new Fault('ENORECIPIENTS')
+    if (sends) refuseSuppressed(read, user.id, recipients)
     return Kept.during(async kept => {
       const written = await this.#write(user, { letter, fields, from, referenced, target }, kept)
       if (sends) spendRecipients(this.#deps, user, recipients.length)
@@ -162,6 +164,7 @@ export class Composing {
     const people = mailboxes([...summary.to, ...summary.cc, ...summary.bcc])
     const recipients = [...new Set(people.map(({ address }) => address))].filter(isAddress)
     if (recipients.length === 0) return null
+    refuseSuppressed(system.read, user.id, recipients)
     spendRecipients(this.#deps, user, recipients.length)
     return Kept.during(async kept => {
       const { from, sent } = await this.#formOf(user, message, kept)

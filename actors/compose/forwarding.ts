@@ -16,11 +16,11 @@ import type { Settings } from '#store/folder/settings.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
 import { sealForward } from '../delivery/encryption.ts'
 import { type ForwardKeys, type ForwardPlan, planForward } from '../delivery/forward.ts'
-import { onward } from '../delivery/onward.ts'
 import { arriveStored } from '../delivery/stored.ts'
 import type { Actors } from '../kernel/system.ts'
 import { storeFlags } from '../mailbox/message.ts'
 import { queueMessage } from '../sending/outgoing.ts'
+import { onward } from './onward.ts'
 
 export interface ForwardingDeps {
   readonly system: Actors

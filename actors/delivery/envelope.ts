@@ -2,6 +2,7 @@
 //
 // Plain data: a recipient was looked up before the bytes came, and its fate is told when it is on disk.
 
+import type { Rewritten } from '#mail/address/srs.ts'
 import type { Address } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { MessageMeta, SpamPart } from '#store/mailboxes/messages.ts'
@@ -18,8 +19,8 @@ export interface DeliveryRecipient {
   readonly account?: User | undefined
   /** The address only forwards. */
   readonly forward?: Address | undefined
-  /** The address stands for a sender we rewrote: where the message goes on to. */
-  readonly bounceTo?: string | undefined
+  /** The address stands for a sender we rewrote: who that was, and the message of the queue that left with it (0: it does not say). */
+  readonly returned?: Rewritten | undefined
 }
 
 /** A session in which a message came, where there was one. */

@@ -53,6 +53,10 @@ export interface ForwardRequest {
   readonly trust: Trust
   /** It came with REQUIRETLS, and goes on with it (RFC 8689 4.4). */
   readonly requireTls?: boolean | undefined
+  /** It goes on by itself, as its owner wants all such mail to. */
+  readonly standing?: boolean | undefined
+  /** Its owner has it here, too. */
+  readonly kept?: boolean | undefined
   /** It goes out as of who forwards it, whoever stands in From. */
   readonly asOwn?: boolean
   /** The sender is who forwards it, and his domain sends from here. */
@@ -116,6 +120,8 @@ function outgoingOf(request: ForwardRequest, keys: ForwardKeys, from: string, ta
     ...(relay !== undefined && { relay }),
     trust: request.trust,
     ...(request.requireTls === true && { requireTls: true }),
+    ...(request.standing === true && { standing: true }),
+    ...(request.kept === true && { kept: true }),
     ...(own && { author: { name: `${authorOf(header)} via ${address}`, address } }),
   }
   const added = [

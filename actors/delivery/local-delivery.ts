@@ -10,12 +10,13 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { type Mailbox, normalizeAddress, splitAddress } from '#mail/address/address.ts'
-import { isRewritten, originalSender, rewriteSender } from '#mail/address/srs.ts'
+import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import { rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
+import { isAnswer } from '#mail/report/bounce.ts'
 import type { Address, ForwardReply } from '#store/accounts/address.ts'
 import type { Lookup } from '#store/accounts/lookup.ts'
-import { readUsage, type User } from '#store/accounts/users.ts'
+import type { User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
@@ -28,6 +29,7 @@ import { spamFields, withoutVerdicts } from '../screening/classification.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { noteReport } from '../sending/report-arrival.ts'
+import { noteBounce } from '../sending/returned-arrival.ts'
 import { type AddressBook, learned } from './address-book.ts'
 import { type Settled, scored, storedAs } from './arrival-line.ts'
 import { type Carried, type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
@@ -41,6 +43,7 @@ import {
 } from './envelope.ts'
 import { type ForwardKeys, planForward } from './forward.ts'
 import { prepare } from './prepare.ts'
+import { Recipients } from './recipients.ts'
 import { planReply, type Reply, type ReplyRequest, unanswered } from './reply.ts'
 import type { Arriving, Rules } from './rules.ts'
 import { arriveReceived, arriveStored } from './stored.ts'
@@ -86,68 +89,17 @@ export type DeliveryObserver = (
 
 export class LocalDelivery {
   readonly #options: DeliveryOptions
+  readonly #recipients: Recipients
   #observer: DeliveryObserver | undefined
 
   constructor(options: DeliveryOptions) {
     this.#options = options
+    this.#recipients = new Recipients(options)
   }
 
-  /**
-   * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
-   *
-   * @throws Fault UserNotFound, NoAccountsYet, UserDisabled, OverQuotaError, DeliveryRateExceeded
-   */
-  async recipient(address: string): Promise<DeliveryRecipient> {
-    const { system, settings, keys, lookup } = this.#options
-    if (isRewritten(address, keys.srs.domain)) {
-      const bounceTo = originalSender(address, keys.srs, now())
-      if (bounceTo === undefined) throw this.#unknown()
-      return { address, user: '', bounceTo }
-    }
-    const found = await lookup.address(address)
-    if (found?.user === null) {
-      if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
-      return { address, user: '', forward: found }
-    }
-    const user = found?.user ?? (await this.#keeper(address))
-    if (user === undefined) throw this.#unknown()
-    const account = await lookup.user(user)
-    if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
-    if (account.disabled) throw new Fault('UserDisabled')
-    await this.#refuseStorm(account)
-    const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
-    if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
-    return { address, user: account.id, account }
-  }
-
-  /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or the domain's first. */
-  async #keeper(address: string): Promise<string | undefined> {
-    const { lookup, postmaster } = this.#options
-    const first = (await lookup.keeper(address)) ?? (await this.#ownPostmaster(address))
-    if (first === undefined || postmaster === '') return first
-    return (await lookup.address(postmaster))?.user ?? first
-  }
-
-  /** RFC 5321 4.5.1: the postmaster without a domain is this host's, whatever domains it has. */
-  async #ownPostmaster(address: string): Promise<string | undefined> {
-    const { lookup, keys } = this.#options
-    const { local, domain } = splitAddress(address)
-    if (local.toLowerCase() !== 'postmaster' || domain.toLowerCase() !== keys.hostname.toLowerCase()) return undefined
-    const named = `postmaster@${keys.srs.domain}`
-    return (await lookup.address(named))?.user ?? (await lookup.keeper(named)) ?? lookup.first()
-  }
-
-  /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
-  #unknown(): Fault {
-    return new Fault(this.#options.lookup.inUse() ? 'UserNotFound' : 'NoAccountsYet')
-  }
-
-  /** An account that has a number of its own takes no more messages in an hour. */
-  async #refuseStorm({ id, options }: User): Promise<void> {
-    const max = options.limits?.receivedMax ?? 0
-    if (max === 0) return
-    const { used } = await this.#options.throttle.counted('received', id)
-    if (used >= max) throw new Fault('DeliveryRateExceeded')
+  /** Who an address is: an account, a forward, a sender we rewrote. @throws Fault as `Recipients.find` */
+  recipient(address: string): Promise<DeliveryRecipient> {
+    return this.#recipients.find(address)
   }
 
   /** Has one observer told of every delivery; it must not throw. */
@@ -220,19 +172,26 @@ export class LocalDelivery {
     const { body, size } = message.prepared
     await this.#observer?.(envelope, results, { body, size, bytes })
     await noteReport(this.#options, message.prepared, envelope.recipients, results)
+    // What this service says itself is known already.
+    if (source !== 'submission') await noteBounce(this.#options, message, envelope.recipients, results)
     return results
   }
 
   async #toOne(message: Arriving, recipient: DeliveryRecipient, source: string, bytes: Bytes): Promise<Settled> {
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
-    if (recipient.bounceTo !== undefined) return this.#bounce(message, recipient.bounceTo)
+    const { returned } = recipient
+    // A program's answer to what was sent on is for who wrote it.
+    if (returned !== undefined && (recipient.user === '' || isAnswer(message.header))) {
+      return this.#bounce(message, returned.sender)
+    }
     const account = recipient.account ?? (await this.#options.lookup.user(recipient.user))
     if (account === undefined) {
       const append = this.#append(message, recipient, source)
       return storedAs(await this.#options.system.handle(recipient.user).run(appendMessage, append), undefined)
     }
     const judged = await this.#options.spam.judge(message, account, source, bytes)
-    if (this.#options.rules.has(account, judged.score)) {
+    // What came back is no letter: it goes on to nobody, and is answered by nobody.
+    if (returned === undefined && this.#options.rules.has(account, judged.score)) {
       return this.#byRules(judged, { ...recipient, account }, source, bytes)
     }
     const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)
@@ -316,7 +275,7 @@ export class LocalDelivery {
     const own = new Set([found.key, normalizeAddress(address).key])
     const request = {
       ...{ owner: found.id, user: null, address, from, header, prepared, prefix },
-      ...{ targets, allowed, own, trust, requireTls },
+      ...{ targets, allowed, own, trust, requireTls, standing: true },
     }
     const plan = await planForward(request, keys, throttle)
     // Nothing is kept of it, so what cannot go on must not be taken.

@@ -303,6 +303,8 @@ export class Rules {
       relay,
       trust,
       requireTls,
+      standing: true,
+      kept: action.delete !== true,
     }
     return planForward({ ...request, targets: [...new Set(targets)] }, keys, throttle)
   }

@@ -46,6 +46,24 @@ export interface Events {
   'message.received': { user: string; mailbox: string; message: number; size: number; from: string; subject: string }
   /** Addition: a recipient of an outgoing message took it. */
   'message.sent': { user?: string; queueId: string; recipient: string }
+  /** Addition: a recipient did not get an outgoing message, as an answer or a report that came later says. */
+  'message.bounced': {
+    user?: string
+    queueId: string
+    recipient: string
+    kind: string
+    /** As in RFC 3463; empty where nothing like it was said. */
+    status: string
+    response: string
+    /** Whether it was given up. */
+    final: boolean
+    /** Whether a report said it that came after the message was taken. */
+    reported: boolean
+    /** Whether it comes from where the message went. */
+    proven: boolean
+  }
+  /** Addition: a target of a forward has refused everything for days. */
+  'forward.failing': { user?: string; address: string; target: string; since: string }
   /** Addition. */
   'authentication.succeeded': { user: string; scope: string; protocol: string; ip: string }
   /** Addition. */
@@ -100,6 +118,8 @@ export interface Marked {
 export const additions: ReadonlySet<EventName> = new Set<EventName>([
   'message.received',
   'message.sent',
+  'message.bounced',
+  'forward.failing',
   'authentication.succeeded',
   'authentication.failed',
   'filter.updated',

@@ -29,6 +29,7 @@ import { appendMessage } from '../mailbox/append.ts'
 import { mailTargets, queueMessage } from './outgoing.ts'
 import { senderFor } from './sender.ts'
 import { sentForm, writtenIn } from './sent-form.ts'
+import { refuseSuppressed } from './suppression.ts'
 
 export interface SubmissionOptions {
   readonly system: Actors
@@ -82,7 +83,7 @@ export class Submission {
     await this.#live(id)
   }
 
-  /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit */
+  /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit, RecipientSuppressed */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
     const { system, delivery, cache } = this.#options
     const user = await this.#live(id)
@@ -95,6 +96,7 @@ export class Submission {
       const domain = domainToUnicode(splitAddress(address).domain)
       const own = (await holdsDomain(system.read, domain)) || (await findAlias(system.read, domain)) !== undefined
       if (own) throw error
+      refuseSuppressed(system.read, id, [address])
       return { address, notice, local: null }
     }
   }

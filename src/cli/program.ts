@@ -27,6 +27,7 @@ import { addressCommands } from './owner/addresses.ts'
 import { manualCommands } from './owner/manual.ts'
 import { queueCommands } from './owner/queue.ts'
 import { statusCommands } from './owner/status.ts'
+import { suppressionCommands } from './owner/suppression.ts'
 
 /** Runs the command line in `process.argv`. */
 export async function run(): Promise<void> {
@@ -51,7 +52,13 @@ export async function run(): Promise<void> {
       traceCommand(),
       reportsCommand(),
     ],
-    ...[...statusCommands(), ...addressCommands(), ...queueCommands(), ...manualCommands(program)],
+    ...[
+      ...statusCommands(),
+      ...addressCommands(),
+      ...queueCommands(),
+      ...suppressionCommands(),
+      ...manualCommands(program),
+    ],
   ])
     program.addCommand(command)
   settle(program)

@@ -153,6 +153,12 @@ const table = {
   MessageNotDraft: { status: 400, text: 'The message is not a draft' },
   NoSuchQueueEntry: { status: 404, text: 'This message is not in the outbound queue' },
   TooMany: { status: 403, text: 'Too many recipients' },
+  RecipientSuppressed: {
+    status: 403,
+    text: 'This address does not exist and is not tried for a while',
+    smtp: '550 5.1.1',
+  },
+  NotSuppressed: { status: 404, text: 'This address is written to' },
   ENORECIPIENTS: { status: 400, text: 'The message has no recipient' },
   EncryptionUnsupported: { status: 400, text: 'This kind of encryption is not supported' },
 

@@ -1281,6 +1281,48 @@ export const limits = {
     keptMax: 5000,
     keepMs: 365 * day,
   },
+  /** Mail that came back (mail/report/bounce.ts). */
+  bounce: {
+    /** Bytes of one that are read: what is said stands before what came back. */
+    bytesMax: 256 * kib,
+    /** Parts that are looked at, characters of each text, lines of a letter and their length. */
+    partsMax: 20,
+    textBytesMax: 64 * kib,
+    linesMax: 1000,
+    lineLengthMax: 500,
+    /** Recipients of one report. */
+    recipientsMax: 100,
+    /** Newest messages of an account among which the one that came back is looked for by Message-ID. */
+    amongMax: 2000,
+    /** Addresses are no longer than this (RFC 5321 4.5.3.1.3). */
+    addressLengthMax: 320,
+  },
+  /** Addresses that are not tried for a while (store/sending/suppression.ts). */
+  suppression: {
+    /** Addresses of one account, and of the service. */
+    accountMax: 5000,
+    serviceMax: 50_000,
+    /** How long it is remembered after its end that an address was gone, so that it waits longer the next time. */
+    rememberMs: 90 * day,
+    sweepRowsMax: 1000,
+    /** How long an address may be left out by hand. */
+    longestMs: 3650 * day,
+    countMax: 10_000,
+  },
+  /** Forwards whose target refuses (store/sending/forward-trouble.ts). */
+  forwardTrouble: {
+    /** Between two reports of one target, where what was forwarded is kept here, too. */
+    toldMs: day,
+    /** A target that refuses all for so long, and so often, is a matter for its owner; said again after some time. */
+    failingMs: 2 * day,
+    failuresMin: 3,
+    warnMs: 7 * day,
+    /** Rows of targets that nothing went to for so long are forgotten. */
+    forgetMs: 30 * day,
+    sweepRowsMax: 1000,
+    shownMax: 100,
+    countMax: 10_000,
+  },
   /** Reports about TLS (RFC 8460). */
   tlsReport: {
     /** Records or lines of one policy, and characters of what went wrong. */

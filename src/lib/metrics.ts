@@ -132,6 +132,7 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
     ]),
     reports: counter('reports_total', 'Reports that domains are told, by what came of them', ['kind', 'result']),
     arrivedReports: counter('arrived_reports_total', 'Reports of others about domains of ours', ['result']),
+    bounces: counter('bounces_total', 'Recipients of which came back later that they did not get a message', ['kind']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

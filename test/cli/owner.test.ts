@@ -161,3 +161,17 @@ describe('completion and manual', () => {
     expect((await teal('completion', 'tcsh')).code).toBe(1)
   })
 })
+
+test('addresses are left alone, listed and written to again', async () => {
+  const said = 'It is not written to.\n'
+  expect((await teal('suppression', 'add', 'gone@example.net', '--reason', 'asked us to')).out).toBe(said)
+  expect(await json('suppression', 'list')).toMatchObject([
+    { user: false, address: 'gone@example.net', source: 'manual', response: 'asked us to' },
+  ])
+  expect((await teal('suppression', 'list')).out).toMatch(
+    /^gone@example\.net {2}for everybody {2}until \S+ {2}by manual/,
+  )
+  expect((await teal('suppression', 'remove', 'gone@example.net')).out).toBe('It is written to again.\n')
+  expect((await teal('suppression', 'remove', 'gone@example.net')).code).toBe(1)
+  expect(await json('suppression', 'list')).toEqual([])
+})

@@ -22,6 +22,10 @@ const relay = new SMTPServer({
   authOptional: true,
   logger: false,
   disabledCommands: ['STARTTLS'],
+  onRcptTo({ address }, _session, done) {
+    const gone = Object.assign(new Error('5.1.1 no such user'), { responseCode: 550 })
+    done(address.startsWith('nobody') ? gone : null)
+  },
   onData: (stream, _session, done) => void stream.resume().on('end', () => done()),
 })
 const outbound = { relay: '' }

@@ -1,5 +1,8 @@
 // Scenarios: mail that comes in, and what people say about it by moving it.
 
+import { now } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import { troubleNote } from '#store/sending/forward-trouble.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { scenario, type World } from './world.ts'
 
@@ -127,5 +130,38 @@ export const mailScenarios = [
       const { message: queued } = await world.ok('POST', `/users/${user}/submit`, form)
       return { user, queueId: queued.queueId, recipient: 'far@example.net' }
     },
+  }),
+  scenario({
+    event: 'message.bounced',
+    name: 'POST /users/:user/submit, when the relay has refused it',
+    prepare: world => world.user(),
+    async act(world, { id: user }) {
+      const form = { to: [{ address: 'nobody@example.net' }], subject: 'Hello', text: 'Hello' }
+      const { message: queued } = await world.ok('POST', `/users/${user}/submit`, form)
+      const said = { kind: 'unknown', status: '5.1.1', response: '550 5.1.1 no such user' }
+      const standing = { final: true, reported: false, proven: true }
+      return { user, queueId: queued.queueId, recipient: 'nobody@example.net', ...said, ...standing }
+    },
+    // The report to its sender.
+    also: ['message.received', 'message.sent'],
+  }),
+  scenario({
+    event: 'forward.failing',
+    name: 'a message for somebody whose forward has failed for days',
+    prepare: world => world.user('forward', { targets: ['nobody@example.net'] }),
+    async act(world, { id: user, address }) {
+      const { writer } = world.running.teal.core
+      const since = now() - 3 * limits.time.day
+      for (const last of [since, since + 1, now()]) {
+        const row = { owner: user, target: 'nobody@example.net', last, status: '5.1.1', response: '', told: true }
+        await writer.write(troubleNote, { ...row, warned: false })
+      }
+      const lmtp = await openLmtp(world.running.at('lmtp'))
+      await deliver(lmtp, 'sender@example.net', [address], message)
+      lmtp.close()
+      return { user, address, target: 'nobody@example.net', since: new Date(since).toISOString() }
+    },
+    // The message, and the letter about the forward.
+    also: ['message.bounced', 'message.received', 'message.received', 'message.sent'],
   }),
 ]

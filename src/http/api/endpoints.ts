@@ -29,6 +29,7 @@ import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
+import { suppressionEndpoints } from './sending/suppressions.ts'
 import { type AuditDeps, auditEndpoints } from './service/audit.ts'
 import { type AutoconfigDeps, autoconfigEndpoints } from './service/autoconfig.ts'
 import { type CertificateDeps, certificateEndpoints } from './service/certificates.ts'
@@ -104,6 +105,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...autoreplyEndpoints(deps.autoreply),
     ...outboundEndpoints(deps.outbound),
     ...outboundQueueEndpoints(deps.outbound),
+    ...suppressionEndpoints(deps.outbound),
     ...taskEndpoints(deps.tasks),
     ...webhookEndpoints(deps.webhooks),
     ...transferEndpoints(deps.transfer),

@@ -103,6 +103,17 @@ const forms = {
     'A recipient of an outgoing message took it',
     { user: maybe(user), queueId: text(), recipient: text() },
   ],
+  'message.bounced': [
+    'A recipient did not get an outgoing message: an answer says so, or a report that came after it was taken',
+    {
+      ...{ user: maybe(user), queueId: text(), recipient: text(), kind: text(), status: text(), response: text() },
+      ...{ final: Type.Boolean(), reported: Type.Boolean(), proven: Type.Boolean() },
+    },
+  ],
+  'forward.failing': [
+    'A target of a forward has refused everything for days',
+    { user: maybe(user), address: text(), target: text(), since: text() },
+  ],
   'authentication.succeeded': ['Somebody logged in', { user, ...attempt }],
   'authentication.failed': ['Somebody failed to log in', { user: maybe(user), ...attempt, result: text() }],
   'filter.updated': ['A filter was changed', filter],

@@ -23,7 +23,7 @@ import {
   type Target,
   targetState,
 } from '#store/sending/outbound.ts'
-import { retryWaits } from './results.ts'
+import { retryWaits } from '../returned/waits.ts'
 
 /** Targets of one message that go out in one transaction. */
 export interface RelayItem {

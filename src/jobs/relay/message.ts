@@ -37,9 +37,14 @@ export interface OutgoingMessage {
   start(length: number): Promise<Buffer>
 }
 
-/** The trace line that says it went through here (RFC 5321 4.4). */
-export function traceLine(message: Outbound, hostname: string, now: number): string {
-  return `Received: by ${hostname} (Teal) id ${queueId(message.num)};\r\n ${mailDate(now)}\r\n`
+/**
+ * The trace line that says it went through here (RFC 5321 4.4).
+ *
+ * @param mark by which it is known when it comes back (mail/report/return-mark.ts); empty for none
+ */
+export function traceLine(message: Outbound, hostname: string, now: number, mark = ''): string {
+  const id = queueId(message.num) + (mark === '' ? '' : `.${mark}`)
+  return `Received: by ${hostname} (Teal) id ${id};\r\n ${mailDate(now)}\r\n`
 }
 
 /** @throws Fault MessageNotFound where the body is gone */
@@ -54,6 +59,7 @@ export async function openOutgoing(
     readonly findKeys: FindSigningKeys
     /** Of rewritten senders; it seals what is sent on where the address that sends it on has no key. */
     readonly srsDomain: string
+    readonly mark: string
   },
 ): Promise<OutgoingMessage> {
   const opened = bodies.open(body, false)
@@ -80,7 +86,7 @@ export async function openOutgoing(
   )
   // The size is said before the message, so it is read once more where nobody signed it.
   if (!small && unsigned === 0) for await (const _ of counted());
-  const trace = Buffer.from(traceLine(message, how.hostname, how.now) + seal + signature)
+  const trace = Buffer.from(traceLine(message, how.hostname, how.now, how.mark) + seal + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
   return {

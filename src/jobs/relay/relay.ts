@@ -8,6 +8,7 @@
 import type { Agent } from 'undici'
 import type { DeliveryResult } from '#actors/delivery/envelope.ts'
 import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
+import type { EventName } from '#actors/kernel/events.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -17,6 +18,7 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
+import type { SrsKey } from '#mail/address/srs.ts'
 import { NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
 import { Names } from '#net/outward/names.ts'
 import type { Outward } from '#net/outward/outward.ts'
@@ -29,6 +31,8 @@ import type { Settings } from '#store/folder/settings.ts'
 import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import { Loop } from '../loop.ts'
+import { sweepReturned } from '../returned/outcome.ts'
+import { markOf, returnPath } from '../returned/return-path.ts'
 import {
   byFault,
   byObstacle,
@@ -46,7 +50,7 @@ import { hereOf, isHere } from './here.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import { type Attempt, RelayResults } from './results.ts'
-import { demandOf, keywordOf, relayFor } from './route.ts'
+import { demandOf, keywordOf, relayFor, wire } from './route.ts'
 import { NotConnected, RelaySessions } from './sessions.ts'
 import { MailFailed, type MailRoute, requireTlsMissing } from './smtp-client.ts'
 import { StsPolicies } from './sts-policies.ts'
@@ -75,12 +79,14 @@ export interface RelayOptions {
   readonly source?: string | undefined
   /** Port of those hosts. */
   readonly port: number
-  /** Domain of rewritten senders. */
-  readonly srsDomain: string
+  /** Of rewritten senders, and of marks by which mail is known when it comes back. */
+  readonly srs: SrsKey
+  /** Address of the account that has the postmaster's mail; '' leaves it to each domain's first. */
+  readonly postmaster: string
   /** What signs mail of a domain. */
   readonly findKeys: FindSigningKeys
   /** Whether somebody subscribes to `message.sent`; after a unit with events `kick` is called. */
-  readonly wanted?: (name: 'message.sent') => boolean
+  readonly wanted?: (name: EventName) => boolean
   readonly kick?: () => void
   /** Name servers that are asked, and believed; those of the system where there is none. */
   readonly dnsServers?: readonly string[]
@@ -137,7 +143,7 @@ class Sender implements Relay {
       tellFlaw(counts, policy, { mx, flaw, reason, local: '', remote: '' })
     this.#ways = new Ways({ ...options, names, policies: this.#policies, dane, flawed })
     this.#sessions = new RelaySessions(outward, (route, facts) => tell(options.counts, route, facts))
-    const here = options.away ? undefined : hereOf(read, options.srsDomain)
+    const here = options.away ? undefined : hereOf(read, options.srs.domain)
     this.#destinations = new Destinations({
       read,
       writer,
@@ -199,7 +205,7 @@ class Sender implements Relay {
     const attempts: Attempt[] = []
     const far: Target[] = []
     for (const target of targets) {
-      if (target.kind === 'mail' && (await isHere(this.#options.read, this.#options.srsDomain, target.value))) {
+      if (target.kind === 'mail' && (await isHere(this.#options.read, this.#options.srs.domain, target.value))) {
         attempts.push(await this.#deliverHere(message, target))
       } else far.push(target)
     }
@@ -211,7 +217,8 @@ class Sender implements Relay {
     const { delivery, hostname } = this.#options
     const { body, prefix, sender: from } = message
     try {
-      const recipient = await delivery.recipient(target.value)
+      const found = await delivery.recipient(target.value)
+      const recipient = message.options.ofForward === true ? { ...found, returned: { sender: '', message: 0 } } : found
       const stored = { body: body ?? 0, prefix: traceLine(message, hostname, now()) + prefix }
       const trust = message.origin === 'forward' ? (message.options.trust ?? 'theirs') : 'ours'
       const { requireTls } = message.options
@@ -235,13 +242,9 @@ class Sender implements Relay {
   }
 
   async #sendAway(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
-    const { read, bodies, hostname, findKeys, srsDomain, secrets } = this.#options
-    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, {
-      hostname,
-      now: now(),
-      findKeys,
-      srsDomain,
-    })
+    const { read, bodies, hostname, findKeys, srs, secrets } = this.#options
+    const how = { hostname, now: now(), findKeys, srsDomain: srs.domain, mark: markOf(message, targets, srs) }
+    const opened = await openOutgoing(read, bodies, message, message.body ?? 0, how)
     const attempts: Attempt[] = []
     for (const target of targets.filter(({ kind }) => kind === 'http')) {
       attempts.push(await this.#post(message, target, opened, signal))
@@ -350,7 +353,13 @@ class Sender implements Relay {
   ): Promise<Attempt[]> {
     const to = recipients.map(recipient => recipient.to)
     const requireTls = keywordOf(message)
-    const envelope = { from: wire(message.sender), to, size: opened.size, ...(dsn && { dsn }), ...requireTls }
+    const envelope = {
+      from: wire(returnPath(message, this.#options.srs)),
+      to,
+      size: opened.size,
+      ...(dsn && { dsn }),
+      ...requireTls,
+    }
     let unfit = 0
     let last: MailFailed | undefined
     let at: string | undefined
@@ -378,6 +387,7 @@ class Sender implements Relay {
     const { keepMs, sweepRowsMax } = limits.outbound
     const operations: Operation[] = [
       operation(outboundSweep, { before: now() - keepMs, count: sweepRowsMax }),
+      ...sweepReturned(now()),
       operation(traceSweep, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }),
     ]
     await writer
@@ -387,10 +397,3 @@ class Sender implements Relay {
 }
 
 const seqDigits = 3
-
-/** An address with its domain in ASCII, which every server understands. */
-function wire(address: string): string {
-  const { local, domain } = splitAddress(address)
-  const ascii = domainToAscii(domain)
-  return ascii === '' ? address : `${local}@${ascii}`
-}

@@ -1,19 +1,20 @@
 // What came of an attempt: the rows say so, and where it failed or takes long the sender gets a report in the same unit.
 //
 // Nobody is told twice of a delay, nobody with a null sender is told anything, and reports and autoreplies bring none about.
-// A message whose schedule is over, by tries or by age, has failed.
+// A message whose schedule is over, by tries or by age, has failed. What of a forward fails is told to who forwards it, not to who
+// wrote it (actors/sending/forward-owner.ts).
 
-import { prepare } from '#actors/delivery/prepare.ts'
+import type { EventName } from '#actors/kernel/events.ts'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
-import { queueOperations } from '#actors/sending/outgoing.ts'
+import { ownerOfForward } from '#actors/sending/forward-owner.ts'
 import { now } from '#lib/clock.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { maskUrl } from '#lib/secret/url-secret.ts'
 import { composeReport, type ReportRecipient } from '#mail/made/dsn.ts'
-import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import { composeServiceLetter } from '#mail/made/service-letter.ts'
+import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
@@ -23,6 +24,18 @@ import { readDetail } from '#store/mailboxes/outlines.ts'
 import { attemptPut } from '#store/sending/attempts.ts'
 import { type Outbound, outboundSettle, queueId, type Target, type TargetOutcome } from '#store/sending/outbound.ts'
 import { persist } from '../loop.ts'
+import { nothingWritten, together, type Written, writeLetter } from '../returned/letter.ts'
+import {
+  addressOperations,
+  isToldEnough,
+  kindOf,
+  shownTarget as nameOf,
+  type Said,
+  type Trouble,
+  troubleOperations,
+  troublesOf,
+} from '../returned/outcome.ts'
+import { retryWaits } from '../returned/waits.ts'
 import type { Security } from './smtp-client.ts'
 
 export interface Attempt {
@@ -51,7 +64,8 @@ export interface ResultOptions {
   readonly journal?: Journal
   readonly metrics?: Pick<Metrics, 'relayed'>
   readonly hostname: string
-  readonly wanted?: (name: 'message.sent') => boolean
+  readonly postmaster: string
+  readonly wanted?: (name: EventName) => boolean
   readonly kick?: () => void
 }
 
@@ -70,13 +84,20 @@ export class RelayResults {
     const at = now()
     const waits = retryWaits(settings.get('const:sender:defer_times'))
     const settled = attempts.map(attempt => settle(message, attempt, waits, at))
-    const reports = await this.#reports(message, settled, at)
+    const said = settled.map(saidOf)
+    const troubles = troublesOf(this.#options, message, said, at)
+    const quiet = new Set(troubles.filter(one => isToldEnough(message, one, at)).map(one => one.said.target))
+    const told = settled.filter(one => isTold(message, one) && !quiet.has(one.target))
+    const reports = await this.#reports(message, { told, troubles }, at)
+    const toldOf = new Set(reports.operations.length > 0 ? told.map(({ target }) => target) : [])
     const outcomes = settled.map(({ final }) => final)
     const operations: Operation[] = [
       ...reports.operations,
       operation(outboundSettle, { message: message.num, outcomes, at }),
       ...settled.map(one => operation(attemptPut, attemptOf(message, one, at))),
-      ...this.#events(message, settled, at),
+      ...addressOperations(this.#options, message, said, at),
+      ...troubleOperations(this.#options, message, { said, troubles, told: toldOf, at }),
+      ...this.#events(message, settled, troubles, at),
     ]
     try {
       // Bytes: a report is the only thing of weight.
@@ -92,59 +113,95 @@ export class RelayResults {
     }
   }
 
-  #events(message: Outbound, settled: readonly Settled[], at: number): Operation[] {
+  /** What subscribers hear: what was taken, and what failed for good. */
+  #events(message: Outbound, settled: readonly Settled[], troubles: readonly Trouble[], at: number): Operation[] {
     const { sequence, wanted } = this.#options
-    const delivered = settled.filter(({ final }) => final.state === 2)
-    if (delivered.length === 0 || wanted?.('message.sent') !== true) return []
-    return delivered.map(({ target }) => {
-      const { user } = message
-      const body = { ...(user !== null && { user }), queueId: queueId(message.num), recipient: nameOf(target) }
-      const row: EventRow = [sequence.next('event'), 'message.sent', user, JSON.stringify(body), at]
-      return operation(eventInsert, row)
+    const { user } = message
+    const whose = user === null ? {} : { user }
+    const event = (name: EventName, body: object): Operation[] => {
+      if (wanted?.(name) !== true) return []
+      const row: EventRow = [sequence.next('event'), name, user, JSON.stringify({ ...whose, ...body }), at]
+      return [operation(eventInsert, row)]
+    }
+    const ended = settled.flatMap(one => {
+      const about = { queueId: queueId(message.num), recipient: nameOf(one.target) }
+      if (one.final.state === 2) return event('message.sent', about)
+      if (one.final.state !== 3) return []
+      const { kind, status } = kindOf(saidOf(one))
+      const response = one.response.slice(0, limits.outbound.responseLengthMax)
+      return event('message.bounced', { ...about, kind, status, response, final: true, reported: false, proven: true })
     })
+    const failing = troubles
+      .filter(({ warned }) => warned)
+      .map(({ target, known }) => ({ target, since: new Date(known?.since ?? at).toISOString() }))
+    const address = message.options.forwardedFor ?? ''
+    return [...ended, ...failing.flatMap(one => event('forward.failing', { address, ...one }))]
   }
 
+  /** What is told of an attempt, and to whom. That it cannot be written costs nobody the attempt's record. */
   async #reports(
     message: Outbound,
-    settled: readonly Settled[],
+    { told, troubles }: { told: readonly Settled[]; troubles: readonly Trouble[] },
     at: number,
-  ): Promise<{ operations: Operation[]; received: Received[]; bytes: number }> {
-    const nothing = { operations: [], received: [], bytes: 0 }
-    const to = message.options.originalSender ?? message.sender
-    const told = settled.filter(one => isTold(message, one))
-    if (to === '' || told.length === 0 || message.body === null) return nothing
-    const { read, bodies, sequence, hostname, log } = this.#options
+  ): Promise<Written> {
+    const forwarded = message.origin === 'forward'
+    const sender = message.options.originalSender ?? message.sender
+    const warned = troubles.filter(one => one.warned)
+    if (told.length + warned.length === 0) return nothingWritten
     try {
-      const body = bodies.open(message.body, false)
-      const headerSize = (await readDetail(read, message.body))?.headerSize ?? 0
-      const prefix = Buffer.from(message.prefix)
-      const whole = body.size + prefix.length <= returnedMax(message, told)
-      const original = Buffer.concat([prefix, await body.read(0, whole ? body.size : headerSize)])
-      const { envelopeId, messageId } = message.options
-      const recipients = told.map(one => shown(message, one))
-      const form = {
-        hostname,
-        to,
-        now: at,
-        arrived: message.created,
-        recipients,
-        original,
-        whole,
-        envelopeId,
-        messageId,
-      }
-      const report = composeReport(form)
-      const received = await bodies.receive(report)
-      const prepared = await prepare(received, sequence)
-      const targets = [{ kind: 'mail' as const, value: to }]
-      const options = message.options.requireTls === true ? ({ requireTls: true } as const) : {}
-      const outgoing = { user: null, from: '', targets, prepared, origin: 'report' as const, options }
-      return { operations: queueOperations(sequence, at, outgoing), received: [received], bytes: report.length }
+      const owner = forwarded ? await ownerOfForward(this.#options.read, message, this.#options.postmaster) : undefined
+      const to = forwarded ? (owner?.address ?? '') : sender
+      if (to === '') return nothingWritten
+      // Nothing is told of what a program sent: what it is told of would come back in a circle.
+      const report = sender === '' || told.length === 0 ? [] : [await this.#report(message, to, told, at)]
+      const letters = await Promise.all(warned.map(one => this.#failing(message, to, one, at)))
+      return together([...report, ...letters])
     } catch (error) {
-      log.warn({ error, queueId: queueId(message.num) }, 'a report could not be written')
-      return nothing
+      this.#options.log.warn({ error, queueId: queueId(message.num) }, 'a report could not be written')
+      return nothingWritten
     }
   }
+
+  async #report(message: Outbound, to: string, told: readonly Settled[], at: number): Promise<Written> {
+    const { bodies, read, hostname } = this.#options
+    if (message.body === null) return nothingWritten
+    const body = bodies.open(message.body, false)
+    const headerSize = (await readDetail(read, message.body))?.headerSize ?? 0
+    const prefix = Buffer.from(message.prefix)
+    const whole = body.size + prefix.length <= returnedMax(message, told)
+    const original = Buffer.concat([prefix, await body.read(0, whole ? body.size : headerSize)])
+    const { envelopeId, messageId } = message.options
+    const form = {
+      ...{ hostname, to, now: at, arrived: message.created, original, whole, envelopeId, messageId },
+      recipients: told.map(one => shown(message, one)),
+    }
+    const options = {
+      ...(message.options.requireTls === true && ({ requireTls: true } as const)),
+      ...(message.origin === 'forward' && ({ ofForward: true } as const)),
+    }
+    return writeLetter(this.#options, { message: composeReport(form), to, at, options })
+  }
+
+  /** To whose forward it is: a target has refused everything for days. */
+  #failing(message: Outbound, to: string, { target, known, said }: Trouble, at: number): Promise<Written> {
+    const since = new Date(known?.since ?? at).toISOString()
+    const lines = [
+      `Mail to ${message.options.forwardedFor ?? ''} is forwarded to ${target}, which has refused it since ${since}`,
+      `(${(known?.failures ?? 0) + 1} times). It said last:`,
+      '',
+      `  ${said.text}`,
+      '',
+      'The forward goes on as it is. Change or remove it if the address is not used any more.',
+    ]
+    const subject = `Forwarding to ${target} fails`
+    const letter = composeServiceLetter({ hostname: this.#options.hostname, to, subject, lines, now: at })
+    return writeLetter(this.#options, { message: letter, to, at, options: { ofForward: true } })
+  }
+}
+
+function saidOf({ target, final, status, response }: Settled): Said {
+  const state = final.state === 2 ? 'delivered' : final.state === 3 ? 'failed' : 'waiting'
+  return { target, state, code: status, text: response }
 }
 
 function settle(message: Outbound, attempt: Attempt, waits: readonly number[], at: number): Settled {
@@ -221,11 +278,6 @@ function isTold({ origin, options }: Outbound, { target, final, way }: Settled):
   return final.warned && origin === 'submission' && notify.includes('delay')
 }
 
-/** A target as it may be told to others. */
-function nameOf({ kind, value }: Target): string {
-  return kind === 'mail' ? value : maskUrl(value)
-}
-
 function shown({ options }: Outbound, settled: Settled): ReportRecipient {
   const { target, final, status, response, host, until, way } = settled
   const done = way === 'here' ? 'delivered' : 'relayed'
@@ -240,23 +292,3 @@ function shown({ options }: Outbound, settled: Settled): ReportRecipient {
     ...(action === 'delayed' && { until }),
   }
 }
-
-const units: Readonly<Record<string, number>> = {
-  s: limits.time.second,
-  m: limits.time.minute,
-  h: limits.time.hour,
-  d: limits.time.day,
-}
-
-/** The waits of `5m, 2h, ...` in milliseconds. */
-export function retryWaits(text: string): readonly number[] {
-  let waits = parsed.get(text)
-  if (waits === undefined) {
-    waits = [...text.matchAll(/(\d+)\s*([smhd])/g)].map(([, count, unit]) => Number(count) * (units[unit ?? ''] ?? 0))
-    parsed.clear()
-    parsed.set(text, waits)
-  }
-  return waits
-}
-
-const parsed = new Map<string, readonly number[]>()

@@ -5,6 +5,7 @@
 // lost because a host does not offer the keyword; the host is proven all the same.
 
 import { limits } from '#lib/limits.ts'
+import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import type { Header } from '#mail/header/header.ts'
 import type { Outbound, OutboundOptions } from '#store/sending/outbound.ts'
 import type { MailEnvelope, MailRoute } from './smtp-client.ts'
@@ -83,4 +84,11 @@ export function keywordOf({ sender, options }: Pick<Outbound, 'sender' | 'option
 export function relayFor({ options }: Pick<Outbound, 'options'>, url: string, how: RouteOptions): MailRoute {
   const route = relayRoute(url, how)
   return options.requireTls === true ? provenRoute(route) : route
+}
+
+/** An address with its domain in ASCII, which every server understands. */
+export function wire(address: string): string {
+  const { local, domain } = splitAddress(address)
+  const ascii = domainToAscii(domain)
+  return ascii === '' ? address : `${local}@${ascii}`
 }

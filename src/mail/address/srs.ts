@@ -1,8 +1,9 @@
-// Rewritten senders of forwarded mail (SRS): the next host sees a domain of ours as the sender's, and a bounce comes back to
-// us and goes on to the original sender.
+// Rewritten senders of forwarded mail (SRS): the next host sees a domain of ours as the sender's, and what comes back comes to us, with
+// the message that it is about.
 //
 // Pure. `SRS0=hash=day=domain=local@ours`: the hash is keyed, so nobody can make us send to an address of his choice, and the
-// day ends the address after some weeks. Letters are compared without case, since hosts on the way change it.
+// day ends the address after some weeks. Behind the two letters of the day stands the number of the message in the queue. Letters are
+// compared without case, since hosts on the way change it.
 
 import { createHmac } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
@@ -14,17 +15,30 @@ export interface SrsKey {
   readonly secret: string
 }
 
+export interface Rewritten {
+  /** The sender there was. */
+  readonly sender: string
+  /** Number of the message in the queue; 0 where the address does not say. */
+  readonly message: number
+}
+
 const dayMs = 24 * 60 * 60 * 1000
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 /** Days are counted round this clock, which fits two letters. */
 const daysMax = alphabet.length ** 2
 const hashLength = 8
+/** Letters of a number; more is no number of ours. */
+const numberLengthMax = 10
 
-/** The sender to be used instead of `sender`; the null sender and senders of the domain itself stay. */
-export function rewriteSender(sender: string, key: SrsKey, now: number): string {
+/**
+ * The sender to be used instead of `sender`; the null sender and senders of the domain itself stay.
+ *
+ * @param message number of the message in the queue, where it has one
+ */
+export function rewriteSender(sender: string, key: SrsKey, now: number, message = 0): string {
   const { local, domain } = splitAddress(sender)
   if (domain === '' || domain.toLowerCase() === key.domain.toLowerCase()) return sender
-  const day = dayText(now)
+  const day = dayText(now) + (message === 0 ? '' : numberText(message))
   return `SRS0=${hash(key, day, domain, local)}=${day}=${domain}=${local}@${key.domain}`
 }
 
@@ -33,17 +47,30 @@ export function isRewritten(address: string, domain: string): boolean {
   return /^srs0=/i.test(address) && splitAddress(address).domain.toLowerCase() === domain.toLowerCase()
 }
 
-/** The original sender behind a rewritten one; undefined where we did not make it, or long ago. */
-export function originalSender(address: string, key: SrsKey, now: number): string | undefined {
+/** What is behind a rewritten sender; undefined where we did not make it, or long ago. */
+export function readRewritten(address: string, key: SrsKey, now: number): Rewritten | undefined {
   if (!isRewritten(address, key.domain)) return undefined
-  const [, given, day, domain, original] =
-    /^srs0=([a-z2-7]+)=([a-z2-7]{2})=([^=]+)=(.+)$/is.exec(splitAddress(address).local) ?? []
+  const [, given, day, number = '', domain, original] =
+    /^srs0=([a-z2-7]+)=([a-z2-7]{2})([a-z2-7]{0,10})=([^=]+)=(.+)$/is.exec(splitAddress(address).local) ?? []
   if (given === undefined || day === undefined || domain === undefined || original === undefined) return undefined
-  if (given.toLowerCase() !== hash(key, day.toLowerCase(), domain, original)) return undefined
+  if (given.toLowerCase() !== hash(key, `${day}${number}`.toLowerCase(), domain, original)) return undefined
   const made =
     alphabet.indexOf(day[0]?.toLowerCase() ?? '') * alphabet.length + alphabet.indexOf(day[1]?.toLowerCase() ?? '')
   const age = (dayNumber(now) - made + daysMax) % daysMax
-  return age * dayMs <= limits.outbound.srsMs ? `${original}@${domain}` : undefined
+  if (age * dayMs > limits.outbound.srsMs) return undefined
+  return { sender: `${original}@${domain}`, message: readNumber(number.toLowerCase()) }
+}
+
+function numberText(number: number): string {
+  let text = ''
+  for (let left = number; left > 0; left = Math.floor(left / alphabet.length)) {
+    text = `${alphabet[left % alphabet.length]}${text}`
+  }
+  return text.length > numberLengthMax ? '' : text
+}
+
+function readNumber(text: string): number {
+  return [...text].reduce((number, letter) => number * alphabet.length + alphabet.indexOf(letter), 0)
 }
 
 function dayNumber(now: number): number {

@@ -35,6 +35,8 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: null, table: 'reference', owner: 'user', by: 'num', key: 'hash' },
   { kind: null, table: 'spam_mark', owner: 'user', by: 'num', key: 'reference' },
   { kind: null, table: 'spam_model', owner: 'user', by: 'num', key: 'user' },
+  { kind: null, table: 'suppression', owner: 'user', by: 'id', key: 'address' },
+  { kind: null, table: 'forward_trouble', owner: 'owner', by: 'id', key: 'target' },
   { kind: null, table: 'removed_mailbox', owner: 'user', by: 'num', key: 'modseq' },
 ]
 

@@ -30,6 +30,7 @@ import { wayOut } from './migrations/021-way-out.ts'
 import { proven } from './migrations/022-proven.ts'
 import { counted } from './migrations/023-counted.ts'
 import { arrived } from './migrations/024-arrived.ts'
+import { returned } from './migrations/025-returned.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -58,6 +59,7 @@ export const migrations: readonly string[] = [
   proven,
   counted,
   arrived,
+  returned,
 ]
 
 /**

@@ -129,6 +129,13 @@ const forms = {
     default: `5m, 7m, 8m, 25m, 75m, 2h, ${new Array(11).fill('4h').join(', ')}`,
     pattern: /^\s*\d+\s*[smhd]\s*(,\s*\d+\s*[smhd]\s*)*$/,
   },
+  'const:sender:suppress_times': {
+    type: 'string',
+    name: 'Addresses that are gone',
+    description: 'How long an address that does not exist is not written to, the first time and after; 0d: not at all',
+    default: '7d, 30d, 90d',
+    pattern: /^\s*\d+\s*[smhd]\s*(,\s*\d+\s*[smhd]\s*)*$/,
+  },
 } as const satisfies Record<string, SettingForm>
 
 export type SettingKey = keyof typeof forms

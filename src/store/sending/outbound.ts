@@ -5,8 +5,6 @@
 // body goes and the rows stay for some time, to be looked at. A message may be queued in the unit of the change that sends
 // it, so that neither is there without the other. Reads are by index and bounded by the caller, but where one says it scans.
 
-import type { Mailbox } from '#mail/address/address.ts'
-import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
 import { bodyRelease } from '../bodies/writes.ts'
 import { called, integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
 import { jsonAt, least } from '../engine/dialect.ts'
@@ -15,35 +13,12 @@ import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
+import type { Origin, OutboundOptions } from './outbound-options.ts'
 
 /** Of a target. */
 export const targetState = { waiting: 0, sending: 1, delivered: 2, failed: 3, cancelled: 4 } as const
 
-/** Who made the message that is sent. */
-export type Origin = 'submission' | 'forward' | 'autoreply' | 'report'
-
-export interface OutboundOptions extends MessageNotice {
-  /** Relay of the account (an smtp: or smtps: URL) for targets of kind `mail`, instead of the service's way out. */
-  readonly relay?: string
-  /** Account or address it is forwarded for. */
-  readonly forwardedFor?: string
-  /** The sender before it was rewritten (SRS). */
-  readonly originalSender?: string
-  /** Of what is forwarded: what is known of From (actors/delivery/forward.ts). What is ours is signed like what is written here. */
-  readonly trust?: 'ours' | 'theirs' | 'nobody'
-  /** Who stands in From instead of who stood there, to whom answers go then. */
-  readonly author?: Mailbox
-  /** What its sender wants to hear, by recipient. */
-  readonly notices?: Readonly<Record<string, RecipientNotice>>
-  /** When it was to be sent, where its sender said so. */
-  readonly notBefore?: number
-  /** Message-ID, for reports and logs. */
-  readonly messageId?: string
-  /** It goes whatever its domain wants proven: a report of what failed (RFC 8460 3), or its sender said so (RFC 8689 5). */
-  readonly anyTls?: true
-  /** Address or header fields hold UTF-8. */
-  readonly utf8?: boolean
-}
+export type { Origin, OutboundOptions }
 
 const messages = table(
   'outbound',
@@ -212,6 +187,7 @@ export const outboundSweep = defineWrite<{ before: number; count: number }>('out
   const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
   for (const { num } of old as { num: number }[]) {
     sql('DELETE FROM outbound_attempt WHERE message = ?').run(num)
+    sql('DELETE FROM outbound_bounce WHERE message = ?').run(num)
     sql('DELETE FROM outbound_target WHERE message = ?').run(num)
     sql('DELETE FROM outbound WHERE num = ?').run(num)
   }
@@ -264,6 +240,13 @@ export async function findByMessageId(
   const newest = 'SELECT num FROM outbound ORDER BY num DESC LIMIT ?'
   const rest = `WHERE num IN (${newest}) AND ${jsonAt('options', 'messageId')} = ? ORDER BY num DESC LIMIT ?`
   return messages.all(read, rest, among, messageId, count)
+}
+
+/** The newest message of an account with this Message-ID, among its newest ones. */
+export function findSent(read: Reader, user: string, messageId: string, among: number): Outbound | undefined {
+  const newest = 'SELECT num FROM outbound WHERE "user" = ? ORDER BY num DESC LIMIT ?'
+  const rest = `WHERE num IN (${newest}) AND ${jsonAt('options', 'messageId')} = ? ORDER BY num DESC LIMIT 1`
+  return messages.one(read, rest, user, among, messageId)
 }
 
 /** Its targets in order. */

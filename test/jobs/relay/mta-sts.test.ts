@@ -58,7 +58,14 @@ async function open(): Promise<void> {
   const { read, jobWriter: writer, sequence, settings, bodies, delivery, log, metrics } = core
   relay = await startRelay({
     ...{ read, writer, sequence, settings, bodies, delivery, log, metrics, away: true },
-    ...{ hostname: 'our.test', version: 'test', relay: '', port: trusted.port, srsDomain: 'our.test' },
+    ...{
+      hostname: 'our.test',
+      version: 'test',
+      relay: '',
+      port: trusted.port,
+      srs: { domain: 'our.test', secret: 'of these tests' },
+      postmaster: '',
+    },
     outward: new Outward({ allowPrivate: ['127.0.0.0/8'], resolve }),
     findKeys: async () => [],
     secrets: core.system.secrets,

@@ -59,7 +59,14 @@ beforeAll(async () => {
   relay = await startRelay({
     away: true,
     ...{ read, writer, sequence, settings, bodies, delivery, outward, log, resolveMx },
-    ...{ hostname: 'our.test', version: 'test', relay: '', port: sink.port, srsDomain: 'our.test' },
+    ...{
+      hostname: 'our.test',
+      version: 'test',
+      relay: '',
+      port: sink.port,
+      srs: { domain: 'our.test', secret: 'of these tests' },
+      postmaster: '',
+    },
     findKeys: async () => [],
     secrets: core.system.secrets,
   })

@@ -1,7 +1,7 @@
 // Rewritten senders, the header that finds circles, and reports.
 
 import { describe, expect, test } from 'vitest'
-import { isRewritten, originalSender, rewriteSender } from '#mail/address/srs.ts'
+import { isRewritten, readRewritten, rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
 import { composeReport } from '#mail/made/dsn.ts'
 import { isLooping, loopHeader } from '#mail/made/loop.ts'
@@ -19,18 +19,18 @@ describe('SRS', () => {
       const rewritten = rewriteSender(sender, key, at)
       expect(rewritten).toMatch(/^SRS0=.*@our\.test$/)
       expect(isRewritten(rewritten, 'OUR.test')).toBe(true)
-      expect(originalSender(rewritten, key, at + 20 * day)).toBe(sender)
-      expect(originalSender(rewritten.toLowerCase(), key, at)?.toLowerCase()).toBe(sender.toLowerCase())
+      expect(readRewritten(rewritten, key, at + 20 * day)?.sender).toBe(sender)
+      expect(readRewritten(rewritten.toLowerCase(), key, at)?.sender.toLowerCase()).toBe(sender.toLowerCase())
     },
   )
 
   test('what nobody rewrote here, changed, or is old, is nobody', () => {
     const rewritten = rewriteSender('anna@remote.test', key, at)
-    expect(originalSender(rewritten.replace('anna', 'eve'), key, at)).toBeUndefined()
-    expect(originalSender(rewritten, { ...key, secret: 'another one' }, at)).toBeUndefined()
-    expect(originalSender(rewritten, key, at + 40 * day)).toBeUndefined()
-    expect(originalSender('SRS0=@our.test', key, at)).toBeUndefined()
-    expect(originalSender('anna@our.test', key, at)).toBeUndefined()
+    expect(readRewritten(rewritten.replace('anna', 'eve'), key, at)?.sender).toBeUndefined()
+    expect(readRewritten(rewritten, { ...key, secret: 'another one' }, at)?.sender).toBeUndefined()
+    expect(readRewritten(rewritten, key, at + 40 * day)?.sender).toBeUndefined()
+    expect(readRewritten('SRS0=@our.test', key, at)?.sender).toBeUndefined()
+    expect(readRewritten('anna@our.test', key, at)?.sender).toBeUndefined()
   })
 
   test('null senders and our own stay', () => {

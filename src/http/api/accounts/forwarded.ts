@@ -19,6 +19,7 @@ import { endpoint } from '../../endpoint.ts'
 import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../../schema.ts'
 import { target } from '../sending/target.ts'
 import { addressFields, addressId, allowWildcard, anyAddress, newAddress } from './addresses.ts'
+import { targetFailures, targetFailuresShape } from './target-failures.ts'
 import { type DailyCounters, daily, free, texts } from './user-view.ts'
 
 export interface ForwardedDeps {
@@ -123,6 +124,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       address: Type.String(),
       name: Type.String(),
       ...forwardedShape,
+      targetFailures: targetFailuresShape,
       created: moment,
       tags: texts,
       metaData: free,
@@ -136,6 +138,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       return {
         ...{ id, address: address.address, name },
         ...shownForward(id, address.forward, settings, counters),
+        ...targetFailures(read, address.address),
         ...{ created: new Date(address.created).toISOString(), tags, metaData, internalData },
       }
     },

@@ -28,6 +28,7 @@ import { bool, email, id, object, optional, pageReply, paging, text, userId, use
 import { existingPassword, type FreshDeps, freshFaults, originOf, requireFresh } from '../auth/factor-fields.ts'
 import { mailboxPath, requireUser } from '../messages/mailboxes.ts'
 import { words } from '../service/words.ts'
+import { targetFailures, targetFailuresShape } from './target-failures.ts'
 import { type PasswordMaker, password, resets, sealOptions, shared, storedPassword } from './user-fields.ts'
 import { checkKey } from './user-keys.ts'
 import { type DailyCounters, listed, listShape, shape, shown } from './user-view.ts'
@@ -197,7 +198,7 @@ export function userEndpoints(deps: UserDeps) {
     summary: 'Get one user',
     allow: 'users.read',
     params: { user: userId },
-    reply: shape,
+    reply: { ...shape, targetFailures: targetFailuresShape },
     faults: ['UserNotFound'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
@@ -207,7 +208,7 @@ export function userEndpoints(deps: UserDeps) {
         filters: await countFilters(read, user.num),
         imapConnections: deps.imapConnections(user.id),
       }
-      return shown(user, known, settings, deps.counters)
+      return { ...shown(user, known, settings, deps.counters), ...targetFailures(read, user.id) }
     },
   })
 

@@ -16,7 +16,7 @@ import type { Outlined } from '#store/mailboxes/messages.ts'
 import { type StoredSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
 import type { ValueOf } from '../../endpoint.ts'
 import { moment } from '../../schema.ts'
-import { seqText } from '../sending/outbound.ts'
+import { seqText } from '../sending/way.ts'
 import { headerRecord } from './header-record.ts'
 
 const person = Type.Object({ name: Type.String(), address: Type.String() })

@@ -10,8 +10,8 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { int, list, optional } from '../../schema.ts'
 import type { MessageDeps } from '../messages/message-deps.ts'
 import { messageOf, place } from '../messages/message-place.ts'
-import { seqText } from './outbound.ts'
 import { target } from './target.ts'
+import { seqText } from './way.ts'
 
 const targetsMax = 100
 

@@ -14,22 +14,12 @@ import {
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { listAttempts } from '#store/sending/attempts.ts'
-import { findByMessageId, findOutbound, listTargets, type Outbound, queueNumber } from '#store/sending/outbound.ts'
+import { findByMessageId, findOutbound, type Outbound, queueNumber } from '#store/sending/outbound.ts'
 import { busiestDestinations, progressOf, queueFigures } from '#store/sending/outbound-figures.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, optional, pageReply, paging, queueId, text, userId } from '../../schema.ts'
-import {
-  isoOr,
-  messageShape,
-  type OutboundDeps,
-  pageOfQueue,
-  shown,
-  shownTarget,
-  takeBack,
-  takenBack,
-  targetShape,
-} from './outbound.ts'
+import { messageShape, type OutboundDeps, pageOfQueue, shown, takeBack, takenBack } from './outbound.ts'
+import { isoOr, shownTargets, stepShape, targetShape, wayOf } from './way.ts'
 
 const overview = {
   waiting: Type.Integer(),
@@ -57,21 +47,6 @@ const progressShape = {
   response: Type.Optional(Type.String({ description: 'What the server said' })),
   destinations: Type.Array(Type.String(), { description: 'Where it still has to go, some of them' }),
 }
-
-const stepShape = Type.Object({
-  at: moment,
-  step: Type.String({ description: '`queued`, `delivered`, `failed`, `retry` (to be tried again) or `done`' }),
-  target: Type.String(),
-  host: Type.Optional(Type.String()),
-  security: Type.Optional(
-    Type.String({
-      description: 'By what the host was proven (`dane`, `mta-sts`, `trusted`), or `encrypted`, or `plain`',
-    }),
-  ),
-  status: Type.Optional(Type.Integer()),
-  failure: Type.Optional(Type.String()),
-  response: Type.String({ description: 'What the server said' }),
-})
 
 const destinationsMax = 20
 const destinationsShownMax = 5
@@ -134,7 +109,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     async run({ input }) {
       const message = await findOutbound(read, queueNumber(input.queueId))
       if (message === undefined) throw new Fault('NoSuchQueueEntry')
-      return { ...queued(message), targets: (await listTargets(read, message.num)).map(shownTarget) }
+      return { ...queued(message), targets: await shownTargets(read, message.num) }
     },
   })
 
@@ -221,30 +196,13 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
       const one = await findOutbound(read, queueNumber(input.id))
       const found = one !== undefined ? [one] : await findByMessageId(read, input.id, traceAmongMax, tracedMax)
       return {
-        results: await Promise.all(found.map(async message => ({ ...queued(message), ...(await way(read, message)) }))),
+        results: await Promise.all(
+          found.map(async message => ({ ...queued(message), ...(await wayOf(read, message)) })),
+        ),
       }
     },
   })
   return [everything, list, get, retry, hold, route, cancel, trace]
-}
-
-/** Targets as they are now, and what happened in order. */
-async function way(read: Reader, message: Outbound) {
-  const targets = await listTargets(read, message.num)
-  const named = new Map(targets.map(target => [target.seq, shownTarget(target).value]))
-  const iso = (at: number) => new Date(at).toISOString()
-  const steps = listAttempts(read, message.num, limits.outbound.tracedStepsMax).map(
-    ({ at, seq, outcome, host, security, status, failure, response }) => ({
-      ...{ at: iso(at), step: outcome, target: named.get(seq) ?? '', response },
-      ...(host !== null && { host }),
-      ...(security !== null && { security }),
-      ...(status !== null && { status }),
-      ...(failure !== null && { failure }),
-    }),
-  )
-  const done = message.done === null ? [] : [{ at: iso(message.done), step: 'done', target: '', response: '' }]
-  const begun = { at: iso(message.created), step: 'queued', target: '', response: '' }
-  return { targets: targets.map(shownTarget), steps: [begun, ...steps, ...done] }
 }
 
 function queued(message: Outbound) {

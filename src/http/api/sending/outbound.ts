@@ -7,43 +7,25 @@ import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { cancelOutgoing, retryOutgoing } from '#actors/sending/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
-import { maskUrl } from '#lib/secret/url-secret.ts'
 import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import {
   countOutbound,
   findOutbound,
-  heldDue,
   queueId as idOf,
   listOutbound,
-  listTargets,
   type Outbound,
   queueNumber,
-  stateName,
-  stateNames,
-  type Target,
 } from '#store/sending/outbound.ts'
 import { type Paging, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
+import { isoOr, shownTargets, targetShape } from './way.ts'
 
 export interface OutboundDeps {
   readonly system: ActorSystem
 }
-
-export const targetShape = Type.Object({
-  seq: Type.String({ description: 'Number of the target within the message' }),
-  type: oneOf(['mail', 'relay', 'http']),
-  value: Type.String(),
-  state: oneOf(stateNames),
-  attempts: Type.Integer(),
-  lastAttempt: Type.Union([moment, Type.Literal(false)]),
-  nextAttempt: Type.Union([moment, Type.Literal(false)]),
-  failure: Type.Optional(Type.String({ description: 'Why the last attempt failed: one of a few words' })),
-  status: Type.Optional(Type.Integer({ description: 'Status of the last answer' })),
-  response: Type.Optional(Type.String({ description: 'What the server said' })),
-})
 
 export const messageShape = {
   queueId,
@@ -87,7 +69,7 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     faults: ['NoSuchQueueEntry'],
     async run({ input }) {
       const message = await requireMessage(read, input.user, input.queueId)
-      return { ...shown(message), targets: (await listTargets(read, message.num)).map(shownTarget) }
+      return { ...shown(message), targets: await shownTargets(read, message.num) }
     },
   })
 
@@ -171,32 +153,4 @@ export function shown({ num, origin, sender, size, created, done, options }: Out
     done: isoOr(done),
     ...(options.messageId !== undefined && { messageId: options.messageId }),
   }
-}
-
-const seqDigits = 3
-
-/** The number of a target as clients know it: `001`. */
-export function seqText(seq: number): string {
-  return seq.toString(16).padStart(seqDigits, '0')
-}
-
-export function shownTarget(target: Target) {
-  const { seq, kind, value, state, attempts, tried, due, failure, status, response } = target
-  return {
-    seq: seqText(seq),
-    type: kind,
-    value: kind === 'mail' ? value : maskUrl(value),
-    state: stateName(target),
-    attempts,
-    lastAttempt: isoOr(tried),
-    nextAttempt: state < 2 ? isoOr(due) : (false as const),
-    ...(failure !== null && { failure }),
-    ...(status !== null && { status }),
-    ...(response !== null && { response }),
-  }
-}
-
-/** A moment; false where there is none, as for what is held. */
-export function isoOr(at: number | null): string | false {
-  return at === null || at >= heldDue ? false : new Date(at).toISOString()
 }

@@ -13,8 +13,8 @@ import type { User } from '#store/accounts/users.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { MessageMeta } from '#store/mailboxes/messages.ts'
+import type { ForwardRequest } from '../delivery/forward.ts'
 import { isHonest } from '../sending/sent-form.ts'
-import type { ForwardRequest } from './forward.ts'
 
 const arrived = new Set(['smtp', 'lmtp', 'submission'])
 

@@ -1,0 +1,107 @@
+// Whose an address is that mail comes to: an account's, one that only forwards, or a sender we rewrote; asked before the bytes arrive, so
+// that a stranger hears of a wrong address at RCPT.
+//
+// postmaster@ and abuse@ of domains that are here are somebody's, whether they were made or not. Nothing is changed here.
+
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { splitAddress } from '#mail/address/address.ts'
+import { isRewritten, readRewritten } from '#mail/address/srs.ts'
+import type { Lookup } from '#store/accounts/lookup.ts'
+import { readUsage, type User } from '#store/accounts/users.ts'
+import type { Counters } from '#store/folder/counters.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import { findOutbound } from '#store/sending/outbound.ts'
+import type { Actors } from '../kernel/system.ts'
+import { ownerOfForward } from '../sending/forward-owner.ts'
+import type { DeliveryRecipient } from './envelope.ts'
+import type { ForwardKeys } from './forward.ts'
+
+export interface RecipientOptions {
+  readonly system: Actors
+  readonly settings: Settings
+  readonly keys: ForwardKeys
+  readonly throttle: Counters
+  readonly lookup: Lookup
+  /** Address of the account that gets mail to postmaster@ and abuse@ of all domains; '' leaves it to each domain's first. */
+  readonly postmaster: string
+}
+
+export class Recipients {
+  readonly #options: RecipientOptions
+
+  constructor(options: RecipientOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
+   *
+   * @throws Fault UserNotFound, NoAccountsYet, UserDisabled, OverQuotaError, DeliveryRateExceeded
+   */
+  async find(address: string): Promise<DeliveryRecipient> {
+    const { keys, lookup } = this.#options
+    if (isRewritten(address, keys.srs.domain)) return this.#returned(address)
+    const found = await lookup.address(address)
+    if (found?.user === null) {
+      if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
+      return { address, user: '', forward: found }
+    }
+    const user = found?.user ?? (await this.#keeper(address))
+    if (user === undefined) throw this.#unknown()
+    return this.#account(address, user)
+  }
+
+  /** What comes back to a sender we rewrote is for who forwards; without one, as for addresses of old, for the sender there was. */
+  async #returned(address: string): Promise<DeliveryRecipient> {
+    const { system, keys, postmaster } = this.#options
+    const returned = readRewritten(address, keys.srs, now())
+    if (returned === undefined) throw this.#unknown()
+    const message = returned.message === 0 ? undefined : await findOutbound(system.read, returned.message)
+    const owner = message === undefined ? undefined : await ownerOfForward(system.read, message, postmaster)
+    if (owner === undefined) return { address, user: '', returned }
+    return { ...(await this.#account(address, owner.id)), returned }
+  }
+
+  /** @throws Fault as `recipient` */
+  async #account(address: string, user: string): Promise<DeliveryRecipient> {
+    const { system, settings, lookup } = this.#options
+    const account = await lookup.user(user)
+    if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
+    if (account.disabled) throw new Fault('UserDisabled')
+    await this.#refuseStorm(account)
+    const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
+    if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
+    return { address, user: account.id, account }
+  }
+
+  /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or the domain's first. */
+  async #keeper(address: string): Promise<string | undefined> {
+    const { lookup, postmaster } = this.#options
+    const first = (await lookup.keeper(address)) ?? (await this.#ownPostmaster(address))
+    if (first === undefined || postmaster === '') return first
+    return (await lookup.address(postmaster))?.user ?? first
+  }
+
+  /** RFC 5321 4.5.1: the postmaster without a domain is this host's, whatever domains it has. */
+  async #ownPostmaster(address: string): Promise<string | undefined> {
+    const { lookup, keys } = this.#options
+    const { local, domain } = splitAddress(address)
+    if (local.toLowerCase() !== 'postmaster' || domain.toLowerCase() !== keys.hostname.toLowerCase()) return undefined
+    const named = `postmaster@${keys.srs.domain}`
+    return (await lookup.address(named))?.user ?? (await lookup.keeper(named)) ?? lookup.first()
+  }
+
+  /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
+  #unknown(): Fault {
+    return new Fault(this.#options.lookup.inUse() ? 'UserNotFound' : 'NoAccountsYet')
+  }
+
+  /** An account that has a number of its own takes no more messages in an hour. */
+  async #refuseStorm({ id, options }: User): Promise<void> {
+    const max = options.limits?.receivedMax ?? 0
+    if (max === 0) return
+    const { used } = await this.#options.throttle.counted('received', id)
+    if (used >= max) throw new Fault('DeliveryRateExceeded')
+  }
+}
