@@ -9,6 +9,7 @@ import { appendMessage, appendMessages } from './mailbox/append.ts'
 import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
 import { queueMessage } from './sending/outgoing.ts'
+import { notePace, pauseSending, warnSender } from './sending/pausing.ts'
 import { noteArrivedReport } from './sending/report-arrival.ts'
 import { noteReports } from './sending/report-counts.ts'
 import { noteReturned } from './sending/returned-arrival.ts'
@@ -29,4 +30,7 @@ export const userCrossings = byName([
 ])
 
 /** Of what belongs to no account. */
-export const directoryCrossings = byName<DirectoryState>([queueAll, noteReports, noteArrivedReport, noteReturned])
+export const directoryCrossings = byName<DirectoryState>([
+  ...[queueAll, noteReports, noteArrivedReport, noteReturned],
+  ...[pauseSending, warnSender, notePace],
+])

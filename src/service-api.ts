@@ -4,6 +4,7 @@
 // anything: rules are the actors', shapes the endpoints'.
 
 import { Composing } from '#actors/compose/composing.ts'
+import { Allowance } from '#actors/sending/allowance.ts'
 import type { Core } from '#core'
 import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
@@ -160,7 +161,9 @@ async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal)
 function messageDeps(core: Core, tasks: Tasks): MessageDeps {
   const { system, bodies, reads, sequence, settings, cache, addressBook } = core
   const forward = { throttle: cache, keys: core.forwardKeys }
-  const { hostname } = core.config
+  const { hostname, mail } = core.config
   const shared = { system, bodies, reads, sequence, settings }
-  return { ...shared, tasks, forward, composing: new Composing({ ...shared, hostname, counters: cache, addressBook }) }
+  const counted = { counters: cache, hostname, postmaster: mail.postmaster, log: core.log }
+  const allowance = new Allowance({ ...shared, ...counted })
+  return { ...shared, tasks, forward, composing: new Composing({ ...shared, hostname, allowance, addressBook }) }
 }

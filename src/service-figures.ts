@@ -11,6 +11,7 @@ import { memoize } from '#lib/memoize.ts'
 import { accountFigures } from '#store/accounts/users.ts'
 import { countTroubles } from '#store/sending/forward-trouble.ts'
 import { waitingFigures } from '#store/sending/outbound-figures.ts'
+import { countPauses } from '#store/sending/pause.ts'
 import { countSuppressed } from '#store/sending/suppression.ts'
 
 /** Accounts, storage and disk. */
@@ -33,6 +34,8 @@ export function observeQueue({ read, metrics }: Core): void {
   metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
   const since = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1000)
   metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => since(figures().due))
+  const paused = memoize(() => countPauses(read), limits.outbound.figuresMs)
+  metrics.observe('sending_paused', 'Accounts that are held back, since they sent far more than usual', paused)
   const { suppression, forwardTrouble } = limits
   const gone = memoize(() => countSuppressed(read, now(), suppression.countMax), limits.outbound.figuresMs)
   metrics.observe('outbound_suppressed', 'Addresses that are not written to for a while, since they do not exist', gone)

@@ -14,6 +14,7 @@ import { findUser, type User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
+import type { Settings } from '#store/folder/settings.ts'
 import { findMailbox, listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { MessageMeta, Outlined } from '#store/mailboxes/messages.ts'
 import { readDetail, type StoredSummary } from '#store/mailboxes/outlines.ts'
@@ -24,8 +25,9 @@ import { prepareStored } from '../delivery/stored.ts'
 import type { Actors } from '../kernel/system.ts'
 import { type Append, appendMessage, type Prepared } from '../mailbox/append.ts'
 import { type Submission, type Submitted, submitMessage } from '../mailbox/submit.ts'
+import type { Allowance } from '../sending/allowance.ts'
 import { mailTargets, type Outgoing } from '../sending/outgoing.ts'
-import { type RecipientLimits, senderFor, spendRecipients } from '../sending/sender.ts'
+import { senderFor } from '../sending/sender.ts'
 import { sentForm, writtenIn } from '../sending/sent-form.ts'
 import { refuseSuppressed } from '../sending/suppression.ts'
 import { gatherAttachments } from './attachments.ts'
@@ -41,7 +43,9 @@ import {
 } from './fields.ts'
 import { withRecipients } from './reply-recipients.ts'
 
-export interface ComposingDeps extends RecipientLimits {
+export interface ComposingDeps {
+  readonly settings: Settings
+  readonly allowance: Allowance
   readonly system: Actors
   readonly bodies: Bodies
   readonly reads: Reads
@@ -140,7 +144,7 @@ export class Composing {
     if (sends) refuseSuppressed(read, user.id, recipients)
     return Kept.during(async kept => {
       const written = await this.#write(user, { letter, fields, from, referenced, target }, kept)
-      if (sends) spendRecipients(this.#deps, user, recipients.length)
+      if (sends) await this.#spend(user, recipients.length)
       const sender = envelope?.from === undefined ? from : await this.#senderFor(user, envelope.from)
       const submission: Submission = {
         outgoing: sends ? outgoingOf(user, sender.address, recipients, written.sent, letter.sendTime) : null,
@@ -165,7 +169,7 @@ export class Composing {
     const recipients = [...new Set(people.map(({ address }) => address))].filter(isAddress)
     if (recipients.length === 0) return null
     refuseSuppressed(system.read, user.id, recipients)
-    spendRecipients(this.#deps, user, recipients.length)
+    await this.#spend(user, recipients.length)
     return Kept.during(async kept => {
       const { from, sent } = await this.#formOf(user, message, kept)
       const copy = await this.#copyOf(user, message, sent, kept)
@@ -207,6 +211,13 @@ export class Composing {
       if (!draft) addressBook.note(user.num, learned(received.root.header, mailbox.specialUse), now())
       return appended
     })
+  }
+
+  /** @throws Fault TooMany for one message with too many, and as `Allowance.spend` */
+  async #spend(user: User, recipients: number): Promise<void> {
+    const { settings, allowance } = this.#deps
+    if (recipients > settings.get('const:max:rcpt_to')) throw new Fault('TooMany')
+    await allowance.spend(user, recipients)
   }
 
   get #parts() {

@@ -64,6 +64,12 @@ export interface Events {
   }
   /** Addition: a target of a forward has refused everything for days. */
   'forward.failing': { user?: string; address: string; target: string; since: string }
+  /** Addition: an account sent much more than it usually does, or an operator holds it back. */
+  'sending.paused': { user: string; reason: string; recipients: number; usual: number }
+  /** Addition. */
+  'sending.resumed': { user: string }
+  /** Addition: an account is about to reach its limit of a day. */
+  'sending.limit.near': { user: string; used: number; allowed: number }
   /** Addition. */
   'authentication.succeeded': { user: string; scope: string; protocol: string; ip: string }
   /** Addition. */
@@ -120,6 +126,9 @@ export const additions: ReadonlySet<EventName> = new Set<EventName>([
   'message.sent',
   'message.bounced',
   'forward.failing',
+  'sending.paused',
+  'sending.resumed',
+  'sending.limit.near',
   'authentication.succeeded',
   'authentication.failed',
   'filter.updated',

@@ -22,7 +22,7 @@ export async function ownerOfForward(
 }
 
 /** The account that has the postmaster's mail of an address's domain. */
-async function keeperOf(read: Reader, address: string, postmaster: string): Promise<string | undefined> {
+export async function keeperOf(read: Reader, address: string, postmaster: string): Promise<string | undefined> {
   const named = postmaster === '' ? undefined : await resolveAddress(read, postmaster, false)
   if (typeof named?.user === 'string') return named.user
   const domain = domainToUnicode(splitAddress(address).domain)

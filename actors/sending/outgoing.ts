@@ -29,6 +29,7 @@ import {
   type TargetRow,
   targetState,
 } from '#store/sending/outbound.ts'
+import { findPause } from '#store/sending/pause.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
 import type { ActorSystem, UserHandle } from '../kernel/system.ts'
 import type { Prepared } from '../mailbox/append.ts'
@@ -115,11 +116,13 @@ const cancelCommand: UserCommand<{ num: number }, void> = {
   },
 }
 
-/** Has what waits of a queued message tried now. */
+/** Has what waits of a queued message tried now. @throws Fault NoSuchQueueEntry, SendingPaused */
 export const retryOutgoing: UserCommand<{ num: number }, void> = {
   name: 'outgoing.retry',
   async run(turn, { num }) {
     await requireOwn(turn, num)
+    const pause = findPause(turn.read, turn.state.id)
+    if (pause !== undefined && pause.resumed === null) throw new Fault('SendingPaused')
     turn.write(outboundRetry, { message: num, at: turn.now })
     turn.wake()
   },

@@ -4,13 +4,10 @@
 // Whatever sends asks here, SMTP submission and the API alike, before a message is queued. The counters of a day may be
 // lost with the cache; what is queued never is.
 
-import { Fault } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
 import { normalizeAddress } from '#mail/address/address.ts'
 import { resolveAddress } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { Settings } from '#store/folder/settings.ts'
 
 /** Whether `address` may stand in From and in the envelope of what this account sends. */
 export async function maySendAs(read: Reader, user: User, address: string): Promise<boolean> {
@@ -42,32 +39,4 @@ function matches(address: string, pattern: string): boolean {
   if (!wanted.startsWith('*')) return wanted !== '' && address === wanted
   const end = wanted.slice(1)
   return end !== '' && !end.includes('*') && address.endsWith(end) && address.length > end.length
-}
-
-export interface RecipientLimits {
-  readonly settings: Settings
-  /** Counters that may be lost (store/folder/cache.ts). */
-  readonly counters: {
-    spend(
-      kind: string,
-      id: string,
-      windowMs: number,
-      max: number,
-      amount?: number,
-    ): { readonly allowed: boolean; readonly ttlMs: number }
-  }
-}
-
-/**
- * Counts the recipients of one message, all or none.
- *
- * @throws Fault TooMany for one message with too many, RateLimitedError for too many in a day
- */
-export function spendRecipients({ settings, counters }: RecipientLimits, user: User, count: number): void {
-  if (count > settings.get('const:max:rcpt_to')) throw new Fault('TooMany')
-  const max = user.options.limits?.recipients || settings.get('const:max:recipients')
-  const { allowed, ttlMs } = counters.spend('recipients', user.id, limits.time.day, max, count)
-  if (allowed) return
-  const text = 'The account may not send to more recipients today'
-  throw new Fault('RateLimitedError', { text, ...(ttlMs > 0 && { retryAfter: ttlMs / 1000 }) })
 }

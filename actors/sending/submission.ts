@@ -8,7 +8,6 @@
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import type { Journal } from '#lib/journal/journal.ts'
-import { limits } from '#lib/limits.ts'
 import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { type Passage, receivedField } from '#mail/header/received.ts'
@@ -19,13 +18,13 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
-import type { Settings } from '#store/folder/settings.ts'
 import { arrivalOf } from '../delivery/arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
 import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
 import type { Actors } from '../kernel/system.ts'
 import { appendMessage } from '../mailbox/append.ts'
+import { type Allowance, tooMany } from './allowance.ts'
 import { mailTargets, queueMessage } from './outgoing.ts'
 import { senderFor } from './sender.ts'
 import { sentForm, writtenIn } from './sent-form.ts'
@@ -34,8 +33,8 @@ import { refuseSuppressed } from './suppression.ts'
 export interface SubmissionOptions {
   readonly system: Actors
   readonly sequence: Numbers
-  readonly settings: Settings
   readonly delivery: LocalDelivery
+  readonly allowance: Allowance
   readonly cache: Counters
   readonly bodies: Bodies
   readonly journal: Journal
@@ -78,17 +77,19 @@ export class Submission {
     this.#options = options
   }
 
-  /** Whether the account may send at all. @throws Fault UserDisabled */
+  /** Whether the account may send at all. @throws Fault UserDisabled, SendingPaused */
   async sender(id: string): Promise<void> {
     await this.#live(id)
+    this.#options.allowance.refusePaused(id)
   }
 
   /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit, RecipientSuppressed */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
-    const { system, delivery, cache } = this.#options
+    const { system, delivery, cache, allowance } = this.#options
     const user = await this.#live(id)
+    allowance.refusePaused(id)
     const counted = await cache.counted('recipients', id)
-    if (counted.used >= this.#recipientsMax(user)) throw this.#tooMany(counted.ttlMs)
+    if (counted.used >= allowance.dayMax(user)) throw tooMany(counted.ttlMs)
     try {
       return { address, notice, local: await delivery.recipient(address) }
     } catch (error) {
@@ -116,14 +117,12 @@ export class Submission {
   }
 
   async #deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
-    const { cache, system, hostname, bodies } = this.#options
+    const { system, hostname, bodies } = this.#options
     const { read } = system
     const user = await this.#live(envelope.user)
     const form = await sentForm({ read, bodies, hostname }, user, writtenIn(received))
     try {
-      const max = this.#recipientsMax(user)
-      const spent = await cache.spend('recipients', user.id, limits.time.day, max, envelope.recipients.length)
-      if (!spent.allowed) throw this.#tooMany(spent.ttlMs)
+      await this.#options.allowance.spend(user, envelope.recipients.length)
       // Receipts have the null sender and keep it (RFC 8098 3).
       const wanted = { address: envelope.from }
       const from = envelope.from === '' ? '' : (await senderFor(read, user, wanted, hostname)).address
@@ -222,14 +221,5 @@ export class Submission {
     const user = await findUser(this.#options.system.read, id)
     if (user === undefined || user.deleted !== null || user.disabled || user.suspended) throw new Fault('UserDisabled')
     return user
-  }
-
-  #recipientsMax(user: User): number {
-    return user.options.limits?.recipients || this.#options.settings.get('const:max:recipients')
-  }
-
-  #tooMany(ttlMs: number): Fault {
-    const text = 'As many recipients as there may be in a day have been written to'
-    return new Fault('RateLimitedError', { text, retryAfter: Math.ceil(ttlMs / 1000) })
   }
 }

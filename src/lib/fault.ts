@@ -158,6 +158,12 @@ const table = {
     text: 'This address does not exist and is not tried for a while',
     smtp: '550 5.1.1',
   },
+  SendingPaused: {
+    status: 403,
+    text: 'This account has sent much more than it usually does; it is held back until the postmaster lets it go on',
+    smtp: '450 4.7.1',
+  },
+  NotPaused: { status: 404, text: 'This account is not held back' },
   NotSuppressed: { status: 404, text: 'This address is written to' },
   ENORECIPIENTS: { status: 400, text: 'The message has no recipient' },
   EncryptionUnsupported: { status: 400, text: 'This kind of encryption is not supported' },

@@ -1297,6 +1297,23 @@ export const limits = {
     /** Addresses are no longer than this (RFC 5321 4.5.3.1.3). */
     addressLengthMax: 320,
   },
+  /** How much accounts send (actors/sending/allowance.ts). */
+  allowance: {
+    /** Window in which recipients are counted for a burst. */
+    burstMs: 10 * minute,
+    /** Days of which the busiest windows are known, and how many of them must have been as busy for that to be usual. */
+    knownMs: 30 * day,
+    usualDays: 3,
+    /** After somebody let it go on an account is not paused for a burst again for so long. */
+    trustMs: day,
+    /** Peaks are noted anew when they have risen by this factor. */
+    notedFactor: 1.2,
+    /** An own limit of a day that an operator gave allows this part of it at once. */
+    ownPart: 0.1,
+    /** Part of the day's limit from which on an account is warned. */
+    warnPart: 0.8,
+    pausedShownMax: 1000,
+  },
   /** Addresses that are not tried for a while (store/sending/suppression.ts). */
   suppression: {
     /** Addresses of one account, and of the service. */

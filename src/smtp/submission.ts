@@ -4,18 +4,24 @@
 
 import type { LoginAttempt } from '#actors/auth/authentication.ts'
 import type { Grant, Grants, Held } from '#actors/auth/grant.ts'
+import { Allowance, type AllowanceDeps } from '#actors/sending/allowance.ts'
 import { Submission, type SubmissionOptions, type SubmissionRecipient } from '#actors/sending/submission.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Backend, Speaker } from './backend.ts'
 
-export interface SubmissionSessionsDeps extends Omit<SubmissionOptions, 'hostname'> {
+export interface SubmissionSessionsDeps
+  extends Omit<SubmissionOptions, 'hostname' | 'allowance'>,
+    Pick<AllowanceDeps, 'settings' | 'log'> {
   readonly credentials: {
     readonly authentication: {
       authenticate(attempt: LoginAttempt): Promise<{ user: string; grant: Grant }>
     }
     readonly grants: Pick<Grants, 'hold'>
   }
-  readonly config: { readonly hostname: string; readonly mail: { readonly maxSize: number } }
+  readonly config: {
+    readonly hostname: string
+    readonly mail: { readonly maxSize: number; readonly postmaster: string }
+  }
 }
 
 /** Who logged in to a submission session. */
@@ -27,9 +33,11 @@ interface Sender {
 
 /** What a listener for submission is started with. */
 export function submissionSessions(deps: SubmissionSessionsDeps) {
-  const { system, sequence, settings, delivery, cache, bodies, journal, credentials, config } = deps
-  const { hostname } = config
-  const submission = new Submission({ system, sequence, settings, delivery, cache, bodies, journal, hostname })
+  const { system, sequence, settings, delivery, cache, bodies, journal, log, credentials, config } = deps
+  const { hostname, mail: about } = config
+  const parts = { system, sequence, bodies, hostname }
+  const allowance = new Allowance({ ...parts, settings, counters: cache, log, postmaster: about.postmaster })
+  const submission = new Submission({ ...parts, delivery, cache, journal, allowance })
   const mail: Backend<SubmissionRecipient, Received> = {
     sender: (_, speaker) => submission.sender(senderOf(speaker)),
     recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),

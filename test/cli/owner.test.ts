@@ -175,3 +175,12 @@ test('addresses are left alone, listed and written to again', async () => {
   expect((await teal('suppression', 'remove', 'gone@example.net')).code).toBe(1)
   expect(await json('suppression', 'list')).toEqual([])
 })
+
+test('an account is held back and let go on', async () => {
+  const [{ user }] = await json('address', 'list', 'anna')
+  expect((await teal('queue', 'pause', user)).out).toBe('It is held back.\n')
+  expect(await json('queue', 'paused')).toMatchObject([{ user, address: 'anna@example.com', reason: 'manual' }])
+  expect((await teal('queue', 'paused')).out).toMatch(/^[0-9a-f]{24} {2}anna@example\.com {2}since \S+ {2}by hand\n$/)
+  expect((await teal('queue', 'resume', user)).out).toBe('It may send again.\n')
+  expect((await teal('queue', 'resume', user)).code).toBe(1)
+})

@@ -164,4 +164,39 @@ export const mailScenarios = [
     // The message, and the letter about the forward.
     also: ['message.bounced', 'message.received', 'message.received', 'message.sent'],
   }),
+  scenario({
+    event: 'sending.paused',
+    name: 'POST /users/:user/outbound/pause',
+    prepare: world => world.user(),
+    async act(world, { id: user }) {
+      await world.ok('POST', `/users/${user}/outbound/pause`)
+      return { user, reason: 'manual', recipients: 0, usual: 0 }
+    },
+  }),
+  scenario({
+    event: 'sending.resumed',
+    name: 'POST /users/:user/outbound/resume',
+    async prepare(world) {
+      const user = await world.user()
+      await world.ok('POST', `/users/${user.id}/outbound/pause`)
+      return user
+    },
+    async act(world, { id: user }) {
+      await world.ok('POST', `/users/${user}/outbound/resume`)
+      return { user }
+    },
+  }),
+  scenario({
+    event: 'sending.limit.near',
+    name: 'POST /users/:user/submit with four recipients of five a day',
+    prepare: world => world.user('near', { recipients: 5 }),
+    async act(world, { id: user }) {
+      const to = ['a', 'b', 'c', 'd'].map(name => ({ address: `${name}@example.net` }))
+      const sendTime = new Date(now() + limits.time.hour).toISOString()
+      await world.ok('POST', `/users/${user}/submit`, { to, subject: 'Hello', text: 'Hello', sendTime })
+      return { user, used: 4, allowed: 5 }
+    },
+    // The letter about it.
+    also: ['message.received', 'message.sent'],
+  }),
 ]

@@ -23,6 +23,7 @@ import {
   lookAtCertificate,
   lookAtListeners,
   lookAtQueue,
+  lookAtSenders,
   lookAtVersion,
   readRun,
 } from '../inspect/running.ts'
@@ -117,6 +118,7 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
   const to = await reach(config)
   try {
     yield await lookAtQueue(to)
+    yield await lookAtSenders(to)
     if (!answers) return
     for (const domain of named.length > 0 ? named : await domainsOf(to)) {
       yield* (await seenRecords(config, domain, to, servers)).map(findingOf)

@@ -96,6 +96,19 @@ export async function lookAtQueue(to: Pick<Reach, 'call'>): Promise<Finding> {
   return good('queue', queue.waiting === 0 ? 'Nothing waits to be sent.' : `${told}.`)
 }
 
+/** Accounts that are held back since they sent far more than they do. */
+export async function lookAtSenders(to: Pick<Reach, 'call'>): Promise<Finding> {
+  const { results } = await to.call<{ results: readonly { user: string; address: string }[] }>(
+    'GET',
+    '/outbound/paused',
+  )
+  const [first] = results
+  if (first === undefined) return good('senders', 'No account is held back.')
+  const others = results.length === 1 ? '' : ` and ${results.length - 1} more`
+  const advice = `See what it sent: teal queue list --user ${first.user}; let it go on: teal queue resume ${first.user}.`
+  return wrong('senders', `${first.address}${others} may not send: far more than usual was sent at once.`, { advice })
+}
+
 /** How old the newest backup is, of one moment or of several. */
 export async function lookAtBackups(folder: string, ageMsMax: number = limits.probe.backupMs): Promise<Finding> {
   const advice = 'Set backup.folder, and the service takes them by itself.'

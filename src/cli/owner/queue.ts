@@ -62,18 +62,20 @@ const queue = [
       say(figures, lines.join('\n'))
     },
   }),
-  task<TaskOptions & { readonly all?: boolean; readonly destination?: string }>({
+  task<TaskOptions & { readonly all?: boolean; readonly destination?: string; readonly user?: string }>({
     name: 'list',
     description: 'List what waits to be sent, newest first',
     options: [
       ['--all', 'also what was sent, as long as it is kept'],
       ['--destination <name>', 'only what waits for this one (teal queue status)'],
+      ['--user <id>', 'only of this account'],
     ],
     example: 'teal queue list --destination example.net',
-    async run(to, _words, { all, destination }, say) {
+    async run(to, _words, { all, destination, user }, say) {
       const query = new URLSearchParams({
         ...(all === true && { pending: 'false' }),
         ...(destination !== undefined && { destination }),
+        ...(user !== undefined && { user }),
       })
       for await (const one of rowsOf<Queued>(to, `/outbound/messages?${query}`)) say(one, shownLine(one))
     },
@@ -106,7 +108,46 @@ const queue = [
       )
     },
   }),
+  task({
+    name: 'paused',
+    description: 'List accounts that are held back',
+    example: 'teal queue paused',
+    async run(to, _words, _options, say) {
+      const { results } = await to.call<{ results: readonly Paused[] }>('GET', '/outbound/paused')
+      for (const one of results) {
+        const why = one.reason === 'manual' ? 'by hand' : `${one.recipients} recipients at once, usually ${one.usual}`
+        say(one, `${one.user}  ${one.address}  since ${one.since}  ${why}`)
+      }
+    },
+  }),
+  task({
+    name: 'pause',
+    description: 'Hold an account back: nothing more is taken, what waits is held',
+    takes: [['<user>', 'its id']],
+    example: 'teal queue pause 0123456789abcdef01234567',
+    async run(to, [user = ''], _options, say) {
+      say(await to.call('POST', `/users/${encodeURIComponent(user)}/outbound/pause`), 'It is held back.')
+    },
+  }),
+  task({
+    name: 'resume',
+    description: 'Let an account go on that was held back',
+    takes: [['<user>', 'its id']],
+    example: 'teal queue resume 0123456789abcdef01234567',
+    async run(to, [user = ''], _options, say) {
+      say(await to.call('POST', `/users/${encodeURIComponent(user)}/outbound/resume`), 'It may send again.')
+    },
+  }),
 ]
+
+interface Paused {
+  readonly user: string
+  readonly address: string
+  readonly since: string
+  readonly reason: string
+  readonly recipients: number
+  readonly usual: number
+}
 
 interface Webhook {
   readonly id: string

@@ -29,6 +29,7 @@ import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
+import { pauseEndpoints } from './sending/pauses.ts'
 import { suppressionEndpoints } from './sending/suppressions.ts'
 import { type AuditDeps, auditEndpoints } from './service/audit.ts'
 import { type AutoconfigDeps, autoconfigEndpoints } from './service/autoconfig.ts'
@@ -106,6 +107,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...outboundEndpoints(deps.outbound),
     ...outboundQueueEndpoints(deps.outbound),
     ...suppressionEndpoints(deps.outbound),
+    ...pauseEndpoints(deps.outbound),
     ...taskEndpoints(deps.tasks),
     ...webhookEndpoints(deps.webhooks),
     ...transferEndpoints(deps.transfer),

@@ -114,6 +114,15 @@ const forms = {
     'A target of a forward has refused everything for days',
     { user: maybe(user), address: text(), target: text(), since: text() },
   ],
+  'sending.paused': [
+    'A user sent much more than usual, or an operator holds the user back: nothing more is taken, and what waits is held',
+    { user, reason: text(), recipients: Type.Integer(), usual: Type.Integer() },
+  ],
+  'sending.resumed': ['A user may send again', { user }],
+  'sending.limit.near': [
+    'A user is about to reach the limit of a day',
+    { user, used: Type.Integer(), allowed: Type.Integer() },
+  ],
   'authentication.succeeded': ['Somebody logged in', { user, ...attempt }],
   'authentication.failed': ['Somebody failed to log in', { user: maybe(user), ...attempt, result: text() }],
   'filter.updated': ['A filter was changed', filter],

@@ -1,9 +1,9 @@
 // A message of the service itself, on its way to somebody in the unit of what it tells of.
 //
-// It has the null sender, so nothing comes of it where it cannot be delivered. Whoever calls lets the bytes go when the unit is settled.
+// Whoever calls lets the bytes go when the unit is settled.
 
-import { prepare } from '#actors/delivery/prepare.ts'
 import { queueOperations } from '#actors/sending/outgoing.ts'
+import { letterTo } from '#actors/sending/service-letter.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Operation } from '#store/engine/write.ts'
@@ -18,14 +18,12 @@ export interface Written {
 export const nothingWritten: Written = { operations: [], received: [], bytes: 0 }
 
 export async function writeLetter(
-  { bodies, sequence }: { readonly bodies: Bodies; readonly sequence: Sequence },
+  deps: { readonly bodies: Bodies; readonly sequence: Sequence },
   { message, to, at, options = {} }: { message: Buffer; to: string; at: number; options?: OutboundOptions },
 ): Promise<Written> {
-  const received = await bodies.receive(message)
-  const prepared = await prepare(received, sequence)
-  const targets = [{ kind: 'mail' as const, value: to }]
-  const outgoing = { user: null, from: '', targets, prepared, origin: 'report' as const, options }
-  return { operations: queueOperations(sequence, at, outgoing), received: [received], bytes: message.length }
+  const { outgoing, received } = await letterTo(deps, to, message, options)
+  const operations = queueOperations(deps.sequence, at, outgoing)
+  return { operations, received: [received], bytes: message.length }
 }
 
 export function together(all: readonly Written[]): Written {

@@ -31,6 +31,7 @@ import { proven } from './migrations/022-proven.ts'
 import { counted } from './migrations/023-counted.ts'
 import { arrived } from './migrations/024-arrived.ts'
 import { returned } from './migrations/025-returned.ts'
+import { paused } from './migrations/026-paused.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -60,6 +61,7 @@ export const migrations: readonly string[] = [
   counted,
   arrived,
   returned,
+  paused,
 ]
 
 /**

@@ -122,6 +122,18 @@ const forms = {
     description: 'Bytes one user may store unless the user has a quota',
     default: gib,
   },
+  'const:sender:burst': {
+    type: 'number',
+    name: 'Recipients at once',
+    description: 'Recipients in ten minutes up to which no account is held back; 0 holds back nobody',
+    default: 300,
+  },
+  'const:sender:burst_factor': {
+    type: 'number',
+    name: 'More than usual',
+    description: 'How many times its own busiest ten minutes an account may send before it is held back',
+    default: 4,
+  },
   'const:sender:defer_times': {
     type: 'string',
     name: 'Retry schedule',

@@ -13,6 +13,7 @@ import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
+import { heldDue, pausedFrom } from './outbound-due.ts'
 import type { Origin, OutboundOptions } from './outbound-options.ts'
 
 /** Of a target. */
@@ -91,26 +92,34 @@ export interface OutboundRow extends Omit<Outbound, 'done'> {
 
 const insertMessage = messages.defineInsert('row')
 
-interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
+interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets' | 'user' | 'origin'> {
   readonly message: unknown
 }
 
 /** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
 export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
   'outbound.insert',
-  (sql, { message, num, due, targets }, effects) => {
+  (sql, { message, num, due, targets, user, origin }, effects) => {
     insertMessage.run(sql, message, effects)
+    const start = due + (isPaused(sql, user, origin) ? pausedFrom : 0)
     const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
       VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
     for (const [at, { kind, value, destination }] of targets.entries())
-      insert.run(num, at + 1, kind, value, destination, due)
+      insert.run(num, at + 1, kind, value, destination, start)
   },
   {
     encode: ({ targets, due, ...message }) => {
-      return { message: insertMessage.encode?.({ ...message, done: null }), num: message.num, due, targets }
+      const { num, user, origin } = message
+      return { message: insertMessage.encode?.({ ...message, done: null }), num, user, origin, due, targets }
     },
   },
 )
+
+/** Whether mail of this kind of the account is held (pause.ts). */
+function isPaused(sql: Sql, user: string | null, origin: Origin): boolean {
+  if (user === null || origin !== 'submission') return false
+  return sql('SELECT 1 FROM sending_pause WHERE "user" = ? AND resumed IS NULL').get(user) !== undefined
+}
 
 export interface Claim {
   readonly message: number
@@ -119,11 +128,11 @@ export interface Claim {
   readonly due: number
 }
 
-/** Takes targets to send to them; one that was cancelled meanwhile is not taken. */
+/** Takes targets to send to them; one that was cancelled or held meanwhile is not taken. */
 export const outboundClaim = defineWrite<{ claims: readonly Claim[]; at: number }>('outbound.claim', (sql, row) => {
   const take = sql(`UPDATE outbound_target SET state = 1, attempts = attempts + 1, due = ?, tried = ?
-    WHERE message = ? AND seq = ? AND state = 0`)
-  for (const { message, seqs, due } of row.claims) for (const seq of seqs) take.run(due, row.at, message, seq)
+    WHERE message = ? AND seq = ? AND state = 0 AND due <= ?`)
+  for (const { message, seqs, due } of row.claims) for (const seq of seqs) take.run(due, row.at, message, seq, row.at)
 })
 
 export interface TargetOutcome {
@@ -148,9 +157,24 @@ export const outboundSettle = defineWrite<{
 }>('outbound.settle', (sql, row, effects) => {
   const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
     response = ?, warned = CASE WHEN ? THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
+  const about = sql('SELECT "user", origin FROM outbound WHERE num = ?').get(row.message) as
+    | Pick<Outbound, 'user' | 'origin'>
+    | undefined
+  const held = about !== undefined && isPaused(sql, about.user, about.origin) ? pausedFrom : 0
   for (const one of row.outcomes) {
     const { state, due, counts, failure, status, response, warned, seq } = one
-    settle.run(state, due, counts ? 0 : 1, failure, status, response, warned ? 1 : 0, row.at, row.message, seq)
+    settle.run(
+      state,
+      state === 0 ? due + held : due,
+      counts ? 0 : 1,
+      failure,
+      status,
+      response,
+      warned ? 1 : 0,
+      row.at,
+      row.message,
+      seq,
+    )
   }
   finish(sql, row.message, row.at, effects)
 })
@@ -164,6 +188,9 @@ export const outboundCancel = defineWrite<{ message: number; at: number }>('outb
 /** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
 export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row) => {
   sql(`UPDATE outbound_target SET state = 0, due = ${least('due', '?')} WHERE state = 1`).run(row.due)
+  sql(`UPDATE outbound_target SET due = due + ${pausedFrom} WHERE state = 0 AND due < ${pausedFrom} AND message IN
+    (SELECT o.num FROM outbound o JOIN sending_pause p ON p."user" = o."user"
+      WHERE p.resumed IS NULL AND o.origin = 'submission' AND o.done IS NULL)`).run()
 })
 
 /** Tries what waits now. */
@@ -178,9 +205,6 @@ export const outboundHold = defineWrite<{ message: number }>('outbound.hold', (s
 
 /** Changes how a message is sent, its relay for example. */
 export const outboundOptions = messages.defineUpdate('options', { set: ['options'], by: ['num'] })
-
-/** When a target is due that is held: never by itself. */
-export const heldDue = 8_000_000_000_000_000
 
 /** Forgets messages that were done before `before`. */
 export const outboundSweep = defineWrite<{ before: number; count: number }>('outbound.sweep', (sql, row) => {

@@ -80,7 +80,7 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     summary: 'Try what waits of a message now',
     allow: 'messages.update',
     params: { user: userId, queueId },
-    faults: ['UserNotFound', 'NoSuchQueueEntry'],
+    faults: ['UserNotFound', 'NoSuchQueueEntry', 'SendingPaused'],
     async run({ input, signal }) {
       const { num } = await requireMessage(read, input.user, input.queueId)
       await system.handle(input.user).run(retryOutgoing, { num }, signal)

@@ -16,7 +16,7 @@ const sendTime = optional(date({ description: 'Not sent before this moment' }))
 
 const sendFaults = [
   ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
-  ...(['TooMany', 'RateLimitedError', 'RecipientSuppressed'] as const),
+  ...(['TooMany', 'RateLimitedError', 'RecipientSuppressed', 'SendingPaused'] as const),
 ] as const
 
 export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] {

@@ -9,7 +9,8 @@ import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { listAttempts } from '#store/sending/attempts.ts'
 import { type BounceRow, listBounces } from '#store/sending/bounce.ts'
-import { heldDue, listTargets, type Outbound, stateName, stateNames, type Target } from '#store/sending/outbound.ts'
+import { listTargets, type Outbound, stateName, stateNames, type Target } from '#store/sending/outbound.ts'
+import { pausedFrom } from '#store/sending/outbound-due.ts'
 import { moment, oneOf } from '../../schema.ts'
 
 const bounceShape = Type.Object({
@@ -57,9 +58,9 @@ export const stepShape = Type.Object({
   response: Type.String({ description: 'What the server said' }),
 })
 
-/** A moment; false where there is none, as for what is held. */
+/** A moment; false where there is none, as for what is held or whose account is paused. */
 export function isoOr(at: number | null): string | false {
-  return at === null || at >= heldDue ? false : new Date(at).toISOString()
+  return at === null || at >= pausedFrom ? false : new Date(at).toISOString()
 }
 
 const seqDigits = 3
