@@ -1391,6 +1391,10 @@ export const limits = {
     traceAmongMax: 20_000,
     tracedMax: 10,
     tracedStepsMax: 1000,
+    /** Accounts in which a message is looked for in one go, copies of it that are told, and messages of one thread looked at. */
+    traceAccountsMax: 1000,
+    tracedCopiesMax: 200,
+    traceThreadMax: 1000,
     /** How long a message that is done can be looked up. */
     keepMs: 7 * day,
     sweepMs: 10 * minute,

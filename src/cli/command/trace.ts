@@ -1,6 +1,7 @@
-// `teal trace`: the way of a message that leaves, by its id in the queue or by its Message-ID.
+// `teal trace`: the whole way of a message, by its id in the queue or by its Message-ID.
 //
-// Each step on a line of its own: queued, every attempt with the answer of the host, what became of it, what still waits.
+// How it came, to whom, and what was decided about it; then what leaves of it, each step on a line of its own: queued, every attempt with
+// the answer of the host, what became of it, what was reported later, what still waits.
 
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
@@ -24,9 +25,31 @@ interface Step {
   readonly response: string
 }
 
+interface Arrived {
+  readonly recipient: string
+  readonly from: string
+  readonly at: string
+  readonly source: string
+  readonly origin?: string
+  readonly helo?: string
+  readonly protocol?: string
+  readonly verificationResults?: Readonly<Record<string, unknown>>
+  readonly spam?: {
+    readonly score: number
+    readonly parts: readonly { readonly name: string; readonly score: number }[]
+  }
+  readonly decided?: {
+    readonly filters: readonly string[]
+    readonly stored: string | null
+    readonly forwarded: readonly string[]
+    readonly queueIds: readonly string[]
+  }
+  readonly path?: string
+}
+
 export function traceCommand(): Command {
   return withConfig(new Command('trace'))
-    .description('Tell the way of a message that leaves')
+    .description('Tell the whole way of a message, in and out')
     .argument('<id>', 'its id in the queue, or its Message-ID')
     .option('--json', 'print JSON')
     .addHelpText('after', "\nExample:\n  teal trace '<1234@example.com>'")
@@ -36,12 +59,51 @@ export function traceCommand(): Command {
 async function trace(id: string, options: ConfigOptions & { readonly json?: boolean }): Promise<void> {
   const to = await reach(configFrom(options))
   try {
-    const { results } = await to.call<{ results: Traced[] }>('GET', `/outbound/trace/${encodeURIComponent(id)}`)
-    if (results.length === 0) throw new Fault('NoSuchQueueEntry')
+    const { arrivals, results } = await to.call<{ arrivals: Arrived[]; results: Traced[] }>(
+      'GET',
+      `/outbound/trace/${encodeURIComponent(id)}`,
+    )
+    if (results.length + arrivals.length === 0) throw new Fault('NoSuchQueueEntry')
+    for (const one of arrivals) print(options.json, one, toldArrival(one))
     for (const one of results) print(options.json, one, told(one))
   } finally {
     await to.close()
   }
+}
+
+function toldArrival({ recipient, from, at, source, decided, path, spam, ...one }: Arrived): string {
+  const by = [one.helo, one.origin === undefined ? undefined : `[${one.origin}]`].filter(Boolean).join(' ')
+  const came = [source === '' ? 'came' : source, by === '' ? '' : `from ${by}`, one.protocol].filter(Boolean).join(' ')
+  const verdicts = Object.entries(one.verificationResults ?? {}).map(([name, value]) => `${name}=${resultOf(value)}`)
+  const points = (spam?.parts ?? []).map(({ name, score }) => `${name} ${score}`).join(', ')
+  const lines = [
+    `  ${at}  ${'received'.padEnd(9)} ${came}`,
+    ...(verdicts.length === 0 ? [] : [`  ${at}  ${'checked'.padEnd(9)} ${verdicts.join('  ')}`]),
+    ...(spam === undefined
+      ? []
+      : [`  ${at}  ${'scored'.padEnd(9)} ${spam.score}${points === '' ? '' : `  (${points})`}`]),
+    ...(decided === undefined ? [] : [`  ${at}  ${'decided'.padEnd(9)} ${decision(decided)}`]),
+    ...(path === undefined ? [] : [`  lies in ${path}`]),
+  ]
+  return [`to ${recipient} from <${from}>`, ...lines].join('\n')
+}
+
+function decision({ filters, stored, forwarded, queueIds }: NonNullable<Arrived['decided']>): string {
+  return [
+    stored === null ? 'not stored' : `stored in ${stored}`,
+    ...(filters.length === 0 ? [] : [`by ${filters.join(', ')}`]),
+    ...(forwarded.length === 0 ? [] : [`on to ${forwarded.join(', ')}`]),
+    ...(queueIds.length === 0 ? [] : [`queued as ${queueIds.join(', ')}`]),
+  ].join(', ')
+}
+
+/** A verdict in a word: `pass`, or the domain that proved it. */
+function resultOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  const { result, status, domain, name } = value as Readonly<Record<string, unknown>>
+  const word = result ?? status ?? domain ?? name
+  if (typeof word === 'object' && word !== null) return resultOf(word)
+  return word === undefined ? 'yes' : String(word)
 }
 
 function told({ queueId, from, targets, steps }: Traced): string {

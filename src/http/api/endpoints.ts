@@ -31,6 +31,7 @@ import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
 import { pauseEndpoints } from './sending/pauses.ts'
 import { suppressionEndpoints } from './sending/suppressions.ts'
+import { traceEndpoints } from './sending/trace.ts'
 import { type AuditDeps, auditEndpoints } from './service/audit.ts'
 import { type AutoconfigDeps, autoconfigEndpoints } from './service/autoconfig.ts'
 import { type CertificateDeps, certificateEndpoints } from './service/certificates.ts'
@@ -108,6 +109,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...outboundQueueEndpoints(deps.outbound),
     ...suppressionEndpoints(deps.outbound),
     ...pauseEndpoints(deps.outbound),
+    ...traceEndpoints(deps.outbound),
     ...taskEndpoints(deps.tasks),
     ...webhookEndpoints(deps.webhooks),
     ...transferEndpoints(deps.transfer),

@@ -32,6 +32,7 @@ import { counted } from './migrations/023-counted.ts'
 import { arrived } from './migrations/024-arrived.ts'
 import { returned } from './migrations/025-returned.ts'
 import { paused } from './migrations/026-paused.ts'
+import { traced } from './migrations/027-traced.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -62,6 +63,7 @@ export const migrations: readonly string[] = [
   arrived,
   returned,
   paused,
+  traced,
 ]
 
 /**

@@ -48,7 +48,11 @@ const traces = table(
     reference: integer,
     trace: called('body', json<Trace>()),
   },
-  { key: ['user', 'num'], clustered: true, indexes: { trace_at: { on: ['at'] } } },
+  {
+    key: ['user', 'num'],
+    clustered: true,
+    indexes: { trace_at: { on: ['at'] }, trace_reference: { on: ['reference'] } },
+  },
 )
 
 export const traceInsert = traces.defineInsert()
@@ -76,6 +80,28 @@ export interface TracePage {
   readonly uid: number | null
   /** Hash of a Message-ID. */
   readonly reference: number | null
+}
+
+/** Decisions about messages with this hash of their Message-ID, of all accounts or of one, with the account's id; the oldest first. */
+export function tracesOf(
+  read: Reader,
+  { reference, user }: { reference: number; user: number | null },
+  count: number,
+): (TraceEntry & { readonly user: string })[] {
+  const whose = user === null ? '' : 'AND t."user" = @user'
+  const rows = read.all<{
+    num: number
+    at: number
+    uid: number | null
+    body: string
+    mailbox: string | null
+    user: string
+  }>(
+    `SELECT t.num, t.at, t.uid, t.body, b.id AS mailbox, u.id AS "user" FROM trace t JOIN "user" u ON u.num = t."user"
+     LEFT JOIN mailbox b ON b.num = t.mailbox WHERE t.reference = @reference ${whose} ORDER BY t.at LIMIT @count`,
+    { reference, count, ...(user !== null && { user }) },
+  )
+  return rows.map(({ body, ...row }) => ({ ...(JSON.parse(body) as Trace), ...row }))
 }
 
 /** Decisions, newest first. */

@@ -12,14 +12,13 @@ import {
   routeAnyOutgoing,
 } from '#actors/sending/outgoing.ts'
 import { Fault, invalid } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { findByMessageId, findOutbound, type Outbound, queueNumber } from '#store/sending/outbound.ts'
+import { findOutbound, type Outbound, queueNumber } from '#store/sending/outbound.ts'
 import { busiestDestinations, progressOf, queueFigures } from '#store/sending/outbound-figures.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, optional, pageReply, paging, queueId, text, userId } from '../../schema.ts'
 import { messageShape, type OutboundDeps, pageOfQueue, shown, takeBack, takenBack } from './outbound.ts'
-import { isoOr, shownTargets, stepShape, targetShape, wayOf } from './way.ts'
+import { isoOr, shownTargets, targetShape } from './way.ts'
 
 const overview = {
   waiting: Type.Integer(),
@@ -30,7 +29,7 @@ const overview = {
   destinations: Type.Array(Type.Object({ destination: Type.String(), waiting: Type.Integer() })),
 }
 
-const queuedShape = {
+export const queuedShape = {
   ...messageShape,
   user: Type.Union([Type.String(), Type.Literal(false)], { description: 'Whose it is; false for nobody' }),
   forwardedFor: Type.Optional(Type.String({ description: 'Address it is forwarded for' })),
@@ -176,36 +175,10 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
       return {}
     },
   })
-
-  const trace = endpoint({
-    method: 'GET',
-    path: '/outbound/trace/:id',
-    tag: 'Outbound',
-    summary: 'The way of a message: when it was queued, each attempt with its answer, what became of it',
-    description:
-      'By its id in the queue or by its Message-ID; of the latter some of the newest messages are looked at.',
-    allow: 'settings.read',
-    params: { id: text({ max: 1000, description: 'Id in the queue, or Message-ID with its brackets' }) },
-    reply: {
-      results: Type.Array(
-        Type.Object({ ...queuedShape, targets: Type.Array(targetShape), steps: Type.Array(stepShape) }),
-      ),
-    },
-    async run({ input }) {
-      const { traceAmongMax, tracedMax } = limits.outbound
-      const one = await findOutbound(read, queueNumber(input.id))
-      const found = one !== undefined ? [one] : await findByMessageId(read, input.id, traceAmongMax, tracedMax)
-      return {
-        results: await Promise.all(
-          found.map(async message => ({ ...queued(message), ...(await wayOf(read, message)) })),
-        ),
-      }
-    },
-  })
-  return [everything, list, get, retry, hold, route, cancel, trace]
+  return [everything, list, get, retry, hold, route, cancel]
 }
 
-function queued(message: Outbound) {
+export function queued(message: Outbound) {
   const { forwardedFor, originalSender } = message.options
   return {
     ...shown(message),
