@@ -171,7 +171,7 @@ export class LocalDelivery {
     const results = settled.map(one => (one.status === 'fulfilled' ? one.value : { refused: one.reason }))
     const { body, size } = message.prepared
     await this.#observer?.(envelope, results, { body, size, bytes })
-    await noteReport(this.#options, message.prepared, envelope.recipients, results)
+    await noteReport(this.#options, message, envelope.recipients, results)
     // What this service says itself is known already.
     if (source !== 'submission') await noteBounce(this.#options, message, envelope.recipients, results)
     return results

@@ -136,6 +136,7 @@ export class Verifier {
     const told = lists.join('; ')
     if (told === this.#off) return
     this.#off = told
+    this.#options.metrics.dnsListsOff.set(lists.length)
     if (told !== '') this.#options.log.warn({ lists }, 'lists in DNS are not asked')
   }
 

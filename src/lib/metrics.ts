@@ -102,7 +102,7 @@ export function observeThread({ registry }: Metrics, thread: string): void {
 }
 
 /** What is counted. */
-function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
+function meters({ counter, gauge, most, histogram }: ReturnType<typeof makers>) {
   return {
     apiRequests: counter('api_requests_total', 'HTTP requests', ['method', 'route', 'status']),
     apiSeconds: histogram('api_request_seconds', 'Time to answer an HTTP request', seconds, ['route']),
@@ -124,6 +124,7 @@ function meters({ counter, gauge, histogram }: ReturnType<typeof makers>) {
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
     verified: counter('verifications_total', 'Messages of strangers by what DMARC asked for', ['result']),
     turnedAway: counter('turned_away_total', 'Messages and recipients put off at the door', ['reason']),
+    dnsListsOff: most('dns_lists_off', 'Lists in DNS that are not asked: the resolver is public, or they do not work'),
     scanned: counter('scanned_total', 'Messages that other programs looked at', ['scanner', 'result']),
     webhookPosts: counter('webhook_posts_total', 'Webhook deliveries', ['result']),
     acmeAttempts: counter('acme_attempts_total', 'Attempts to fetch a certificate by ACME', ['result']),
@@ -143,7 +144,9 @@ function makers(registers: Registry[]) {
     new Counter({ name: prefix + name, help, labelNames, registers })
   const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
     new Gauge({ name: prefix + name, help, labelNames, registers })
+  /** One that several threads see the same of: not their sum. */
+  const most = (name: string, help: string) => new Gauge({ name: prefix + name, help, registers, aggregator: 'max' })
   const histogram = <Label extends string>(name: string, help: string, buckets: number[], labelNames: Label[] = []) =>
     new Histogram({ name: prefix + name, help, labelNames, registers }, buckets)
-  return { counter, gauge, histogram }
+  return { counter, gauge, most, histogram }
 }

@@ -14,6 +14,7 @@ import { readReport } from '#mail/report/arrived.ts'
 import { startTeal, type Teal } from '#service'
 import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue, deliver } from '../dialogue.ts'
+import { type NameServer, startNameServer } from '../net/name-server.ts'
 import { accessTo } from '../running.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'teal-reports-'))
@@ -23,13 +24,19 @@ const today = now() - (now() % limits.time.day)
 const from = today - limits.time.day
 const to = today - 1000
 
+let dns: NameServer
+
 beforeAll(async () => {
-  teal = await startTeal({ dataDir: dir }, { strict: true })
+  dns = await startNameServer()
+  dns.texts.set('big.example', ['v=spf1 ip4:127.0.0.1 -all'])
+  const smtp = { dnsServers: [dns.address], unjudged: [] }
+  teal = await startTeal({ dataDir: dir, smtp, dkim: { automatic: false } }, { strict: true })
   await service.user('anna')
 })
 afterAll(async () => {
   expect(await teal.check()).toEqual([])
   await teal.close()
+  await dns.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
@@ -88,7 +95,12 @@ function zip(data: Buffer, claimed = data.length): Buffer {
   return Buffer.concat([local, central, end])
 }
 
-async function send(packed: Buffer, kind: 'tls' | 'dmarc', address = 'postmaster@example.com'): Promise<void> {
+async function send(
+  packed: Buffer,
+  kind: 'tls' | 'dmarc',
+  address = 'postmaster@example.com',
+  sender = 'reports@big.example',
+): Promise<void> {
   const shape = { from: 'reports@big.example', to: address, domain: 'example.com', submitter: 'big.example' }
   const mail = composeReportMail({
     ...{ ...shape, reportId: 'r', now: now(), words: ['x'], kind, packed },
@@ -97,7 +109,7 @@ async function send(packed: Buffer, kind: 'tls' | 'dmarc', address = 'postmaster
   const smtp = await Dialogue.open(service.at('smtp'))
   await smtp.reply()
   await smtp.ask('EHLO there.test')
-  const [reply = ''] = await deliver(smtp, 'reports@big.example', [address], mail)
+  const [reply = ''] = await deliver(smtp, sender, [address], mail)
   smtp.close()
   expect(reply).toMatch(/^250/)
 }
@@ -202,4 +214,35 @@ test('a bomb is delivered like any mail, and counted as none', { timeout: 60_000
   const before = await counted('unreadable')
   await send(gzipSync(Buffer.alloc(200 * 1024 * 1024)), 'dmarc')
   await expect.poll(() => counted('unreadable'), { timeout: 30_000 }).toBe(before + 1)
+})
+
+test('what nobody was proven to have sent is summed up by itself, and takes the place of nothing that is', {
+  timeout: 60_000,
+}, async () => {
+  const before = (await service.call('GET', '/reports/summary?domain=example.com')).body
+  const forged = dmarc('one').replaceAll('192.0.2.1<', '203.0.113.1<')
+  await send(gzipSync(Buffer.from(forged)), 'dmarc', undefined, 'mallory@evil.test')
+  await send(gzipSync(dmarc('made up')), 'dmarc', undefined, 'mallory@evil.test')
+  await expect.poll(() => counted('dmarc-unproven'), { timeout: 30_000 }).toBe(2)
+  const { body } = await service.call('GET', '/reports/summary?domain=example.com')
+  expect(body.dmarc).toEqual(before.dmarc)
+  expect(body.unproven.dmarc).toMatchObject({ reports: 1, messages: 100, failed: 10 })
+  expect(JSON.stringify(body)).not.toContain('203.0.113.1')
+  const all = await reports('kind=dmarc')
+  expect(all.map(({ reportId, proven }: { reportId: string; proven: unknown }) => [reportId, proven]).sort()).toEqual([
+    ['made up', false],
+    ['one', 'big.example'],
+    ['two', 'big.example'],
+  ])
+  const { out } = await runTeal(['reports', 'example.com'], childEnvironment(dir))
+  expect(out).toMatch(/1 more of which nobody was proven to be the sender.*\nDMARC: 1 reports, 100 messages, 10 failed/)
+})
+
+test('the address that printed records name is one where they are read', async () => {
+  const { out } = await runTeal(['dns', 'example.com', '--json'], childEnvironment(dir))
+  const named = [...out.matchAll(/rua=mailto:([^\s";,]+)/g)].map(found => found[1] ?? '')
+  expect(named.length).toBeGreaterThan(1)
+  const before = await counted('dmarc')
+  for (const [at, address] of named.entries()) await send(gzipSync(dmarc(`printed ${at}`)), 'dmarc', address)
+  await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(before + named.length)
 })

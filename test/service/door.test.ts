@@ -182,3 +182,13 @@ test('who names many that do not exist waits, and then nothing more is taken fro
   expect(await next.ask('MAIL FROM:<bob@far.test>')).toContain(smtpReply(new Fault('NetworkBusy')).text)
   next.close()
 })
+
+test('lists that do not want to be asked, as by a public resolver, are seen in the metrics', async () => {
+  const off = async () => /dns_lists_off (\d+)/.exec(await (await service.raw('GET', '/metrics')).text())?.[1]
+  expect(await off()).toBe('0')
+  teal.core.cache.remove('network messages', '127.0.0.0/24')
+  dns.records.set('A fresh.test.uri.test', ['127.255.255.254'])
+  await send('out.far.test', 'lists@far.test', 'http://fresh.test/')
+  await send('out.far.test', 'lists@far.test', 'Hello')
+  await expect.poll(off).toBe('1')
+})

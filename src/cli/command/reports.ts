@@ -7,9 +7,13 @@ import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { reach } from '../reach.ts'
 
-interface Summary {
+interface Summary extends Sums {
   readonly domain: string
   readonly since: string
+  readonly unproven: Sums
+}
+
+interface Sums {
   readonly dmarc: {
     readonly reports: number
     readonly messages: number
@@ -50,7 +54,14 @@ async function reports(domain: string, options: Options): Promise<void> {
   }
 }
 
-function told({ domain, since, dmarc, tls }: Summary): string {
+function told({ domain, since, unproven, ...proven }: Summary): string {
+  const others = unproven.dmarc.reports + unproven.tls.reports
+  const hint = 'of which nobody was proven to be the sender, and which may be made up:'
+  const rest = others === 0 ? [] : ['', `${others} more ${hint}`, ...lines(unproven)]
+  return [`${domain} since ${since}`, ...lines(proven), ...rest].join('\n')
+}
+
+function lines({ dmarc, tls }: Sums): string[] {
   const sources = dmarc.sources.map(
     ({ ip, messages, failed }) => `  ${ip.padEnd(40)} ${messages} messages, ${failed} failed`,
   )
@@ -58,10 +69,9 @@ function told({ domain, since, dmarc, tls }: Summary): string {
     ({ result, host, sessions }) => `  ${result.padEnd(28)} ${host}  ${sessions} sessions`,
   )
   return [
-    `${domain} since ${since}`,
     `DMARC: ${dmarc.reports} reports, ${dmarc.messages} messages, ${dmarc.failed} failed`,
     ...sources,
     `TLS: ${tls.reports} reports, ${tls.sessions} sessions, ${tls.failed} failed`,
     ...failures,
-  ].join('\n')
+  ]
 }

@@ -33,10 +33,11 @@ export function handleArrivedReports(tasks: Tasks, deps: ReportReadingDeps): voi
   tasks.handle(reportTask, (task, run) => readReports(deps, task, run))
 }
 
-/** Input: `body`. */
+/** Input: `body`, `proven`. */
 async function readReports(deps: ReportReadingDeps, { input }: Task, { signal }: TaskRun) {
   const { read, bodies } = deps
-  const { body } = input as { readonly body: number }
+  // A task of old does not say who was proven.
+  const { body, proven = '' } = input as { readonly body: number; readonly proven?: string }
   const [detail, summary] = [await readDetail(read, body), await readSummary(read, body)]
   // Deleted meanwhile, or stored in an encrypted form.
   if (detail === undefined || summary === undefined) return { reports: 0 }
@@ -47,12 +48,16 @@ async function readReports(deps: ReportReadingDeps, { input }: Task, { signal }:
     if (place === undefined || place.end - place.start > 2 * limits.arrivedReport.packedBytesMax) continue
     const encoded = await bodies.open(body).read(place.start, place.end)
     const data = decodeBody(Buffer.from(encoded), transferEncoding.toLowerCase())
-    if (await take(deps, data, signal)) reports += 1
+    if (await take(deps, { data, proven }, signal)) reports += 1
   }
   return { reports }
 }
 
-async function take({ read, writer, pools, log, metrics }: ReportReadingDeps, data: Buffer, signal: AbortSignal) {
+async function take(
+  { read, writer, pools, log, metrics }: ReportReadingDeps,
+  { data, proven }: { data: Buffer; proven: string },
+  signal: AbortSignal,
+) {
   let report: ArrivedReport
   try {
     report = await pools.keys.run('report', { data }, { signal })
@@ -69,8 +74,14 @@ async function take({ read, writer, pools, log, metrics }: ReportReadingDeps, da
   }
   const { keepMs, keptMax: keepMax } = limits.arrivedReport
   const at = now()
-  const row = arrivedReportRow(report, at)
-  await writer.write(arrivedReportPut, { row, domain: report.domain, keepMax, before: at - keepMs })
-  metrics.arrivedReports.labels(report.kind).inc()
+  const { kind, domain, reporter, reportId } = report
+  const about = { kind, domain, reporter, reportId, proven }
+  await writer.write(arrivedReportPut, {
+    row: arrivedReportRow(report, at, proven),
+    about,
+    keepMax,
+    before: at - keepMs,
+  })
+  metrics.arrivedReports.labels(proven === '' ? `${kind}-unproven` : kind).inc()
   return true
 }

@@ -33,6 +33,7 @@ import { arrived } from './migrations/024-arrived.ts'
 import { returned } from './migrations/025-returned.ts'
 import { paused } from './migrations/026-paused.ts'
 import { traced } from './migrations/027-traced.ts'
+import { provenReports } from './migrations/028-proven-reports.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -64,6 +65,7 @@ export const migrations: readonly string[] = [
   returned,
   paused,
   traced,
+  provenReports,
 ]
 
 /**

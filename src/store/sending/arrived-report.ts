@@ -1,7 +1,7 @@
 // Reports that others sent about domains of this service: the table, its reads and writes.
 //
-// A report is known by who sent it and by its id, so one that comes twice is there once. A domain has so many at most, the newest,
-// since anybody may send some.
+// A report is known by who sent it and by its id, so one that comes twice is there once; one that is proven is not replaced by what
+// somebody else sends. A domain has so many at most, the newest, since anybody may send some: so many that are proven, and so many others.
 
 import type { ArrivedReport, ArrivedRow } from '#mail/report/arrived.ts'
 import { integer, json, moment, oneOf, text } from '../engine/column.ts'
@@ -22,6 +22,8 @@ const reports = table(
     failed: integer,
     rows: json<readonly ArrivedRow[]>(),
     received: moment,
+    /** Domain in From that was proven to have sent it (DMARC, DKIM, SPF); empty where nobody knows who did. */
+    proven: text,
   },
   {
     key: ['kind', 'domain', 'reporter', 'reportId'],
@@ -35,23 +37,29 @@ export type ArrivedReportRow = Readonly<RowOf<typeof reports>>
 const put = reports.defineUpsert()
 
 /** Keeps a report, and lets the oldest of its domain go where there are too many. */
-export const arrivedReportPut = defineWrite<{ row: unknown; domain: string; keepMax: number; before: number }>(
-  'arrived_report.keep',
-  (sql, { row, domain, keepMax, before }, effects) => {
-    put.run(sql, row as never, effects)
-    sql(`DELETE FROM arrived_report WHERE domain = ? AND begin <
-      (SELECT begin FROM arrived_report WHERE domain = ? ORDER BY begin DESC LIMIT 1 OFFSET ?)`).run(
-      domain,
-      domain,
-      keepMax,
-    )
-    sql('DELETE FROM arrived_report WHERE received < ?').run(before)
-  },
-)
+export const arrivedReportPut = defineWrite<{
+  row: unknown
+  about: Pick<ArrivedReportRow, 'kind' | 'domain' | 'reporter' | 'reportId' | 'proven'>
+  keepMax: number
+  before: number
+}>('arrived_report.keep', (sql, { row, about, keepMax, before }, effects) => {
+  const { domain, proven } = about
+  const known = sql(
+    'SELECT proven FROM arrived_report WHERE kind = @kind AND domain = @domain AND reporter = @reporter AND report_id = @reportId',
+  ).get({ kind: about.kind, domain, reporter: about.reporter, reportId: about.reportId }) as
+    | { proven: string }
+    | undefined
+  if (known !== undefined && known.proven !== '' && known.proven !== proven) return
+  put.run(sql, row as never, effects)
+  sql(`DELETE FROM arrived_report WHERE domain = @domain AND (proven = '') = @unproven AND begin <
+    (SELECT begin FROM arrived_report WHERE domain = @domain AND (proven = '') = @unproven
+      ORDER BY begin DESC LIMIT 1 OFFSET @keepMax)`).run({ domain, unproven: proven === '' ? 1 : 0, keepMax })
+  sql('DELETE FROM arrived_report WHERE received < ?').run(before)
+})
 
 /** As the write takes it. */
-export function arrivedReportRow(report: ArrivedReport, received: number): unknown {
-  return put.encode?.({ ...report, received })
+export function arrivedReportRow(report: ArrivedReport, received: number, proven: string): unknown {
+  return put.encode?.({ ...report, received, proven })
 }
 
 /** Reports about a domain (all where it is null) of days from `since` on, newest first. */

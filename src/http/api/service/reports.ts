@@ -1,6 +1,7 @@
 // What others report about mail of our domains, over HTTP: each report, and all of some days summed up.
 //
-// Anybody may send a report, so what it says is a hint and no proof. Nothing here is bounded by more than what is kept.
+// Anybody may send a report, so what it says is a hint and no proof; what nobody was proven to have sent is summed up by itself. Nothing
+// here is bounded by more than what is kept.
 
 import { Type } from 'typebox'
 import { now } from '#lib/clock.ts'
@@ -29,6 +30,17 @@ const rowShape = Type.Object({
   reason: Type.Optional(Type.String()),
 })
 
+const sums = {
+  dmarc: Type.Object({
+    ...{ reports: Type.Integer(), messages: Type.Integer(), failed: Type.Integer() },
+    sources: Type.Array(Type.Object({ ip: Type.String(), messages: Type.Integer(), failed: Type.Integer() })),
+  }),
+  tls: Type.Object({
+    ...{ reports: Type.Integer(), sessions: Type.Integer(), failed: Type.Integer() },
+    failures: Type.Array(Type.Object({ result: Type.String(), host: Type.String(), sessions: Type.Integer() })),
+  }),
+}
+
 const days = optional(int({ min: 1, max: daysMax, description: 'How far back, 30 days unless told' }))
 
 export function reportEndpoints({ read }: ReportDeps): Endpoint[] {
@@ -48,6 +60,9 @@ export function reportEndpoints({ read }: ReportDeps): Endpoint[] {
           kind: oneOf(['dmarc', 'tls']),
           ...{ domain: Type.String(), reporter: Type.String(), reportId: Type.String() },
           ...{ begin: moment, end: moment, received: moment, total: Type.Integer(), failed: Type.Integer() },
+          proven: Type.Union([Type.String(), Type.Literal(false)], {
+            description: 'Domain that was proven to have sent it; false where nobody knows who did',
+          }),
           rows: Type.Array(rowShape),
         }),
       ),
@@ -64,25 +79,22 @@ export function reportEndpoints({ read }: ReportDeps): Endpoint[] {
     path: '/reports/summary',
     tag: 'Reports',
     summary: 'What others report about a domain, summed up',
+    description:
+      'Reports of which nobody was proven to be the sender are in `unproven` alone: anybody may have made them up.',
     allow: 'settings.read',
     query: { domain: domainName, days },
     reply: {
       domain: Type.String(),
       since: moment,
-      dmarc: Type.Object({
-        ...{ reports: Type.Integer(), messages: Type.Integer(), failed: Type.Integer() },
-        sources: Type.Array(Type.Object({ ip: Type.String(), messages: Type.Integer(), failed: Type.Integer() })),
-      }),
-      tls: Type.Object({
-        ...{ reports: Type.Integer(), sessions: Type.Integer(), failed: Type.Integer() },
-        failures: Type.Array(Type.Object({ result: Type.String(), host: Type.String(), sessions: Type.Integer() })),
-      }),
+      ...sums,
+      unproven: Type.Object(sums),
     },
     async run({ input }) {
       const domain = namesOf(input.domain)
       const from = since(input.days)
-      const all = listArrivedReports(read, { domain, kind: null, since: from }, limits.arrivedReport.keptMax)
-      return { domain, since: new Date(from).toISOString(), ...summary(all) }
+      const all = listArrivedReports(read, { domain, kind: null, since: from }, 2 * limits.arrivedReport.keptMax)
+      const [proven, unproven] = [all.filter(one => one.proven !== ''), all.filter(one => one.proven === '')]
+      return { domain, since: new Date(from).toISOString(), ...summary(proven), unproven: summary(unproven) }
     },
   })
   return [summed, listed]
@@ -115,13 +127,14 @@ function summary(all: readonly ArrivedReportRow[]) {
   }
 }
 
-function shown({ begin, end, received, rows, ...rest }: ArrivedReportRow) {
+function shown({ begin, end, received, rows, proven, ...rest }: ArrivedReportRow) {
   const iso = (at: number) => new Date(at).toISOString()
   return {
     ...rest,
     begin: iso(begin),
     end: iso(end),
     received: iso(received),
+    proven: proven === '' ? (false as const) : proven,
     rows: rows.map(one => ({ ...one, passed: [...(one.passed ?? [])] })),
   }
 }
