@@ -561,7 +561,7 @@ export const limits = {
     taskMs: 30 * second,
     /** A delivery waits no longer for what was learned. */
     totalMs: 1 * second,
-    /** Models of 3 MiB that the thread keeps ready. */
+    /** Models of 4 MiB that the thread keeps ready. */
     modelsMax: 16,
     /** Marks of one account that wait to be learned; what is marked beyond is not learned. */
     waitingMax: 10_000,
@@ -575,9 +575,11 @@ export const limits = {
     scannedRecipientsMax: 100,
     /** How often is looked for marks where none waited. */
     lookMs: 2 * second,
-    /** Learned messages of each kind that a batch is trained with, and that are kept for it: some 3 KiB each. */
-    rehearsedMax: 200,
-    keptMax: 500,
+    /** Learned messages of each kind that a batch is trained with, and that are kept for it: some 4 KiB each. */
+    rehearsedMax: 300,
+    keptMax: 300,
+    /** Messages after which all that was counted is halved: what was said once is forgotten, what is said again stays. */
+    halvedAfter: 8000,
     /** Messages of an account that are known to be learned; older ones would be learned again. */
     marksMax: 20_000,
     /** Messages an account adds to what all share. */

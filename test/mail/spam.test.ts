@@ -1,6 +1,7 @@
 // The classifier of spam alone: what it sees of a message, how it learns, unlearns, and what it is bounded by.
 
 import { expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { featuresOf, gramSlots, wordSlots } from '#mail/spam/features.ts'
 import { learn, type Sample } from '#mail/spam/learning.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
@@ -79,6 +80,43 @@ test('ten thousand of the same are forgotten slowly, not overflown', async () =>
   learn(model, [spam, ham], [], random())
   expect(model.score(spam.features)).toBeGreaterThan(5)
   expect(model.score(ham.features)).toBeLessThan(-5)
+})
+
+test('what was said once is forgotten in the end, and what is still said is not', async () => {
+  const all = await letters(40)
+  const [once, ham] = all as [Sample, Sample]
+  const others = all.slice(1)
+  const shared = new Set(others.flatMap(({ features }) => [...features.words]))
+  const own = { grams: new Uint32Array(), words: once.features.words.filter(slot => !shared.has(slot)) }
+  const model = new SpamModel()
+  for (const { features, isSpam } of all) model.count(features, isSpam, 1)
+  expect(model.score(own)).toBeGreaterThan(0)
+  for (let at = 0; at < 3 * limits.spam.halvedAfter; at++) {
+    const { features, isSpam } = others[at % others.length] as Sample
+    model.count(features, isSpam, 1)
+  }
+  expect(model.score(own)).toBe(0)
+  expect(model.score(ham.features)).toBeLessThan(0)
+  expect(model.spam + model.ham).toBe(40 + 3 * limits.spam.halvedAfter)
+})
+
+test('pairs of words are seen, in the order in which they stand', async () => {
+  const one = await featuresFrom('Subject: x\n\nred apple green pear\n')
+  const other = await featuresFrom('Subject: x\n\ngreen apple red pear\n')
+  expect(new Set(other.words)).not.toEqual(new Set(one.words))
+})
+
+test('which kind is learned first matters little', async () => {
+  const all = await letters(400)
+  const order = (first: boolean) => all.slice(40).toSorted(one => (one.isSpam === first ? -1 : 1))
+  for (const first of [true, false]) {
+    const model = new SpamModel()
+    const list = order(first)
+    for (let at = 0; at < list.length; at += 60) {
+      learn(model, list.slice(at, at + 60), list.slice(0, at), random())
+    }
+    for (const { features, isSpam } of all.slice(0, 40)) expect(model.score(features) > 0).toBe(isSpam)
+  }
 })
 
 test('slots stay within their tables, each once', async () => {

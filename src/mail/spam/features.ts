@@ -1,4 +1,5 @@
-// What the classifier sees of a message: numbers of the four-letter pieces of its header and texts, and of its words.
+// What the classifier sees of a message: numbers of the four-letter pieces of its header and texts, and of its words and of
+// pairs of neighbours among them, each with the field it stands in.
 //
 // Promises: pure and linear in what it reads, of which the limits of limits.spam say how much; what a stranger sent never makes
 // it throw. Models are made of these numbers: a change here asks for another version of what is stored, with which what was
@@ -8,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 
 /** Slots of the two tables. */
 export const gramSlots = 1 << 20
-export const wordSlots = 1 << 19
+export const wordSlots = 1 << 20
 
 /** A message as it is classified. */
 export interface SpamText {
@@ -115,7 +116,13 @@ function mix(value: number, seed: number): number {
 }
 
 function wordsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): Uint32Array {
-  for (const [key, value] of fields) addField(key, value)
+  let before = ''
+  for (const [key, value] of fields) {
+    addField(key, value)
+    // Programs that send differ in the order of what they write.
+    addWord('o', `${before}>${key}`)
+    before = key
+  }
   for (const [key, value] of partFields) {
     if (key.startsWith('content-')) addWords(`P${key}`, value.replace(/boundary="?[^";]*"?/i, ''), 20)
   }
@@ -127,7 +134,7 @@ function wordsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): U
     left -= shown.length
     addWord('X', html ? 'html' : 'plain')
     addLinks(shown)
-    addWords('b', html ? addTags(shown) : shown, wordsMax)
+    addWords('b', html ? addTags(shown) : shown, wordsMax, 1)
   }
   return words.take()
 }
@@ -145,7 +152,7 @@ function addField(key: string, value: string): void {
     return
   }
   if (!addressed.has(key)) {
-    addWords(key === 'subject' ? 's' : key, value, 60)
+    addWords(key === 'subject' ? 's' : key, value, 60, key === 'subject' ? 2 : 0)
     return
   }
   for (const [, local = '', host = ''] of value.slice(0, 4000).matchAll(/([^\s<>,;"@]{1,100})@([^\s<>,;"@]{1,100})/g)) {
@@ -214,11 +221,17 @@ function addTag(tag: string): string {
   return name
 }
 
-/** Words in a row: letters, digits, and what stands within a word. Case and length are kept. */
-function addWords(prefix: string, text: string, max: number): void {
+const lastWords = new Int32Array(2)
+
+/**
+ * Words in a row: letters, digits, and what stands within a word. Case and length are kept.
+ * @param reach up to how many words before it a word makes pairs with; such words count without their case, too
+ */
+function addWords(prefix: string, text: string, max: number, reach = 0): void {
   const seed = textHash(prefix, 0x811c9dc5)
   let left = max
   let start = -1
+  let known = 0
   for (let at = 0; at <= text.length && left > 0; at++) {
     const inside = at < text.length && isWordCode(text.charCodeAt(at))
     if (inside && start < 0) start = at
@@ -227,11 +240,25 @@ function addWords(prefix: string, text: string, max: number): void {
     while (start < end && isEdge(text.charCodeAt(start))) start++
     while (end > start && isEdge(text.charCodeAt(end - 1))) end--
     if (end > start) {
-      addHash(textHash(text, seed, start, Math.min(end, start + 30)))
+      const stop = Math.min(end, start + 30)
+      const word = textHash(text, seed, start, stop)
+      addHash(word)
+      if (reach > 0) known = addPairs(word, lowerHash(text, seed, start, stop), known, reach)
       left--
     }
     start = -1
   }
+}
+
+/** @returns how many words went before the next one, as far as they matter */
+function addPairs(word: number, low: number, known: number, reach: number): number {
+  if (low !== word) addHash(low)
+  for (let back = 0; back < known; back++) {
+    addHash(Math.imul(low, 0x9e3779b1) + Math.imul((lastWords[back] as number) ^ (back + 1), 0x85ebca6b))
+  }
+  lastWords[1] = lastWords[0] as number
+  lastWords[0] = low
+  return Math.min(known + 1, reach)
 }
 
 function addWord(prefix: string, word: string): void {
@@ -239,13 +266,25 @@ function addWord(prefix: string, word: string): void {
 }
 
 function addHash(hash: number): void {
-  words.add(mix(hash, 5) >>> 13)
+  words.add(mix(hash, 5) >>> 12)
 }
 
 /** FNV-1a over UTF-16 units, and a mark for the end. */
 function textHash(text: string, seed: number, start = 0, end = text.length): number {
   let x = seed
   for (let at = start; at < end; at++) x = Math.imul(x ^ text.charCodeAt(at), 0x01000193)
+  return Math.imul(x ^ 0x3a, 0x01000193)
+}
+
+/** The same of a text without its capital letters. */
+function lowerHash(text: string, seed: number, start: number, end: number): number {
+  let x = seed
+  for (let at = start; at < end; at++) {
+    let code = text.charCodeAt(at)
+    if (code >= 0x41 && code <= 0x5a) code += 0x20
+    else if (code > 0x7f) code = (text[at] as string).toLowerCase().charCodeAt(0)
+    x = Math.imul(x ^ code, 0x01000193)
+  }
   return Math.imul(x ^ 0x3a, 0x01000193)
 }
 

@@ -13,7 +13,7 @@ export interface Sample {
 
 const passes = 6
 /** Kept samples that are trained with each new one, and with a single one at least. */
-const keptPerFresh = 2
+const keptPerFresh = 4
 const keptLeast = 64
 
 /** @param random gives numbers from 0 to 1, 1 excluded */

@@ -1,27 +1,37 @@
 // What was learned of spam, and what it says of a message: two simple learners that err in different places.
 //
-// One is a logistic regression over four-letter pieces, which finds what the words hide; the other adds up words by
-// Fisher's method (Robinson's combination), which says little where words speak for both sides, and so keeps the first one
-// from being sure of a letter that only sells something. Pure: no clock, no chance but the caller's, bounded memory
-// (3 MiB). Forgets slowly: counts that are full are halved, weights are trained on what is still kept.
+// One is a logistic regression over four-letter pieces, which finds what the words hide; a mistake about ham teaches it more
+// than one about spam, and it is heard up to a bound, so that it is never sure enough to send a letter to Junk alone. The
+// other adds up words and pairs (naive Bayes, divided by a power of their number, since neighbours say the same twice); in it
+// the order in which something was learned does not matter. Pure: no clock, no chance but the caller's, bounded memory
+// (4 MiB). Forgets slowly: when enough was counted everything is halved, weights are trained on what is still kept.
 
 import { ok as assert } from 'node:assert'
+import { limits } from '#lib/limits.ts'
 import { type Features, gramSlots, wordSlots } from './features.ts'
 
 /** What a weight of 1 is stored as. */
-const weightUnit = 2048
+const weightUnit = 1024
 const weightMax = 32_767
-const step = 16
-/** Share of the words' verdict in the whole. */
-const wordsShare = 8
-/** Words that say nothing: nearer to the middle than this. */
-const indifference = 0.43
-const prior = { strength: 0.0178, probability: 0.52 }
+const step = 32
+/** How many mistakes about spam one about ham weighs. */
+const hamCost = 5
+/** How loud the pieces may be at most, the words are, and both together. */
+const piecesMost = 10
+const wordsShare = 1.5
+const scale = 0.33
+/** A word that was never seen on one side, in messages; and the power of the number of words that divides. */
+const unseen = 0.01
+const lengthPower = 0.6
+/** Two numbers in front of the tables. */
+const headBytes = 8
 
 /** Bytes of a model that was written out. */
-export const modelBytes = 2 * gramSlots + 2 * wordSlots
+export const modelBytes = headBytes + 2 * gramSlots + 2 * wordSlots
 
 export class SpamModel {
+  /** Messages that the counts stand for, of spam and of ham: fewer than were learned when some were forgotten. */
+  readonly #counted: Uint32Array
   readonly #weights: Int16Array
   /** How many spam and ham messages had the word. */
   readonly #spam: Uint8Array
@@ -29,48 +39,47 @@ export class SpamModel {
   /** Messages learned. */
   spam = 0
   ham = 0
+  /** Logarithms of shares by count, for spam and ham; made anew when something was counted. */
+  #logs: readonly [Float64Array, Float64Array] | undefined
 
   constructor(bytes?: Uint8Array) {
-    if (bytes === undefined) {
-      this.#weights = new Int16Array(gramSlots)
-      this.#spam = new Uint8Array(wordSlots)
-      this.#ham = new Uint8Array(wordSlots)
-      return
-    }
-    assert(bytes.length === modelBytes, 'a model has its size')
-    const copy = bytes.slice()
-    this.#weights = new Int16Array(copy.buffer, 0, gramSlots)
-    this.#spam = new Uint8Array(copy.buffer, 2 * gramSlots, wordSlots)
-    this.#ham = new Uint8Array(copy.buffer, 2 * gramSlots + wordSlots, wordSlots)
+    assert(bytes === undefined || bytes.length === modelBytes, 'a model has its size')
+    const { buffer } = bytes === undefined ? new Uint8Array(modelBytes) : new Uint8Array(bytes)
+    this.#counted = new Uint32Array(buffer, 0, 2)
+    this.#weights = new Int16Array(buffer, headBytes, gramSlots)
+    this.#spam = new Uint8Array(buffer, headBytes + 2 * gramSlots, wordSlots)
+    this.#ham = new Uint8Array(buffer, headBytes + 2 * gramSlots + wordSlots, wordSlots)
   }
 
   /** Everything but the two numbers. */
   bytes(): Uint8Array {
-    const bytes = new Uint8Array(modelBytes)
-    bytes.set(new Uint8Array(this.#weights.buffer, this.#weights.byteOffset, 2 * gramSlots))
-    bytes.set(this.#spam, 2 * gramSlots)
-    bytes.set(this.#ham, 2 * gramSlots + wordSlots)
-    return bytes
+    return new Uint8Array(this.#counted.buffer).slice()
   }
 
   /** How much speaks for spam, as a logarithm of odds: 0 is even, above 5 hardly ever wrong. */
-  score(features: Features): number {
-    return this.#pieces(features.grams) + wordsShare * this.#fisher(features.words)
+  score({ grams, words }: Features): number {
+    const pieces = piecesMost * Math.tanh(this.#pieces(grams) / piecesMost)
+    return scale * (pieces + wordsShare * this.#bayes(words))
   }
 
   /** Counts a message that was learned, or takes one back (`times` -1). */
   count({ words }: Features, isSpam: boolean, times: 1 | -1): void {
+    this.#logs = undefined
     if (isSpam) this.spam = Math.max(0, this.spam + times)
     else this.ham = Math.max(0, this.ham + times)
-    const [own, other] = isSpam ? [this.#spam, this.#ham] : [this.#ham, this.#spam]
+    const side = isSpam ? 0 : 1
+    this.#counted[side] = Math.max(0, (this.#counted[side] as number) + times)
+    const own = isSpam ? this.#spam : this.#ham
     for (const slot of words) {
       const known = own[slot] as number
-      if (times < 0) own[slot] = known - Math.min(known, 1)
-      else if (known < 255) own[slot] = known + 1
-      else {
-        own[slot] = 128
-        other[slot] = (other[slot] as number) >> 1
-      }
+      own[slot] = times < 0 ? Math.max(0, known - 1) : Math.min(255, known + 1)
+    }
+    if ((this.#counted[0] as number) + (this.#counted[1] as number) > limits.spam.halvedAfter) this.#halve()
+  }
+
+  #halve(): void {
+    for (const table of [this.#counted, this.#spam, this.#ham]) {
+      for (let at = 0; at < table.length; at++) table[at] = (table[at] as number) >> 1
     }
   }
 
@@ -78,7 +87,8 @@ export class SpamModel {
   train({ grams }: Features, isSpam: boolean): void {
     if (grams.length === 0) return
     const wrong = (isSpam ? 1 : 0) - 1 / (1 + Math.exp(-this.#pieces(grams)))
-    const change = Math.round((step * weightUnit * wrong) / Math.sqrt(grams.length))
+    const cost = isSpam ? 1 : hamCost
+    const change = Math.round((step * cost * weightUnit * wrong) / Math.sqrt(grams.length))
     if (change === 0) return
     const weights = this.#weights
     for (const slot of grams) {
@@ -95,41 +105,25 @@ export class SpamModel {
     return sum / weightUnit / Math.sqrt(grams.length)
   }
 
-  /** Robinson's use of Fisher's method, as a logarithm of odds between -37 and 37. */
-  #fisher(words: Uint32Array): number {
-    const { spam, ham } = this
+  #bayes(words: Uint32Array): number {
+    const [spam = 0, ham = 0] = this.#counted
     if (spam === 0 || ham === 0) return 0
-    const { strength, probability } = prior
-    let forSpam = 0
-    let forHam = 0
+    this.#logs ??= [logsOf(spam), logsOf(ham)]
+    const [ofSpam, ofHam] = this.#logs
+    let sum = 0
     let count = 0
     for (const slot of words) {
-      const seen = (this.#spam[slot] as number) + (this.#ham[slot] as number)
-      if (seen === 0) continue
-      const spamRate = (this.#spam[slot] as number) / spam
-      const share = spamRate / (spamRate + (this.#ham[slot] as number) / ham)
-      const certain = (strength * probability + seen * share) / (strength + seen)
-      if (Math.abs(certain - 0.5) < indifference) continue
-      forSpam += Math.log(1 - certain)
-      forHam += Math.log(certain)
+      const inSpam = this.#spam[slot] as number
+      const inHam = this.#ham[slot] as number
+      if (inSpam === 0 && inHam === 0) continue
+      sum += (ofSpam[inSpam] as number) - (ofHam[inHam] as number)
       count++
     }
-    if (count === 0) return 0
-    const spamTail = chiTail(-forSpam, count)
-    const hamTail = chiTail(-forHam, count)
-    return Math.log(1 + hamTail - spamTail + 1e-16) - Math.log(1 - hamTail + spamTail + 1e-16)
+    return count === 0 ? 0 : sum / count ** lengthPower
   }
 }
 
-/** Probability that chi-square with 2n degrees of freedom is above 2x: exp(-x) times the sum of x^i / i! for i < n. */
-function chiTail(x: number, n: number): number {
-  if (x <= 0) return 1
-  const logOfX = Math.log(x)
-  let term = -x
-  let tail = Math.exp(term)
-  for (let i = 1; i < n; i++) {
-    term += logOfX - Math.log(i)
-    if (term > -745) tail += Math.exp(term)
-  }
-  return Math.min(1, tail)
+/** Of counts up to 255 among so many messages. */
+function logsOf(messages: number): Float64Array {
+  return Float64Array.from({ length: 256 }, (_, count) => Math.log((count + unseen) / (messages + 2 * unseen)))
 }

@@ -34,6 +34,7 @@ import { returned } from './migrations/025-returned.ts'
 import { paused } from './migrations/026-paused.ts'
 import { traced } from './migrations/027-traced.ts'
 import { provenReports } from './migrations/028-proven-reports.ts'
+import { relearned } from './migrations/029-relearned.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -66,6 +67,7 @@ export const migrations: readonly string[] = [
   paused,
   traced,
   provenReports,
+  relearned,
 ]
 
 /**

@@ -153,6 +153,21 @@ describe('a database', () => {
     handle.close()
   })
 
+  test('whose models of spam are of another form learns all of it again, and nothing twice', () => {
+    const before = migrations.findIndex(step => step.includes('DELETE FROM spam_model'))
+    const file = older(before, 'spam')
+    const handle = openForWriting(file)
+    handle.exec(`INSERT INTO spam_mark VALUES (1, 1, 1, 1, 0, 7, 1, x'01'), (1, 2, 0, NULL, 1, 8, 2, NULL)`)
+    handle.exec(`INSERT INTO spam_model VALUES (0, 1, 1, 1, 0, x'00'), (1, 1, 1, 1, 0, x'00')`)
+    migrate(handle)
+    expect(handle.prepare('SELECT reference, spam, counted, waits, features FROM spam_mark').all()).toEqual([
+      { reference: 1, spam: 1, counted: null, waits: 1, features: null },
+      { reference: 2, spam: 0, counted: null, waits: 1, features: null },
+    ])
+    expect(handle.prepare('SELECT count(*) AS n FROM spam_model').get()).toEqual({ n: 0 })
+    handle.close()
+  })
+
   test('of a later program is refused and left as it is', () => {
     const file = join(root, 'later.db')
     const handle = openForWriting(file)

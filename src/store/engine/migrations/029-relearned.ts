@@ -1,0 +1,8 @@
+// What is learned of spam has another form: everything that was said is learned again, from the messages that are still there.
+//
+// What was counted goes with the models that counted it, so that nothing is counted twice.
+
+export const relearned = `
+UPDATE spam_mark SET counted = NULL, waits = 1, features = NULL;
+DELETE FROM spam_model;
+`
