@@ -1,13 +1,14 @@
 // `teal doctor`: what a set-up is looked through for, at any time and while the service runs; its exit code is for monitoring.
 //
-// Everything is looked at and nothing changed. Whoever it asks can be named, for a machine behind others' doors.
+// Everything is looked at and nothing is set otherwise; keys whose records came sign from then on. Whoever it asks can be named, for
+// a machine behind others' doors.
 
 import { Command } from 'commander'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { isDomain } from '#mail/address/address.ts'
 import { isServer } from '#net/outward/records.ts'
-import { findingOf, lookAtPolicy, seenRecords } from '../inspect/domain.ts'
+import { findingOf, lookAtKeys, lookAtPolicy, seenRecords } from '../inspect/domain.ts'
 import { type Finding, good, line, wrong } from '../inspect/finding.ts'
 import {
   lookAtClock,
@@ -122,6 +123,7 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
     if (!answers) return
     for (const domain of named.length > 0 ? named : await domainsOf(to)) {
       yield* (await seenRecords(config, domain, to, servers)).map(findingOf)
+      yield* await lookAtKeys(to, domain)
       yield* await lookAtPolicy(domain, hostname, own.addresses, servers)
     }
   } finally {

@@ -46,6 +46,21 @@ export function findingOf({ name, kind, value, state, optional }: Seen): Finding
   return (optional === true ? warning : wrong)('dns', `${name} ${kind} is ${state}.`, { subject, advice })
 }
 
+/**
+ * Whether mail of the domain is signed, by keys that it has without being asked. The service looks whether DNS shows them, now and not
+ * after a while, so that what was just set holds for the next mail.
+ */
+export async function lookAtKeys(to: Reach, domain: string): Promise<Finding[]> {
+  const { results } = await to.call<{ results: { state: string }[] }>('POST', '/domainkeys/check', { domain })
+  const alive = results.filter(({ state }) => state !== 'retired')
+  if (alive.length === 0) return []
+  if (alive.some(({ state }) => state === 'current')) {
+    return [good('dkim', `Mail of ${domain} is signed.`, { subject: domain })]
+  }
+  const advice = 'Set the records of its keys; the service signs once its own resolver shows them.'
+  return [wrong('dkim', `Mail of ${domain} leaves without a signature.`, { subject: domain, advice })]
+}
+
 /** Whether the domain's policy lets mail come from each address of this host (RFC 7208). */
 export async function lookAtPolicy(
   domain: string,

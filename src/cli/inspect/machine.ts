@@ -75,11 +75,14 @@ export async function lookAtName(hostname: string, servers: readonly string[]): 
   }
   const own = ownAddresses()
   const mine = own.filter(isPublic)
+  const calledOf = (some: readonly string[]) =>
+    Promise.all(some.map(address => lookAtReverse(address, hostname, servers)))
   if (addresses.length === 0) {
     const advice = `Add an A record${mine.length > 0 ? ` with ${mine.join(', ')}` : ' with the address of this machine'}.`
-    return { findings: [wrong('name', `${hostname} has no address in DNS.`, { advice })], addresses, foreign: false }
+    const bare = wrong('name', `${hostname} has no address in DNS.`, { advice })
+    return { findings: [bare, ...(await calledOf(mine))], addresses, foreign: false }
   }
-  const called = await Promise.all(addresses.map(address => lookAtReverse(address, hostname, servers)))
+  const called = await calledOf(addresses)
   const here = addresses.some(address => own.includes(address))
   const foreign = !here && mine.length > 0
   const where = `${hostname} leads to ${addresses.join(', ')}`
@@ -199,7 +202,7 @@ export function ownAddresses(): string[] {
 const inside = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat', 'unspecified'])
 
 /** Whether others may reach an address. */
-function isPublic(address: string): boolean {
+export function isPublic(address: string): boolean {
   return ipaddr.isValid(address) && !inside.has(ipaddr.process(address).range())
 }
 

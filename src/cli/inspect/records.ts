@@ -7,6 +7,7 @@ import { Fault } from '#lib/fault.ts'
 import { stsRecord } from '#mail/made/sts-policy.ts'
 import type { RecordKind } from '#net/outward/records.ts'
 import type { Reach } from '../reach.ts'
+import { isPublic, ownAddresses } from './machine.ts'
 
 export interface Wanted {
   readonly name: string
@@ -52,6 +53,7 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
     }
   }
   const records: Wanted[] = [
+    ...hostOf(hostname, domain),
     { name: domain, kind: 'MX', value: `10 ${hostname}.`, fits: found => found.endsWith(` ${hostname}.`) },
     { name: domain, kind: 'TXT', value: `v=spf1 mx a:${hostname} -all`, fits: found => allows(found, hostname) },
     {
@@ -81,6 +83,19 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
     if (part.security !== 'none') records.push(service(part.security === 'tls' ? `${name}s` : name, part))
   }
   return records
+}
+
+/** Where the host name leads, where the domain has it: here, if this machine has an address that others reach. */
+function hostOf(hostname: string, domain: string): Wanted[] {
+  if (hostname !== domain && !hostname.endsWith(`.${domain}`)) return []
+  const all = ownAddresses()
+  const own = all.filter(isPublic)
+  const fits = (found: string) => all.includes(found)
+  const four = own.filter(address => !address.includes(':'))
+  return own.map(value => {
+    const kind = value.includes(':') ? 'AAAA' : 'A'
+    return { name: hostname, kind, value, fits, ...(kind === 'AAAA' && four.length > 0 && { optional }) }
+  })
 }
 
 /** RFC 8461 and RFC 8460: how others send mail here, and where they tell how that went. */
