@@ -51,7 +51,7 @@ export interface ForwardRequest {
   /** Relay of the account, which takes mail under any sender. */
   readonly relay?: string | undefined
   readonly trust: Trust
-  /** It came with REQUIRETLS, and goes on with it (RFC 8689 4.4). */
+  /** It came with REQUIRETLS, and goes on with it (RFC 8689 6). */
   readonly requireTls?: boolean | undefined
   /** It goes on by itself, as its owner wants all such mail to. */
   readonly standing?: boolean | undefined

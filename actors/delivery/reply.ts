@@ -45,7 +45,7 @@ export interface ReplyRequest {
   readonly header: Header
   /** Envelope sender. */
   readonly from: string
-  /** It came with REQUIRETLS, and so goes the answer, which quotes it (RFC 8689 4.4). */
+  /** It came with REQUIRETLS, and so goes the answer, which quotes it (RFC 8689 6). */
   readonly requireTls?: boolean | undefined
 }
 

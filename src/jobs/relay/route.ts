@@ -60,7 +60,7 @@ function sourceOf({ source }: RouteOptions): { localAddress?: string } {
   return source === undefined ? {} : { localAddress: source }
 }
 
-/** What hosts of a domain have to prove. `any`: nothing needs to be proven (RFC 8689 5, RFC 8460 3). `proven`: every host must be (RFC 8689 4.2.1). */
+/** What hosts of a domain have to prove. `any`: nothing needs to be proven (RFC 8689 4.2.2, RFC 8460 3). `proven`: every host must be (RFC 8689 4.2.1). */
 export type Demand = 'any' | 'policy' | 'proven'
 
 export function demandOf({ requireTls, anyTls }: OutboundOptions, header: Header): Demand {

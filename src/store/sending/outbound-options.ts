@@ -31,7 +31,7 @@ export interface OutboundOptions extends MessageNotice {
   readonly notBefore?: number
   /** Message-ID, for reports and logs. */
   readonly messageId?: string
-  /** It goes whatever its domain wants proven: a report of what failed (RFC 8460 3), or its sender said so (RFC 8689 5). */
+  /** It goes whatever its domain wants proven: a report of what failed (RFC 8460 3), or its sender said so (RFC 8689 4.2.2). */
   readonly anyTls?: true
   /** Address or header fields hold UTF-8. */
   readonly utf8?: boolean
