@@ -73,6 +73,8 @@ export interface Letter {
   readonly draft?: { readonly mailbox: string; readonly id: number } | undefined
   /** Milliseconds since 1970 before which it is not sent. */
   readonly sendTime?: number | undefined
+  /** It goes only to proven hosts that keep it so (RFC 8689 4.3). */
+  readonly requireTls?: boolean | undefined
   /** Who sends it and who gets it, where that is not what the fields say. */
   readonly envelope?: { readonly from?: Person | undefined; readonly to?: readonly Person[] | undefined } | undefined
 }
@@ -85,6 +87,8 @@ export interface DraftToSend {
   /** Stored files it was made from go with it. */
   readonly deleteFiles: boolean
   readonly sendTime?: number | undefined
+  /** As of a letter. */
+  readonly requireTls?: boolean | undefined
 }
 
 /** What is to be stored: bytes as they come, or fields. */
@@ -147,7 +151,7 @@ export class Composing {
       if (sends) await this.#spend(user, recipients.length)
       const sender = envelope?.from === undefined ? from : await this.#senderFor(user, envelope.from)
       const submission: Submission = {
-        outgoing: sends ? outgoingOf(user, sender.address, recipients, written.sent, letter.sendTime) : null,
+        outgoing: sends ? outgoingOf(user, sender.address, recipients, written.sent, letter) : null,
         copy: { ...written.copy, flags: flag.seen | (isDraft ? flag.draft : 0) },
         copyMayFail: sends,
         replaced: draft && { mailbox: draft.mailbox, uid: draft.id },
@@ -175,7 +179,7 @@ export class Composing {
       const copy = await this.#copyOf(user, message, sent, kept)
       const { reference, files = [] } = message.meta
       const submission: Submission = {
-        outgoing: outgoingOf(user, from.address, recipients, sent, given.sendTime),
+        outgoing: outgoingOf(user, from.address, recipients, sent, given),
         copy: copyInto({ specialUse: '\\Sent' }, copy, { ...message.meta, from: from.address }),
         copyMayFail: false,
         draft: { mailbox: mailbox.id, uid: message.uid },
@@ -350,14 +354,18 @@ function outgoingOf(
   from: string,
   recipients: readonly string[],
   prepared: Prepared,
-  sendTime: number | undefined,
+  { sendTime, requireTls }: Pick<Letter, 'sendTime' | 'requireTls'>,
 ): Outgoing {
   const relay = user.options.mtaRelay
   return {
     ...{ user: user.id, from, prepared, sendTime },
     targets: mailTargets(recipients),
     origin: 'submission',
-    options: { messageId: prepared.messageId, ...(relay ? { relay } : {}) },
+    options: {
+      messageId: prepared.messageId,
+      ...(relay ? { relay } : {}),
+      ...(requireTls === true && { requireTls: true }),
+    },
   }
 }
 

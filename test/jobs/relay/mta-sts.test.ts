@@ -18,7 +18,7 @@ import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { Outward } from '#net/outward/outward.ts'
 import { namesHost, parsePolicy, policyId } from '#net/tls/mta-sts.ts'
-import { listTargets, stateName } from '#store/sending/outbound.ts'
+import { listTargets, type OutboundOptions, stateName } from '#store/sending/outbound.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { type Authority, openAuthority } from '../../net/authority.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -86,7 +86,7 @@ async function open(): Promise<void> {
 beforeAll(async () => {
   ca = await openAuthority()
   const good = await ca.issue({ names: ['mx.good.test', 'mx.later.test', 'mx.testing.test'] })
-  const tls = { disabledCommands: ['AUTH' as const], key: good.key, cert: good.cert }
+  const tls = { disabledCommands: ['AUTH' as const], key: good.key, cert: good.cert, hideREQUIRETLS: false }
   trusted = await startSink(0, tls, '127.0.0.2')
   strange = await startSink(trusted.port, { disabledCommands: ['AUTH', 'STARTTLS'] })
   const names = ['good', 'later', 'testing', 'forged', 'alien', 'moved', 'huge'].map(name => `mta-sts.${name}.test`)
@@ -111,11 +111,18 @@ afterAll(async () => {
 })
 
 /** Sends and gives state and answer when it is settled. */
-async function send(domain: string): Promise<string> {
+async function send(domain: string, options: OutboundOptions = {}, from = ''): Promise<string> {
   const message = `From: me@our.test\r\nMessage-ID: <${newId()}@our.test>\r\n\r\nHello\r\n`
   const received = await core.bodies.receive(Buffer.from(message))
   const prepared = await prepare(received, core.sequence)
-  const outgoing = { user: null, from: '', targets: mailTargets([`a@${domain}`]), prepared, origin: 'report' } as const
+  const outgoing = {
+    user: null,
+    from,
+    targets: mailTargets([`a@${domain}`]),
+    prepared,
+    origin: 'report',
+    options,
+  } as const
   const [queued] = await core.system.directory.run(queueAll, [outgoing])
   await received.discard()
   const num = queued?.num ?? 0
@@ -197,4 +204,35 @@ test('policies are read by the letter', async () => {
   expect(await policyId('a.test', async () => [['v=STSv1; ', 'id=20260101;'], ['other']])).toBe('20260101')
   expect(await policyId('a.test', async () => [['v=STSv1; id=1'], ['v=STSv1; id=2']])).toBeUndefined()
   await expect(policyId('a.test', () => Promise.reject(coded('ESERVFAIL')))).rejects.toThrow()
+})
+
+describe('mail with REQUIRETLS', () => {
+  const options = { requireTls: true } as const
+  const from = 'me@our.test'
+
+  test('goes to a host that a policy names and that keeps it, also where the policy is in testing', async () => {
+    say('good.test', policy('enforce', 'mx.good.test'), '7')
+    const at = trusted.messages.length
+    expect(await send('good.test', options, from)).toMatch(/^delivered/)
+    say('testing.test', policy('testing', 'mx.testing.test'), '7')
+    advanceClock(limits.sts.checkMs)
+    expect(await send('testing.test', options, from)).toMatch(/^delivered/)
+    expect(trusted.messages.slice(at).map(({ requireTls }) => requireTls)).toEqual([true, true])
+  })
+
+  test('goes to none without a policy, or that the policy does not name', async () => {
+    expect(await send('nothing.test', options, from)).toMatch(/^failed tls 5\.7\.30/)
+    say('testing.test', policy('testing', 'other.test'), '8')
+    advanceClock(limits.sts.checkMs)
+    expect(await send('testing.test', options, from)).toMatch(/^failed tls 5\.7\.30/)
+  })
+
+  test('goes by a relay that proves itself, and by no other', async () => {
+    const by = (host: string) => ({ ...options, relay: `smtp://${host}:${trusted.port}` })
+    expect(await send('far.test', by('mx.good.test'), from)).toMatch(/^delivered/)
+    expect(trusted.messages.at(-1)).toMatchObject({ requireTls: true, to: ['a@far.test'] })
+    // Its certificate is for another, and it has none.
+    expect(await send('far.test', by('mx.forged.test'), from)).toMatch(/^failed/)
+    expect(await send('far.test', by('bad.alien.test'), from)).toMatch(/^failed/)
+  })
 })

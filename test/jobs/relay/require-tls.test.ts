@@ -57,13 +57,13 @@ function domain(name: string, address: string, tlsa?: string): void {
   if (tlsa !== undefined) dns.records.set(`TLSA _${sink.port}._tcp.mx.${name}`, [tlsa])
 }
 
-async function secured(listener: 'smtp' | 'submission'): Promise<Wire> {
+async function secured(listener: 'smtp' | 'submission' | 'lmtp', hello = 'EHLO there'): Promise<Wire> {
   const wire = await Wire.open(service.at(listener))
   await wire.reply()
-  await wire.ask('EHLO there')
+  await wire.ask(hello)
   await wire.ask('STARTTLS')
   await wire.startTls()
-  wire.send('EHLO there\r\n')
+  wire.send(`${hello}\r\n`)
   expect(await wire.reply()).toContainEqual(expect.stringMatching(/^250[- ]REQUIRETLS$/))
   return wire
 }
@@ -151,4 +151,62 @@ test('a header may waive what the domain wants proven', async () => {
   await submit('<anna@example.com>', 'waived@wrong.test', ['TLS-Required: No'])
   expect(await arrived(sink, 'waived@wrong.test')).toMatchObject({ requireTls: false })
   expect(cameTo(sink, 'held@wrong.test')).toBeUndefined()
+})
+
+test('over LMTP it is offered and carried on as well', async () => {
+  const wire = await secured('lmtp', 'LHLO there')
+  await service.user('lena', { targets: ['l@kept.test'] })
+  await carry(wire, '<anna@example.com> REQUIRETLS', 'lena@example.com')
+  expect(await arrived(sink, 'l@kept.test')).toMatchObject({ requireTls: true })
+})
+
+test('an answer goes as the message came; to a proven host that does not know the keyword without it, to others not at all', async () => {
+  const away = await service.user('away')
+  await service.call('PUT', `/users/${away}/autoreply`, { status: true, text: 'I am away' })
+  for (const from of ['x@kept.test', 'x@deaf.test', 'x@unproven.org']) {
+    await carry(await secured('smtp'), `<${from}> REQUIRETLS`, 'away@example.com', ['To: away@example.com'])
+  }
+  expect(await arrived(sink, 'x@kept.test')).toMatchObject({ from: '', requireTls: true })
+  expect(await arrived(deaf, 'x@deaf.test')).toMatchObject({ from: '', requireTls: false })
+  const { body } = await service.call('GET', '/outbound/messages?origin=autoreply&pending=false')
+  expect(body.results).toHaveLength(3)
+  const states = async () => {
+    const all = (await service.call('GET', '/outbound/messages?origin=autoreply&pending=false')).body.results
+    return all.filter(({ done }: { done: unknown }) => done === false).length
+  }
+  await expect.poll(states, { timeout: 15_000 }).toBe(0)
+  expect([...sink.messages, ...deaf.messages].some(({ to }) => to.includes('x@unproven.org'))).toBe(false)
+})
+
+test('what is sent over HTTP may ask for it, a draft as well', async () => {
+  const form = { to: [{ address: 'http@kept.test' }], subject: 'x', text: 'the secret', requireTls: true }
+  expect((await service.call('POST', `/users/${anna}/submit`, form)).status).toBe(200)
+  expect(await arrived(sink, 'http@kept.test')).toMatchObject({ requireTls: true })
+  const other = { ...form, to: [{ address: 'http@deaf.test' }] }
+  expect((await service.call('POST', `/users/${anna}/submit`, other)).status).toBe(200)
+  expect(await failed('http@deaf.test')).not.toContain('the secret')
+  const draft = { ...form, to: [{ address: 'draft@kept.test' }], requireTls: undefined, isDraft: true }
+  const { body } = await service.call('POST', `/users/${anna}/submit`, draft)
+  const { mailbox, id } = body.message
+  const path = `/users/${anna}/mailboxes/${mailbox}/messages/${id}/submit`
+  expect((await service.call('POST', path, { requireTls: true })).status).toBe(200)
+  expect(await arrived(sink, 'draft@kept.test')).toMatchObject({ requireTls: true })
+})
+
+test('a relay of the account has to prove itself, too', async () => {
+  const via = await service.user('via', { mtaRelay: `smtp://127.0.0.1:${sink.port}` })
+  const form = { to: [{ address: 'relayed@far.test' }], subject: 'x', text: 'the secret' }
+  expect((await service.call('POST', `/users/${via}/submit`, form)).status).toBe(200)
+  expect(await arrived(sink, 'relayed@far.test')).toMatchObject({ requireTls: false })
+  const { body } = await service.call('POST', `/users/${via}/submit`, {
+    ...form,
+    to: [{ address: 'safe@far.test' }],
+    requireTls: true,
+  })
+  const state = async () => {
+    const { targets } = (await service.call('GET', `/users/${via}/outbound/${body.message.queueId}`)).body
+    return targets[0].attempts
+  }
+  await expect.poll(state, { timeout: 15_000 }).toBeGreaterThan(0)
+  expect(cameTo(sink, 'safe@far.test')).toBeUndefined()
 })

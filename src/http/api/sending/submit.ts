@@ -19,6 +19,13 @@ const sendFaults = [
   ...(['TooMany', 'RateLimitedError', 'RecipientSuppressed', 'SendingPaused'] as const),
 ] as const
 
+const requireTls = optional(
+  bool({
+    description:
+      'It goes only over TLS to hosts that prove themselves and keep it so on all of its way (RFC 8689), or comes back',
+  }),
+)
+
 export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] {
   const { read } = system
 
@@ -29,7 +36,11 @@ export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] 
     summary: 'Send a draft',
     allow: 'messages.create',
     params: place,
-    body: { deleteFiles: optional(bool({ description: 'Delete the stored files it was made from' })), sendTime },
+    body: {
+      deleteFiles: optional(bool({ description: 'Delete the stored files it was made from' })),
+      sendTime,
+      requireTls,
+    },
     reply: {
       queueId: Type.Optional(Type.String()),
       message: Type.Optional(Type.Object({ id: Type.Integer(), mailbox: Type.String(), size: Type.Integer() })),
@@ -38,7 +49,7 @@ export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] 
     async run({ input, signal }) {
       const user = await requireActive(read, input.user)
       const found = await messageOf(read, input)
-      const wishes = { deleteFiles: input.deleteFiles === true, sendTime: input.sendTime }
+      const wishes = { deleteFiles: input.deleteFiles === true, sendTime: input.sendTime, requireTls: input.requireTls }
       const sent = await composing.sendDraft({ user, ...found, ...wishes }, signal)
       if (sent === null) return {}
       const { queueId, stored } = sent
@@ -66,6 +77,7 @@ export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] 
       isDraft: bool({ default: false, description: 'Store it as a draft and send nothing' }),
       draft: optional(object({ mailbox: mailboxId, id: messageId })),
       sendTime,
+      requireTls,
       uploadOnly: bool({ default: false, description: 'Store it as sent and send nothing' }),
       envelope: optional(
         object({ from: optional(person), to: optional(list(person, { max: limits.compose.addressesMax })) }),
