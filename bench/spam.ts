@@ -45,12 +45,12 @@ export async function spamSection({ corpus, peers }: Plan): Promise<Row[]> {
       learned: open.filter(one => foldOf(one, seed) !== fold),
       judged: open.filter(one => foldOf(one, seed) === fold),
     }))
-    rows.push(...verdicts(`split ${seed}, ${folds} parts`, parts, seed, peers))
-    rows.push(...verdicts(`split ${seed}, all ham before all spam`, parts.map(inBlocks), seed, false))
+    rows.push(...(await verdicts(`split ${seed}, ${folds} parts`, parts, seed, peers)))
+    rows.push(...(await verdicts(`split ${seed}, all ham before all spam`, parts.map(inBlocks), seed, false)))
   }
   const heldOut = { learned: open, judged: messages.filter(one => one.heldOut) }
-  rows.push(...verdicts('held out', [heldOut], 1, peers))
-  for (const count of [20, 100, 250]) rows.push(early(open, count))
+  rows.push(...(await verdicts('held out', [heldOut], 1, peers)))
+  for (const count of [20, 100, 250]) rows.push(await early(open, count))
   const size = (modelBytes / 2 ** 20).toFixed(1)
   rows.push({ what: 'a model in memory', figure: Number(size), unit: 'MiB', wanted: { most: 10 } })
   return rows
@@ -63,11 +63,12 @@ interface Part {
   readonly judged: readonly Judged[]
 }
 
-function verdicts(what: string, parts: readonly Part[], seed: number, peers: boolean): Row[] {
-  const scores = parts.flatMap(({ learned, judged, blocks }) => {
-    const model = taught(blocks ? learned : shuffled(learned, seed), seed)
-    return judged.map(one => ({ ...one, score: model.score(one.features) }))
-  })
+async function verdicts(what: string, parts: readonly Part[], seed: number, peers: boolean): Promise<Row[]> {
+  const scores: (Judged & { score: number })[] = []
+  for (const { learned, judged, blocks } of parts) {
+    const model = await taught(blocks ? learned : shuffled(learned, seed), seed)
+    scores.push(...judged.map(one => ({ ...one, score: model.score(one.features) })))
+  }
   const others = peers ? parts.flatMap(bogofilter) : undefined
   return wishes.map(({ allowed, missed }) => {
     const { share, cut } = missedAt(scores, allowed)
@@ -84,29 +85,30 @@ function inBlocks({ learned, judged }: Part): Part {
 }
 
 /** A model as the service makes it, some messages at a time. */
-function taught(learned: readonly Judged[], seed: number): SpamModel {
+async function taught(learned: readonly Judged[], seed: number): Promise<SpamModel> {
   const model = new SpamModel()
   const random = chance(seed)
   const { batchMax, rehearsedMax } = limits.spam
   for (let at = 0; at < learned.length; at += batchMax) {
     const before = learned.slice(0, at)
     const kept = [true, false].flatMap(spam => before.filter(one => one.isSpam === spam).slice(-rehearsedMax))
-    learn(model, learned.slice(at, at + batchMax), kept, random)
+    await learn(model, learned.slice(at, at + batchMax), kept, random)
   }
   return model
 }
 
 /** What is worth how much after a few messages: those that are learned are half spam. */
-function early(messages: readonly Judged[], count: number): Row {
+async function early(messages: readonly Judged[], count: number): Promise<Row> {
   const rounds = 10
-  const all = Array.from({ length: rounds }, (_, round) => {
+  const all: { isSpam: boolean; score: number }[][] = []
+  for (let round = 0; round < rounds; round++) {
     const order = shuffled(messages, round + 1)
     const learned = [true, false].flatMap(spam => order.filter(one => one.isSpam === spam).slice(0, count / 2))
     const groups = new Set(learned.map(({ group }) => group))
     const model = new SpamModel()
-    learn(model, learned, [], chance(round + 1))
-    return order.filter(one => !groups.has(one.group)).map(one => ({ ...one, score: model.score(one.features) }))
-  })
+    await learn(model, learned, [], chance(round + 1))
+    all.push(order.filter(one => !groups.has(one.group)).map(one => ({ ...one, score: model.score(one.features) })))
+  }
   const missed = all.map(scores => 100 * missedAt(scores, 0.01).share)
   const figure = missed.reduce((sum, one) => sum + one, 0) / rounds
   return { what: `spam missed at false positives <= 1 % after ${count} learned`, figure, unit: '%' }

@@ -2,9 +2,11 @@
 //
 // It reads committed rows through a handle of its own and writes nothing: what it learned goes back as rows for one unit, so
 // that one that is ended half-way has learned nothing. Kept models are recognised by the number that every change raises.
+// Learning goes in slices, and on models of its own: deliveries that wait to be classified come between them.
 
 import { Fault } from '../src/lib/fault.ts'
 import { limits } from '../src/lib/limits.ts'
+import { Pace } from '../src/lib/pace.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { type Features, featuresOf } from '../src/mail/spam/features.ts'
 import { learn as learnInto, type Sample } from '../src/mail/spam/learning.ts'
@@ -60,34 +62,38 @@ async function learn({ user }: SpamTasks['learn']['input']): Promise<Learned> {
   const { read } = opened
   const fresh: (Sample & { mark: WaitingMark })[] = []
   const gone: number[] = []
+  const pace = new Pace()
   for (const mark of waitingMarks(read, user, limits.spam.batchMax)) {
     const features = mark.features === null ? await featuresIn(mark.body) : unpackFeatures(mark.features)
     if (features === undefined) gone.push(mark.reference)
     else fresh.push({ features, isSpam: mark.spam, mark })
+    if (pace.spent) await pace.turn()
   }
-  const kept = keptMarks(read, user, limits.spam.rehearsedMax).map(({ spam, features }) => ({
-    features: unpackFeatures(features),
-    isSpam: spam,
-  }))
+  const kept: Sample[] = []
+  for (const { spam, features } of keptMarks(read, user, limits.spam.rehearsedMax)) {
+    kept.push({ features: unpackFeatures(features), isSpam: spam })
+    if (pace.spent) await pace.turn()
+  }
   const own = readModel(read, user)
-  const changed = [train(user, own, fresh, kept)]
+  const changed = [await train(user, own, fresh, kept, pace)]
   // Nobody shapes what all share by much.
   if (own.spam + own.ham <= limits.spam.sharedMax)
-    changed.push(train(baseModel, readModel(read, baseModel), fresh, kept))
+    changed.push(await train(baseModel, readModel(read, baseModel), fresh, kept, pace))
   const rows = fresh.map(({ features, isSpam, mark }) => {
     return { reference: mark.reference, body: mark.body, spam: isSpam, features: packFeatures(features) }
   })
   return { user, rows, gone, models: fresh.length === 0 ? [] : changed }
 }
 
-function train(
+async function train(
   user: number,
   model: SpamModel,
   fresh: readonly (Sample & { mark: WaitingMark })[],
   kept: readonly Sample[],
+  pace: Pace,
 ) {
   for (const { features, mark } of fresh) if (mark.counted !== null) model.count(features, mark.counted === 1, -1)
-  learnInto(model, fresh, kept, chance(model.spam + model.ham))
+  await learnInto(model, fresh, kept, chance(model.spam + model.ham), pace)
   return storedModel(user, model)
 }
 

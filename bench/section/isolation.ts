@@ -26,6 +26,7 @@ const timesQuiet = 2
 const quietEnoughMs = 20
 const readerMessages = 500
 const partsMessages = 50
+const learnedMost = 10_000
 const parts = 1000
 const fetchedTimes = 1899
 const settleMs = 500
@@ -70,7 +71,11 @@ const attacks: Readonly<Record<string, Attack>> = {
   import: importing,
   backup: backingUp,
   listing: listing,
+  learning: learning,
 }
+
+/** What has to have been done before somebody is an attacker. */
+const preparations: Readonly<Record<string, (ground: Ground) => Promise<void>>> = { learning: marking }
 
 export async function isolationSection(plan: Plan): Promise<Row[]> {
   const names = plan.attacks ?? Object.keys(attacks)
@@ -96,6 +101,7 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
       if (attack === undefined) throw new Error(`no attack is called ${name}; there are ${Object.keys(attacks)}`)
       process.stderr.write(`  ${name} ...\n`)
       quiet.push(await watch(quietMs))
+      await preparations[name]?.(ground)
       const running = attack({ ...ground, ms: attackMs + 2 * startMs }).catch(error => {
         return { done: 0, refused: 1, refusal: `it could not be made: ${error}` }
       })
@@ -207,6 +213,30 @@ function listing({ service, attacker, inbox, ms }: Ground): Promise<AttackResult
   ]
   const requests = paths.map(path => request(service, 'GET', path))
   return run(job(service.listener('api'), ms, 8, { by: 'requests', requests }))
+}
+
+/** Moves so many messages into Junk, and half of them back. */
+async function marking({ service, attacker, inbox }: Ground): Promise<void> {
+  const base = `/users/${attacker.id}/mailboxes`
+  const { results } = await service.call('GET', base)
+  const junk = (results as { id: string; specialUse?: string }[]).find(one => one.specialUse === '\\Junk')?.id
+  const move = (from: string, message: string, moveTo = '') =>
+    service.call('PUT', `${base}/${from}/messages`, { message, moveTo })
+  await move(inbox, `1:${learnedMost}`, junk)
+  await move(String(junk), `1:${learnedMost / 2}`, inbox)
+}
+
+/** Lets them be learned. */
+async function learning({ service, ms }: Ground): Promise<AttackResult> {
+  const waiting = await marksWaiting(service)
+  await sleep(ms)
+  return { done: waiting - (await marksWaiting(service)), refused: 0, refusal: '' }
+}
+
+async function marksWaiting({ listener, token }: Service): Promise<number> {
+  const { host, port } = listener('api')
+  const answer = await fetch(`http://${host}:${port}/metrics`, { headers: { 'X-Access-Token': token } })
+  return Number(/^\w*spam_marks_waiting (\d+)$/m.exec(await answer.text())?.[1])
 }
 
 function request(service: Service, method: string, path: string, body?: object): string {

@@ -39,7 +39,7 @@ async function letters(count: number): Promise<Sample[]> {
 test('what it learned it tells apart, also in messages it did not see', async () => {
   const all = await letters(60)
   const model = new SpamModel()
-  learn(model, all.slice(0, 40), [], random())
+  await learn(model, all.slice(0, 40), [], random())
   for (const { features, isSpam } of all.slice(40)) expect(model.score(features) > 0).toBe(isSpam)
   expect([model.spam, model.ham]).toEqual([20, 20])
 })
@@ -52,7 +52,7 @@ test('a model that learned nothing says nothing', async () => {
 test('a model comes back from its bytes as it was', async () => {
   const all = await letters(20)
   const model = new SpamModel()
-  learn(model, all, [], random())
+  await learn(model, all, [], random())
   const bytes = model.bytes()
   expect(bytes.length).toBe(modelBytes)
   const again = new SpamModel(bytes)
@@ -77,7 +77,7 @@ test('ten thousand of the same are forgotten slowly, not overflown', async () =>
     model.count(spam.features, true, 1)
     model.count(ham.features, false, 1)
   }
-  learn(model, [spam, ham], [], random())
+  await learn(model, [spam, ham], [], random())
   expect(model.score(spam.features)).toBeGreaterThan(5)
   expect(model.score(ham.features)).toBeLessThan(-5)
 })
@@ -113,10 +113,25 @@ test('which kind is learned first matters little', async () => {
     const model = new SpamModel()
     const list = order(first)
     for (let at = 0; at < list.length; at += 60) {
-      learn(model, list.slice(at, at + 60), list.slice(0, at), random())
+      await learn(model, list.slice(at, at + 60), list.slice(0, at), random())
     }
     for (const { features, isSpam } of all.slice(0, 40)) expect(model.score(features) > 0).toBe(isSpam)
   }
+})
+
+test('others have their turn while it learns, and it learns the same', async () => {
+  const all = await letters(40)
+  const [whole, sliced] = [new SpamModel(), new SpamModel()]
+  let turns = 0
+  await learn(whole, all, [], random())
+  await learn(sliced, all, [], random(), {
+    spent: true,
+    turn: async () => {
+      turns += 1
+    },
+  })
+  expect(turns).toBeGreaterThan(all.length)
+  expect(sliced.bytes()).toEqual(whole.bytes())
 })
 
 test('slots stay within their tables, each once', async () => {
@@ -175,7 +190,7 @@ for (const [name, text] of Object.entries(hostile)) {
     expect(grams.length).toBeLessThanOrEqual(8500)
     expect(words.length).toBeLessThanOrEqual(12_000)
     const model = new SpamModel()
-    learn(model, [{ features: { grams, words }, isSpam: true }], [], random())
+    await learn(model, [{ features: { grams, words }, isSpam: true }], [], random())
     expect(Number.isFinite(model.score({ grams, words }))).toBe(true)
   })
 }

@@ -3,6 +3,7 @@
 // Alone, a new message would push aside what older ones taught; so each pass goes through the new ones and a draw of the
 // kept ones, as many spam as ham of them. Pure: chance is the caller's, order of what is given does not matter.
 
+import type { Slices } from '#lib/pace.ts'
 import type { Features } from './features.ts'
 import type { SpamModel } from './model.ts'
 
@@ -16,19 +17,27 @@ const passes = 6
 const keptPerFresh = 4
 const keptLeast = 64
 
-/** @param random gives numbers from 0 to 1, 1 excluded */
-export function learn(model: SpamModel, fresh: readonly Sample[], kept: readonly Sample[], random: () => number): void {
+/**
+ * In one go, or with a turn for others wherever `slices` say so: nobody may use the model meanwhile.
+ * @param random gives numbers from 0 to 1, 1 excluded
+ */
+export async function learn(
+  model: SpamModel,
+  fresh: readonly Sample[],
+  kept: readonly Sample[],
+  random: () => number,
+  slices?: Slices,
+): Promise<void> {
   for (const { features, isSpam } of fresh) model.count(features, isSpam, 1)
-  rehearse(model, fresh, kept, random)
-}
-
-function rehearse(model: SpamModel, fresh: readonly Sample[], kept: readonly Sample[], random: () => number): void {
   const spam = kept.filter(({ isSpam }) => isSpam)
   const ham = kept.filter(({ isSpam }) => !isSpam)
   const drawn = Math.max(keptLeast, keptPerFresh * fresh.length) / 2
   for (let pass = 0; pass < passes; pass++) {
     const all = [...fresh, ...draw(spam, drawn, random), ...draw(ham, drawn, random)]
-    for (const { features, isSpam } of shuffled(all, random)) model.train(features, isSpam)
+    for (const { features, isSpam } of shuffled(all, random)) {
+      model.train(features, isSpam)
+      if (slices?.spent) await slices.turn()
+    }
   }
 }
 
