@@ -99,7 +99,8 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   const { body } = await service.call('GET', `/users/${user}/outbound`)
   const queueId = body.results[0].queueId
   expect((await service.call('POST', `/users/${user}/outbound/${queueId}/retry`)).body.code).toBe('SendingPaused')
-  expect((await service.call('GET', '/outbound')).body.next).toBe(false)
+  const { targets } = (await service.call('GET', `/users/${user}/outbound/${queueId}`)).body
+  expect(targets[0]).toMatchObject({ state: 'waiting', nextAttempt: false })
   sink.recipient = () => undefined
   const before = sink.messages.length
   // Others are not concerned.
