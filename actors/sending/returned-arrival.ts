@@ -1,13 +1,16 @@
 // Mail that may have come back (mail/report/bounce.ts) arrives: it is delivered like any other, and noted, to be read afterwards
 // (jobs/returned/bounce-reading.ts).
 //
-// Decided by the header and the envelope alone. That it cannot be noted costs nobody the message.
+// Decided by the header and the envelope alone; of one account so many in an hour, since anybody may send some. That it cannot be noted
+// costs nobody the message.
 
 import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Header } from '#mail/header/header.ts'
 import { isAnswer, mayBeBounce } from '#mail/report/bounce.ts'
 import { taskInsert } from '#store/accounts/task.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
 import type { DeliveryRecipient } from '../delivery/envelope.ts'
 import type { Actors } from '../kernel/system.ts'
@@ -33,7 +36,7 @@ export const noteReturned: DirectoryCommand<ReturnedMail, void> = {
 }
 
 export async function noteBounce(
-  { system, log }: { readonly system: Actors; readonly log: Log },
+  { system, throttle, log }: { readonly system: Actors; readonly throttle: Counters; readonly log: Log },
   {
     header,
     from,
@@ -46,6 +49,9 @@ export async function noteBounce(
   const stored = recipients.filter((_, at) => (results[at] as { stored?: unknown } | undefined)?.stored)
   if (stored.length === 0) return
   const users = [...new Set(stored.map(({ user }) => user))].slice(0, usersMax)
+  const [first = ''] = users
+  const counted = await throttle.spend('bounces', first, limits.time.hour, limits.bounce.hourMax)
+  if (!counted.allowed) return
   const message = stored.map(({ returned }) => returned?.message ?? 0).find(num => num !== 0) ?? 0
   try {
     await system.directory.run(noteReturned, { body: prepared.body, users, message })

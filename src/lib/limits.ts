@@ -1294,6 +1294,8 @@ export const limits = {
     lineLengthMax: 500,
     /** Recipients of one report. */
     recipientsMax: 100,
+    /** Messages of an account in an hour that are read for it; what is more is delivered and nothing else. */
+    hourMax: 500,
     /** Newest messages of an account among which the one that came back is looked for by Message-ID. */
     amongMax: 2000,
     /** Addresses are no longer than this (RFC 5321 4.5.3.1.3). */

@@ -36,7 +36,6 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: null, table: 'spam_mark', owner: 'user', by: 'num', key: 'reference' },
   { kind: null, table: 'spam_model', owner: 'user', by: 'num', key: 'user' },
   { kind: null, table: 'suppression', owner: 'user', by: 'id', key: 'address' },
-  { kind: null, table: 'sending_pause', owner: 'user', by: 'id', key: 'user' },
   { kind: null, table: 'sending_pace', owner: 'user', by: 'id', key: 'day' },
   { kind: null, table: 'forward_trouble', owner: 'owner', by: 'id', key: 'target' },
   { kind: null, table: 'removed_mailbox', owner: 'user', by: 'num', key: 'modseq' },

@@ -1,13 +1,15 @@
 // Accounts whose mail is held since they sent far more than they do, and what that is: the tables, their reads and writes.
 //
 // What is held keeps when it was due, moved beyond all that is (`pausedFrom`), so that it goes on as if nothing had been. Rows stay
-// when an account was let go on, for a while: who let it go on has looked.
+// when an account was let go on, for a while: who let it go on has looked; and when an account is deleted, since what it has in the queue
+// is held until somebody decides.
 
 import { integer, moment, nullable, oneOf, text } from '../engine/column.ts'
 import { greatest } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
 import { heldDue, pausedFrom } from './outbound-due.ts'
 
 const pauses = table(
@@ -90,3 +92,14 @@ export function peaksBefore(read: Reader, user: string, day: number, count: numb
 export function peakOf(read: Reader, user: string, day: number): number {
   return paces.one(read, 'WHERE "user" = ? AND day = ?', user, day)?.peak ?? 0
 }
+
+checkParts.push({
+  rules: [
+    {
+      says: 'what is held for a pause belongs to an account that is paused',
+      query: `SELECT t.message FROM outbound_target t JOIN outbound o ON o.num = t.message
+        WHERE t.state < 2 AND t.due >= ${pausedFrom} AND t.due < ${heldDue} AND NOT EXISTS
+          (SELECT 1 FROM sending_pause p WHERE p."user" = o."user" AND p.resumed IS NULL)`,
+    },
+  ],
+})

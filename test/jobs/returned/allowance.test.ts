@@ -146,3 +146,20 @@ test('by hand, whatever it sends; and switched off nobody is', async () => {
   await service.call('POST', '/settings/const:sender:burst', { value: 0 })
   for (let part = 0; part < 3; part++) expect((await send(free, 390)).status).toBe(200)
 })
+
+test('what an account has in the queue stays held when the account goes, until somebody decides', async () => {
+  const user = await service.user('leaver')
+  sink.recipient = () => ({ code: 451, text: '4.3.0 wait' })
+  const { body } = await send(user, 1)
+  const target = async () =>
+    (await service.call('GET', `/outbound/messages/${body.message.queueId}`)).body.targets[0] as Body
+  await expect.poll(async () => (await target()).attempts, { timeout: 10_000 }).toBeGreaterThan(0)
+  await service.call('POST', `/users/${user}/outbound/pause`)
+  await expect.poll(async () => (await target()).nextAttempt, { timeout: 10_000 }).toBe(false)
+  expect((await service.call('DELETE', `/users/${user}`)).status).toBe(200)
+  expect((await paused()).map(one => one.user)).toContain(user)
+  sink.recipient = () => undefined
+  expect((await service.call('POST', `/users/${user}/outbound/resume`)).status).toBe(200)
+  advanceClock(limits.time.hour)
+  await expect.poll(async () => (await target()).state, { timeout: 10_000 }).toBe('delivered')
+})

@@ -188,6 +188,16 @@ describe('a bounce that came later', () => {
     expect(await listed(user)).toEqual([])
   })
 
+  test('of one account so many are read in an hour; the others are delivered and nothing else', async () => {
+    const user = await service.user('flooded')
+    const { queueId, message } = await sent(user, ['gone2@far.test'])
+    await service.teal.core.cache.count('bounces', user, limits.time.hour, limits.bounce.hourMax)
+    await comesBack('flooded@example.com', report(message.raw, { address: 'gone2@far.test' }))
+    await read()
+    expect(await inbox(user)).toHaveLength(1)
+    expect((await shown(user, queueId)).targets[0].bounces).toBeUndefined()
+  })
+
   test('an answer, a letter and rubbish with a null sender are nothing', async () => {
     const user = await service.user('kim')
     const { queueId, message } = await sent(user, ['away@far.test'])
