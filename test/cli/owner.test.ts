@@ -141,7 +141,7 @@ describe('completion and manual', () => {
       return execFileSync('bash', ['--norc', '-c', line], { encoding: 'utf8' }).trim()
     }
     expect(complete('doc')).toBe('doctor')
-    expect(complete('queue', 're').split(' ').toSorted()).toEqual(['remove', 'retry'])
+    expect(complete('queue', 're').split(' ').toSorted()).toEqual(['remove', 'resume', 'retry'])
     expect(complete('user', 'add', 'bob', '--gen')).toBe('--generate')
     expect(complete('--config', 'x', 'backu')).toBe('backup')
   })

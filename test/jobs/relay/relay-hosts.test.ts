@@ -108,7 +108,7 @@ test('the next host is tried where the first does not answer, and one message go
   await expect.poll(() => states(num), { timeout: 5000 }).toEqual(['delivered', 'delivered', 'delivered'])
   const came = sink.messages.slice(at)
   expect(came.map(({ to }) => [...to].sort()).sort()).toEqual([['a@good.test', 'b@good.test'], ['c@other.test']])
-  expect(came[0]?.raw).toMatch(/^Received: by our\.test \(Teal\) id [0-9a-f]{18};/)
+  expect(came[0]?.raw).toMatch(/^Received: by our\.test \(Teal\) id [0-9a-f]{18}\.[a-z2-7]{16};/)
   expect(came[0]?.raw).toContain('\r\n..dots\r\n')
 })
 
