@@ -29,11 +29,8 @@ import { queueCommands } from './owner/queue.ts'
 import { statusCommands } from './owner/status.ts'
 import { suppressionCommands } from './owner/suppression.ts'
 
-/** Runs the command line in `process.argv`. */
-export async function run(): Promise<void> {
-  // What any command makes is for its owner alone, wherever it lies.
-  process.umask(0o077)
-  outputMayFail()
+/** Every command, as the manual, completion and the reference are made from them. */
+export function commandLine(): Command {
   const program = new Command('teal')
     .description('A whole mail service in one process')
     .version(version)
@@ -61,6 +58,15 @@ export async function run(): Promise<void> {
     ],
   ])
     program.addCommand(command)
+  return program
+}
+
+/** Runs the command line in `process.argv`. */
+export async function run(): Promise<void> {
+  // What any command makes is for its owner alone, wherever it lies.
+  process.umask(0o077)
+  outputMayFail()
+  const program = commandLine()
   settle(program)
   try {
     await program.parseAsync()

@@ -19,8 +19,6 @@ beforeAll(async () => {
 
 afterAll(() => town?.close())
 
-const set = () => ['--set', `tls.acme.directory=${town.acme}`]
-
 interface Way {
   readonly how: string
   readonly domain: string
@@ -33,7 +31,7 @@ const ways: readonly Way[] = [
     how: 'with flags alone',
     domain: 'example.org',
     address: '44.128.1.1',
-    setUp: machine => machine.good(['teal', 'setup', 'example.org', '--acme', '--yes', ...set()]),
+    setUp: machine => machine.good(['teal', 'setup', 'example.org', '--acme', '--yes']),
   },
   {
     how: 'with questions on a terminal',
@@ -47,7 +45,7 @@ const ways: readonly Way[] = [
         [/Password \(empty: one is made up\): /, ''],
         [/Ask for one-time codes at log-in, too\? \[y\/N\] /, 'n'],
       ]
-      const { code, text } = await machine.talk(['teal', 'setup', 'example.com', ...set()], answers)
+      const { code, text } = await machine.talk(['teal', 'setup', 'example.com'], answers)
       expect([code, text]).toEqual([0, expect.stringContaining('What is left:')])
       return text
     },

@@ -54,6 +54,7 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
   }
   const records: Wanted[] = [
     ...hostOf(hostname, domain),
+    ...greetingOf(hostname, domain),
     { name: domain, kind: 'MX', value: `10 ${hostname}.`, fits: found => found.endsWith(` ${hostname}.`) },
     { name: domain, kind: 'TXT', value: `v=spf1 mx a:${hostname} -all`, fits: found => allows(found, hostname) },
     {
@@ -96,6 +97,13 @@ function hostOf(hostname: string, domain: string): Wanted[] {
     const kind = value.includes(':') ? 'AAAA' : 'A'
     return { name: hostname, kind, value, fits, ...(kind === 'AAAA' && four.length > 0 && { optional }) }
   })
+}
+
+/** Mail without a sender (notices, reports) is judged by the name that the host greets with (RFC 7208 2.4, 10.1.3). */
+function greetingOf(hostname: string, domain: string): Wanted[] {
+  if (!hostname.endsWith(`.${domain}`)) return []
+  const fits = (found: string) => /^v=spf1( |$)/i.test(found)
+  return [{ name: hostname, kind: 'TXT', value: 'v=spf1 a -all', fits, optional }]
 }
 
 /** RFC 8461 and RFC 8460: how others send mail here, and where they tell how that went. */

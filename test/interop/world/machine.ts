@@ -63,6 +63,7 @@ done
 mkdir -p ${program}; mount --bind "$0" ${program}
 touch /opt/node; mount --bind "$1" /opt/node
 mount -t tmpfs -o mode=1777 tmpfs /tmp
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 mount -t proc proc /proc
 hostname ${name}
 ip link set lo up

@@ -63,7 +63,11 @@ export async function openNames(server: Machine, zones: readonly string[]): Prom
   const reload = async (changed: Iterable<Zone>) => {
     for (const zone of new Set(changed)) await write(zone)
     await server.good(['nsd-control', '-c', '/etc/nsd/nsd.conf', 'reload'])
+    // What could not be believed is remembered for a minute otherwise.
+    const forget = ['unbound-control', '-c', '/etc/unbound/unbound.conf', 'reload']
+    await Promise.all(resolvers.map(machine => machine.good(forget)))
   }
+  const resolvers: Machine[] = []
   return {
     async put(...records) {
       const parsed = records.map(parse)
@@ -86,7 +90,10 @@ export async function openNames(server: Machine, zones: readonly string[]): Prom
       zone.forged = forged
       await reload([zone])
     },
-    resolver: machine => startResolver(machine, server.address, trustAnchor(place.path, all[0] as Zone)),
+    async resolver(machine) {
+      await startResolver(machine, server.address, trustAnchor(place.path, all[0] as Zone))
+      resolvers.push(machine)
+    },
     close: () => place.remove(),
   }
 }
@@ -169,7 +176,8 @@ async function startResolver(machine: Machine, root: string, anchor: string): Pr
   num-threads: 1
   logfile: ""
 remote-control:
-  control-enable: no
+  control-enable: yes
+  control-interface: /run/unbound.control
 `,
   )
   machine.write('/etc/resolv.conf', 'nameserver 127.0.0.1\noptions edns0 trust-ad\n')

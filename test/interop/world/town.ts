@@ -12,8 +12,6 @@ export interface Town {
   readonly names: Names
   /** Whom all trust, besides the certificate server. */
   readonly authority: Authority
-  /** Address of the directory of the certificate server. */
-  readonly acme: string
   /** A machine with a name in both directions, a resolver and what everybody trusts. */
   machine(name: string, address: string): Promise<Machine>
   /** Has the time server be wrong by so many seconds. */
@@ -48,7 +46,7 @@ export async function openTown(zones: readonly string[]): Promise<Town> {
     }
     await time(0)
     return {
-      ...{ names, authority, time, acme: `https://${directory}/dir` },
+      ...{ names, authority, time },
       async machine(name, address) {
         const machine = await lines.machine(name, address)
         await names.resolver(machine)
@@ -73,12 +71,17 @@ async function startPebble(machine: Machine, authority: Authority): Promise<stri
   machine.write('/etc/pebble/key.pem', key)
   machine.write('/etc/pebble/cert.pem', cert)
   const pebble = {
-    ...{ listenAddress: `${middle}:443`, managementListenAddress: '127.0.0.1:15000', httpPort: 80, tlsPort: 443 },
+    ...{ listenAddress: `${middle}:14000`, managementListenAddress: '127.0.0.1:15000', httpPort: 80, tlsPort: 443 },
     ...{ certificate: '/etc/pebble/cert.pem', privateKey: '/etc/pebble/key.pem' },
   }
   machine.write('/etc/pebble/pebble.json', JSON.stringify({ pebble }))
   const words = ['pebble', '-config', '/etc/pebble/pebble.json', '-dnsserver', '127.0.0.1:53']
   const daemon = machine.start(words, { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '5' })
-  await listening(machine, 443, daemon.output)
+  await listening(machine, 14_000, daemon.output)
+  const asked = ['--resolve', `${directory}:14000:${middle}`, `https://${directory}:14000/dir`]
+  const text = await machine.good(['curl', '-sSk', ...asked])
+  const files = ['/etc/pebble/key.pem', '/etc/pebble/cert.pem']
+  machine.start(['/opt/node', `${program}/test/interop/world/directory-child.ts`, middle, ...files, text])
+  await listening(machine, 443)
   return machine.good(['curl', '-sSk', 'https://127.0.0.1:15000/roots/0'])
 }

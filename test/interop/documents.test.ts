@@ -1,0 +1,80 @@
+// The commands of the documents, run as they stand: each `sh` block of a document in order, as root, on a machine of its own where
+// a service is set up; those of docs/owner.md on one with nothing. What is not run stands in other blocks.
+
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Machine, until } from './world/machine.ts'
+import { startOthers } from './world/others.ts'
+import { ownMachine, startOwn, zoneOf } from './world/own.ts'
+import { openTown, type Town } from './world/town.ts'
+
+let town: Town
+let hosting: Machine
+let own: Machine
+
+const mail =
+  'From: <dora@example.net>\nTo: <alice@example.org>\nSubject: old\nMessage-ID: <old@example.net>\n\nFrom before.\n'
+
+beforeAll(async () => {
+  town = await openTown(['example.org', 'example.com', 'example.net', 'customer.example'])
+  const others = await town.machine('others', '44.128.9.9')
+  await startOthers({ town, machine: others, domain: 'example.net', users: ['bob', 'someone'] })
+  hosting = (await startOwn(town, 'example.com', '44.128.1.2')).machine
+})
+
+afterAll(() => town?.close())
+
+/** The blocks of a document that are run, in order. */
+function blocks(document: string): string[] {
+  return [...readFileSync(document, 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text)
+}
+
+test('docs/owner.md: from nothing, on a terminal', async () => {
+  own = await ownMachine(town, 'mail.example.org', '44.128.1.1', false)
+  const answers: [RegExp, string][] = [
+    [/Name of this server \[mail\.example\.org\]: /, ''],
+    [/First account \[admin\]: /, ''],
+    [/agree to its terms .*\? \[y\/N\] /, 'y'],
+    [/Password \(empty: one is made up\): /, ''],
+    [/Ask for one-time codes at log-in, too\? \[y\/N\] /, 'n'],
+  ]
+  const lines = blocks('docs/owner.md').flatMap(block => block.trim().split('\n'))
+  expect(lines).toContain('teal setup example.org')
+  for (const line of lines) {
+    if (line === 'teal setup example.org') {
+      const { code, text } = await own.talk([line], answers)
+      expect([code, text]).toEqual([0, expect.stringContaining('What is left:')])
+      await town.names.put(...zoneOf(text))
+    } else if (line.startsWith('teal doctor')) {
+      let told = ''
+      const well = async () => {
+        const { code, text } = await own.run(['bash', '-c', line])
+        told = text
+        return code === 0
+      }
+      await until(line, well, () => told)
+    } else await own.good(['bash', '-c', line])
+  }
+})
+
+/** Runs a document as one script, so that what one block sets the next has. */
+async function runThrough(document: string, machine: Machine): Promise<void> {
+  const all = blocks(document)
+  expect(all.length).toBeGreaterThan(3)
+  await machine.good(['mkdir', '-p', '/var/documents'])
+  const script = `set -euo pipefail; cd /var/documents\n${all.map((text, at) => `: block ${at + 1}\n${text}`).join('\n')}`
+  machine.write('/var/documents/script', script)
+  await machine.good(['bash', '-x', '/var/documents/script'], { ms: 240_000 })
+}
+
+test('docs/hoster.md: each command, on a machine that is set up', () => runThrough('docs/hoster.md', hosting))
+
+test('docs/moving.md: each command, on the machine that docs/owner.md set up, with mail of before', async () => {
+  for (const folder of ['cur', 'new', 'tmp', '.Sent/cur', '.Sent/new', '.Sent/tmp'])
+    await own.good(['mkdir', '-p', `/var/mail/alice/Maildir/${folder}`])
+  own.write('/var/mail/alice/Maildir/cur/1700000000.M1P1.old:2,S', mail)
+  for (const box of ['/var/mail/ben', '/var/homes/ben/mail/2019'])
+    own.write(box, `From dora@example.net Tue Jan  2 03:04:05 2024\n${mail}\n`)
+  await runThrough('docs/moving.md', own)
+  await own.good(['teal', 'verify', '--config', '/etc/teal/teal.toml'])
+})
