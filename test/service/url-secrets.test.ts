@@ -173,7 +173,7 @@ describe('a password in a URL', () => {
   })
 
   test('is not in the report of a failure, which names the address that was written to', async () => {
-    const writer = await service.user('writer')
+    await service.user('writer')
     const user = await service.user('refused')
     const action = { targets: [relayUrl('Report-5ecret')] }
     await service.call('POST', `/users/${user}/filters`, { query: { subject: 'on' }, action })
@@ -182,11 +182,11 @@ describe('a password in a URL', () => {
     const message = 'Subject: on\r\nMessage-ID: <2@r>\r\n\r\nx\r\n'
     await deliver(lmtp, 'writer@example.com', ['refused@example.com'], Buffer.from(message))
     lmtp.close()
-    const folders = (await service.call('GET', `/users/${writer}/mailboxes`)).body.results
+    const folders = (await service.call('GET', `/users/${user}/mailboxes`)).body.results
     const inbox = folders.find(({ path }: { path: string }) => path === 'INBOX').id
-    const list = () => service.call('GET', `/users/${writer}/mailboxes/${inbox}/messages`)
-    await expect.poll(async () => (await list()).body.total).toBe(1)
-    const report = await (await service.raw('GET', `/users/${writer}/mailboxes/${inbox}/messages/1/message.eml`)).text()
+    const list = () => service.call('GET', `/users/${user}/mailboxes/${inbox}/messages`)
+    await expect.poll(async () => (await list()).body.total).toBe(2)
+    const report = await (await service.raw('GET', `/users/${user}/mailboxes/${inbox}/messages/2/message.eml`)).text()
     sink.recipient = () => undefined
     expect(logins).toContain('me:Report-5ecret')
     expect(report).toContain('Final-Recipient: rfc822; refused@example.com\r\n')
