@@ -2,6 +2,7 @@
 // is theirs.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { childEnvironment, runTeal } from '../../child.ts'
 import { Dialogue, stuffed } from '../../dialogue.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -86,6 +87,12 @@ test('of what comes in, is decided, goes on and comes back', async () => {
   // By the id in the queue, and without brackets, the same.
   expect(await trace(one.queueId)).toEqual({ success: true, arrivals, results })
   expect(await trace('way@remote.test')).toEqual({ success: true, arrivals, results })
+  const { out } = await runTeal(['trace', id], childEnvironment(service.teal.config.dataDir))
+  expect(out).toMatch(/^to anna@example\.com from <w@remote\.test>\n/m)
+  expect(out).toMatch(/received +smtp from out\.remote\.test \[127\.0\.0\.1\] ESMTP\n/)
+  expect(out).toMatch(/decided +stored in INBOX, by on it goes, on to friend@elsewhere\.test, queued as [0-9a-f]{18}\n/)
+  expect(out).toMatch(/decided +not stored, by not wanted\n/)
+  expect(out).toMatch(/bounced +friend@elsewhere\.test {2}mx\.far\.test {2}5\.2\.2\n/)
   // To each what is theirs.
   const hers = await ownTrace(anna, id)
   expect(hers.arrivals.map(({ user }: Body) => user)).toEqual([anna])
