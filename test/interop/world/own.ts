@@ -26,6 +26,8 @@ export interface Own {
   readonly host: string
   readonly user: string
   readonly password: string
+  /** Its records, as the set-up printed them. */
+  readonly zone: readonly string[]
   /** What a command prints for programs, line by line. */
   json(...words: string[]): Promise<Body[]>
   /** A message of its account by its Message-ID, once it has come, with the folder where it lies. */
@@ -50,7 +52,8 @@ export async function startOwn(town: Town, domain: string, address: string): Pro
   const said = await machine.good(['teal', 'setup', domain, '--acme', '--yes', ...set])
   const password = /its password: (\S+)/.exec(said)?.[1] ?? ''
   const user = `admin@${domain}`
-  await town.names.put(...zoneOf(said))
+  const zone = zoneOf(said)
+  await town.names.put(...zone)
   const restart = async (ahead?: string) => {
     const env: Record<string, string> = ahead === undefined ? {} : { AHEAD: ahead }
     await machine.good(['systemctl', 'restart', 'teal'], { env })
@@ -93,7 +96,7 @@ export async function startOwn(town: Town, domain: string, address: string): Pro
   const policy = ['curl', '-sSf', '--cacert', trusted, `https://mta-sts.${domain}/.well-known/mta-sts.txt`]
   await until(`the policy of ${domain}`, async () => (await machine.run(policy)).code === 0, log)
   return {
-    ...{ machine, host, user, password, json, restart, log },
+    ...{ machine, host, user, password, zone, json, restart, log },
     arrived: id => until(`${id} at ${host}`, () => look(id), log),
     has: async id => (await look(id)) !== undefined,
     find: async text => (await search('INBOX', `TEXT ${text}`)).length > 0,
@@ -112,7 +115,7 @@ export function zoneOf(said: string): string[] {
     .map(line => line.replace(/\s+; .*$/, ''))
 }
 
-const faked = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
+export const faked = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 
 /** `enable --now`, `stop` and `restart` of the unit in deploy/. */
 function systemctl(): string {
