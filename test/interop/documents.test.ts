@@ -1,9 +1,9 @@
 // The commands of the documents, run as they stand: each `sh` block of a document in order, as root, on a machine of its own where
 // a service is set up; those of docs/owner.md on one with nothing. What is not run stands in other blocks.
 
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Machine, until } from './world/machine.ts'
+import { listening, type Machine, program, until } from './world/machine.ts'
 import { startOthers } from './world/others.ts'
 import { ownMachine, startOwn, zoneOf } from './world/own.ts'
 import { openTown, type Town } from './world/town.ts'
@@ -77,4 +77,38 @@ test('docs/moving.md: each command, on the machine that docs/owner.md set up, wi
     own.write(box, `From dora@example.net Tue Jan  2 03:04:05 2024\n${mail}\n`)
   await runThrough('docs/moving.md', own)
   await own.good(['teal', 'verify', '--config', '/etc/teal/teal.toml'])
+})
+
+test('README.md: the first mail, and what keeps it', async () => {
+  const bare = await town.machine('bare', '44.128.1.3')
+  await bare.good(['mkdir', '-p', '/var/readme'])
+  for (const name of ['dist', 'node_modules'])
+    await bare.good(['ln', '-s', `${program}/${name}`, `/var/readme/${name}`])
+  const serve = bare.start(['sh', '-c', `cd /var/readme && exec /opt/node ${program}/dist/main.js serve`])
+  await listening(bare, 8080, serve.output)
+  const all = blocks('README.md')
+  const inFolder = (text: string) => bare.good(['bash', '-c', `set -euo pipefail; cd /var/readme\n${text}`])
+  const first = all.find(text => text.includes('# 1. A user')) ?? ''
+  expect(await inFolder(first)).toContain('The first one.')
+  const keeping = all.find(text => text.includes('teal backup ')) ?? ''
+  const [beside = '', alone = ''] = keeping.split(/(?=^teal verify --repair)/m)
+  await inFolder(beside)
+  const { pid } = JSON.parse(bare.read('/var/readme/data/run.json'))
+  await bare.good(['kill', '-TERM', String(pid)])
+  await until('its end', async () => serve.process.exitCode !== null, serve.output)
+  await inFolder(`${beside.split('\n')[0]}\n${alone}`)
+})
+
+/** Where else commands of documents are run, or why they are not. */
+const elsewhere: Readonly<Record<string, string>> = {
+  // What it says is tried there, though not by reading it.
+  'docs/dev.md': 'test/dev',
+  'docs/testing.md': 'test/package',
+}
+
+test('each document with commands is run here or known to be run elsewhere', () => {
+  const documents = readdirSync('docs').flatMap(name => (name.endsWith('.md') ? [`docs/${name}`] : []))
+  const here = ['docs/owner.md', 'docs/hoster.md', 'docs/moving.md']
+  const bearing = documents.filter(document => blocks(document).length > 0)
+  expect(bearing.toSorted()).toEqual([...here, ...Object.keys(elsewhere)].toSorted())
 })
