@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { monotonic, now } from '#lib/clock.ts'
-import { type Machine, until } from './world/machine.ts'
+import { listening, type Machine, until } from './world/machine.ts'
 import { type Others, startOthers } from './world/others.ts'
 import { ownMachine, zoneOf } from './world/own.ts'
 import { openTown, type Town } from './world/town.ts'
@@ -12,7 +12,7 @@ let town: Town
 let others: Others
 
 beforeAll(async () => {
-  town = await openTown(['example.org', 'example.com', 'example.net'])
+  town = await openTown(['example.org', 'example.com', 'example.net', 'third.example'])
   const machine = await town.machine('others', '44.128.9.9')
   others = await startOthers({ town, machine, domain: 'example.net', users: ['bob', 'reports'] })
 })
@@ -101,6 +101,31 @@ describe.each(ways)('$how', ({ how, domain, address, setUp }) => {
     for (const method of ['dkim', 'spf', 'dmarc']) expect(judged).toContain(`${method}=pass`)
     process.stdout.write(`${how}: 3 commands, ${seconds.toFixed(1)} s to mail in and an answer out\n`)
   })
+})
+
+test('a name that leads to others, a port in use, a resolver that is gone: a sentence each, nothing is changed, and the next run goes on', async () => {
+  const machine = await ownMachine(town, 'mail.third.example', '44.128.1.3')
+  const setUp = ['teal', 'setup', 'third.example', '--yes']
+  const refused = async (said: RegExp) => {
+    const { code, text } = await machine.run(setUp)
+    expect([code, text]).toEqual([1, expect.stringMatching(said)])
+    expect(text).toContain('Nothing was changed.')
+    expect((await machine.run(['ls', '/etc/teal', '/var/lib/teal'])).text).not.toMatch(/toml|teal\.db|root-token/)
+  }
+  await town.names.put('mail.third.example. IN A 44.128.9.9')
+  await refused(
+    /mail\.third\.example leads to 44\.128\.9\.9, which is not this machine \(44\.128\.1\.3\)\. +Change its A record/,
+  )
+  await town.names.put('mail.third.example. IN A 44.128.1.3')
+  const taken = machine.start(['/opt/node', '-e', "require('node:net').createServer().listen(25)"])
+  await listening(machine, 25, taken.output)
+  await refused(/Port 25 is taken by another program .*: stop it, or choose another with --set smtp\.port/)
+  await machine.run(['pkill', '-f', 'createServer'])
+  await machine.good(['sh', '-c', 'echo nameserver 127.0.0.9 > /etc/resolv.conf'])
+  await refused(/No DNS server answers .* Name one that works in \/etc\/resolv\.conf/)
+  await machine.good(['sh', '-c', 'echo nameserver 127.0.0.1 > /etc/resolv.conf'])
+  expect(await machine.good(setUp)).toContain('made the account admin@third.example')
+  expect(await machine.good(setUp)).toContain('the account admin@third.example is there')
 })
 
 function letter(from: string, to: string, subject: string): string {
