@@ -15,7 +15,7 @@ import { addCounted, type Counted, type Metrics } from '#lib/metrics.ts'
 import { detach } from '#lib/process/background.ts'
 import { newLine } from '#lib/process/link.ts'
 import { Thread } from '#lib/process/thread.ts'
-import { requireFree } from '#net/listener.ts'
+import { requireFree, requireSole } from '#net/listener.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import { FrontHome, type FrontLine, type HomeOf } from './home.ts'
 import { mailProtocols } from './mail-protocols.ts'
@@ -81,6 +81,8 @@ export class Fronts {
     for (const front of this.#all) {
       places = await front.line.call('listen', this.#ports)
       front.listening = true
+      // Another service may have looked at the same moment. Whoever listens looks again, before a second thread does.
+      if (front === this.#all[0]) for (const { host, port } of Object.values(places)) await requireSole(host, port)
       this.#ports = Object.fromEntries(Object.entries(places).map(([name, { port }]) => [name, port]))
     }
     return places

@@ -4,7 +4,7 @@
 // The exception are folders that are made to be thrown away, with their process if not before: nothing there is synced,
 // since nobody will look for it after a power cut. Never one that somebody named.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 
 /** Folders of this thread's that are thrown away. */
@@ -34,12 +34,16 @@ export function syncPath(path: string): void {
   }
 }
 
-/** Makes a folder, and those above it that are missing, for their owner alone. */
+/** Makes a folder for its owner alone. Those above it that are missing hold nothing secret, and anybody may pass through. */
 export function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true, mode: 0o700 })
+  const full = resolve(path)
+  const first = mkdirSync(dirname(full), { recursive: true }) ?? mkdirSync(full, { recursive: true, mode: 0o700 })
   if (first === undefined) return
+  mkdirSync(full, { recursive: true, mode: 0o700 })
   const top = resolve(first)
-  for (let made = resolve(path); ; made = dirname(made)) {
+  for (let made = full; ; made = dirname(made)) {
+    // The umask of the process is for files.
+    if (made !== full) chmodSync(made, 0o755)
     syncPath(dirname(made))
     if (made === top) return
   }

@@ -12,6 +12,7 @@ import { detach } from '#lib/process/background.ts'
 import { plainAddress } from './address.ts'
 import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
+import { listenersOn } from './listening-sockets.ts'
 import { type Behind, readProxyHeader } from './proxy-header.ts'
 import type { TlsStore } from './tls/tls.ts'
 
@@ -219,9 +220,18 @@ export async function requireFree(host: string, port: number): Promise<void> {
   await new Promise<void>(resolve => server.close(() => resolve()))
 }
 
+/** Makes sure that a port that one thread listens on is not another service's as well. @throws Fault PortInUse */
+export async function requireSole(host: string, port: number): Promise<void> {
+  const count = await listenersOn(host, port)
+  if (count !== undefined && count > 1) throw inUse(host, port)
+}
+
+function inUse(host: string, port: number, cause?: Error): Fault {
+  return new Fault('PortInUse', { text: `Port ${port} on ${host} is in use already`, cause })
+}
+
 function unusable(host: string, port: number, error: Error): Fault {
   const { code = 'unknown' } = error as NodeJS.ErrnoException
-  const place = `Port ${port} on ${host}`
-  if (code === 'EADDRINUSE') return new Fault('PortInUse', { text: `${place} is in use already`, cause: error })
-  return new Fault('ConfigInvalid', { text: `${place} cannot be listened on: ${code}`, cause: error })
+  if (code === 'EADDRINUSE') return inUse(host, port, error)
+  return new Fault('ConfigInvalid', { text: `Port ${port} on ${host} cannot be listened on: ${code}`, cause: error })
 }

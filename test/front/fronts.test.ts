@@ -1,5 +1,7 @@
 // Sessions on threads of their own: what holds over all of them, and what becomes of them when a thread is gone.
 
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { Dialogue, openLmtp, deliver as send } from '../dialogue.ts'
@@ -25,6 +27,16 @@ async function until(session: Dialogue, start: string): Promise<string[]> {
     lines.push(line)
     if (line.startsWith(start)) return lines
   }
+}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
 /** An IMAP session that is logged in; the kernel says on which thread. */
@@ -133,6 +145,21 @@ test('a port that threads share is nobody else’s', async () => {
   const { port } = service.at('imap')
   for (const threads of [0, 2]) {
     await expect(startTeal({ threads, imap: { port } })).rejects.toMatchObject({ code: 'PortInUse' })
+  }
+})
+
+test('two services that start at the same moment do not share a port', async () => {
+  const { startTeal } = await import('#service')
+  for (let round = 0; round < 3; round += 1) {
+    const port = await freePort()
+    const both = await Promise.allSettled([2, 2].map(threads => startTeal({ threads, imap: { port } })))
+    const up = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    const failed = both.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+    for (const teal of up) await teal.close()
+    expect(failed.length, `round ${round}`).toBeGreaterThanOrEqual(1)
+    for (const reason of failed) {
+      expect(reason).toMatchObject({ code: 'PortInUse', message: `Port ${port} on 127.0.0.1 is in use already` })
+    }
   }
 })
 

@@ -137,3 +137,17 @@ test('what is made under umask 022 in a folder that was there, open to all, is f
     process.umask(before)
   }
 })
+
+test('anybody may pass through the folders that are made above a new data directory, and not enter it', async () => {
+  const above = join(root, 'above')
+  const dir = join(above, 'between', 'data')
+  const before = process.umask(0o022)
+  try {
+    const service = await startChild(dir)
+    const modes = [above, join(above, 'between'), dir].map(path => (lstatSync(path).mode & 0o777).toString(8))
+    expect(modes).toEqual(['755', '755', '700'])
+    expect(await service.end('SIGTERM')).toBe(0)
+  } finally {
+    process.umask(before)
+  }
+})
