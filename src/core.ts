@@ -20,6 +20,7 @@ import type { Rules } from '#actors/delivery/rules.ts'
 import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { Recency } from '#actors/mailbox/recency.ts'
+import { CountedTraffic, type Traffic } from '#actors/user/traffic.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
@@ -77,6 +78,7 @@ export interface Core {
   readonly places: SessionPlaces
   /** Which messages no IMAP session was told of. */
   readonly recency: Recency
+  readonly traffic: Traffic
   /** What new accounts find in their INBOX. */
   readonly welcome: Welcome
   /** Accounts on their way out and in. */
@@ -194,7 +196,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   return {
     ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
-    ...{ places: new SessionPlaces(), recency: new Recency() },
+    ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache) },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
   }

@@ -12,6 +12,7 @@ import type { Actors } from '#actors/kernel/system.ts'
 import type { Marks } from '#actors/mailbox/recency.ts'
 import { SpamJudge } from '#actors/screening/spam.ts'
 import type { Verifier } from '#actors/screening/verification.ts'
+import type { Traffic } from '#actors/user/traffic.ts'
 import type { Config } from '#config'
 import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
@@ -72,4 +73,5 @@ export interface MailCore {
   }
   readonly places: Pick<SessionPlaces, 'enter' | 'left'>
   readonly recency: Marks
+  readonly traffic: Traffic
 }

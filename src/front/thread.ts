@@ -5,6 +5,7 @@
 
 import pino from 'pino'
 import { Grants } from '#actors/auth/grant.ts'
+import { GatheredTraffic } from '#actors/user/traffic.ts'
 import { version } from '#lib/build-info.ts'
 import { halt } from '#lib/clock.ts'
 import { Journal } from '#lib/journal/journal.ts'
@@ -64,6 +65,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
       async close() {
         await Promise.all(open.map(listener => listener.close()))
         await core.bodies.close()
+        core.traffic.flush()
         core.journal.close()
         core.grants.close()
         core.read.close()
@@ -115,6 +117,7 @@ type FrontCore = MailCore & {
   readonly system: RemoteActors
   readonly sequence: RemoteNumbers
   readonly grants: Grants
+  readonly traffic: GatheredTraffic
   readonly read: Reader
 }
 
@@ -154,6 +157,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   })
   return {
     journal: new Journal(log),
+    traffic: new GatheredTraffic(cache),
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
     credentials: {

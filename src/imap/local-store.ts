@@ -275,8 +275,8 @@ class LocalStore implements MailStore {
     this.#dependencies.recency.keep(this.#handle, folder)
   }
 
-  async transferLeft(kind: TransferKind): Promise<number> {
-    return this.#most[kind] - (await this.#dependencies.transfers.used(kind, this.account.id))
+  transferLeft(kind: TransferKind): number | Promise<number> {
+    return this.#dependencies.transfers.left(kind, this.account.id, this.#most[kind])
   }
 
   transferred(kind: TransferKind, bytes: number): void {

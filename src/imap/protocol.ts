@@ -2,7 +2,6 @@
 // so that the sessions of an account are counted together.
 
 import { encrypted } from '#actors/delivery/encryption.ts'
-import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
@@ -35,7 +34,7 @@ function dependencies(core: MailCore, ground: Ground): ImapDependencies {
     authenticate: entryOf(core, ground),
     intercept: ground.hooks?.intercept,
     grants: credentials.grants,
-    transfers: new Traffic(core.cache),
+    transfers: core.traffic,
     ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads }, user, received),

@@ -7,6 +7,7 @@ import type { SessionPlaces } from '#actors/auth/session-places.ts'
 import type { Actors, UserHandle } from '#actors/kernel/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import type { Marks } from '#actors/mailbox/recency.ts'
+import type { Traffic } from '#actors/user/traffic.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Connection } from '#net/connection.ts'
@@ -18,7 +19,7 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { MailEntry, TransferKind } from './mail-store.ts'
+import type { MailEntry } from './mail-store.ts'
 
 /** Central authentication, as a protocol sees it. @throws Fault AuthFailed, RateLimitedError, InvalidAuthScope, UserDisabled */
 type Authenticate = (attempt: {
@@ -29,12 +30,6 @@ type Authenticate = (attempt: {
   session: string
   ip: string
 }) => Promise<{ user: string; grant: Grant }>
-
-/** Bytes an account has moved today. */
-interface Transfers {
-  used(kind: TransferKind, user: string): number | Promise<number>
-  count(kind: TransferKind, user: string, bytes: number): void
-}
 
 export interface ImapDependencies {
   readonly hostname: string
@@ -53,7 +48,7 @@ export interface ImapDependencies {
   readonly bodies: Bodies
   readonly sequence: Numbers
   readonly settings: Settings
-  readonly transfers: Transfers
+  readonly transfers: Traffic
   /** Sessions of each account, counted over all listeners and threads. */
   readonly places: Pick<SessionPlaces, 'enter' | 'left'>
   readonly recency: Marks

@@ -499,6 +499,9 @@ export const limits = {
     heapMib: 2048,
     /** Of all connections, what fronts may have; the rest is for the listeners of the main thread. */
     connectionShare: 0.75,
+    /** How long a front believes what an account has moved so far where that is below half of its limit, and of how many. */
+    tallyMs: second,
+    talliesMax: 10_000,
     /** Connections spread unevenly: of what a network may have each of several fronts takes somewhat more than its part. */
     share: 1.5,
   },

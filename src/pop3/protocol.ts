@@ -1,6 +1,5 @@
 // POP3 as a protocol of the service: its listeners, and what their sessions are given of the core.
 
-import { Traffic } from '#actors/user/traffic.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import type { MailCore } from '#mail-core'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
@@ -32,7 +31,7 @@ function dependencies(core: MailCore, ground: Ground): Pop3Dependencies {
     authenticate: entryOf(core, ground),
     intercept: ground.hooks?.intercept,
     grants: credentials.grants,
-    transfers: new Traffic(core.cache),
+    transfers: core.traffic,
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
     ...{ system, bodies, settings, metrics, log },
   }

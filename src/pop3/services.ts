@@ -3,6 +3,7 @@
 import type { Grant, Grants } from '#actors/auth/grant.ts'
 import type { Actors, UserHandle } from '#actors/kernel/system.ts'
 import type { moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
+import type { Traffic } from '#actors/user/traffic.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Connection } from '#net/connection.ts'
@@ -41,10 +42,7 @@ export interface Pop3Dependencies {
   readonly bodies: Bodies
   readonly settings: Settings
   /** Bytes an account has moved today. */
-  readonly transfers: {
-    used(kind: 'pop3Download', user: string): number | Promise<number>
-    count(kind: 'pop3Download', user: string, bytes: number): void
-  }
+  readonly transfers: Traffic
   readonly metrics: Metrics
   readonly log: Log
 }

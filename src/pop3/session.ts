@@ -138,7 +138,8 @@ export class Session {
     const drop = this.drop.at(messageNumber(argument))
     if (drop === undefined) throw new Refusal('There is no such message')
     const { transfers, bodies } = this.services
-    if ((await transfers.used('pop3Download', this.#user.id)) > this.#user.downloadMax) throw new Fault('TransferLimit')
+    const { id, downloadMax } = this.#user
+    if ((await transfers.left('pop3Download', id, downloadMax)) < 0) throw new Fault('TransferLimit')
     const stuffer = new Stuffer(lines)
     let begun = false
     let sent = 0
