@@ -83,13 +83,11 @@ export class LocalEntry implements MailEntry {
       const handle = system.handle(id)
       const user = await findUser(handle.read, id)
       if (user === undefined) throw new Fault('AuthFailed')
-      await places.enter(id, user.options.limits?.imapMaxConnections || connectionsMax)
-      const unwatch = await handle
-        .watch(change => hearer.changed(change))
-        .catch(error => {
-          places.left(id)
-          throw error
-        })
+      const unwatch = await enteredAndWatched(
+        places.enter(id, user.options.limits?.imapMaxConnections || connectionsMax),
+        () => places.left(id),
+        handle.watch(change => hearer.changed(change)),
+      )
       const close = () => {
         unwatch()
         held.release()
@@ -112,6 +110,19 @@ export class LocalEntry implements MailEntry {
       this.#dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { turnKey: '' }).catch(() => undefined)
     })
   }
+}
+
+/** Both are asked for at once, since both may be another thread's; what was had is given back where the other fails. */
+async function enteredAndWatched(
+  entering: Promise<void> | void,
+  leave: () => void,
+  watching: Promise<() => void>,
+): Promise<() => void> {
+  const [entered, watched] = await Promise.allSettled([entering, watching])
+  if (entered.status === 'fulfilled' && watched.status === 'fulfilled') return watched.value
+  if (entered.status === 'fulfilled') leave()
+  if (watched.status === 'fulfilled') watched.value()
+  throw entered.status === 'rejected' ? entered.reason : (watched as PromiseRejectedResult).reason
 }
 
 interface Entered {

@@ -158,9 +158,9 @@ export class Link<Answered extends Calls, Heard extends Words, Called extends Ca
     return open
   }
 
-  /** What is said in one turn leaves together. */
+  /** What is said in one round of the loop leaves together, whoever says it: a piece costs both sides more than what is in it. */
   #post(frame: Frame, transfer: readonly Transferable[] = []): void {
-    if (this.#frames.length === 0) queueMicrotask(() => this.#leave())
+    if (this.#frames.length === 0) setImmediate(() => this.#leave())
     this.#frames.push(frame)
     if (transfer.length > 0) this.#transferred.push(...transfer)
   }
