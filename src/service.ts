@@ -296,7 +296,8 @@ const freePorts: ConfigPart = Object.fromEntries(listeners.map(name => [name, { 
 
 /**
  * Runs a whole service in this process. Without `dataDir` it gets a temporary directory that is removed when it closes;
- * without ports it takes free ones; it logs nothing unless told to. Several may run at once.
+ * without ports it takes free ones; it logs nothing, and serves all protocols on the thread it is called on, unless told to.
+ * Several may run at once.
  *
  * @param options any part of the configuration
  */
@@ -309,7 +310,10 @@ async function start(options: ConfigPart, how: ServiceOptions): Promise<Teal> {
   const temporary = options.dataDir === undefined ? await makeTemporary() : undefined
   const dataDir = temporary?.dataDir ?? String(options.dataDir)
   try {
-    const flags = merge(merge({ hostname: 'localhost', log: { level: 'silent' } }, freePorts), { ...options, dataDir })
+    const flags = merge(merge({ hostname: 'localhost', log: { level: 'silent' }, threads: 0 }, freePorts), {
+      ...options,
+      dataDir,
+    })
     const config = loadConfig({ flags })
     const service = await openService(config, makeLog(config.log.level, 1, config.log), how)
     const api = service.listeners.api

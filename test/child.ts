@@ -23,8 +23,8 @@ const listeners = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', '
 /** Environment that puts every listener on a free port and everything else under `dataDir`; what is empty in `more` is left out. */
 export function childEnvironment(dataDir: string, more: Record<string, string> = {}): Record<string, string> {
   const ports = Object.fromEntries(listeners.map(name => [`TEAL_${name}_PORT`, '0']))
-  // The run of the tests may say how many threads have sessions.
-  const threads = { TEAL_THREADS: process.env.TEAL_TEST_THREADS ?? '' }
+  // The run of the tests may say how many threads have sessions; by itself none, so that what is killed on its way begins at once.
+  const threads = { TEAL_THREADS: process.env.TEAL_TEST_THREADS ?? '0' }
   const fixed = { PATH: process.env.PATH ?? '', TEAL_DATA_DIR: dataDir, TEAL_LOG_LEVEL: 'warn' }
   const all = { ...fixed, ...threads, ...ports, ...more }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))

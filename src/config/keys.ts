@@ -43,10 +43,10 @@ function setup(portInitial: number, what: string) {
 export const keys = {
   dataDir: path('data', 'Folder for everything the service writes'),
   threads: countOrAuto(
-    0,
+    'auto',
     0,
     64,
-    'Threads that serve mail protocols beside the main one; 0: the main one serves them; auto: one on two cores, else one less than cores',
+    'Threads that serve mail protocols beside the main one; 0: the main one serves them; auto: none on one core, two on two, else one less than cores',
   ),
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 

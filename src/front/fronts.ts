@@ -32,9 +32,14 @@ export interface FrontsOptions extends HomeOf, RoomOptions {
   readonly metrics: Metrics
 }
 
-/** How many front threads a service has: on two cores one, since more only cost there, beyond that one less than cores. */
+/**
+ * How many front threads a service has. By itself none on one core, where they only cost; two on two, where the actors leave half
+ * of a core to sessions (bench/NOTES.md); beyond that one less than cores.
+ */
 export function frontsOf(threads: Config['threads']): number {
-  return threads === 'auto' ? Math.max(1, availableParallelism() - 1) : threads
+  if (threads !== 'auto') return threads
+  const cores = availableParallelism()
+  return cores === 1 ? 0 : Math.max(2, cores - 1)
 }
 
 export class Fronts {
