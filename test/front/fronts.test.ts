@@ -85,6 +85,27 @@ test('sessions of an account are counted together', async () => {
     .toBe(true)
 })
 
+test('what an account moves is counted over all threads, to the byte', async () => {
+  const allowed = 20_000
+  const user = await service.user('ewald', { imapMaxDownload: allowed })
+  expect(await deliver('ewald', 'x'.repeat(900))).toMatch(/^250/)
+  const sessions = [await session('ewald'), await session('ewald'), await session('ewald'), await session('ewald')]
+  for (const each of sessions) await say(each, 'SELECT INBOX')
+  const size = Number(/RFC822.SIZE (\d+)/.exec((await say(sessions[0] as Dialogue, 'FETCH 1 RFC822.SIZE')).join())?.[1])
+  let moved = 0
+  let answer = 't OK'
+  for (let at = 0; answer.startsWith('t OK'); at++) {
+    answer = (await say(sessions[at % 4] as Dialogue, 'FETCH 1 BODY.PEEK[]')).at(-1) ?? ''
+    if (answer.startsWith('t OK')) moved += size
+  }
+  expect(answer).toMatch(/^t NO \[LIMIT\]/)
+  // Below half each thread believes its own sum for a moment, so the other one may not know of that half yet.
+  expect(moved).toBeGreaterThan(allowed)
+  expect(moved).toBeLessThanOrEqual(1.5 * allowed + 2 * size)
+  const used = async () => (await service.call('GET', `/users/${user}`)).body
+  await expect.poll(used).toMatchObject({ limits: { imapDownload: { allowed, used: moved } } })
+})
+
 test('whoever is told that a password was changed finds no session of the old one', async () => {
   const user = await service.user('dora')
   const sessions = [await session('dora'), await session('dora'), await session('dora')]
