@@ -64,11 +64,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
       metrics: () => metrics.registry.getMetricsAsJSON(),
       async close() {
         await Promise.all(open.map(listener => listener.close()))
-        await core.bodies.close()
-        core.traffic.flush()
-        core.journal.close()
-        core.grants.close()
-        core.read.close()
+        await closeCore(core)
       },
       ping() {},
     },
@@ -99,6 +95,14 @@ export function runFront(line: LineEnd, data: FrontData): void {
     hooks: undefined,
     share: data.fronts === 1 ? 1 : limits.front.share / data.fronts,
   }
+}
+
+async function closeCore({ bodies, traffic, journal, grants, read }: FrontCore): Promise<void> {
+  await bodies.close()
+  traffic.flush()
+  journal.close()
+  grants.close()
+  read.close()
 }
 
 function suffer(what: Suffering): void {
