@@ -37,9 +37,8 @@ export function syncPath(path: string): void {
 /** Makes a folder for its owner alone. Those above it that are missing hold nothing secret, and anybody may pass through. */
 export function makeFolder(path: string): void {
   const full = resolve(path)
-  const first = mkdirSync(dirname(full), { recursive: true }) ?? mkdirSync(full, { recursive: true, mode: 0o700 })
+  const first = mkdirSync(full, { recursive: true, mode: 0o700 })
   if (first === undefined) return
-  mkdirSync(full, { recursive: true, mode: 0o700 })
   const top = resolve(first)
   for (let made = full; ; made = dirname(made)) {
     // The umask of the process is for files.
