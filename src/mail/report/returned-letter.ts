@@ -19,7 +19,7 @@ const saidMin = 12
 const address = String.raw`[^\s<>"'(),;:@\[\]]{1,64}@[^\s<>"'(),;:@\[\]]{1,255}`
 /** A line that names a recipient: alone, in brackets, in front of a colon, a bracket or dots, or behind a word for it. */
 const named = new RegExp(
-  String.raw`^[\s*>|-]{0,20}(?:(?:was not (?:delivered|reached) to|(?:failed |final |original )?recipients?(?: address)?|to|delivery to|could not be delivered to|rcpt to|user|address)\s{0,3}:?\s{0,3})?(?:rfc822;\s{0,3}|smtp:\s{0,3})?<?(${address})>?(?=$|[\s:;(.,…])`,
+  String.raw`^[\s*>|-]{0,20}(?:(?:was not (?:delivered|reached) to|(?:failed |final |original )?recipients?(?: address)?|to|delivery to|could not be delivered to|rcpt to|user|address)\s{0,3}:?\s{0,3})?(?:rfc822;\s{0,3}|smtp:\s{0,3})?<?(${address})>?(?=$|[\s:;(.,\u2026])`,
   'i',
 )
 
