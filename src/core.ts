@@ -97,8 +97,8 @@ export interface Core {
   readonly reads: Reads
   /** Has the loops of src/jobs look for work. */
   readonly kick: () => void
-  /** Called after a commit that carried events. */
-  onEvents(listener: () => void): void
+  /** Called after a commit that carried events; `work` where it left something to do besides. */
+  onEvents(listener: (work: boolean) => void): void
   close(): Promise<void>
 }
 
@@ -160,8 +160,8 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   lookForStrays({ dataDir, log, writer, read, bodies }, closers)
   const { pools, reads } = openPools(config, log, metrics)
   closers.add(() => pools.close())
-  const listeners: (() => void)[] = []
-  const kick = () => listeners.forEach(listener => void listener())
+  const listeners: ((work: boolean) => void)[] = []
+  const kick = (work = true) => listeners.forEach(listener => void listener(work))
   const seal = new SecretBox(loadKey(dataDir, 'seal', ''), sealSalt)
   const secrets = await openUrlSecrets(seal, read, writer)
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
@@ -192,7 +192,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ throttle: cache, keys: forwardKeys, changes: writer.changes },
   })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
-  const onEvents = (listener: () => void) => void listeners.push(listener)
+  const onEvents = (listener: (work: boolean) => void) => void listeners.push(listener)
   return {
     ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },

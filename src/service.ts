@@ -266,7 +266,9 @@ function startJobs(core: Core, closers: Closers): Tasks {
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
   tasks.start()
-  core.onEvents(() => tasks.kick())
+  core.onEvents(work => {
+    if (work) tasks.kick()
+  })
   indexing.kick()
   learning.kick()
   return tasks

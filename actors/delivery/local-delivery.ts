@@ -13,7 +13,7 @@ import type { Log } from '#lib/log.ts'
 import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
-import { isAnswer } from '#mail/report/bounce.ts'
+import { isAnswer, mayBeBounce } from '#mail/report/bounce.ts'
 import type { Address, ForwardReply } from '#store/accounts/address.ts'
 import type { Lookup } from '#store/accounts/lookup.ts'
 import type { User } from '#store/accounts/users.ts'
@@ -190,8 +190,9 @@ export class LocalDelivery {
       return storedAs(await this.#options.system.handle(recipient.user).run(appendMessage, append), undefined)
     }
     const judged = await this.#options.spam.judge(message, account, source, bytes)
-    // What came back is no letter: it goes on to nobody, and is answered by nobody.
-    if (returned === undefined && this.#options.rules.has(account, judged.score)) {
+    // What came back is no letter: it goes on to nobody, and is answered by nobody. Whoever else writes to such an address is a stranger.
+    const cameBack = returned !== undefined && mayBeBounce(message.header, message.from)
+    if (!cameBack && this.#options.rules.has(account, judged.score)) {
       return this.#byRules(judged, { ...recipient, account }, source, bytes)
     }
     const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)

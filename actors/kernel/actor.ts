@@ -53,7 +53,7 @@ export interface Turn<State> {
   notify(change: Change): void
   /** Live: every session of the account ends after the commit, for a reason that its clients are told. */
   endSessions(reason: string): void
-  /** Has the loops of src/jobs look for work after the commit, as an event does. */
+  /** Has the loops of src/jobs look for work after the commit: those of tasks, too, of which an event says nothing. */
   wake(): void
 }
 
@@ -63,8 +63,8 @@ export interface ActorSurroundings {
   readonly writer: Writer
   readonly sequence: Sequence
   readonly settings: Settings
-  /** Told after a commit that carried events. */
-  readonly kick: () => void
+  /** Told after a commit that carried events or work for the loops, and whether it was work. */
+  readonly kick: (work: boolean) => void
   /** Whether an event is worth a row: somebody subscribes to it, or it is kept until delivery is switched on. */
   readonly wanted: (name: EventName) => boolean
 }
@@ -263,7 +263,7 @@ export class Actor<State> {
   /** Tells whoever has to hear of it, and then whoever asked. */
   #answer(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
     const heard = this.#tell(turn)
-    if (turn.emitted) this.#around.kick()
+    if (turn.emitted || turn.woken) this.#around.kick(turn.woken)
     if (heard.length === 0) waiting.resolve(reply as never)
     else void Promise.allSettled(heard).then(() => waiting.resolve(reply as never))
   }
@@ -301,6 +301,7 @@ class Collector<State> implements Turn<State> {
   #state: State | undefined
   bytes = 0
   emitted = false
+  woken = false
 
   constructor(around: ActorSurroundings, signal: AbortSignal) {
     this.#around = around
@@ -356,6 +357,6 @@ class Collector<State> implements Turn<State> {
   }
 
   wake(): void {
-    this.emitted = true
+    this.woken = true
   }
 }

@@ -480,6 +480,8 @@ export const limits = {
     /** Numbers of bodies a front thread fetches at once, and of how few left it fetches more. */
     numbers: 2000,
     numbersMin: 1000,
+    /** Fronts that a service starts by itself: a command costs the actors about an eighth of what it costs a front, and each front holds 20 MB. */
+    autoMax: 8,
     /** A front is asked whether it answers so often, and ended when it did not that many times in a row. */
     pulseMs: 2 * second,
     missedMax: 8,

@@ -337,6 +337,13 @@ describe('forwards', () => {
     const on = (await sink.received(at + 2))[at + 1]
     expect(on).toMatchObject({ from: '', to: ['w@remote.test'] })
     expect(sink.messages.slice(at).filter(({ to }) => to.includes('w@remote.test'))).toHaveLength(1)
+    // Who learned of the address and writes to it is a stranger like any other.
+    const filter = { name: 'bargains', query: { subject: 'Bargain' }, action: { spam: true } }
+    expect((await service.call('POST', `/users/${user}/filters`, filter)).status).toBe(200)
+    const before = (await inbox(user)).length
+    const offer = Buffer.from('From: s@far.test\r\nSubject: Bargain\r\nMessage-ID: <b@far.test>\r\n\r\nBuy\r\n')
+    expect(await comesBack(copy?.from ?? '', offer, 's@far.test')).toMatch(/^250/)
+    expect(await inbox(user)).toHaveLength(before)
     // Another number, or another sender, is nobody's.
     for (const wrong of [/=([a-z2-7]{2})[a-z2-7]+=/, /=w@/]) {
       const address = (copy?.from ?? '').replace(wrong, wrong.source.includes('w@') ? '=x@' : '=$1zz=')
