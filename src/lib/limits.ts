@@ -1194,6 +1194,9 @@ export const limits = {
     restMsMax: 1 * minute,
     /** Accounts whose compiled filters are kept. */
     cachedMax: 5000,
+    /** Messages of a folder looked at by one call that tries filters on it, and for how long; the next call goes on. */
+    previewMessages: 500,
+    previewMs: 2 * second,
     /** How long decisions can be looked up, and how many go in one sweep. */
     traceMs: 3 * day,
     sweepMs: 10 * minute,

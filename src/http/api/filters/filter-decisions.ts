@@ -28,7 +28,7 @@ import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
 import { actionShape, cleaned, filterId, iso, maskedAction } from './filter-view.ts'
 
-const tracing = {
+export const tracing = {
   filters: Type.Array(Type.Object({ id: filterId, name: Type.Optional(Type.String()) })),
   action: actionShape,
   timedOut: Type.Array(Type.String(), { description: 'Expressions that took too long and counted as not matching' }),
@@ -142,7 +142,7 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
   return [trace, test]
 }
 
-interface TestInput {
+export interface TestInput {
   readonly filter?: string
   readonly query?: Parameters<typeof readQuery>[0]
   readonly action?: Parameters<typeof readAction>[1]
@@ -152,11 +152,11 @@ interface TestInput {
 }
 
 /** The filter that is given, the one that is named, or all that are in force. */
-async function rulesToTest(
+export async function rulesToTest(
   rules: Rules,
   { read, secrets }: ActorSystem,
   user: User,
-  input: TestInput,
+  input: Pick<TestInput, 'filter' | 'query' | 'action'>,
 ): Promise<readonly FilterRule[]> {
   const { filter, query, action } = input
   if (query !== undefined) {

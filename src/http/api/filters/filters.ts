@@ -19,6 +19,7 @@ import { requireUser } from '../messages/mailboxes.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
 import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
+import { previewEndpoints } from './filter-preview.ts'
 import {
   actionShape,
   cleaned,
@@ -38,7 +39,7 @@ const params = { user: userId, filter: filterId }
 const name = text({ max: limits.filter.nameLengthMax, trim: true, description: 'Name of the filter' })
 
 export function filterEndpoints(deps: FilterDeps): Endpoint[] {
-  return [...listingEndpoints(deps), ...changeEndpoints(deps), ...decisionEndpoints(deps)]
+  return [...listingEndpoints(deps), ...changeEndpoints(deps), ...decisionEndpoints(deps), ...previewEndpoints(deps)]
 }
 
 function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {

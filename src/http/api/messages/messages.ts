@@ -17,6 +17,7 @@ import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
+import { mboxEndpoints } from './mbox.ts'
 import { changeEndpoints } from './message-changes.ts'
 import type { MessageDeps } from './message-deps.ts'
 import { listingFields, orderField, showListed } from './message-listing.ts'
@@ -32,6 +33,7 @@ export function messageEndpoints(deps: MessageDeps): Endpoint[] {
     ...uploadEndpoints(deps),
     ...searchEndpoints(deps),
     ...archiveEndpoints(deps),
+    ...mboxEndpoints(deps),
     ...submitEndpoints(deps),
     ...forwardEndpoints(deps),
   ]
