@@ -95,6 +95,7 @@ export const advice: Readonly<Record<FaultCode, string>> = {
   ChallengeNotFound: 'Ask for a new challenge.',
   CredentialsNotFound: gone,
   AspNotFound: gone,
+  SessionNotFound: gone,
   EventNotFound: gone,
   InsecurePasswordError: 'Choose a password that is in no list of breached ones.',
   NothingChanged: 'Send at least one field that is to change.',

@@ -101,7 +101,7 @@ function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
 
 type CredentialDeps = Pick<
   ApiDeps,
-  'authentication' | 'authLog' | 'secondFactor' | 'webAuthn' | 'applicationPasswords' | 'passwordReset'
+  'authentication' | 'authLog' | 'sessions' | 'secondFactor' | 'webAuthn' | 'applicationPasswords' | 'passwordReset'
 >
 
 function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
@@ -111,6 +111,10 @@ function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
   return {
     authentication: { authentication, logins, revoke: hash => access.revoke(hash) },
     authLog: { system, authLog },
+    sessions: {
+      ...{ system, authLog, revoke: hash => access.revoke(hash) },
+      connections: user => core.places.count(user),
+    },
     secondFactor: { ...shared, codes, issuer: config.auth.totpIssuer },
     webAuthn: { ...shared, securityKeys },
     applicationPasswords: {

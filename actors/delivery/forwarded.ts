@@ -27,7 +27,7 @@ export type NewForwarded = Pick<
 export const createForwarded: DirectoryCommand<NewForwarded, { id: string }> = {
   name: 'forwarded.create',
   run(turn, input) {
-    const address: Address = { ...input, id: newId(), user: null, created: turn.now }
+    const address: Address = { ...input, id: newId(), user: null, created: turn.now, signature: undefined }
     turn.write(addressInsert, address)
     turn.emit('address.forwarded.created', { address: address.id, value: address.address })
     return { id: address.id }

@@ -8,7 +8,8 @@ import { flag, forwarded } from '#mail/flags.ts'
 import { fileDelete, findFile } from '#store/accounts/file.ts'
 import type { MessageMeta } from '#store/mailboxes/messages.ts'
 import { hasMessage } from '#store/mailboxes/numbers.ts'
-import { type Outgoing, queue } from '../sending/outgoing.ts'
+import { outboundOptions } from '#store/sending/outbound.ts'
+import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { type Append, type Appended, appendMessage } from './append.ts'
 import { expungeMessages, storeFlags } from './message.ts'
@@ -58,6 +59,7 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
     const outbound = queued === null ? {} : { outbound: [queued.queueId] }
     const meta: MessageMeta = { ...copy.meta, ...outbound }
     const stored = room ? await appendMessage.run(turn, { ...copy, meta, limited: false }) : null
+    if (queued !== null && stored !== null) rememberCopy(turn, input.outgoing, queued, stored)
     for (const gone of [draft, input.replaced]) {
       if (gone === undefined || !(await isThere(turn, gone))) continue
       const uids = [[gone.uid, gone.uid]] as const
@@ -67,6 +69,13 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
     await dropFiles(turn, input.files ?? [])
     return { queueId: queued?.queueId ?? null, stored }
   },
+}
+
+/** What waits for its moment may be taken back, and is a draft again then. */
+function rememberCopy(turn: UserTurn, outgoing: Outgoing | null, { num }: Queued, { mailbox, uid }: Appended): void {
+  if (!outgoing?.sendTime) return
+  const options = { ...outgoing.options, notBefore: outgoing.sendTime, copy: { mailbox, uid } }
+  turn.write(outboundOptions, { num, options })
 }
 
 /** Answered, or forwarded. */

@@ -16,6 +16,7 @@ import {
   addressUpdate,
   findAddress,
   listAddresses,
+  type Signature,
 } from '#store/accounts/address.ts'
 import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/accounts/users.ts'
 import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes/mailboxes.ts'
@@ -120,6 +121,7 @@ export interface AddressInput extends Pick<Address, 'key' | 'address' | 'domain'
   readonly main: boolean
   readonly metaData: unknown
   readonly internalData: unknown
+  readonly signature?: Signature | undefined
   /** The owner of the account asks for it, not an operator. */
   readonly own: boolean
 }
@@ -175,7 +177,7 @@ export const updateAddress: UserCommand<AddressChange, void> = {
 
 /** Of an address: its name in all forms, and what is kept with it. */
 export type AddressFields = Partial<
-  Pick<Address, 'address' | 'key' | 'domain' | 'name' | 'tags' | 'metaData' | 'internalData'>
+  Pick<Address, 'address' | 'key' | 'domain' | 'name' | 'tags' | 'metaData' | 'internalData' | 'signature'>
 >
 
 /** Puts fields into an address; what is undefined stays as it is. */
@@ -273,5 +275,6 @@ function newAddress(
     internalData: input.internalData,
     forward: null,
     created: turn.now,
+    signature: input.signature,
   }
 }

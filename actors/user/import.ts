@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
-import { addressInsert, findAddressByKey } from '#store/accounts/address.ts'
+import { addressInsert, findAddressByKey, type Signature } from '#store/accounts/address.ts'
 import { addressBookInsert, isInAddressBook } from '#store/accounts/address-book.ts'
 import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
 import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
@@ -103,7 +103,8 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     const base = { id: text(row.id), key, address, domain, user: turn.state.id, name: text(row.name) }
     const tags = texts(row.tags)
     const more = { metaData: anything(row.meta), internalData: anything(row.internal), forward: null }
-    turn.write(addressInsert, { ...base, tags, ...more, created: moment(row.created) })
+    const signature = row.signature == null ? undefined : formed(row.signature, signatureForms)
+    turn.write(addressInsert, { ...base, tags, ...more, signature, created: moment(row.created) })
     return 'imported'
   },
   asp(turn, row) {
@@ -245,6 +246,8 @@ const isRecordOf = (is: (value: unknown) => boolean) => (value: unknown) =>
 
 /** What each key of some JSON must be where it is there. */
 type Forms<T> = Readonly<Record<keyof T, (value: unknown) => boolean>>
+
+const signatureForms: Forms<Signature> = { text: isText, html: isText }
 
 const queryForms: Forms<FilterQuery> = {
   ...{ from: isText, to: isText, subject: isText, listId: isText, text: isText },

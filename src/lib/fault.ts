@@ -125,6 +125,7 @@ const table = {
   ChallengeNotFound: { status: 404, text: 'The challenge is not known, used or too old' },
   CredentialsNotFound: { status: 404, text: 'There is no such security key' },
   AspNotFound: { status: 404, text: 'There is no such application password' },
+  SessionNotFound: { status: 404, text: 'There is no such session' },
   EventNotFound: { status: 404, text: 'There is no such event' },
   InsecurePasswordError: { status: 403, text: 'This password is known from a data breach' },
 

@@ -789,6 +789,8 @@ export const limits = {
     mailboxDepthMax: 128,
     mailboxPartLengthMax: 512,
     sessionLengthMax: 255,
+    /** Characters of a signature, in each of its forms: a small picture in the HTML. */
+    signatureLengthMax: 128 * kib,
     metaDataBytesMax: 1 * mib,
   },
   password: {

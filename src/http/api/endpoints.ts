@@ -27,6 +27,7 @@ import { type MailboxDeps, mailboxEndpoints } from './messages/mailboxes.ts'
 import type { MessageDeps } from './messages/message-deps.ts'
 import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
+import { type SessionDeps, sessionEndpoints } from './owner/sessions.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
 import { pauseEndpoints } from './sending/pauses.ts'
@@ -49,6 +50,7 @@ import { type WebhookDeps, webhookEndpoints } from './service/webhooks.ts'
 export interface ApiDeps {
   readonly authentication: AuthenticationDeps
   readonly authLog: AuthLogDeps
+  readonly sessions: SessionDeps
   readonly secondFactor: SecondFactorDeps
   readonly webAuthn: WebAuthnDeps
   readonly applicationPasswords: ApplicationPasswordDeps
@@ -87,6 +89,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
   const endpoints = [
     ...authenticationEndpoints(deps.authentication),
     ...authLogEndpoints(deps.authLog),
+    ...sessionEndpoints(deps.sessions),
     ...secondFactorEndpoints(deps.secondFactor),
     ...webAuthnEndpoints(deps.webAuthn),
     ...applicationPasswordEndpoints(deps.applicationPasswords),

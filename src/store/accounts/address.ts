@@ -36,6 +36,12 @@ export interface ForwardReply {
   html?: string
 }
 
+/** Below letters from an address; empty for none. The HTML is its owner's, and nobody has looked at it. */
+export interface Signature {
+  readonly text: string
+  readonly html: string
+}
+
 const addresses = table(
   'address',
   {
@@ -54,6 +60,8 @@ const addresses = table(
     /** What a forwarded address does; null for one of an account. */
     forward: nullable(json<Forward>()),
     created: moment,
+    /** What its owner writes below letters. */
+    signature: optional(json<Signature>()),
   },
   {
     key: ['id'],
@@ -71,7 +79,19 @@ export type Address = RowOf<typeof addresses>
 export const addressInsert = addresses.defineInsert()
 
 export const addressUpdate = addresses.defineUpdate('update', {
-  set: ['key', 'address', 'domain', 'name', 'tags', 'metaData', 'internalData', 'forward', 'user', 'created'],
+  set: [
+    'key',
+    'address',
+    'domain',
+    'name',
+    'tags',
+    'metaData',
+    'internalData',
+    'forward',
+    'user',
+    'created',
+    'signature',
+  ],
   by: ['id'],
 })
 

@@ -57,3 +57,42 @@ export async function listTokens(read: Reader): Promise<TokenRow[]> {
 export async function expiredTokens(read: Reader, at: number, count: number): Promise<string[]> {
   return read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count).map(row => row.hash)
 }
+
+interface TokenPage {
+  /** Id of the account. */
+  readonly user: string
+  /** Of the account: tokens of before are over. */
+  readonly authVersion: number
+  /** Only those that are still good at this moment. */
+  readonly at: number
+  /** Only the one with this id. */
+  readonly id?: string
+  /** All but the one with this hash. */
+  readonly but?: string | null
+}
+
+/** Tokens of an account that are still good, newest first. */
+export async function tokensOf(
+  read: Reader,
+  page: TokenPage,
+  boundary: readonly [created: number, id: string] | null,
+  direction: 'forward' | 'back',
+  count: number,
+): Promise<TokenRow[]> {
+  const [sign, order] = direction === 'forward' ? ['<', 'DESC'] : ['>', 'ASC']
+  const [created, id] = boundary ?? (direction === 'forward' ? [9e15, ''] : [0, ''])
+  const { text, values } = good(page)
+  const rest = `${text} AND (created, id) ${sign} (?, ?) ORDER BY created ${order}, id ${order} LIMIT ?`
+  return tokens.all(read, rest, ...values, created, id, count)
+}
+
+export async function countTokensOf(read: Reader, page: TokenPage): Promise<number> {
+  const { text, values } = good(page)
+  return tokens.count(read, text, ...values)
+}
+
+function good({ user, authVersion, at, id, but }: TokenPage): { text: string; values: unknown[] } {
+  const text = `WHERE "user" = ? AND auth_version >= ? AND coalesce(expires, ?) >= ? AND coalesce(dies, ?) >= ?
+    AND (? IS NULL OR id = ?) AND hash IS NOT ?`
+  return { text, values: [user, authVersion, at, at, at, at, id ?? null, id ?? null, but ?? null] }
+}

@@ -78,7 +78,7 @@ export interface AccountEntry {
 const queries: Readonly<Record<AccountPart, string>> = {
   user: `SELECT id, username, name, address, password, temporary, auth_version AS authVersion, disabled, suspended,
     activated, quota, tags, options, created FROM "user" WHERE num = ?`,
-  address: `SELECT a.id, a."user", a.address, a.name, a.tags, a.meta, a.internal, a.created FROM address a
+  address: `SELECT a.id, a."user", a.address, a.name, a.tags, a.meta, a.internal, a.created, a.signature FROM address a
     JOIN "user" u ON u.id = a."user" WHERE u.num = ? ORDER BY a.created, a.id`,
   asp: `SELECT t.id, u.id AS user, t.selector, t.hash, t.description, t.scopes, t.ttl, t.expires, t.created
     FROM asp t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,

@@ -35,6 +35,7 @@ import { paused } from './migrations/026-paused.ts'
 import { traced } from './migrations/027-traced.ts'
 import { provenReports } from './migrations/028-proven-reports.ts'
 import { relearned } from './migrations/029-relearned.ts'
+import { signed } from './migrations/030-signed.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -68,6 +69,7 @@ export const migrations: readonly string[] = [
   traced,
   provenReports,
   relearned,
+  signed,
 ]
 
 /**

@@ -29,6 +29,8 @@ export interface OutboundOptions extends MessageNotice {
   readonly notices?: Readonly<Record<string, RecipientNotice>>
   /** When it was to be sent, where its sender said so. */
   readonly notBefore?: number
+  /** Of what waits for its moment: the copy that was kept, by folder and number, to be a draft again. */
+  readonly copy?: { readonly mailbox: string; readonly uid: number }
   /** Message-ID, for reports and logs. */
   readonly messageId?: string
   /** It goes whatever its domain wants proven: a report of what failed (RFC 8460 3), or its sender said so (RFC 8689 4.2.2). */

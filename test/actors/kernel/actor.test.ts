@@ -76,6 +76,7 @@ const claim: UserCommand<{ key: string; name: string }, string> = {
       internalData: undefined,
       forward: null,
       created: turn.now,
+      signature: undefined,
     })
     return name
   },

@@ -49,6 +49,7 @@ const address = (id: string, key: string): Address => ({
   internalData: undefined,
   forward: null,
   created: 1,
+  signature: undefined,
 })
 const insert = (id: string, key: string): Operation => operation(addressInsert, address(id, key))
 const unit = (operations: Operation[], partition = 0, epoch = 0) => ({ partition, epoch, operations, bytes: 100 })

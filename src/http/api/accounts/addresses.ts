@@ -8,10 +8,11 @@ import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createAddress, deleteAddress, updateAddress } from '#actors/user/account.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
 import { type Address, findAddress, listAddresses } from '#store/accounts/address.ts'
 import { endpoint } from '../../endpoint.ts'
-import { bool, field, id, metaData, moment, optional, text, userId } from '../../schema.ts'
+import { bool, field, id, metaData, moment, object, optional, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { tags } from './user-fields.ts'
 
@@ -28,6 +29,7 @@ const shape = {
   main: Type.Boolean(),
   created: moment,
   tags: Type.Array(Type.String()),
+  signature: Type.Optional(Type.Object({ text: Type.String(), html: Type.String() })),
   metaData: Type.Optional(Type.Unknown()),
   internalData: Type.Optional(Type.Unknown()),
 }
@@ -38,6 +40,14 @@ export const addressFields = {
   metaData: optional(metaData({ description: 'Free data' })),
   internalData: optional(metaData({ description: 'Free data the user does not see' })),
 }
+
+const written = (description: string) =>
+  text({ max: limits.name.signatureLengthMax, empty: true, trim: false, default: '', description })
+
+/** As its owner wrote it: whoever shows the HTML cleans it first. */
+const signature = optional(
+  object({ text: written('Below plain letters; empty for nothing'), html: written('Below others') }),
+)
 
 export const allowWildcard = bool({ default: false, description: 'Whether a `*` in the address is meant' })
 
@@ -101,14 +111,25 @@ export function addressEndpoints({ system }: AddressDeps) {
     allow: 'addresses.create',
     filterInput: true,
     params: { user: userId },
-    body: { ...addressFields, address: anyAddress, main: optional(bool()), allowWildcard },
+    body: { ...addressFields, signature, address: anyAddress, main: optional(bool()), allowWildcard },
     reply: { id: addressId },
     faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany'],
     async run({ input, signal, caller }) {
       const { address, key, domain } = newAddress(input.address, input.allowWildcard)
       const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
       const own = caller.user !== null
-      const created = { address, key, domain, tags: words, name, main, metaData: meta, internalData, own }
+      const created = {
+        address,
+        key,
+        domain,
+        tags: words,
+        name,
+        main,
+        metaData: meta,
+        internalData,
+        own,
+        signature: input.signature,
+      }
       return system.handle(input.user).run(createAddress, created, signal)
     },
   })
@@ -121,7 +142,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     allow: 'addresses.update',
     filterInput: true,
     params: { user: userId, id: addressId },
-    body: { ...addressFields, address: optional(anyAddress), main: optional(bool()) },
+    body: { ...addressFields, signature, address: optional(anyAddress), main: optional(bool()) },
     faults: [
       'UserNotFound',
       'AddressNotFound',
@@ -133,8 +154,8 @@ export function addressEndpoints({ system }: AddressDeps) {
     async run({ input, signal, caller }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
-      const { name, tags, metaData, internalData } = input
-      const fields = { ...renamed, name, tags, metaData, internalData }
+      const { name, tags, metaData, internalData, signature: below } = input
+      const fields = { ...renamed, name, tags, metaData, internalData, signature: below }
       const changed = { id: input.id, fields, main: input.main === true, own: caller.user !== null }
       await system.handle(input.user).run(updateAddress, changed, signal)
       return {}
@@ -159,6 +180,7 @@ export function addressEndpoints({ system }: AddressDeps) {
 }
 
 function shown(address: Address, main: string, withMeta: boolean, withInternal: boolean) {
+  const { signature: below } = address
   return {
     id: address.id,
     name: address.name,
@@ -166,6 +188,7 @@ function shown(address: Address, main: string, withMeta: boolean, withInternal: 
     main: address.address === main,
     created: new Date(address.created).toISOString(),
     tags: address.tags,
+    ...(below && (below.text !== '' || below.html !== '') && { signature: { ...below } }),
     ...(withMeta ? { metaData: address.metaData ?? {} } : {}),
     ...(withInternal ? { internalData: address.internalData ?? {} } : {}),
   }

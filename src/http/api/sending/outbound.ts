@@ -4,6 +4,7 @@
 // Ids are 18 hexadecimal digits. Another account's message is not found, whether it exists or not.
 
 import { Type } from 'typebox'
+import { restoreDraft } from '#actors/compose/taken-back.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { cancelOutgoing, retryOutgoing } from '#actors/sending/outgoing.ts'
 import { Fault } from '#lib/fault.ts'
@@ -95,12 +96,27 @@ export function outboundEndpoints({ system }: OutboundDeps): Endpoint[] {
     summary: 'Take back a message that waits',
     description:
       'Targets that are being sent to at this moment stay; `deleted` counts those that were taken back. Where nothing waits any ' +
-      'more the answer says so with status 200.',
+      'more the answer says so with status 200. With `restoreDraft` what waited for its `sendTime` and reached nobody is a draft ' +
+      'again: the copy in Sent goes, and `message` says where the draft is. What was sent without a draft has lost its blind ' +
+      'recipients by then; what was encrypted when it was kept stays where it is.',
     allow: 'messages.delete',
     params: { user: userId, queueId },
-    reply: takenBack,
+    faults: ['UserNotFound'],
+    query: { restoreDraft: bool({ default: false, description: 'Make it a draft again' }) },
+    reply: {
+      ...takenBack,
+      message: Type.Optional(Type.Object({ mailbox: Type.String(), id: Type.Integer(), size: Type.Integer() })),
+    },
     async run({ input, signal }) {
-      return takeBack(input.queueId, () => cancelOutgoing(system.handle(input.user), input.queueId, signal))
+      const handle = system.handle(input.user)
+      const done = await takeBack(input.queueId, () => cancelOutgoing(handle, input.queueId, signal))
+      if (!input.restoreDraft) return done
+      // Also where the call before this one broke off between the two.
+      const draft = await handle.run(restoreDraft, { num: queueNumber(input.queueId) }, signal)
+      if (draft === null) return done
+      const { mailbox, uid: id, size } = draft
+      const said = done.success ? done : { success: true, queueId: input.queueId, deleted: 0 }
+      return { ...said, message: { mailbox, id, size } }
     },
   })
   return [list, get, retry, cancel]

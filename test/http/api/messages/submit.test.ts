@@ -314,3 +314,52 @@ test('an answer to nobody, and a forward without recipients, are refused', async
     expect(answer).toMatchObject({ status: 400, body: { code: 'ENORECIPIENTS' } })
   }
 })
+
+test('what was taken back in time is the draft again that it was', async () => {
+  const user = await account(service, 'hasty')
+  const original = await user.put('INBOX', mail('Question', 'why'))
+  const form = { subject: 'Too soon', text: 'because', to: people('a'), bcc: people('b') }
+  const reference = { mailbox: user.box('INBOX'), id: original, action: 'reply' }
+  const draft = await user.put('Drafts', { ...form, reference })
+  const drafts = `/mailboxes/${user.box('Drafts')}/messages`
+  const sendTime = new Date(Date.now() + 3_600_000).toISOString()
+  const { body } = await user.call('POST', `${drafts}/${draft}/submit`, { sendTime })
+  expect((await user.call('GET', drafts)).body.total).toBe(0)
+  const back = await user.call('DELETE', `/outbound/${body.queueId}?restoreDraft=true`)
+  expect(back).toMatchObject({
+    status: 200,
+    body: { success: true, deleted: 2, message: { mailbox: user.box('Drafts'), id: draft + 1 } },
+  })
+  const again = (await user.call('GET', `${drafts}/${back.body.message.id}`)).body
+  expect(again).toMatchObject({ draft: true, seen: true, subject: 'Too soon', bcc: people('b') })
+  expect(again.reference).toMatchObject({ action: 'reply', id: original })
+  expect(again).not.toHaveProperty('outbound')
+  expect((await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages`)).body.total).toBe(0)
+  const twice = await user.call('DELETE', `/outbound/${body.queueId}?restoreDraft=true`)
+  expect(twice.body).toMatchObject({ success: false, code: 'NoSuchQueueEntry' })
+  const resent = await user.call('POST', `${drafts}/${back.body.message.id}/submit`, { sendTime })
+  expect(resent.body).toMatchObject({ success: true, queueId: expect.stringMatching(/^[0-9a-f]{18}$/) })
+})
+
+test('a draft is restored where the call before broke off, and not where its copy is gone or it was not asked for', async () => {
+  const user = await account(service, 'undone')
+  const sendTime = new Date(Date.now() + 3_600_000).toISOString()
+  const submit = async () => {
+    const { body } = await user.call('POST', '/submit', { to: people('x'), subject: 'Later', text: 'y', sendTime })
+    return { queueId: body.message.queueId, sent: body.message.id }
+  }
+  const first = await submit()
+  expect((await user.call('DELETE', `/outbound/${first.queueId}`)).body).toEqual({
+    ...{ success: true, queueId: first.queueId, deleted: 1 },
+  })
+  const late = await user.call('DELETE', `/outbound/${first.queueId}?restoreDraft=true`)
+  expect(late.body).toMatchObject({ success: true, deleted: 0, message: { mailbox: user.box('Drafts') } })
+  const second = await submit()
+  await user.call('DELETE', `/mailboxes/${user.box('Sent Mail')}/messages/${second.sent}`)
+  const lost = await user.call('DELETE', `/outbound/${second.queueId}?restoreDraft=true`)
+  expect(lost.body).toEqual({ success: true, queueId: second.queueId, deleted: 1 })
+  const other = await account(service, 'curious')
+  const third = await submit()
+  const foreign = await other.call('DELETE', `/outbound/${third.queueId}?restoreDraft=true`)
+  expect(foreign.body).toMatchObject({ success: false, code: 'NoSuchQueueEntry' })
+})
