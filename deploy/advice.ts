@@ -18,6 +18,7 @@ export const advice: Readonly<Record<FaultCode, string>> = {
   ResourceNotFound: 'Check the path against /openapi.json.',
   MethodNotAllowed: 'Use one of the methods that Allow names.',
   InvalidToken: 'Log in again, or make a token with teal token create.',
+  TokenNotFound: gone,
   ForeignPage: 'Switch api.accessControl.enabled on, and give the page a token.',
   MissingPrivileges: 'Use a token whose role may do this, or one of the user that it is about.',
   RangeNotSatisfiable: 'Ask for a range within Content-Length.',

@@ -64,6 +64,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
       ...config.api.metrics,
       log,
     },
+    tokens: { system, access: core.access, authLog: credentials.authLog, log },
     documentation: { version, events: eventForms },
   }
 }

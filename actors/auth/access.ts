@@ -26,7 +26,7 @@ export interface Caller {
   readonly token: string | null
   /** `user` from a login, `provisioned` from the command line, `root` the configured one, `open` where none was needed. */
   readonly tokenKind: 'user' | 'provisioned' | 'root' | 'open'
-  /** When a user token was made, by a login: milliseconds since 1970; 0 where there was none. */
+  /** When a user token was made, by a login of that user: milliseconds since 1970; 0 where there was none. */
   readonly loginAt: number
 }
 
@@ -89,7 +89,7 @@ export class Access {
     this.#extend(row, at)
     // What never ends by itself was made on the command line, for an account or for none: no login was behind it.
     const made = row.user === null || row.ttl === null
-    const loginAt = made ? 0 : row.created
+    const loginAt = made || row.role === 'impersonated' ? 0 : row.created
     const tokenKind = made ? 'provisioned' : 'user'
     return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt }
   }
@@ -105,6 +105,19 @@ export class Access {
     const { ttlMs, lifetimeMs } = this.#options
     const life = { ttl: ttlMs, expires: at + Math.min(ttlMs, lifetimeMs), dies: at + lifetimeMs }
     return this.#store({ label: '', role: 'user', user, authVersion, ...life })
+  }
+
+  /**
+   * Makes a token of role `impersonated` for an account: it lives its time from now on, however often it is used.
+   *
+   * @param label who it is made for, and why
+   */
+  async impersonate(user: string, authVersion: number, label: string): Promise<{ token: string; expires: number }> {
+    const ttl = limits.token.impersonatedMs
+    const expires = now() + ttl
+    const life = { ttl, expires, dies: expires }
+    const { token } = await this.#store({ label, role: 'impersonated', user, authVersion, ...life })
+    return { token, expires }
   }
 
   /** Ends a token, by the hash of its text. */

@@ -238,6 +238,10 @@ export const limits = {
     extendMs: hour,
     /** Ended tokens removed in one go. */
     sweepRowsMax: 1000,
+    /** How long an operator acts as a user with one token: a look at a question, not a stay. */
+    impersonatedMs: hour,
+    /** Characters of what a token is for, and of why somebody acts as a user. */
+    labelLengthMax: 255,
   },
   /** Health checks (api-semantics 10.1). */
   /** Backups that come by themselves. */

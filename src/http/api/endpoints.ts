@@ -15,6 +15,7 @@ import { type RemovalDeps, removalEndpoints } from './accounts/removal.ts'
 import { type StorageDeps, storageEndpoints } from './accounts/storage.ts'
 import { type TaskDeps, taskEndpoints } from './accounts/tasks.ts'
 import { type UserDeps, userEndpoints } from './accounts/users.ts'
+import { type TokenDeps, tokenEndpoints } from './admin/tokens.ts'
 import { type ApplicationPasswordDeps, applicationPasswordEndpoints } from './auth/application-passwords.ts'
 import { type AuthenticationDeps, authenticationEndpoints } from './auth/authentication.ts'
 import { type AuthLogDeps, authLogEndpoints } from './auth/authlog.ts'
@@ -82,6 +83,7 @@ export interface ApiDeps {
   readonly reports: ReportDeps
   readonly health: HealthDeps
   readonly metrics: MetricsDeps
+  readonly tokens: TokenDeps
   readonly documentation: DocumentationDeps
 }
 
@@ -125,6 +127,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...reportEndpoints(deps.reports),
     ...healthEndpoints(deps.health),
     ...metricsEndpoints(deps.metrics),
+    ...tokenEndpoints(deps.tokens),
   ]
   return [...endpoints, ...documentationEndpoints(endpoints, deps.documentation)]
 }

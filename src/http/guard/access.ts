@@ -4,6 +4,8 @@
 // covers `own`. What is not in the table is refused. Fields hidden on the way in are dropped without a word, fields
 // hidden on the way out are taken off the answer and off the rows in its `results`.
 
+import { Fault } from '#lib/fault.ts'
+
 export type Resource =
   | 'addresslisting'
   | 'addresses'
@@ -26,6 +28,13 @@ export type Resource =
   | 'audit'
   | 'export'
   | 'import'
+  | 'credentials'
+  | 'queue'
+  | 'figures'
+  | 'log'
+  | 'backups'
+  | 'tokens'
+  | 'impersonation'
 
 type Action = 'create' | 'read' | 'update' | 'delete'
 
@@ -50,6 +59,8 @@ interface Attributes {
   readonly takes?: readonly string[]
   /** These fields may not be sent. */
   readonly drops?: readonly string[]
+  /** Whoever sends one of these fields is refused. */
+  readonly refuses?: readonly string[]
   /** These fields are not in answers. */
   readonly hides?: readonly string[]
 }
@@ -59,6 +70,7 @@ export interface Grant {
   readonly scope: 'own' | 'any'
   readonly takes: ReadonlySet<string> | null
   readonly drops: ReadonlySet<string> | null
+  readonly refuses: ReadonlySet<string> | null
   readonly hides: ReadonlySet<string> | null
 }
 
@@ -79,6 +91,7 @@ const manager = {
   authentication: any('CR'),
   userlisting: any('R'),
   users: any('CRUD'),
+  credentials: any('U'),
   asps: any('CRD'),
   autoreplies: any('CRUD'),
   filters: any('CRUD'),
@@ -87,6 +100,9 @@ const manager = {
   domainaccess: any('CRUD'),
   domainaliases: any('CRUD'),
   webhooks: any('CRUD'),
+  queue: any('RUD'),
+  figures: any('R'),
+  tokens: any('CRD'),
 } as const
 
 const hiddenUser = ['tags', 'disabledScopes', 'internalData']
@@ -98,7 +114,31 @@ const changeable = [
   ...['encryptMessages', 'encryptForwarded', 'retention', 'disable2fa', 'protocol', 'sess', 'ip'],
 ]
 
+/** What whoever acts as a user may not touch: the account stays its owner's. */
+const secrets = ['existingPassword', 'password', 'disable2fa']
+
 const token = { drops: ['token'], hides: ['token'] }
+
+const user = {
+  addresslisting: own('R', { read: { hides: ['internalData'] } }),
+  addresses: own('CRUD', {
+    create: { drops: ['internalData', 'allowWildcard'] },
+    read: { hides: ['internalData'] },
+    update: { drops: ['internalData'] },
+  }),
+  authentication: own('CR'),
+  userlisting: own('R', { read: { hides: hiddenUser } }),
+  users: own('RU', { read: { hides: hiddenUser }, update: { takes: changeable } }),
+  credentials: own('U'),
+  asps: own('CRD'),
+  messages: own('CRUD'),
+  attachments: own('CRUD'),
+  storage: own('CRUD'),
+  mailboxes: own('CRUD'),
+  autoreplies: own('CRUD'),
+  filters: own('CRUD'),
+  webhooks: own('R'),
+} as const
 
 const table = {
   root: {
@@ -108,12 +148,16 @@ const table = {
     storage: any('CRUD'),
     mailboxes: any('CRUD'),
     settings: any('CRUD'),
+    log: any('R'),
+    backups: any('CR'),
+    impersonation: any('C'),
   },
   manager,
   webmail: {
     addresses: any('CRUD'),
     authentication: any('CR'),
     users: any('RU'),
+    credentials: any('U'),
     asps: any('CRD'),
     messages: any('CRUD'),
     attachments: any('CRUD'),
@@ -124,24 +168,13 @@ const table = {
     domainaccess: any('CRUD'),
     webhooks: any('CRUD'),
   },
-  user: {
-    addresslisting: own('R', { read: { hides: ['internalData'] } }),
-    addresses: own('CRUD', {
-      create: { drops: ['internalData', 'allowWildcard'] },
-      read: { hides: ['internalData'] },
-      update: { drops: ['internalData'] },
-    }),
-    authentication: own('CR'),
-    userlisting: own('R', { read: { hides: hiddenUser } }),
-    users: own('RU', { read: { hides: hiddenUser }, update: { takes: changeable } }),
-    asps: own('CRD'),
-    messages: own('CRUD'),
-    attachments: own('CRUD'),
-    storage: own('CRUD'),
-    mailboxes: own('CRUD'),
-    autoreplies: own('CRUD'),
-    filters: own('CRUD'),
-    webhooks: own('R'),
+  user,
+  impersonated: {
+    ...user,
+    authentication: own('R'),
+    users: own('RU', { read: { hides: hiddenUser }, update: { takes: changeable, refuses: secrets } }),
+    credentials: own(''),
+    asps: own('R'),
   },
   auth: { authentication: any('C', { create: token }) },
   tokenAuth: { authentication: any('C') },
@@ -150,7 +183,7 @@ const table = {
   audit: { users: any('R'), audit: any('CRUD') },
   auditclient: { audit: any('R') },
   export: { export: any('C'), import: any('C') },
-  settings: { settings: any('CRUD') },
+  settings: { settings: any('CRUD'), queue: any('RUD'), figures: any('R') },
 } as const satisfies Record<string, Partial<Record<Resource, Line>>>
 
 export type Role = keyof typeof table
@@ -179,11 +212,28 @@ export function decide(caller: Caller, allow: Allow, owner: string | null, listi
   return (owner === null ? listing : owner === caller.user) ? grant : null
 }
 
-/** Drops the fields that `grant` does not take, in place. `kept` are the path's. */
+/** Roles of whoever is a user; what has one belongs to an account. */
+const usersRoles: ReadonlySet<Role> = new Set(['user', 'impersonated'])
+
+/**
+ * Whether somebody of role `giver` may make and end tokens of `role`: those that belong to no account and may do nothing that the
+ * giver may not.
+ */
+export function mayHandOut(giver: Role, role: Role): boolean {
+  if (usersRoles.has(role) || usersRoles.has(giver)) return false
+  const given = grants.get(giver)
+  return [...(grants.get(role) ?? [])].every(([allow, { scope }]) => {
+    const grant = given?.get(allow)
+    return grant !== undefined && (grant.scope === 'any' || scope === 'own')
+  })
+}
+
+/** Drops the fields that `grant` does not take, in place. `kept` are the path's. @throws Fault MissingPrivileges */
 export function filterInput(grant: Grant, input: Record<string, unknown>, kept: ReadonlySet<string>): void {
   if (grant.takes === null && grant.drops === null) return
   for (const key of Object.keys(input)) {
     if (kept.has(key)) continue
+    if (grant.refuses?.has(key) === true) throw new Fault('MissingPrivileges')
     if (grant.takes?.has(key) === false || grant.drops?.has(key) === true) delete input[key]
   }
 }
@@ -211,8 +261,9 @@ function compileRole(lines: Partial<Record<Resource, Line>>): ReadonlyMap<string
     for (const letter of letters) {
       const action = actions[letter]
       if (action === undefined) throw new Error(`No action is called ${letter}`)
-      const { takes, drops, hides } = filters[action] ?? {}
-      compiled.set(`${resource}.${action}`, { scope, takes: set(takes), drops: set(drops), hides: set(hides) })
+      const { takes, drops, refuses, hides } = filters[action] ?? {}
+      const sets = { takes: set(takes), drops: set(drops), refuses: set(refuses), hides: set(hides) }
+      compiled.set(`${resource}.${action}`, { scope, ...sets })
     }
   }
   return compiled

@@ -53,6 +53,11 @@ export async function listTokens(read: Reader): Promise<TokenRow[]> {
   return tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
 }
 
+/** A provisioned token by its id. */
+export async function findProvisioned(read: Reader, id: string): Promise<TokenRow | undefined> {
+  return tokens.one(read, 'WHERE id = ? AND "user" IS NULL', id)
+}
+
 /** Tokens whose time is over, for the sweep. */
 export async function expiredTokens(read: Reader, at: number, count: number): Promise<string[]> {
   return read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count).map(row => row.hash)

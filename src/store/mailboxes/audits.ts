@@ -152,6 +152,24 @@ export async function findAudit(read: Reader, id: string): Promise<Audit | undef
   return audits.one(read, 'WHERE id = ?', id)
 }
 
+/** Audits, of one account where `user` is not null; the newest first, from `boundary` on. */
+export async function listAudits(
+  read: Reader,
+  user: string | null,
+  boundary: string | null,
+  direction: 'forward' | 'back',
+  count: number,
+): Promise<Audit[]> {
+  const [sign, order, edge] = direction === 'forward' ? ['<', 'DESC', '\u{10ffff}'] : ['>', 'ASC', '']
+  const whose = user === null ? [] : [user]
+  const own = user === null ? '' : 'AND "user" = ?'
+  return audits.all(read, `WHERE id ${sign} ? ${own} ORDER BY id ${order} LIMIT ?`, boundary ?? edge, ...whose, count)
+}
+
+export async function countAudits(read: Reader, user: string | null): Promise<number> {
+  return user === null ? audits.count(read, 'WHERE 1 = 1') : audits.count(read, 'WHERE "user" = ?', user)
+}
+
 /** Messages of an audit behind a place, oldest first. */
 export function auditMessages(
   read: Reader,

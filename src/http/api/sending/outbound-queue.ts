@@ -59,7 +59,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound',
     tag: 'Outbound',
     summary: 'The outbound queue in figures',
-    allow: 'settings.read',
+    allow: 'queue.read',
     reply: overview,
     async run() {
       const { waiting, sending, deferred, next, oldest } = await queueFigures(read)
@@ -74,7 +74,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/messages',
     tag: 'Outbound',
     summary: 'List the outbound queue, newest first',
-    allow: 'settings.read',
+    allow: 'queue.read',
     query: {
       pending: bool({ default: true, description: 'Only messages that still wait for a target' }),
       user: optional(userId),
@@ -101,7 +101,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/messages/:queueId',
     tag: 'Outbound',
     summary: 'How a message of the outbound queue is doing',
-    allow: 'settings.read',
+    allow: 'queue.read',
     params: { queueId },
     reply: { ...queuedShape, targets: Type.Array(targetShape) },
     faults: ['NoSuchQueueEntry'],
@@ -117,7 +117,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/messages/:queueId/retry',
     tag: 'Outbound',
     summary: 'Try what waits of any message now',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { queueId },
     faults: ['NoSuchQueueEntry'],
     async run({ input }) {
@@ -134,7 +134,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     description:
       'Nobody is told, its sender included. Targets that are being sent to at this moment stay; `deleted` counts those ' +
       'that were removed. Where nothing waits any more the answer says so with status 200.',
-    allow: 'settings.delete',
+    allow: 'queue.delete',
     params: { queueId },
     reply: takenBack,
     async run({ input }) {
@@ -146,7 +146,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/messages/:queueId/hold',
     tag: 'Outbound',
     summary: 'Hold what waits of any message until it is retried',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { queueId },
     faults: ['NoSuchQueueEntry'],
     async run({ input }) {
@@ -160,7 +160,7 @@ export function outboundQueueEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/messages/:queueId/route',
     tag: 'Outbound',
     summary: 'Send what waits of any message by a relay now',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { queueId },
     body: {
       relay: text({ max: destinationLengthMax, description: 'An smtp: or smtps: URL; empty for the usual way' }),

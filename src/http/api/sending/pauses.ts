@@ -20,7 +20,7 @@ export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/outbound/paused',
     tag: 'Outbound',
     summary: 'List users who are held back, the longest first',
-    allow: 'settings.read',
+    allow: 'queue.read',
     reply: {
       results: Type.Array(
         Type.Object({
@@ -50,7 +50,7 @@ export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/users/:user/outbound/pause',
     tag: 'Outbound',
     summary: 'Hold a user back: nothing more is taken, what waits is held',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { user: userId },
     faults: ['UserNotFound'],
     async run({ input: { user } }) {
@@ -66,7 +66,7 @@ export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
     tag: 'Outbound',
     summary: 'Let a user go on who was held back',
     description: 'What was held is sent when it was due. For a day the user is not held back for a burst again.',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { user: userId },
     faults: ['NotPaused'],
     async run({ input: { user } }) {

@@ -106,7 +106,7 @@ export function suppressionEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/suppressions',
     tag: 'Outbound',
     summary: 'List addresses that are not written to for a while, of all users and of the service',
-    allow: 'settings.read',
+    allow: 'queue.read',
     query: paging,
     reply: { ...pageReply, results: Type.Array(Type.Object(shape)) },
     run: ({ input }) => page(read, input, null),
@@ -117,7 +117,7 @@ export function suppressionEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/suppressions',
     tag: 'Outbound',
     summary: 'Have an address not written to by anybody',
-    allow: 'settings.update',
+    allow: 'queue.update',
     body: entry,
     run: ({ input }) => put('', input),
   })
@@ -127,7 +127,7 @@ export function suppressionEndpoints({ system }: OutboundDeps): Endpoint[] {
     path: '/suppressions/:address',
     tag: 'Outbound',
     summary: 'Have an address written to again that nobody wrote to',
-    allow: 'settings.update',
+    allow: 'queue.update',
     params: { address },
     faults: ['NotSuppressed'],
     async run({ input }) {

@@ -69,7 +69,7 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
     tag: 'Outbound',
     summary: 'The whole way of a message: how it came, what was decided, each attempt to send it, what became of it',
     description,
-    allow: 'settings.read',
+    allow: 'queue.read',
     params: { id },
     reply,
     async run({ input }) {

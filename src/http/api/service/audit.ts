@@ -1,4 +1,4 @@
-// Audits over HTTP: begin one, see how far it is, take what it holds (api-semantics 10.4).
+// Audits over HTTP: begin one, list them, see how far it is, take what it holds (api-semantics 10.4).
 //
 // Only operators get here. What an audit holds is copied apart from the account, so that the account can neither see
 // nor end it; it is given out as one mbox that is streamed.
@@ -9,10 +9,12 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
-import { findAudit } from '#store/mailboxes/audits.ts'
+import { counted } from '#store/engine/counted.ts'
+import { type Audit, countAudits, findAudit, listAudits } from '#store/mailboxes/audits.ts'
 import { binary } from '../../answer.ts'
+import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
-import { date, id, metaData, moment, optional, orFalse, text } from '../../schema.ts'
+import { date, id, metaData, moment, optional, orFalse, pageReply, paging, text } from '../../schema.ts'
 
 export interface AuditDeps {
   readonly system: ActorSystem
@@ -25,6 +27,20 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
   const { read } = system
   const auditId = id({ description: 'Id of the audit' })
   const maybe = Type.Union([moment, Type.Null()])
+  const shape = {
+    id: auditId,
+    user: Type.String(),
+    start: maybe,
+    end: maybe,
+    expires: moment,
+    notes: Type.String(),
+    meta: Type.Record(Type.String(), Type.Unknown()),
+    deleted: Type.Boolean(),
+    deletedTime: Type.Optional(moment),
+    audited: Type.Integer(),
+    lastAuditedMessage: Type.Optional(moment),
+    import: Type.Object({ status: Type.String(), failed: Type.Integer(), copied: Type.Integer() }),
+  }
 
   const create = endpoint({
     method: 'POST',
@@ -51,6 +67,30 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
     },
   })
 
+  const list = endpoint({
+    method: 'GET',
+    path: '/audit',
+    tag: 'Audit',
+    summary: 'List audits, the newest first',
+    allow: 'audit.read',
+    query: { user: optional(id({ description: 'Only those of this account' })), ...paging },
+    reply: { ...pageReply, results: Type.Array(Type.Object(shape)) },
+    async run({ input }) {
+      const { user = null } = input
+      const { rows, ...cursors } = await pagedCounted(input, {
+        key: ['string'],
+        fetch: (boundary, direction, count) =>
+          counted(
+            read,
+            () => countAudits(read, user),
+            () => listAudits(read, user, boundary === null ? null : String(boundary[0]), direction, count),
+          ),
+        boundary: ({ id: audit }) => [audit],
+      })
+      return { ...cursors, results: rows.map(shown) }
+    },
+  })
+
   const get = endpoint({
     method: 'GET',
     path: '/audit/:audit',
@@ -58,39 +98,12 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
     summary: 'Get an audit',
     allow: 'audit.read',
     params: { audit: auditId },
-    reply: {
-      id: auditId,
-      user: Type.String(),
-      start: maybe,
-      end: maybe,
-      expires: moment,
-      notes: Type.String(),
-      meta: Type.Record(Type.String(), Type.Unknown()),
-      deleted: Type.Boolean(),
-      deletedTime: Type.Optional(moment),
-      audited: Type.Integer(),
-      lastAuditedMessage: Type.Optional(moment),
-      import: Type.Object({ status: Type.String(), failed: Type.Integer(), copied: Type.Integer() }),
-    },
+    reply: shape,
     faults: ['AuditNotFoundError'],
     async run({ input }) {
       const audit = await findAudit(read, input.audit)
       if (audit === undefined) throw new Fault('AuditNotFoundError')
-      const { starts, ends, deleted, last, state: status, failed, copied } = audit
-      return {
-        id: audit.id,
-        user: audit.user,
-        start: starts === null ? null : iso(starts),
-        end: ends === null ? null : iso(ends),
-        expires: iso(audit.expires),
-        notes: audit.notes,
-        meta: audit.meta,
-        deleted: deleted !== null,
-        ...(deleted !== null && { deletedTime: iso(deleted) }),
-        audited: audit.audited,
-        ...(last !== null && { lastAuditedMessage: iso(last) }),
-        import: { status, failed, copied },
-      }
+      return shown(audit)
     },
   })
 
@@ -110,7 +123,25 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
     },
   })
 
-  return [create, get, mbox]
+  return [create, list, get, mbox]
+}
+
+function shown(audit: Audit) {
+  const { starts, ends, deleted, last, state: status, failed, copied } = audit
+  return {
+    id: audit.id,
+    user: audit.user,
+    start: starts === null ? null : iso(starts),
+    end: ends === null ? null : iso(ends),
+    expires: iso(audit.expires),
+    notes: audit.notes,
+    meta: audit.meta,
+    deleted: deleted !== null,
+    ...(deleted !== null && { deletedTime: iso(deleted) }),
+    audited: audit.audited,
+    ...(last !== null && { lastAuditedMessage: iso(last) }),
+    import: { status, failed, copied },
+  }
 }
 
 function iso(time: number): string {

@@ -1,0 +1,143 @@
+// Access tokens over HTTP: what there is, a new one, the end of one; and a token with which an operator acts as a user for a while.
+//
+// Nobody hands out, sees or ends what may do more than the caller. The text of a token is in the answer that makes it and nowhere else; only its
+// digest is stored. Whoever acts as a user stands in that account's own log and in the service's.
+
+import { Type } from 'typebox'
+import type { Access } from '#actors/auth/access.ts'
+import type { AuthLog } from '#actors/auth/auth-log.ts'
+import { liveUser } from '#actors/auth/one-time-code.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { tokenDigest } from '#lib/secret/token.ts'
+import { findProvisioned, findToken, listTokens, type TokenRow } from '#store/accounts/tokens.ts'
+import { findStanding } from '#store/accounts/users.ts'
+import { type Endpoint, endpoint, type Request } from '../../endpoint.ts'
+import { type Caller, isRole, mayHandOut, roles } from '../../guard/access.ts'
+import { id, moment, oneOf, optional, text, userId } from '../../schema.ts'
+import { originOf } from '../auth/factor-fields.ts'
+
+export interface TokenDeps {
+  readonly system: ActorSystem
+  readonly access: Pick<Access, 'provision' | 'revoke' | 'impersonate'>
+  readonly authLog: AuthLog
+  readonly log: Log
+}
+
+const tokenId = id({ description: 'Id of the token' })
+const label = text({ max: limits.token.labelLengthMax, trim: true, empty: true })
+
+const shape = Type.Object({
+  id: tokenId,
+  role: Type.String(),
+  label: Type.String(),
+  created: moment,
+  own: Type.Boolean({ description: 'Whether it is the one of this call' }),
+})
+
+export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): Endpoint[] {
+  const { read } = system
+
+  const list = endpoint({
+    method: 'GET',
+    path: '/tokens',
+    tag: 'Tokens',
+    summary: 'List access tokens that belong to no account',
+    description: 'Those that may do nothing the caller may not, the oldest first. The texts of tokens are not known.',
+    allow: 'tokens.read',
+    reply: { results: Type.Array(shape), roles: Type.Array(Type.String({ description: 'Role a new one may have' })) },
+    async run({ caller, request }) {
+      const own = request.token === null ? '' : tokenDigest(request.token)
+      const rows = await listTokens(read)
+      const results = rows.filter(row => within(caller, row)).map(row => shown(row, own))
+      return { results, roles: roles.filter(role => mayHandOut(caller.role, role)) }
+    },
+  })
+
+  const create = endpoint({
+    method: 'POST',
+    path: '/tokens',
+    tag: 'Tokens',
+    summary: 'Make an access token',
+    description: 'It ends when it is revoked. Its text is in this answer only.',
+    allow: 'tokens.create',
+    body: {
+      role: oneOf(roles, { description: 'One that may do nothing the caller may not' }),
+      label: optional(label),
+    },
+    reply: { id: tokenId, token: Type.String() },
+    async run({ input, caller, request }) {
+      if (!mayHandOut(caller.role, input.role)) throw new Fault('MissingPrivileges')
+      const made = await access.provision(input.label ?? '', input.role)
+      log.info({ id: made.id, role: input.role, by: await nameOf(caller, request) }, 'a token was made')
+      return made
+    },
+  })
+
+  const revoke = endpoint({
+    method: 'DELETE',
+    path: '/tokens/:token',
+    tag: 'Tokens',
+    summary: 'End an access token',
+    allow: 'tokens.delete',
+    params: { token: tokenId },
+    faults: ['TokenNotFound'],
+    async run({ input, caller, request }) {
+      const row = await findProvisioned(read, input.token)
+      if (row === undefined || !within(caller, row)) throw new Fault('TokenNotFound')
+      await access.revoke(row.hash)
+      log.info({ id: row.id, role: row.role, by: await nameOf(caller, request) }, 'a token was ended')
+    },
+  })
+
+  const impersonate = endpoint({
+    method: 'POST',
+    path: '/users/:user/impersonate',
+    tag: 'Tokens',
+    summary: 'Act as a user for a while',
+    description:
+      'The token does what the user may, but neither sees nor changes passwords and second factors. It ends by itself, stands in the log of ' +
+      'the account with who asked for it, and ends with `DELETE /authenticate`.',
+    allow: 'impersonation.create',
+    params: { user: userId },
+    body: { reason: optional(label) },
+    reply: { id: userId, username: Type.String(), token: Type.String(), expires: moment },
+    faults: ['UserNotFound', 'UserDisabled'],
+    async run({ input, caller, request }) {
+      const user = await liveUser(system, input.user)
+      const standing = await findStanding(read, user.id)
+      if (standing?.open !== true) throw new Fault('UserDisabled')
+      const by = await nameOf(caller, request)
+      const reason = input.reason ?? ''
+      const said = `${by} ${reason}`.trim()
+      await authLog.add(user.num, { action: 'impersonate', result: 'success', target: said, ...originOf(input) })
+      await authLog.flush()
+      log.warn(
+        { user: user.id, username: user.username, by, reason, ip: input.ip ?? request.address },
+        'an operator acts as a user',
+      )
+      const { token, expires } = await access.impersonate(user.id, standing.authVersion, said)
+      return { id: user.id, username: user.username, token, expires: new Date(expires).toISOString() }
+    },
+  })
+
+  /** Who calls, for a log: an account, or the token by its id and label. */
+  async function nameOf({ user, role }: Caller, { token }: Request): Promise<string> {
+    if (user !== null) return `user ${user}`
+    const row = token === null ? undefined : await findToken(read, tokenDigest(token))
+    if (row === undefined) return role
+    return `${role} ${row.id}${row.label === '' ? '' : ` (${row.label})`}`
+  }
+
+  return [list, create, revoke, impersonate]
+}
+
+function within({ role }: Caller, row: TokenRow): boolean {
+  return isRole(row.role) && mayHandOut(role, row.role)
+}
+
+function shown({ id: token, role, label: text, created, hash }: TokenRow, own: string) {
+  return { id: token, role, label: text, created: new Date(created).toISOString(), own: hash === own }
+}
