@@ -29,8 +29,9 @@ export class Dialogue {
     return new Dialogue(socket)
   }
 
-  /** Sends bytes as they are. */
+  /** Sends bytes as they are; to who has ended the connection, none: writing there would throw away what it said last. */
   send(bytes: string | Buffer): void {
+    if (this.#socket.readableEnded) return
     this.#socket.write(bytes)
   }
 

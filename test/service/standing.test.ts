@@ -2,7 +2,7 @@
 // middle of what it was doing, and nothing is taken or told afterwards.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { shiftClock, sleep } from '#lib/clock.ts'
+import { shiftClock } from '#lib/clock.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { Dialogue } from '../dialogue.ts'
 import { EventReader } from '../http/api/stream.ts'
@@ -239,15 +239,4 @@ test('a session does not begin by what ended between its login and that', async 
   const before = grants.size
   expect(() => grants.hold(grant, () => {})).toThrow(expect.objectContaining({ code: 'SessionEnded' }))
   expect(grants.size).toBe(before)
-})
-
-test('nothing is kept of sessions that are over', async () => {
-  const user = await fresh()
-  const sessions = [await imap(user, user.password), await pop3(user, user.password)]
-  sessions.push(await submission(user, user.password))
-  const { grants } = service.teal.core.credentials
-  expect(grants.size).toBeGreaterThanOrEqual(3)
-  for (const session of sessions) session.close()
-  for (let tries = 0; tries < 400 && grants.size > 0; tries++) await sleep(10)
-  expect(grants.size).toBe(0)
 })
