@@ -17,7 +17,14 @@ const faults = [
     'http/api/auth/limits',
     'http/api/auth/networks',
   ],
-  ...['http/hostile', 'jobs/acme/acme', 'jobs/relay/relay-crash', 'jobs/relay/relay-hosts', 'jobs/webhooks/webhooks'],
+  ...[
+    'http/hostile',
+    'http/proxied',
+    'jobs/acme/acme',
+    'jobs/relay/relay-crash',
+    'jobs/relay/relay-hosts',
+    'jobs/webhooks/webhooks',
+  ],
   ...[
     'service/crash',
     'service/missing',

@@ -256,6 +256,10 @@ function checkTogether(config: Config, draft: Draft): void {
   if (config.api.accessControl.tokenTtl > config.api.accessControl.tokenLifetime) {
     refuse('api.accessControl.tokenTtl', 'must not be longer than api.accessControl.tokenLifetime')
   }
+  for (const name of ['api', 'web'] as const) {
+    if (!config[name].proxyProtocol || config.network.proxyProtocol.length > 0) continue
+    refuse(`${name}.proxyProtocol`, 'is of no use while network.proxyProtocol names nobody')
+  }
   const taken = new Map<string, string>()
   for (const name of listeners) {
     const { enabled, host, port } = config[name]

@@ -68,8 +68,10 @@ export async function listenAll(core: Core, api: HttpOptions, closers: Closers, 
   const plain = splitSocket(config.tls.acme.http)
   if (plain !== undefined) {
     const { hostname } = config
+    const { proxyProtocol } = config.web
     const { admission } = ground
-    opened('acme', await listenForChallenges({ ...plain, hostname, admission, challenges: acme.challenges }))
+    const { challenges } = acme
+    opened('acme', await listenForChallenges({ ...plain, hostname, admission, challenges, proxyProtocol }))
   }
   return { listeners: open, fronts: mail.fronts }
 }

@@ -133,6 +133,16 @@ export class Authentication {
 
   /** Whether this is a password, main or temporary, of who calls. @throws Fault AuthFail, RateLimitedError */
   async confirm(user: User, password: string, ip: string | undefined, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#confirm(user, password, ip, signal)
+    } catch (error) {
+      const about = { username: user.username, protocol: 'API', scope: 'master', ip }
+      await noteFailed(this.#deps.journal, about, error, async () => user)
+      throw error
+    }
+  }
+
+  async #confirm(user: User, password: string, ip: string | undefined, signal?: AbortSignal): Promise<void> {
     const { attempts } = this.#deps
     const subject = { account: user.id, ip: ip ?? '' }
     const attempt = await attempts.begin('password', subject)

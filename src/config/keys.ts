@@ -199,12 +199,20 @@ export const keys = {
     ),
     proxies: list(
       ['127.0.0.0/8', '::1/128'],
-      'Ranges (CIDR) of proxies and web mail through which everybody may come: no bound on connections from one of them',
+      'Ranges (CIDR) of proxies and web mail through which everybody may come: no bound on connections from one of them; ' +
+        'of HTTP those who are believed what network.forwarded says, and by X-Forwarded-Proto whether TLS was spoken',
       notCidr,
+    ),
+    forwarded: choice(
+      ['none', 'X-Forwarded-For', 'Forwarded'],
+      'none',
+      'Header of HTTP in which network.proxies say who is behind them; name only one that each of them writes or extends ' +
+        'itself, since what it passes on as it came is the word of a stranger',
     ),
     proxyProtocol: list(
       [],
-      'Ranges (CIDR) of proxies that begin each connection to a mail listener with the PROXY protocol (1 or 2), and must',
+      'Ranges (CIDR) of proxies that begin each connection to a mail listener with the PROXY protocol (1 or 2), and must; ' +
+        'to listeners of HTTP where api.proxyProtocol or web.proxyProtocol says so',
       notCidr,
     ),
   },

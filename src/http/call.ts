@@ -8,6 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
 import type { Caller } from './guard/access.ts'
+import type { Visitor } from './guard/forwarded.ts'
 import { Body, type Held } from './input/body.ts'
 import type { RouteCounters } from './request-counters.ts'
 import type { Wire } from './wire.ts'
@@ -21,6 +22,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   readonly wire: Wire
   readonly id: string
   readonly origin: string
+  readonly #visitor: Visitor
   readonly started = monotonic()
   route = 'unknown'
   /** Where it is counted; null where its route or method is unknown. */
@@ -48,10 +50,11 @@ export class Call implements Context<Record<string, unknown>>, Request {
   #controller: AbortController | null = null
   #aborted: Error | null = null
 
-  constructor(wire: Wire, id: string, origin: string) {
+  constructor(wire: Wire, id: string, origin: string, visitor: Visitor) {
     this.wire = wire
     this.id = id
     this.origin = origin
+    this.#visitor = visitor
   }
 
   get request(): Request {
@@ -71,7 +74,11 @@ export class Call implements Context<Record<string, unknown>>, Request {
   }
 
   get address(): string {
-    return this.wire.address()
+    return this.#visitor.address ?? this.wire.address()
+  }
+
+  get secure(): boolean {
+    return this.#visitor.secure
   }
 
   get signal(): AbortSignal {

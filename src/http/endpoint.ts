@@ -42,8 +42,10 @@ export interface Request {
   readonly route: string
   /** As sent, without the question mark. */
   readonly query: string
-  /** Peer address as text; a proxy's where there is one. */
+  /** The visitor's address as text: what trusted proxies say, else the peer's. */
   readonly address: string
+  /** Whether TLS is spoken with the visitor, as far as is known. */
+  readonly secure: boolean
   /** The access token that was presented. */
   readonly token: string | null
   /** Media type of the body in lower case, without parameters; '' for none. */

@@ -15,6 +15,7 @@ import { Call, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
+import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
 import { refusePages } from './guard/visitor.ts'
 import { Held } from './input/body.ts'
 import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './input/form.ts'
@@ -33,6 +34,8 @@ export interface ExchangeOptions {
   readonly log: Log
   readonly counters: RequestCounters
   readonly cors: Cors
+  /** Who is believed who is behind them. Default: nobody. */
+  readonly proxies?: Proxies
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
   readonly strict?: boolean
 }
@@ -59,7 +62,8 @@ export class Exchange {
 
   /** Takes one request. Never throws. Must be called before the request's head becomes invalid. */
   handle(wire: Wire): Call {
-    const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'))
+    const visitor = visitorOf(wire, this.#options.proxies ?? nobody)
+    const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'), visitor)
     this.#made ??= routerOf(this.#options)
     const found = this.#made.find(wire.path)
     const target = found?.route.byMethod.get(wire.method)

@@ -7,9 +7,17 @@ import { listener } from '../config/listener.ts'
 const { connectionsMax: sessionsMax, connectionsPerNetworkMax: sessionsPerNetworkMax } = limits.http
 const most = { sessionsMax, sessionsPerNetworkMax }
 
+const announced = (what: string) =>
+  flag(
+    false,
+    `Whether the proxies of network.proxyProtocol begin each connection to ${what} with the PROXY protocol, too; ` +
+      'Node then speaks HTTP there, whatever api.front says',
+  )
+
 export const httpKeys = {
   api: {
     ...listener(8080, 'the HTTP API', most),
+    proxyProtocol: announced('this listener'),
     secure: flag(false, 'Whether the API speaks HTTPS, with the certificates of tls'),
     front: choice(
       ['auto', 'uWebSockets.js', 'node:http'],
@@ -31,6 +39,7 @@ export const httpKeys = {
   web: {
     ...listener(8443, 'HTTPS for strangers: set-up of mail programs, the MTA-STS policy, ACME', most),
     enabled: flag(false, 'Whether HTTPS for strangers is served: set-up of mail programs, the MTA-STS policy, ACME'),
+    proxyProtocol: announced('this listener and to that of tls.acme.http'),
     api: flag(false, 'Whether the API, its documentation and /metrics answer there, too'),
   },
 }

@@ -7,9 +7,11 @@ import assert from 'node:assert'
 import type { Caller as AccessCaller } from '#actors/auth/access.ts'
 import type { Config } from '#config'
 import type { Core } from '#core'
+import { rangesOf } from '#lib/network.ts'
 import { type Ground, type Protocol, placeOf } from '#protocol'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
+import type { Announces } from './front/front.ts'
 import { type Caller, isRole } from './guard/access.ts'
 import type { HttpBounds } from './guard/connections.ts'
 import { HttpCertificates } from './guard/secure.ts'
@@ -41,7 +43,8 @@ async function openApi(core: Core, ground: Ground, options: HttpOptions): Promis
   const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
   const onRefused = () => core.metrics.connectionsRefused.labels('api').inc()
   const { front, secure } = core.config.api
-  const at = { host, port, front, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
+  const announces = announcesTo(core.config, 'api')
+  const at = { host, port, front, announces, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
   const exchange = exchangeOf(core, options)
   const server = secure ? await listenSecurely(core, ground, 'api', exchange, at) : await listenHttp(exchange, at)
   if (!secure) ground.opened('api', listening(server))
@@ -60,8 +63,13 @@ async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promis
   const endpoints = core.config.web.api
     ? options.endpoints
     : () => options.endpoints().filter(({ allow, tag }) => allow === 'public' && strangersTags.has(tag))
-  const at = { host, port, front: core.config.api.front, bounds }
+  const at = { host, port, front: core.config.api.front, bounds, announces: announcesTo(core.config, 'web') }
   await listenSecurely(core, ground, 'web', exchangeOf(core, { ...options, endpoints }), at)
+}
+
+/** Who begins with the PROXY protocol there; undefined for nobody. */
+function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Announces | undefined {
+  return config[name].proxyProtocol ? rangesOf(network.proxyProtocol) : undefined
 }
 
 function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
@@ -70,7 +78,14 @@ function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict 
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
   }
   const counters = new RequestCounters(metrics)
-  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, strict })
+  const { forwarded: header, proxies: ranges } = config.network
+  let told = false
+  const onUnread = (address: string) => {
+    if (!told) log.warn({ address }, 'a proxy says who is behind it, and network.forwarded says not to believe it')
+    told = true
+  }
+  const proxies = { header, trusts: rangesOf(ranges), onUnread }
+  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, proxies, strict })
 }
 
 interface At {
@@ -78,6 +93,7 @@ interface At {
   readonly port: number
   readonly front: Config['api']['front']
   readonly bounds: HttpBounds
+  readonly announces: Announces | undefined
 }
 
 /** Over HTTPS, with the certificates that the other listeners use. */

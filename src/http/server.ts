@@ -7,7 +7,7 @@ import { every, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { isPipe, socketPath } from '#lib/process/socket-path.ts'
 import type { Exchange } from './exchange.ts'
-import type { Front, FrontName, Listening } from './front/front.ts'
+import type { Announces, Front, FrontName, Listening } from './front/front.ts'
 import { type HttpBounds, HttpConnections } from './guard/connections.ts'
 import type { HttpTls } from './guard/pem-files.ts'
 
@@ -22,17 +22,20 @@ export interface HttpOptions {
   readonly tls?: HttpTls
   /** How many may connect. Default: anybody. */
   readonly bounds?: HttpBounds
+  /** Peers that begin each connection with the PROXY protocol, and must. Default: nobody, and nobody is believed. */
+  readonly announces?: Announces | undefined
   /** Default: auto. */
   readonly front?: FrontChoice
 }
 
 /** Listens. Rejects where the port is taken or the address is not ours, or the front that was asked for does not load. */
 export async function listenHttp(exchange: Exchange, options: HttpOptions): Promise<HttpServer> {
-  const { host, port, tls, bounds, front: choice = 'auto' } = options
-  const front = await openFront(choice)
+  const { host, port, tls, bounds, announces, front: choice = 'auto' } = options
+  // uWebSockets.js knows version 2 alone, without TLS, and has it from anybody.
+  const front = await openFront(announces === undefined ? choice : 'node:http')
   const connections = bounds === undefined ? null : new HttpConnections(bounds)
   const serve = exchange.handle.bind(exchange)
-  const listening = await front.listen(serve, { host, port, tls, connections })
+  const listening = await front.listen(serve, { host, port, tls, connections, announces })
   return new HttpServer({ front, listening, exchange, connections, host })
 }
 

@@ -17,8 +17,13 @@ export interface Wire {
   readonly crowded: boolean
   /** The caller has shown a good token. */
   recognised(): void
-  /** A header in lower case, '' for none. Only before the first await. */
+  /** Whether it is TLS that is spoken with the peer. */
+  readonly secure: boolean
+  /** A header in lower case, the first of several, '' for none. Only before the first await. */
   header(name: string): string
+  /** All headers of that name, in order. Only before the first await. */
+  headers(name: string): readonly string[]
+  /** The peer's, or what a trusted proxy said with the PROXY protocol. */
   address(): string
   /** Feeds the request's body into `body`. Only before the first await. */
   receive(body: Body): void

@@ -191,6 +191,8 @@ export const limits = {
     pageLengthMax: 1 * mib,
     /** Text of a cursor. */
     cursorLengthMax: 1024,
+    /** Proxies one behind the other that are believed who is behind them. */
+    proxyHopsMax: 32,
     /** Request line and headers together; 431 past it. */
     headerBytesMax: 32 * kib,
     /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */

@@ -4,10 +4,12 @@
 // Whoever is expected to say it and does not, or says it wrongly, is cut off: an address that was guessed would be somebody
 // else's. What follows the header is given back to the socket, untouched. Who is not trusted is never asked.
 
-import type { Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { after } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { detach } from '#lib/process/background.ts'
+import { plainAddress } from './address.ts'
 
 export interface Behind {
   readonly address: string
@@ -101,5 +103,42 @@ export function readProxyHeader(socket: Socket): Promise<{ readonly behind: Behi
     socket.on('readable', onReadable)
     socket.on('close', onClose)
     socket.on('end', onClose)
+  })
+}
+
+const announcedBy = new WeakMap<Socket, Behind>()
+
+/** The address of who is on the other side: behind a proxy that `announced` heard, else the peer's. */
+export function visitorAddress(socket: Socket): string {
+  return announcedBy.get(socket)?.address ?? plainAddress(socket.remoteAddress)
+}
+
+/**
+ * Has a server of somebody else's making (of HTTP, of TLS) hear of connections from announcing peers only after their header.
+ * To be called once all that listens for connections is in place.
+ *
+ * @param waits is given those whose header is still to come: they are ended with the server
+ */
+export function announced(
+  server: Server,
+  announces: (address: string) => boolean,
+  waits: (socket: Socket) => void,
+): void {
+  const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
+  const handOn = (socket: Socket) => {
+    for (const listener of listeners) listener.call(server, socket)
+  }
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    if (!announces(plainAddress(socket.remoteAddress))) {
+      handOn(socket)
+      return
+    }
+    waits(detach(socket))
+    void readProxyHeader(socket).then(header => {
+      if (header === null || socket.destroyed) return
+      if (header.behind !== undefined) announcedBy.set(socket, header.behind)
+      handOn(socket)
+    })
   })
 }

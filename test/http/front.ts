@@ -3,6 +3,7 @@
 import pino from 'pino'
 import type { Caller } from '#http/guard/access.ts'
 import type { HttpBounds } from '#http/guard/connections.ts'
+import type { Proxies } from '#http/guard/forwarded.ts'
 import type { HttpTls } from '#http/guard/pem-files.ts'
 import { RequestCounters } from '#http/request-counters.ts'
 import { Fault } from '#lib/fault.ts'
@@ -41,6 +42,7 @@ export interface FrontOptions {
   readonly token?: string
   readonly bounds?: HttpBounds
   readonly tls?: HttpTls
+  readonly proxies?: Proxies
 }
 
 /** What the run of the tests was told to take. */
@@ -59,6 +61,7 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
     log,
     counters: new RequestCounters(metrics),
     cors: { origins: options.origins ?? ['*'] },
+    ...(options.proxies !== undefined && { proxies: options.proxies }),
     strict: options.strict ?? true,
   })
   const { bounds, tls } = options

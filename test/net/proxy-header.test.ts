@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { parseProxyHeader } from '#net/proxy-header.ts'
 import { startTeal } from '#service'
 import { type Body, useTeal } from '../running.ts'
+import { proxyHeader } from './announcement.ts'
 import { Wire } from './wire.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-proxy-'))
@@ -18,19 +19,6 @@ const service = useTeal({
   log: { level: 'info', file },
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
-
-/** A header of version 2; `more` stands behind the addresses. */
-function header(command: number, family: number, addresses: number[], more: number[] = []): Buffer {
-  const body = Buffer.from([...addresses, ...more])
-  const length = Buffer.alloc(2)
-  length.writeUInt16BE(body.length, 0)
-  return Buffer.concat([
-    Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1'),
-    Buffer.from([0x20 | command, family]),
-    length,
-    body,
-  ])
-}
 
 const four = [192, 0, 2, 7, 127, 0, 0, 1, 0x1f, 0x90, 0, 25]
 const six = [...Buffer.from('20010db8000000000000000000000009', 'hex'), ...Buffer.alloc(16), 0, 80, 0, 25]
@@ -47,9 +35,9 @@ describe('who is behind a proxy', () => {
     ['version 1', Buffer.from('PROXY TCP4 198.51.100.1 127.0.0.1 4000 143\r\n'), '198.51.100.1'],
     ['version 1 of IPv6', Buffer.from('PROXY TCP6 2001:db8::5 ::1 4000 143\r\n'), '2001:db8::5'],
     ['version 1, unknown', Buffer.from('PROXY UNKNOWN\r\n'), '127.0.0.1'],
-    ['version 2', header(1, 0x11, four), '192.0.2.7'],
-    ['version 2 of IPv6 with more behind', header(1, 0x21, six, [4, 0, 1, 0]), '2001:db8::9'],
-    ['version 2, a look at our health', header(0, 0, []), '127.0.0.1'],
+    ['version 2', proxyHeader(1, 0x11, four), '192.0.2.7'],
+    ['version 2 of IPv6 with more behind', proxyHeader(1, 0x21, six, [4, 0, 1, 0]), '2001:db8::9'],
+    ['version 2, a look at our health', proxyHeader(0, 0, []), '127.0.0.1'],
   ])('%s', async (_what, bytes, address) => {
     const before = failed().length
     const imap = await Wire.open(service.at('imap'))
@@ -66,7 +54,7 @@ describe('who is behind a proxy', () => {
   test('comes before TLS', async () => {
     const { host, port } = service.at('imaps')
     const socket = connect(port, host)
-    socket.write(header(1, 0x11, four))
+    socket.write(proxyHeader(1, 0x11, four))
     const imap = await Wire.openTls({ host, port }, { socket })
     expect(await imap.line()).toMatch(/^\* OK/)
     imap.close()
@@ -99,11 +87,11 @@ test('headers are taken apart', () => {
   expect(parseProxyHeader(Buffer.from('PROX'))).toBe('more')
   expect(parseProxyHeader(Buffer.from('\r\n\r\n\0'))).toBe('more')
   expect(parseProxyHeader(Buffer.from('EHLO x\r\n'))).toBe('none')
-  expect(parseProxyHeader(header(2, 0x11, four))).toBe('none')
-  expect(parseProxyHeader(header(1, 0x11, four.slice(4)))).toBe('none')
+  expect(parseProxyHeader(proxyHeader(2, 0x11, four))).toBe('none')
+  expect(parseProxyHeader(proxyHeader(1, 0x11, four.slice(4)))).toBe('none')
   expect(
     parseProxyHeader(
-      header(
+      proxyHeader(
         1,
         0x11,
         four,
@@ -112,5 +100,5 @@ test('headers are taken apart', () => {
     ),
   ).toBe('none')
   const mapped = [...Buffer.from('00000000000000000000ffffc0000207', 'hex'), ...Buffer.alloc(16), 0, 80, 0, 25]
-  expect(parseProxyHeader(header(1, 0x21, mapped))).toMatchObject({ behind: { address: '192.0.2.7', port: 80 } })
+  expect(parseProxyHeader(proxyHeader(1, 0x21, mapped))).toMatchObject({ behind: { address: '192.0.2.7', port: 80 } })
 })

@@ -16,7 +16,11 @@ export interface ListenForm {
   readonly port: number
   readonly tls: HttpTls | undefined
   readonly connections: HttpConnections | null
+  /** Peers that begin each connection with the PROXY protocol, and must; undefined where the front need not know it. */
+  readonly announces?: Announces | undefined
 }
+
+export type Announces = (address: string) => boolean
 
 /** An open port or socket. */
 export interface Listening {

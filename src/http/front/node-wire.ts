@@ -7,7 +7,6 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { limits } from '#lib/limits.ts'
-import { plainAddress } from '#net/address.ts'
 import type { HttpConnections } from '../guard/connections.ts'
 import type { Body } from '../input/body.ts'
 import type { Wire } from '../wire.ts'
@@ -16,6 +15,7 @@ export class NodeWire implements Wire {
   readonly method: string
   readonly path: string
   readonly query: string
+  readonly secure: boolean
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #connections: HttpConnections | null
@@ -26,11 +26,13 @@ export class NodeWire implements Wire {
   #received = false
   #onGone: (() => void) | null = null
 
-  constructor(req: IncomingMessage, res: ServerResponse, connections: HttpConnections | null) {
+  /** @param address the peer's, or who is behind it */
+  constructor(req: IncomingMessage, res: ServerResponse, connections: HttpConnections | null, address: string) {
     this.#req = req
     this.#res = res
     this.#connections = connections
-    this.#address = plainAddress(req.socket.remoteAddress)
+    this.#address = address
+    this.secure = 'encrypted' in req.socket
     const target = utf8(req.url ?? '')
     const mark = target.indexOf('?')
     this.method = req.method ?? ''
@@ -65,6 +67,11 @@ export class NodeWire implements Wire {
       if (one.length === name.length && one.toLowerCase() === name) return utf8(rawHeaders[at + 1] ?? '')
     }
     return ''
+  }
+
+  headers(name: string): readonly string[] {
+    const { rawHeaders } = this.#req
+    return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name).map(utf8)
   }
 
   address(): string {

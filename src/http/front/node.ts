@@ -16,7 +16,7 @@ import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
 import { plainHttp, secureHttp } from '#lib/process/lazy.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
-import { plainAddress } from '#net/address.ts'
+import { announced, visitorAddress } from '#net/proxy-header.ts'
 import { contextOptions, TlsStore } from '#net/tls/tls.ts'
 import type { HttpConnections } from '../guard/connections.ts'
 import type { HttpTls } from '../guard/pem-files.ts'
@@ -68,11 +68,13 @@ class NodeListening implements Listening {
   readonly #server: Server | SecureServer
   /** As they were accepted: before TLS. */
   readonly #sockets = new Set<Socket>()
+  /** By the peer, since TLS has a socket of its own on top. */
+  readonly #accepted = new Map<string, Socket>()
   readonly #lines = new WeakMap<Duplex, Line>()
   #names: TlsStore | undefined
   #closed: Promise<void> | undefined
 
-  constructor(serve: Serve, { tls, connections }: ListenForm) {
+  constructor(serve: Serve, { tls, connections, announces }: ListenForm) {
     this.#serve = serve
     this.#connections = connections
     this.#server = tls === undefined ? plainHttp().createServer(strict) : this.#secure(tls)
@@ -83,6 +85,7 @@ class NodeListening implements Listening {
     // Who is idle when the service stops is told so, as long as others are being answered.
     server.closeIdleConnections = () => {}
     server.on('connection', (socket: Socket) => this.#accept(socket))
+    if (announces !== undefined) announced(server, announces, socket => this.#keep(socket))
     server.on('request', (req: IncomingMessage, res: ServerResponse) => this.#take(req, res))
     server.on('clientError', (error, socket) => this.#refuse(error, socket))
     server.on('connect', (req: IncomingMessage, socket: Duplex) => {
@@ -144,24 +147,32 @@ class NodeListening implements Listening {
 
   /** Whoever is refused is closed before he can say anything. */
   #accept(socket: Socket): void {
-    detach(socket)
-    this.#sockets.add(socket)
+    this.#keep(detach(socket))
     const connections = this.#connections
-    const gone = connections?.opened(plainAddress(socket.remoteAddress), () => void socket.destroy())
+    const peer = peerOf(socket)
+    const gone = connections?.opened(visitorAddress(socket), () => void socket.destroy())
+    this.#accepted.set(peer, socket)
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
-      this.#sockets.delete(socket)
+      if (this.#accepted.get(peer) === socket) this.#accepted.delete(peer)
       gone?.()
       connections?.closed()
     })
     if (connections !== null && gone === undefined) socket.destroy()
   }
 
+  #keep(socket: Socket): void {
+    if (this.#sockets.has(socket)) return
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+
   #take(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req
     let line = this.#lines.get(socket)
     if (line === undefined) {
-      line = { busy: false, waiting: [] }
+      const address = visitorAddress(this.#accepted.get(peerOf(socket)) ?? socket)
+      line = { address, busy: false, waiting: [] }
       this.#lines.set(socket, line)
       detach(socket)
     }
@@ -182,7 +193,7 @@ class NodeListening implements Listening {
       if (next !== undefined && !req.socket.destroyed && !req.socket.writableEnded)
         this.#answer(line, next.req, next.res)
     })
-    const wire = new NodeWire(req, res, this.#connections)
+    const wire = new NodeWire(req, res, this.#connections, line.address)
     if (this.#connections?.watching === true) this.#connections.heard(wire.address())
     const call = this.#serve(wire)
     wire.leave(() => call.abort(new Error('The client has gone')))
@@ -206,8 +217,15 @@ class NodeListening implements Listening {
 
 type Socket = IncomingMessage['socket']
 
+/** What tells the connections that are open apart. */
+function peerOf(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort}`
+}
+
 /** Requests of one connection. */
 interface Line {
+  /** Of the visitor. */
+  readonly address: string
   /** One is being answered. */
   busy: boolean
   readonly waiting: { req: IncomingMessage; res: ServerResponse }[]

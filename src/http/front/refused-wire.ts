@@ -12,6 +12,7 @@ export class RefusedWire implements Wire {
   readonly path: string
   readonly query: string
   readonly crowded = false
+  readonly secure = false
   readonly #socket: Duplex
 
   constructor(method: string, target: string, socket: Duplex) {
@@ -30,6 +31,10 @@ export class RefusedWire implements Wire {
 
   header(): string {
     return ''
+  }
+
+  headers(): readonly string[] {
+    return []
   }
 
   address(): string {

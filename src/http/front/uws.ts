@@ -19,6 +19,7 @@ import type { HttpConnections } from '../guard/connections.ts'
 import { type HttpTls, withPemFiles } from '../guard/pem-files.ts'
 import type { Body } from '../input/body.ts'
 import type { Wire } from '../wire.ts'
+import { isDoubtful } from './doubtful.ts'
 import type { Front, ListenForm, Listening, Serve } from './front.ts'
 
 /** What the library has and its types leave out. */
@@ -44,7 +45,7 @@ export async function openUws(): Promise<Front> {
 }
 
 async function listenLocal(uws: Library, serve: Serve, path: string): Promise<Listening> {
-  const app = uws.App().any('/*', handler(serve, null))
+  const app = uws.App().any('/*', handler(serve, null, false))
   rmSync(path, { force: true })
   const before = process.umask(0o177)
   try {
@@ -53,39 +54,29 @@ async function listenLocal(uws: Library, serve: Serve, path: string): Promise<Li
       app.close()
       throw new Fault('PortInUse', { text: `The socket ${path} cannot be made` })
     }
-    return new UwsListening(uws, { app, socket }, serve, { host: '', port: 0, tls: undefined, connections: null })
+    return new UwsListening(uws, { app, socket }, serve, {
+      host: '',
+      port: 0,
+      tls: undefined,
+      connections: null,
+    })
   } finally {
     process.umask(before)
   }
 }
 
-function handler(serve: Serve, connections: HttpConnections | null) {
+function handler(serve: Serve, connections: HttpConnections | null, secure: boolean) {
   return (res: Uws.HttpResponse, req: Uws.HttpRequest) => {
     if (isDoubtful(req)) {
       res.writeStatus('400 Bad Request').writeHeader('Server', 'Teal').end('', true)
       return
     }
-    const wire = new UwsWire(res, req, connections)
+    const wire = new UwsWire(res, req, connections, secure)
     // Before anything else is done with the response: it takes the place of what tells that a silent connection closed.
     if (connections?.watching === true) connections.heard(wire.address())
     const call = serve(wire)
     wire.leave(() => call.abort(new Error('The client has gone')))
   }
-}
-
-/**
- * Whether somebody in front may have seen the request end elsewhere (RFC 9112 6.3, 11.2): the library takes the first of
- * two lengths, and every coding for the one that it knows. What has no body pays for the two questions alone.
- */
-function isDoubtful(req: Uws.HttpRequest): boolean {
-  const coding = req.getHeader('transfer-encoding')
-  if (coding === '' && req.getHeader('content-length') === '') return false
-  if (coding !== '' && coding.toLowerCase() !== 'chunked') return true
-  const seen = { host: 0, 'content-length': 0, 'transfer-encoding': 0 }
-  req.forEach(name => {
-    if (Object.hasOwn(seen, name)) seen[name as keyof typeof seen] += 1
-  })
-  return Object.values(seen).some(count => count > 1)
 }
 
 interface Opened {
@@ -109,7 +100,7 @@ function bounded(app: Uws.TemplatedApp, connections: HttpConnections | null): Uw
 }
 
 function listen(uws: Library, serve: Serve, { host, port, tls, connections }: ListenForm): Promise<Opened> {
-  const take = handler(serve, connections)
+  const take = handler(serve, connections, tls !== undefined)
   const app = bounded(tls === undefined ? uws.App().any('/*', take) : secureApp(uws, tls, take), connections)
   return new Promise((resolve, reject) => {
     // Without the option a second process would share the port (SO_REUSEPORT).
@@ -205,6 +196,7 @@ class UwsWire implements Wire {
   readonly method: string
   readonly path: string
   readonly query: string
+  readonly secure: boolean
   readonly #res: Uws.HttpResponse
   readonly #connections: HttpConnections | null
   #req: Uws.HttpRequest | null
@@ -219,8 +211,9 @@ class UwsWire implements Wire {
   /** Called when the socket has taken what waited, or the client has left. */
   #wake: (() => void) | null = null
 
-  constructor(res: Uws.HttpResponse, req: Uws.HttpRequest, connections: HttpConnections | null) {
+  constructor(res: Uws.HttpResponse, req: Uws.HttpRequest, connections: HttpConnections | null, secure: boolean) {
     this.#res = res
+    this.secure = secure
     this.#connections = connections
     this.#req = req
     this.method = req.getCaseSensitiveMethod()
@@ -246,6 +239,12 @@ class UwsWire implements Wire {
     return this.#req.getHeader(name)
   }
 
+  headers(name: string): readonly string[] {
+    const found: string[] = []
+    this.#req?.forEach((one, value) => void (one === name && found.push(value)))
+    return found
+  }
+
   /** The handler returns: the head is no longer valid, and an answer that is still to come may be aborted. */
   leave(onGone: () => void): void {
     this.#req = null
@@ -258,6 +257,7 @@ class UwsWire implements Wire {
     })
   }
 
+  /** What a header of the PROXY protocol says is left out: the library takes one from anybody. */
   address(): string {
     if (this.#address === null) this.#address = this.#over ? '' : peer(this.#res)
     return this.#address

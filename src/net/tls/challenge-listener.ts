@@ -10,8 +10,8 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
 import { plainHttp } from '#lib/process/lazy.ts'
-import { plainAddress } from '../address.ts'
 import { Admission, type Gate } from '../admission.ts'
+import { announced, visitorAddress } from '../proxy-header.ts'
 import type { Challenges } from './challenges.ts'
 
 export interface ChallengeListenerOptions {
@@ -23,6 +23,8 @@ export interface ChallengeListenerOptions {
   readonly hostname: string
   /** Connections of all listeners together. */
   readonly admission?: Admission
+  /** Whether those whom the admission knows as announcing begin with the PROXY protocol here. */
+  readonly proxyProtocol?: boolean
 }
 
 export interface ChallengeListener {
@@ -44,7 +46,14 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
   const admission = options.admission ?? new Admission({ connectionsMax: Number.POSITIVE_INFINITY })
   const gate = admission.gate({ connectionsMax, perNetworkMax: connectionsMax })
   detach(server)
+  const open = new Set<Socket>()
   server.on('connection', socket => admit(gate, detach(socket)))
+  if (options.proxyProtocol === true)
+    announced(
+      server,
+      address => admission.announces(address),
+      socket => keep(open, socket),
+    )
   server.timeout = 2 * headMs
   await listening(server, host, port)
   const { port: taken } = server.address() as AddressInfo
@@ -55,13 +64,20 @@ export async function listenForChallenges(options: ChallengeListenerOptions): Pr
         server.close(() => resolve())
         admission.drop(gate)
         server.closeAllConnections()
+        for (const socket of open) socket.destroy()
       }),
   }
 }
 
+/** Those that a server does not know yet. */
+function keep(open: Set<Socket>, socket: Socket): void {
+  open.add(socket)
+  socket.once('close', () => open.delete(socket))
+}
+
 /** Whoever comes too many is closed. */
 function admit(gate: Gate, socket: Socket): void {
-  const ticket = gate.admit(plainAddress(socket.remoteAddress))
+  const ticket = gate.admit(visitorAddress(socket))
   if (ticket === undefined) return void socket.destroy()
   ticket.hold({ waiting: 'idle', displace: () => socket.destroy() })
   socket.once('close', () => ticket.release())
