@@ -65,6 +65,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
       log,
     },
     tokens: { system, access: core.access, authLog: credentials.authLog, log },
+    figures: { read },
     documentation: { version, events: eventForms },
   }
 }

@@ -21,6 +21,7 @@ import { handleAccountTasks } from '#jobs/tasks/account-tasks.ts'
 import { startAudits } from '#jobs/tasks/audits.ts'
 import { Backups } from '#jobs/tasks/backups.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
+import { Sampling } from '#jobs/tasks/figures.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
 import { handleArrivedReports } from '#jobs/tasks/report-reading.ts'
@@ -263,6 +264,8 @@ function startJobs(core: Core, closers: Closers): Tasks {
     countWaiting(read, waitingMax),
   )
   signDomains(core, closers)
+  const sampling = new Sampling({ read, writer, metrics: core.metrics, log })
+  closers.add(() => sampling.close())
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
   tasks.start()

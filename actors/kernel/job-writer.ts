@@ -11,7 +11,7 @@ import type { Writer } from '#store/writer/writer.ts'
 /** First words of the writes that jobs may make. */
 const queues: ReadonlySet<string> = new Set([
   ...['task', 'outbound', 'event', 'delivery', 'trace', 'search', 'spam', 'sts_policy', 'outbound_attempt'],
-  ...['report', 'arrived_report', 'outbound_bounce', 'suppression', 'forward_trouble'],
+  ...['report', 'arrived_report', 'outbound_bounce', 'suppression', 'forward_trouble', 'figure'],
   // A report of what could not be sent is a message in the queue: its body's rows come with it.
   ...['body', 'outline'],
 ])

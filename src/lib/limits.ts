@@ -253,6 +253,20 @@ export const limits = {
     /** After one that failed. */
     restMs: 10 * minute,
   },
+  /** What is kept of the metrics: a row of some hundred bytes each, 2,500 in all. */
+  figures: {
+    /** How often a sample is taken, and how long it is kept. */
+    fineMs: minute,
+    fineKeptMs: day,
+    /** What samples are summed up to, and how long that is kept. */
+    coarseMs: 10 * minute,
+    coarseKeptMs: 7 * day,
+    /** Spans summed up in one go, after a while in which nobody did: a day. */
+    spansMax: 144,
+    /** Points of one answer, and how many there are where nobody says. */
+    pointsMax: 1500,
+    pointsUsual: 300,
+  },
   /** Looks at the net by `teal setup` and `teal doctor`. */
   probe: {
     /** One of them. */

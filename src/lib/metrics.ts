@@ -10,10 +10,11 @@ import { Counter, Histogram } from './meter.ts'
 
 export type Metrics = ReturnType<typeof makeMetrics>
 
-const prefix = 'wildduck_'
+/** How names begin. */
+export const prefix = 'wildduck_'
 
-/** Bounds of buckets for times. */
-const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
+/** Bounds of buckets for times, in seconds. */
+export const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
 
 /**
  * Makes the metrics of one service. Names keep the prefix that dashboards of this API know.
@@ -25,6 +26,11 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
   const registers = [registry]
   if (!part) collectDefaultMetrics({ register: registry })
   const parts: (() => Promise<unknown[]>)[] = []
+  const whole = async () => {
+    if (parts.length === 0) return registry
+    const others = (await Promise.all(parts.map(read => read()))).flat()
+    return AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others] as never[])
+  }
   const { gauge } = makers(registers)
 
   if (!part) {
@@ -35,10 +41,11 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
     registry,
     /** All of it as text, with what threads counted. */
     async text(): Promise<string> {
-      if (parts.length === 0) return registry.metrics()
-      const others = (await Promise.all(parts.map(read => read()))).flat()
-      const all = [await registry.getMetricsAsJSON(), ...others] as never[]
-      return AggregatorRegistry.aggregate(all).metrics()
+      return (await whole()).metrics()
+    },
+    /** All of it as values, with what threads counted. */
+    async values(): Promise<readonly Measured[]> {
+      return (await whole()).getMetricsAsJSON() as Promise<unknown> as Promise<readonly Measured[]>
     },
     /** Adds what other threads count: `read` gives the JSON of each one's registry. */
     include(read: () => Promise<unknown[]>): void {
@@ -71,6 +78,17 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
     },
     ...meters(makers(registers)),
   }
+}
+
+/** A meter with its values. */
+export interface Measured {
+  readonly name: string
+  readonly values: readonly {
+    readonly value: number
+    /** Of a histogram: its name with `_bucket`, `_sum` or `_count`. */
+    readonly metricName?: string
+    readonly labels: Readonly<Record<string, string | number>>
+  }[]
 }
 
 /** The JSON of a registry: of each meter its kind and values. */

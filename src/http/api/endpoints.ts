@@ -15,6 +15,7 @@ import { type RemovalDeps, removalEndpoints } from './accounts/removal.ts'
 import { type StorageDeps, storageEndpoints } from './accounts/storage.ts'
 import { type TaskDeps, taskEndpoints } from './accounts/tasks.ts'
 import { type UserDeps, userEndpoints } from './accounts/users.ts'
+import { type FigureDeps, figureEndpoints } from './admin/figures.ts'
 import { type TokenDeps, tokenEndpoints } from './admin/tokens.ts'
 import { type ApplicationPasswordDeps, applicationPasswordEndpoints } from './auth/application-passwords.ts'
 import { type AuthenticationDeps, authenticationEndpoints } from './auth/authentication.ts'
@@ -84,6 +85,7 @@ export interface ApiDeps {
   readonly health: HealthDeps
   readonly metrics: MetricsDeps
   readonly tokens: TokenDeps
+  readonly figures: FigureDeps
   readonly documentation: DocumentationDeps
 }
 
@@ -128,6 +130,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...healthEndpoints(deps.health),
     ...metricsEndpoints(deps.metrics),
     ...tokenEndpoints(deps.tokens),
+    ...figureEndpoints(deps.figures),
   ]
   return [...endpoints, ...documentationEndpoints(endpoints, deps.documentation)]
 }

@@ -36,6 +36,7 @@ import { traced } from './migrations/027-traced.ts'
 import { provenReports } from './migrations/028-proven-reports.ts'
 import { relearned } from './migrations/029-relearned.ts'
 import { signed } from './migrations/030-signed.ts'
+import { figures } from './migrations/031-figures.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -70,6 +71,7 @@ export const migrations: readonly string[] = [
   provenReports,
   relearned,
   signed,
+  figures,
 ]
 
 /**

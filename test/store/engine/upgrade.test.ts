@@ -43,7 +43,8 @@ function older(count: number, name = `${count}`): string {
     handle.exec(`INSERT INTO user VALUES (1, '507f1f77bcf86cd799439011', 'old', 'old', 'Old', 'old@example.com', 'x', NULL,
       1, 0, 0, 1, 0, '[]', '{}', 1, NULL)`)
     handle.exec('INSERT INTO usage VALUES (1, 0, 1)')
-    handle.exec(`INSERT INTO address VALUES ('507f1f77bcf86cd799439012', 'old@example.com', 'old@example.com',
+    handle.exec(`INSERT INTO address (id, key, address, domain, user, name, tags, meta, internal, forward, created)
+      VALUES ('507f1f77bcf86cd799439012', 'old@example.com', 'old@example.com',
       'example.com', '507f1f77bcf86cd799439011', '', '[]', NULL, NULL, NULL, 1)`)
     handle.exec(`INSERT INTO mailbox (num, id, user, path, uid_validity, subscribed, hidden, encrypt, retention, keywords,
       modseq, created, created_modseq, path_modseq)
