@@ -5,6 +5,7 @@
 import { AcmeHandle } from '#actors/admin/acme.ts'
 import { CertificateHandle } from '#actors/admin/certificate.ts'
 import { DkimHandle } from '#actors/admin/dkim.ts'
+import { Importer } from '#actors/admin/import.ts'
 import { SigningKeys } from '#actors/admin/signing-keys.ts'
 import { Transfer } from '#actors/admin/transfer.ts'
 import { sealUrls } from '#actors/admin/url-sealing.ts'
@@ -83,6 +84,10 @@ export interface Core {
   readonly welcome: Welcome
   /** Accounts on their way out and in. */
   readonly transfer: Transfer
+  /** Mail that is moved in. */
+  readonly importer: Importer
+  /** Small secrets that have to be known again. */
+  readonly seal: SecretBox
   readonly webhooks: WebhookHandle
   readonly certificates: CertificateHandle
   /** What fetches certificates remembers. */
@@ -197,6 +202,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache) },
+    ...{ seal, importer: new Importer({ system, bodies, sequence }) },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
   }

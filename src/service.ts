@@ -5,7 +5,6 @@
 // inside somebody's test run, on free ports and a temporary directory, that leaves nothing behind when closed.
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { Importer } from '#actors/admin/import.ts'
 import { type Config, type ConfigPart, hasShortToken, listeners, loadConfig } from '#config'
 import { Closers, type Core, openCore } from '#core'
 import { apiEndpoints } from '#http/api/endpoints.ts'
@@ -23,6 +22,7 @@ import { Backups } from '#jobs/tasks/backups.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { Sampling } from '#jobs/tasks/figures.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
+import { handleMailImports } from '#jobs/tasks/mail-imports.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
 import { handleArrivedReports } from '#jobs/tasks/report-reading.ts'
 import { signingLoop } from '#jobs/tasks/signing-keys.ts'
@@ -152,9 +152,9 @@ function endpointsOf(core: Core, tasks: Tasks): () => readonly Endpoint[] {
 
 /** The socket of the command line. The service runs without it where there can be none. */
 async function listenToOwner(core: Core, endpoints: () => readonly Endpoint[], closers: Closers): Promise<void> {
-  const { config, log, metrics, system, bodies, sequence } = core
+  const { config, log, metrics, importer } = core
   const file = controlFile(config.dataDir)
-  const deps = { importer: new Importer({ system, bodies, sequence }), messageBytesMax: config.mail.maxSize }
+  const deps = { importer, messageBytesMax: config.mail.maxSize }
   try {
     const counters = new RequestCounters(metrics)
     const server = await listenControl({ file, endpoints, deps, log, counters, front: config.api.front })
@@ -250,6 +250,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => tasks.close())
   handleMessageTasks(tasks, core)
   handleAccountTasks(tasks, core)
+  handleMailImports(tasks, core)
   handleArrivedReports(tasks, { ...core, writer })
   const { secret } = core.forwardKeys.srs
   handleBounces(tasks, { ...core, writer, secret, wanted: name => core.webhooks.subscriptions.wanted(name) })

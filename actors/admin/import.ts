@@ -1,6 +1,6 @@
 // Moving mail in from elsewhere: folders are found or made, messages stored as they were received there.
 //
-// Nothing is told as new mail and no quota stands in the way: whoever moves an account decided that. A message is
+// Nothing is told as new mail. No quota stands in the way of whoever moves an account, but of its owner. A message is
 // remembered under the name it has at its source, in the unit that stores it, so that moving it again, after whatever
 // broke off, brings only what is missing. The same message sent by two imports at once is stored once.
 
@@ -37,6 +37,8 @@ export interface ImportItem {
   readonly keywords: readonly string[]
   /** When it was received; null: as its header says, else now. */
   readonly idate: number | null
+  /** The quota of the account stands in its way: its owner brings it, not an operator. */
+  readonly limited?: boolean
 }
 
 export type Imported = 'imported' | 'known'
@@ -100,14 +102,14 @@ export class Importer {
 
   async #store(user: string, item: ImportItem, received: Received): Promise<Imported> {
     try {
-      const { mailbox, source, key, flags, keywords } = item
+      const { mailbox, source, key, flags, keywords, limited = false } = item
       if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
       const prepared = await prepare(received, this.#options.sequence)
       const append: Append = {
         ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },
         idate: item.idate ?? receivedAt(received) ?? undefined,
         meta: { source: 'import' },
-        ...{ once: false, limited: false, silent: true },
+        ...{ once: false, limited, silent: true },
       }
       await this.#options.system.handle(user).run(importMessage, { append, source, key })
       return 'imported'

@@ -197,6 +197,10 @@ const table = {
 
   // Tasks
   TaskNotFound: { status: 404, text: 'This task does not exist' },
+  TaskStopped: { status: 400, text: 'It was stopped' },
+  SourceRefused: { status: 400, text: 'The other server does not take this name and password' },
+  SourceUnreachable: { status: 502, text: 'The other server could not be reached' },
+  SourceInsecure: { status: 400, text: 'A password goes to this server over TLS only' },
   TaskUnknown: { status: 400, text: 'Nobody here knows how to do this task' },
 
   // Rules and mail on its way out

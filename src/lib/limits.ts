@@ -1052,6 +1052,18 @@ export const limits = {
     chosenMax: 100_000,
     /** A line of an mbox file that is held; a longer one is taken in pieces. */
     lineBytesMax: 64 * kib,
+    /** Time for a file of mail to arrive and be taken in, and bytes of it. */
+    fileMs: 6 * hour,
+    fileBytesMax: 32 * 1024 * mib,
+    /** Files of one account that are taken in at once. */
+    filesMax: 2,
+    /** Folders of an account elsewhere that are fetched, and how long its server may be silent. */
+    foldersMax: 10_000,
+    sourceIdleMs: 2 * minute,
+    /** Accounts elsewhere that are fetched at once, of the whole service. */
+    sourcesMax: 2,
+    /** Messages after which it is noted how far a task is. */
+    noteMessages: 25,
     /** Lists beside the messages of a Maildir. */
     listBytesMax: 1 * mib,
   },

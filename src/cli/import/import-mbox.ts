@@ -11,10 +11,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { type MboxRead, readMbox } from '#mail/exchange/mbox.ts'
-import { answered, deleted, draft, flagged, forwarded, seen } from '#mail/flags.ts'
-import { parseDate } from '#mail/header/date.ts'
-import { Header } from '#mail/header/header.ts'
-import { mendPlain } from '#mail/mime/line-end.ts'
+import { mboxItem } from '#mail/exchange/mbox-item.ts'
 import { type ImportCounters, Load, type LoadItem } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
@@ -94,16 +91,8 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
   await load.end()
 }
 
-const letters: Readonly<Record<string, number>> = { R: seen, A: answered, F: flagged, D: deleted, T: draft }
-
 /** Flags are in Status and X-Status, as mail programs wrote them. */
 function itemOf(read: MboxRead, message: Buffer, name: string, key: string): LoadItem {
-  const content = mendPlain(message)
-  const header = new Header(content.subarray(0, limits.mime.headerBytesMax))
-  let flags = 0
-  for (const letter of `${header.raw('status') ?? ''}${header.raw('x-status') ?? ''}`) flags |= letters[letter] ?? 0
-  const status = header.raw('x-keywords') ?? ''
-  const keywords = /\$?forwarded/i.test(status) ? [forwarded] : []
-  const idate = parseDate(read.envelope.replace(/^\S+\s+/, ''))
-  return { key, name, flags, keywords, idate, size: content.length, content }
+  const { path: _, ...item } = mboxItem(message, read.envelope)
+  return { key, name, ...item, size: item.content.length }
 }

@@ -29,6 +29,7 @@ import { type MailboxDeps, mailboxEndpoints } from './messages/mailboxes.ts'
 import type { MessageDeps } from './messages/message-deps.ts'
 import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
+import { type ImportDeps, importEndpoints } from './owner/imports.ts'
 import { type SessionDeps, sessionEndpoints } from './owner/sessions.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
@@ -73,6 +74,7 @@ export interface ApiDeps {
   readonly autoreply: AutoreplyDeps
   readonly outbound: OutboundDeps
   readonly tasks: TaskDeps
+  readonly imports: ImportDeps
   readonly webhooks: WebhookDeps
   readonly transfer: TransferDeps
   readonly audit: AuditDeps
@@ -118,6 +120,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...pauseEndpoints(deps.outbound),
     ...traceEndpoints(deps.outbound),
     ...taskEndpoints(deps.tasks),
+    ...importEndpoints(deps.imports),
     ...webhookEndpoints(deps.webhooks),
     ...transferEndpoints(deps.transfer),
     ...auditEndpoints(deps.audit),

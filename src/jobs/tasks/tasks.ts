@@ -65,6 +65,8 @@ export class Tasks {
   readonly #sweep: Timer
   /** Accounts (or tasks of none) that are being worked on. */
   readonly #busy = new Set<string>()
+  /** Stops a task that is being worked on, by its id. */
+  readonly #stops = new Map<string, AbortController>()
 
   /** Nothing runs before `start`. */
   constructor({ read, writer, log }: TasksOptions) {
@@ -126,6 +128,14 @@ export class Tasks {
     return (await findTask(this.#read, id))?.state === 'queued'
   }
 
+  /** Ends a task of a kind whose work may stay half done, also while it is worked on; false where it has ended. */
+  async stop(id: string): Promise<boolean> {
+    const running = this.#stops.get(id)
+    if (running === undefined) return this.cancel(id)
+    running.abort(new Fault('TaskStopped'))
+    return true
+  }
+
   /** Takes a task away that nobody has taken yet; false where it is too late for that. */
   async cancel(id: string): Promise<boolean> {
     const task = await findTask(this.#read, id)
@@ -143,7 +153,7 @@ export class Tasks {
     const tasks: Task[] = []
     for (const task of await dueTasks(this.#read, at, limits.task.aheadMax)) {
       if (tasks.length === room) break
-      if (this.#busy.has(partitionOf(task))) continue
+      if (this.#busy.has(partitionOf(task)) || !this.#hasRoom(task)) continue
       this.#busy.add(partitionOf(task))
       tasks.push(task)
     }
@@ -158,18 +168,28 @@ export class Tasks {
     return tasks.map(task => ({ ...task, state: 'running', attempts: task.attempts + 1 }))
   }
 
+  /** What takes hours leaves room for the rest. */
+  #hasRoom(task: Task): boolean {
+    if (task.kind !== longKind) return true
+    return [...this.#busy].filter(key => key.startsWith(longKind)).length < limits.transfer.sourcesMax
+  }
+
   async #run(task: Task, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController()
+    this.#stops.set(task.id, stop)
     try {
-      const settled = await this.#outcome(task, signal)
+      const settled = await this.#outcome(task, signal, stop.signal)
       if (settled !== undefined) await persist(() => this.#writer.write(taskSettle, settled), signal)
     } finally {
+      this.#stops.delete(task.id)
       this.#busy.delete(partitionOf(task))
     }
   }
 
   /** What to put into the row; undefined where the service stops and the next one goes on. */
-  async #outcome(task: Task, signal: AbortSignal) {
+  async #outcome(task: Task, ended: AbortSignal, stopped: AbortSignal) {
     const { id } = task
+    const signal = AbortSignal.any([ended, stopped])
     const progress = async (result: TaskResult) => {
       const at = now()
       await this.#writer.write(taskProgress, { id, due: at + limits.task.leaseMs, result: JSON.stringify(result), at })
@@ -178,16 +198,24 @@ export class Tasks {
       const handler = this.#handlers.get(task.kind)
       if (handler === undefined) throw new Fault('TaskUnknown')
       const result = await handler(task, { signal, progress })
-      return { id, state: 'done' as const, due: task.due, result: JSON.stringify(result), at: now() }
-    } catch (error) {
-      if (signal.aborted) return undefined
+      return { id, state: 'done' as const, due: task.due, result: JSON.stringify(result), input: rest(task), at: now() }
+    } catch (caught) {
+      if (ended.aborted) return undefined
+      const error = stopped.aborted ? stopped.reason : caught
       const final = (error instanceof Fault && error.status < 500) || task.attempts >= limits.task.attemptsMax
       if (!(error instanceof Fault) || final) this.#log.warn({ error, task: id, kind: task.kind }, 'a task failed')
       const fault = error instanceof Fault ? error : new Fault('InternalError')
       const last = (await findTask(this.#read, id))?.result ?? {}
       const result = JSON.stringify({ ...last, error: fault.message, code: fault.code })
       const due = now() + limits.task.retryMs * task.attempts
-      return { id, state: final ? ('failed' as const) : ('queued' as const), due, result, at: now() }
+      return {
+        id,
+        state: final ? ('failed' as const) : ('queued' as const),
+        due,
+        result,
+        input: final ? rest(task) : null,
+        at: now(),
+      }
     }
   }
 
@@ -199,7 +227,16 @@ export class Tasks {
   }
 }
 
+/** A secret goes with the end of the work that needs it. */
+function rest({ input: { secret, ...left } }: Task): string | null {
+  return secret === undefined ? null : JSON.stringify(left)
+}
+
+/** Mail that comes from elsewhere takes hours, in which the account may have other things to be done. */
+export const longKind = 'mail.import'
+
 /** Tasks of one account run one after the other, others beside each other. */
 function partitionOf(task: Task): string {
-  return task.user ?? task.id
+  const key = task.user ?? task.id
+  return task.kind === longKind ? `${longKind} ${key}` : key
 }

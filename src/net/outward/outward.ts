@@ -92,8 +92,18 @@ export class Outward {
     if (!ipaddr.isValid(text)) return false
     const parsed = inner(ipaddr.parse(text))
     if (parsed === undefined) return false
-    const allowed = this.#allowed.some(([range, bits]) => range.kind() === parsed.kind() && parsed.match(range, bits))
-    return allowed || isPublic(parsed)
+    return this.#isAllowed(parsed) || isPublic(parsed)
+  }
+
+  /** Whether this address is one of the private ones that may be reached. */
+  permitsPrivate(address: string): boolean {
+    const text = address.split('%', 1)[0] ?? ''
+    const parsed = ipaddr.isValid(text) ? inner(ipaddr.parse(text)) : undefined
+    return parsed !== undefined && this.#isAllowed(parsed)
+  }
+
+  #isAllowed(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+    return this.#allowed.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
   }
 
   /**

@@ -78,9 +78,12 @@ export const taskSettle = defineWrite<{
   state: 'queued' | 'done' | 'failed'
   due: number
   result: string
+  /** What is left of its input (JSON); null: all of it. */
+  input: string | null
   at: number
 }>('task.settle', (sql, row) => {
-  sql('UPDATE task SET state = @state, due = @due, result = @result, updated = @at WHERE id = @id').run(row)
+  sql(`UPDATE task SET state = @state, due = @due, result = @result, input = coalesce(@input, input), updated = @at
+    WHERE id = @id`).run(row)
 })
 
 /** Moves a task that nobody has taken yet to another moment. */

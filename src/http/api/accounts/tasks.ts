@@ -1,6 +1,7 @@
 // Tasks over HTTP: what became of the work that a call has started. An account sees its own tasks only.
 //
-// A task is kept for a while after its end, with what came of it. Nothing here starts or stops one.
+// A task is kept for a while after its end, with what came of it. Nothing here starts one; its owner stops what may stay
+// half done.
 
 import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
@@ -14,6 +15,10 @@ import { requireUser } from '../messages/mailboxes.ts'
 
 export interface TaskDeps {
   readonly system: ActorSystem
+  readonly tasks: {
+    /** False where it has ended already. */
+    stop(id: string): Promise<boolean>
+  }
 }
 
 /** What an endpoint needs that leaves work to a task. */
@@ -41,7 +46,10 @@ const shape = {
   result: Type.Object({}, { additionalProperties: true, description: 'Counters; `error` and `code` of a failure' }),
 }
 
-export function taskEndpoints({ system: { read } }: TaskDeps) {
+/** Kinds that an account starts, and whose work may stay half done. */
+const stoppable = new Set(['mail.import', 'search.apply', 'messages.delete', 'archive.restore'])
+
+export function taskEndpoints({ system: { read }, tasks }: TaskDeps) {
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/tasks',
@@ -103,7 +111,26 @@ export function taskEndpoints({ system: { read } }: TaskDeps) {
     },
   })
 
-  return [list, get, getAny]
+  const stop = endpoint({
+    method: 'DELETE',
+    path: '/users/:user/tasks/:task',
+    tag: 'Tasks',
+    summary: 'Stop a task that its user has started',
+    description:
+      'What it has done stays done. One that runs ends a moment later, as failed with the code `TaskStopped`.',
+    allow: 'messages.update',
+    params: { user: userId, task: taskId },
+    reply: { stopped: Type.Boolean({ description: 'False where it had ended already' }) },
+    faults: ['TaskNotFound', 'NotPermitted'],
+    async run({ input }) {
+      const task = await findTask(read, input.task)
+      if (task === undefined || task.user !== input.user) throw new Fault('TaskNotFound')
+      if (!stoppable.has(task.kind)) throw new Fault('NotPermitted', { text: 'This task goes on to its end' })
+      return { stopped: await tasks.stop(task.id) }
+    },
+  })
+
+  return [list, get, getAny, stop]
 }
 
 function shown(task: Task) {

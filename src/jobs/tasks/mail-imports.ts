@@ -1,0 +1,134 @@
+// Fetching the mail of an account from another server, as a task of its owner: folder by folder, message by message.
+//
+// A message is known by the server, the folder's UIDVALIDITY and its UID, so that what broke off goes on where it was and
+// doing it again brings only what is missing. The password is stored sealed, opened here, and goes from the row with the
+// task's end. The quota ends it; what is there stays.
+
+import type { Importer } from '#actors/admin/import.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { SecretBox } from '#lib/secret/secret-box.ts'
+import { normalizePath, pathProblem } from '#mail/path.ts'
+import { type ImapAccount, ImapSource, type SourceFolder } from '#net/outward/imap-source.ts'
+import type { Outward } from '#net/outward/outward.ts'
+import type { Task } from '#store/accounts/task.ts'
+import { longKind, type TaskResult, type TaskRun, type Tasks } from './tasks.ts'
+
+export interface MailImportDeps {
+  readonly importer: Importer
+  readonly outward: Outward
+  readonly seal: SecretBox
+  readonly config: { readonly mail: { readonly maxSize: number } }
+}
+
+export function handleMailImports(tasks: Tasks, deps: MailImportDeps): void {
+  tasks.handle(longKind, (task, run) => new MailImport(deps, task, run).run())
+}
+
+/** Input of the task; `secret` is the sealed password. */
+export interface MailImportInput extends Omit<ImapAccount, 'password'> {
+  readonly secret: string
+}
+
+class MailImport {
+  readonly #deps: MailImportDeps
+  readonly #user: string
+  readonly #input: MailImportInput
+  readonly #run: TaskRun
+  /** `found` of the folders so far; `folder` is the one it is at. */
+  readonly #counts = { folders: 0, foldersDone: 0, found: 0, imported: 0, known: 0, skipped: 0, failed: 0, folder: '' }
+  #sinceNote = 0
+
+  constructor(deps: MailImportDeps, task: Task, run: TaskRun) {
+    this.#deps = deps
+    this.#user = task.user ?? ''
+    this.#input = task.input as unknown as MailImportInput
+    this.#run = run
+  }
+
+  async run(): Promise<TaskResult> {
+    const { outward, seal, config } = this.#deps
+    const { secret, ...account } = this.#input
+    const password = await seal.open(secret)
+    const options = { messageBytesMax: config.mail.maxSize, signal: this.#run.signal }
+    const source = await ImapSource.open(outward, { ...account, password }, options)
+    try {
+      const folders = await source.folders()
+      this.#counts.folders = folders.length
+      for (const folder of folders) {
+        await this.#folder(source, folder)
+        this.#counts.foldersDone += 1
+      }
+    } catch (error) {
+      // What ends the work may be the connection, which does not say why.
+      this.#run.signal.throwIfAborted()
+      await this.#note(true)
+      throw error instanceof Fault ? error : new Fault('SourceUnreachable', { cause: error })
+    } finally {
+      await source.close()
+    }
+    const { folder: _, ...counts } = this.#counts
+    return counts
+  }
+
+  async #folder(source: ImapSource, folder: SourceFolder): Promise<void> {
+    const { path, specialUse, subscribed } = folder
+    this.#counts.folder = path.slice(0, shownLengthMax)
+    await this.#note(true)
+    if (pathProblem(path) !== undefined) {
+      this.#counts.skipped += 1
+      return
+    }
+    const { importer } = this.#deps
+    const { signal } = this.#run
+    const form = { path: normalizePath(path), specialUse, subscribed }
+    const { id: mailbox } = await importer.folder(this.#user, form, signal)
+    const { validity, uids } = await source.select(folder)
+    this.#counts.found += uids.length
+    const name = `imap ${this.#input.host}`.slice(0, limits.transfer.keyLengthMax)
+    for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
+      const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${validity}:${uid}`)
+      const missing = await importer.missing(this.#user, mailbox, name, keys)
+      this.#counts.known += keys.length - missing.length
+      for (const key of missing) {
+        signal.throwIfAborted()
+        await this.#message(source, { mailbox, source: name, key })
+      }
+    }
+  }
+
+  async #message(source: ImapSource, at: { mailbox: string; source: string; key: string }): Promise<void> {
+    const counts = this.#counts
+    try {
+      const message = await source.message(Number(at.key.slice(at.key.indexOf(':') + 1)))
+      if (message === null) counts.skipped += 1
+      else {
+        const { content, ...about } = message
+        const intake = this.#deps.importer.intake(this.#deps.config.mail.maxSize)
+        try {
+          await intake.write(content)
+        } catch (error) {
+          await intake.abort()
+          throw error
+        }
+        const received = await intake.finish()
+        counts[await this.#deps.importer.store(this.#user, { ...at, ...about, limited: true }, received)] += 1
+      }
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'MessageTooLarge') throw error
+      counts.failed += 1
+    }
+    await this.#note()
+  }
+
+  /** Says how far it is, now and then. */
+  async #note(now = false): Promise<void> {
+    this.#sinceNote += 1
+    if (!now && this.#sinceNote < limits.transfer.noteMessages) return
+    this.#sinceNote = 0
+    await this.#run.progress({ ...this.#counts })
+  }
+}
+
+/** Characters of a path in what is told. */
+const shownLengthMax = 200

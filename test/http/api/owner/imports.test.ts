@@ -1,0 +1,249 @@
+// Mail that its owner brings along: from a file, and from an account on another server.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTeal, type Teal } from '#service'
+import { findTask } from '#store/accounts/task.ts'
+import { accessTo, type Body, useTeal } from '../../../running.ts'
+import { scenarios } from '../../scenario.ts'
+import { eventually } from '../mail.ts'
+import { type Account, account, mail } from '../mail-world.ts'
+
+const service = useTeal({ network: { allowPrivate: ['127.0.0.0/8', '::1/128'] } })
+let strict: Teal | undefined
+let user: Account
+
+beforeAll(async () => {
+  user = await account(service, 'bringing')
+  strict = await startTeal({}, { strict: true })
+})
+
+afterAll(async () => {
+  expect(await strict?.check()).toEqual([])
+  await strict?.close()
+})
+
+const target = () => ({ url: service.teal.url, token: service.teal.rootToken })
+
+async function bring(to: Account, body: string | Buffer, query = ''): Promise<{ status: number; body: Body }> {
+  const answer = await service.raw('POST', `/users/${to.id}/import/file${query}`, {
+    headers: { 'content-type': 'application/octet-stream' },
+    body: Buffer.from(body),
+  })
+  return { status: answer.status, body: await answer.json() }
+}
+
+async function listed(to: Account, mailbox: string): Promise<Body[]> {
+  return (await to.call('GET', `/mailboxes/${mailbox}/messages?order=asc`)).body.results
+}
+
+const mbox = `From a@example.org Sat Feb  3 04:05:06 2001
+Status: RO
+X-Status: AF
+Subject: first
+
+>From the start
+>>From deeper
+
+From b@example.org Sun Feb  4 04:05:06 2001
+Subject: second
+
+x
+
+From b@example.org Sun Feb  4 04:05:06 2001
+Subject: second
+
+x
+
+From c@example.org Sun Feb  4 04:05:06 2001
+
+`
+
+describe('a file', () => {
+  test('is taken in with flags and dates, and brought again changes nothing', async () => {
+    const first = await bring(user, mbox)
+    expect(first).toEqual({
+      status: 200,
+      body: { success: true, imported: 3, known: 0, skipped: 1, failed: 0 },
+    })
+    const again = await bring(user, mbox)
+    expect(again.body).toMatchObject({ imported: 0, known: 3 })
+    const rows = await listed(user, user.box('INBOX'))
+    expect(rows).toMatchObject([
+      { subject: 'first', seen: true, flagged: true, answered: true, idate: '2001-02-03T04:05:06.000Z' },
+      { subject: 'second', seen: false },
+      { subject: 'second' },
+    ])
+    const place = `/users/${user.id}/mailboxes/${user.box('INBOX')}/messages/${rows[0].id}/message.eml`
+    const source = await (await service.raw('GET', place)).text()
+    expect(source).toBe('Subject: first\r\n\r\nFrom the start\r\n>From deeper\r\n')
+  })
+
+  test('of a single message goes where it is wanted', async () => {
+    const { body } = await bring(
+      user,
+      'Subject: alone\r\nDate: Sat, 3 Feb 2001 04:05:06 +0000\r\n\r\nFrom me\r\n',
+      `?mailbox=${user.box('Junk')}`,
+    )
+    expect(body).toMatchObject({ imported: 1 })
+    expect(await listed(user, user.box('Junk'))).toMatchObject([
+      { subject: 'alone', idate: '2001-02-03T04:05:06.000Z' },
+    ])
+  })
+
+  test('that was exported here comes back as it was, folders and all', async () => {
+    const from = await account(service, 'leaver')
+    const path = 'Pläne/Größe'
+    const box = (await from.call('POST', '/mailboxes', { path })).body.id
+    await from.call('POST', `/mailboxes/${box}/messages`, { raw: 'Subject: kept\r\n\r\nFrom x\r\n', flagged: true })
+    await from.put('INBOX', { raw: 'Subject: new\r\n\r\n>From y\r\n', unseen: true })
+    const exported = Buffer.from(await (await service.raw('GET', `/users/${from.id}/export.mbox`)).arrayBuffer())
+    const to = await account(service, 'comer')
+    expect((await bring(to, exported, '?folders=true')).body).toMatchObject({ imported: 2, failed: 0 })
+    const boxes = (await to.call('GET', '/mailboxes')).body.results
+    const found = boxes.find((one: Body) => one.path === path)
+    expect(await listed(to, found.id)).toMatchObject([{ subject: 'kept', flagged: true, seen: true }])
+    expect(await listed(to, to.box('INBOX'))).toMatchObject([{ subject: 'new', seen: false }])
+    const again = Buffer.from(await (await service.raw('GET', `/users/${to.id}/export.mbox`)).arrayBuffer())
+    expect(again.toString().split('\n').slice(1)).toEqual(
+      expect.arrayContaining(
+        exported
+          .toString()
+          .split('\n')
+          .slice(1)
+          .filter(line => !line.startsWith('From ')),
+      ),
+    )
+  })
+
+  test('meets the quota, and what fits is there', async () => {
+    const small = await account(service, 'small', { quota: 3000 })
+    const one = (n: number) => `From x Sat Feb  3 04:05:06 2001\nSubject: ${n}\n\n${'x'.repeat(900)}\n\n`
+    const { status, body } = await bring(small, [1, 2, 3, 4, 5].map(one).join(''))
+    expect(status).toBe(400)
+    expect(body.code).toBe('OverQuotaError')
+    expect((await listed(small, small.box('INBOX'))).length).toBeGreaterThan(0)
+    expect((await listed(small, small.box('INBOX'))).length).toBeLessThan(5)
+  })
+
+  test('of rubbish hinders nobody', async () => {
+    const rubbish = Buffer.concat([
+      Buffer.from('From \0\n'),
+      Buffer.alloc(200_000, 0xff),
+      Buffer.from('\nFrom \n\n\nFrom x\n'),
+    ])
+    expect((await bring(user, rubbish)).status).toBe(200)
+    expect((await bring(user, '')).body).toMatchObject({ imported: 0, skipped: 1 })
+  })
+})
+
+describe('an account elsewhere', () => {
+  const form = (name: string, more: object = {}) => {
+    const { host, port } = service.at('imap')
+    return { host, port, security: 'none', login: name, password: `secret of ${name}`, ...more }
+  }
+
+  test('is fetched by a task, with folders and flags; again it brings what is missing', async () => {
+    const there = await account(service, 'there')
+    await there.put('INBOX', mail('one', 'x', { flagged: true }))
+    await there.put('Sent Mail', mail('sent', 'y'))
+    const box = (await there.call('POST', '/mailboxes', { path: 'Work/Ürgent' })).body.id
+    await there.call('POST', `/mailboxes/${box}/messages`, mail('deep', 'z', { unseen: true }))
+    const here = await account(service, 'here')
+    const start = await here.call('POST', '/import/imap', form('there'))
+    expect(start.body).toMatchObject({ success: true, task: expect.stringMatching(/^[0-9a-f]{24}$/) })
+    const done = await here.done(start.body.task)
+    expect(done).toMatchObject({
+      kind: 'mail.import',
+      state: 'done',
+      result: { imported: 3, known: 0, found: 3, failed: 0 },
+    })
+    const boxes = (await here.call('GET', '/mailboxes')).body.results
+    const deep = boxes.find((one: Body) => one.path === 'Work/Ürgent')
+    expect(await listed(here, deep.id)).toMatchObject([{ subject: 'deep', seen: false }])
+    expect(await listed(here, here.box('INBOX'))).toMatchObject([{ subject: 'one', flagged: true, seen: true }])
+    expect(await listed(here, here.box('Sent Mail'))).toMatchObject([{ subject: 'sent' }])
+    await there.put('INBOX', mail('two', 'x'))
+    const again = await here.done((await here.call('POST', '/import/imap', form('there'))).body.task)
+    expect(again.result).toMatchObject({ imported: 1, known: 3 })
+  })
+
+  test('is refused with a wrong password, which is nowhere: not in the answer, not in the store', async () => {
+    const password = 'Tell-Nobody-9f2c'
+    const start = await user.call('POST', '/import/imap', form('there', { password }))
+    const waiting = await findTask(service.teal.core.read, start.body.task)
+    expect(JSON.stringify(waiting)).not.toContain(password)
+    const done = await user.done(start.body.task)
+    expect(done).toMatchObject({ state: 'failed', result: { code: 'SourceRefused' } })
+    const row = await findTask(service.teal.core.read, start.body.task)
+    expect(row?.input).not.toHaveProperty('secret')
+    expect(JSON.stringify([start.body, done, row])).not.toContain(password)
+    const { dataDir } = service.teal.config
+    for (const file of ['teal.db', 'teal.db-wal']) {
+      expect(readFileSync(join(dataDir, file)).includes(password)).toBe(false)
+    }
+  })
+
+  test('inside the network is out of reach unless the operator says so, and in clear only there', async () => {
+    const other = accessTo(() => strict as Teal)
+    const guarded = await account(other, 'guarded')
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '10.0.0.1']) {
+      const start = await guarded.call('POST', '/import/imap', form('there', { host, security: 'tls' }))
+      expect(await guarded.done(start.body.task), host).toMatchObject({
+        state: 'failed',
+        result: { code: 'SourceUnreachable', error: 'The other server could not be reached (blocked)' },
+      })
+    }
+    const clear = await user.call('POST', '/import/imap', form('there', { host: '192.0.2.1' }))
+    expect((await user.done(clear.body.task)).state).toBe('failed')
+  })
+
+  test('is stopped by its owner, and what has come stays', async () => {
+    const slow = await account(service, 'slow')
+    const start = await slow.call('POST', '/import/imap', form('slow', { port: 9, host: '127.0.0.1', security: 'tls' }))
+    const waits = () => slow.call('GET', `/tasks/${start.body.task}`)
+    await eventually(waits, ({ body }) => body.attempts > 0)
+    const other = await account(service, 'nosy')
+    expect((await other.call('DELETE', `/tasks/${start.body.task}`)).status).toBe(404)
+    expect((await slow.call('DELETE', `/tasks/${start.body.task}`)).body).toEqual({ success: true, stopped: true })
+    const after = await waits()
+    expect(after.status === 404 || after.body.state !== 'done').toBe(true)
+  })
+
+  test('fills no more than the quota', async () => {
+    const rich = await account(service, 'rich')
+    for (let n = 0; n < 4; n += 1) await rich.put('INBOX', mail(`n${n}`, 'x'.repeat(1500)))
+    const poor = await account(service, 'poor', { quota: 5000 })
+    const done = await poor.done((await poor.call('POST', '/import/imap', form('rich'))).body.task)
+    expect(done).toMatchObject({ state: 'failed', result: { code: 'OverQuotaError', imported: expect.any(Number) } })
+    expect(done.result.imported).toBeGreaterThan(0)
+  })
+})
+
+scenarios(target, [
+  {
+    name: 'a file into a folder of nobody',
+    method: 'POST',
+    url: () => `/users/${user.id}/import/file?mailbox=0123456789abcdef01234567`,
+    headers: { 'content-type': 'application/octet-stream' },
+    body: 'Subject: x\r\n\r\n',
+    status: 404,
+    has: ['NoSuchMailbox'],
+  },
+  {
+    name: 'a host that is none',
+    method: 'POST',
+    url: () => `/users/${user.id}/import/imap`,
+    body: { host: 'a/b@c', login: 'x', password: 'y' },
+    status: 400,
+    has: ['InputValidationError', 'host'],
+  },
+  {
+    name: 'a task that is nobody’s',
+    method: 'DELETE',
+    url: () => `/users/${user.id}/tasks/0123456789abcdef01234567`,
+    status: 404,
+    has: ['TaskNotFound'],
+  },
+])
