@@ -136,7 +136,8 @@ export const advice: Readonly<Record<FaultCode, string>> = {
   TaskNotFound: 'It is done and forgotten, or never was.',
   TaskStopped: 'Start it again: what is done is found.',
   SourceRefused: 'Look at the name and the password there; some servers want a password made for one program.',
-  SourceUnreachable: 'Look at host, port and the kind of TLS; network.allowPrivate says which private networks may be reached.',
+  SourceUnreachable:
+    'Look at host, port and the kind of TLS; network.allowPrivate says which private networks may be reached.',
   SourceInsecure: 'Choose TLS or STARTTLS.',
   TaskUnknown: 'Update the service: a newer version left this task.',
   FilterNotFound: gone,

@@ -197,14 +197,13 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ throttle: cache, keys: forwardKeys, changes: writer.changes },
   })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
-  const onEvents = (listener: (work: boolean) => void) => void listeners.push(listener)
   return {
     ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
-    ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache) },
-    ...{ seal, importer: new Importer({ system, bodies, sequence }) },
-    ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents },
+    ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache), seal },
+    ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
+    importer: new Importer({ system, bodies, sequence }),
   }
 }
 

@@ -9,9 +9,9 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { normalizePath, pathProblem } from '#mail/path.ts'
-import { type ImapAccount, ImapSource, type SourceFolder } from '#net/outward/imap-source.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import type { Task } from '#store/accounts/task.ts'
+import { type ImapAccount, ImapSource, type SourceFolder } from './imap-source.ts'
 import { longKind, type TaskResult, type TaskRun, type Tasks } from './tasks.ts'
 
 export interface MailImportDeps {
@@ -26,7 +26,7 @@ export function handleMailImports(tasks: Tasks, deps: MailImportDeps): void {
 }
 
 /** Input of the task; `secret` is the sealed password. */
-export interface MailImportInput extends Omit<ImapAccount, 'password'> {
+interface MailImportInput extends Omit<ImapAccount, 'password'> {
   readonly secret: string
 }
 

@@ -1,6 +1,6 @@
 // An account on another IMAP server, to be read from: its folders, and their messages one after the other.
 //
-// Connections go to checked addresses only (outward.ts), and a password in clear only into networks that may be reached
+// Connections go to checked addresses only (net/outward/outward.ts), and a password in clear only into networks that may be reached
 // although they are private. What the other server sends is bounded; nothing it says gets into a text or a log, and
 // neither does the password. Nothing is changed there.
 
@@ -10,7 +10,7 @@ import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { type Outward, outwardFailure } from './outward.ts'
+import { type Outward, outwardFailure } from '#net/outward/outward.ts'
 
 export interface ImapAccount {
   readonly host: string
