@@ -22,6 +22,7 @@ import { imapSection } from './section/imap.ts'
 import { importSection } from './section/import.ts'
 import { isolationSection } from './section/isolation.ts'
 import { loginSection } from './section/login.ts'
+import { piecesSection } from './section/pieces.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
 import { testingSection } from './section/testing.ts'
@@ -35,6 +36,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   http: httpSection,
   login: loginSection,
   imap: imapSection,
+  pieces: piecesSection,
   isolation: isolationSection,
   delivery: deliverySection,
   smtp: smtpSection,

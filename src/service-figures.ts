@@ -5,6 +5,7 @@
 
 import { statfsSync } from 'node:fs'
 import type { Core } from '#core'
+import type { Fronts } from '#front/fronts.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { memoize } from '#lib/memoize.ts'
@@ -42,4 +43,26 @@ export function observeQueue({ read, metrics }: Core): void {
   const troubles = memoize(() => countTroubles(read, forwardTrouble.countMax), limits.outbound.figuresMs)
   metrics.observe('forwards_failing', 'Targets of forwards that refused the last message', troubles)
   metrics.observe('outbound_oldest_seconds', 'Age of the oldest message that waits', () => since(figures().oldest))
+}
+
+/**
+ * Processor time of the threads that may be at their end: the main thread, the writer, each front. The busiest of them bounds
+ * the service. What the runtime does not tell is left out (Node before 22.20).
+ */
+export function observeThreads({ metrics, writer }: Core, fronts: Fronts | undefined): void {
+  metrics.countEach(
+    'thread_cpu_seconds_total',
+    'Processor time of a thread that there is one of, or few',
+    'thread',
+    async () => {
+      const { user, system } = process.threadCpuUsage?.() ?? {}
+      const main = user === undefined || system === undefined ? undefined : (user + system) / 1000
+      const [written, each] = await Promise.all([writer.processorMs(), fronts?.processorMs() ?? []])
+      const all = [['main', main] as const, ['writer', written] as const]
+      const named = each.map((ms, number) => [`front-${number}`, ms] as const)
+      return [...all, ...named].flatMap(([name, ms]): [string, number][] =>
+        ms === undefined ? [] : [[name, ms / 1000]],
+      )
+    },
+  )
 }

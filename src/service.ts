@@ -48,7 +48,7 @@ import { countWaiting } from '#store/rules/spam.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Hooks, type Listeners, type Listening, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
-import { observeQueue, observeStore } from './service-figures.ts'
+import { observeQueue, observeStore, observeThreads } from './service-figures.ts'
 import { countSessions, tellDomains } from './service-reports.ts'
 
 export interface Service {
@@ -98,6 +98,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     const served = hooks === undefined ? endpoints : () => intercepted(endpoints(), hooks.intercept)
     const api = { endpoints: served, strict: options.strict === true, onFront }
     const { listeners: open, fronts } = await listenAll(core, api, closers, hooks)
+    observeThreads(core, fronts)
     // What leaves comes back: every recipient of a test is here.
     if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)

@@ -106,6 +106,11 @@ export class Fronts {
     for (const front of this.#all) front.home?.line.tell('certificate', { names: [name], pair: null })
   }
 
+  /** Processor time of each of them, in their order, as `Thread` has it. */
+  processorMs(): Promise<(number | undefined)[]> {
+    return Promise.all(this.#all.map(front => front.processorMs()))
+  }
+
   /** Threads that take sessions now. */
   get running(): number {
     return this.#all.filter(front => front.listening).length
@@ -194,6 +199,12 @@ class Front {
   get line(): FrontLine {
     if (this.home === undefined) throw new Fault('Stopping')
     return this.home.line
+  }
+
+  /** Processor time of its thread, milliseconds; undefined where it does not answer now. */
+  async processorMs(): Promise<number | undefined> {
+    const asked = this.#thread?.processorMs() ?? Promise.resolve(undefined)
+    return within(limits.front.heardMs, asked, () => new Fault('TimedOut')).catch(() => undefined)
   }
 
   /** What it counted; of one that does not answer now, what it said last. */

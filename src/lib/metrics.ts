@@ -5,7 +5,7 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter as CollectedCounter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Counter, Histogram } from './meter.ts'
 
 export type Metrics = ReturnType<typeof makeMetrics>
@@ -51,6 +51,14 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
     include(read: () => Promise<unknown[]>): void {
       parts.push(read)
     },
+    ...collectors(registers),
+    ...meters(makers(registers)),
+  }
+}
+
+/** What is read when somebody asks. */
+function collectors(registers: Registry[]) {
+  return {
     /** Makes a gauge whose value is read when someone asks. */
     observe(name: string, help: string, read: () => number): void {
       new Gauge({
@@ -76,7 +84,20 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
         },
       })
     },
-    ...meters(makers(registers)),
+    /** Makes a counter that somebody else counts, for each of a bounded set of names, read when someone asks. */
+    countEach(name: string, help: string, label: string, read: () => Promise<Iterable<[string, number]>>): void {
+      new CollectedCounter({
+        name: prefix + name,
+        help,
+        labelNames: [label],
+        registers,
+        async collect() {
+          const values = [...(await read())]
+          this.reset()
+          for (const [value, number] of values) this.labels(value).inc(number)
+        },
+      })
+    },
   }
 }
 

@@ -164,6 +164,10 @@ describe('with two', () => {
       expect(said).toMatch(new RegExp(`wildduck_thread_heap_bytes\\{thread="${thread}"\\} [1-9]`))
       expect(said).toContain(`wildduck_thread_loop_delay_seconds{thread="${thread}"}`)
     }
+    expect(said).toContain('# TYPE wildduck_thread_cpu_seconds_total counter')
+    for (const thread of ['main', 'writer', 'front-0', 'front-1']) {
+      expect(said).toMatch(new RegExp(`wildduck_thread_cpu_seconds_total\\{thread="${thread}"\\} \\d`))
+    }
   })
 
   test('one that hangs keeps nobody from the metrics', async () => {

@@ -12,7 +12,7 @@ import { type Answer, type Close, type Reply, type Request, settled } from './ta
 import { Thread, type ThreadForm } from './thread.ts'
 
 /** What an owner may do with a thread, whether it is his alone or not. */
-export type OwnedThread = Pick<Thread, 'up' | 'gone' | 'failure' | 'send' | 'close' | 'end'>
+export type OwnedThread = Pick<Thread, 'up' | 'gone' | 'failure' | 'send' | 'close' | 'end' | 'processorMs'>
 
 /** What a shared thread is sent for each who comes. */
 export interface Lodge {
@@ -50,6 +50,7 @@ class Lodger implements OwnedThread {
   readonly up: Promise<unknown>
   readonly gone: Promise<void>
   readonly #port: MessagePort
+  readonly #house: House
   #last = 0
   #failure: unknown
   /** It is to close, or did not come up. */
@@ -58,6 +59,7 @@ class Lodger implements OwnedThread {
   constructor(house: House, { given, onReply }: ThreadForm) {
     const { port1: port, port2 } = new MessageChannel()
     this.#port = port
+    this.#house = house
     const started = Promise.withResolvers<unknown>()
     this.up = started.promise
     this.up.catch(() => {})
@@ -82,6 +84,11 @@ class Lodger implements OwnedThread {
     const id = ++this.#last
     this.#port.postMessage({ id, task, input } satisfies Request, [...memory])
     return id
+  }
+
+  /** What it worked for all who share it. */
+  processorMs(): Promise<number | undefined> {
+    return this.#house.thread.processorMs()
   }
 
   close(): Promise<void> {

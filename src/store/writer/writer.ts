@@ -121,6 +121,11 @@ export class Writer {
     })
   }
 
+  /** Processor time of its thread, as that has it. */
+  processorMs(): Promise<number | undefined> {
+    return this.#thread.processorMs()
+  }
+
   /** Waits for the thread, which brings the schema up to date before this resolves. */
   static async open(options: WriterOptions): Promise<Writer> {
     const started = options.thread ?? startWriterThread(options.file, true)
