@@ -5,6 +5,7 @@
 
 import { Composing } from '#actors/compose/composing.ts'
 import { Allowance } from '#actors/sending/allowance.ts'
+import { DomainDns } from '#actors/status/domain-dns.ts'
 import type { Core } from '#core'
 import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
@@ -67,6 +68,7 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
     },
     tokens: { system, access: core.access, authLog: credentials.authLog, log },
     figures: { read },
+    domainDns: { domains: new DomainDns(config, read) },
     documentation: { version, events: eventForms },
   }
 }

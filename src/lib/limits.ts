@@ -886,6 +886,16 @@ export const limits = {
     entriesMax: 10_000,
     /** Accounts renamed at once when a domain gets another name. */
     renamesInFlightMax: 64,
+    /** How long is remembered what DNS said of one, and of how many: pages ask again and again. */
+    statusMs: minute,
+    statusRememberedMax: 200,
+    /** Domains of which DNS is asked at once, some fifteen questions each. */
+    statusInFlightMax: 4,
+    /** Those that wait for that; more are told to come again. */
+    statusWaitingMax: 100,
+    /** Of what a name holds so many values are told, of so many characters. */
+    statusValuesMax: 20,
+    statusValueLengthMax: 1000,
   },
   /** Messages whose time is over. */
   expiry: {

@@ -41,7 +41,7 @@ async function dns(domain: string, options: Options): Promise<void> {
     for (const record of await recordsOf(config, domain, to)) {
       const found =
         options.offline === true ? null : await lookUp(record.name, record.kind, server === '' ? [] : [server])
-      const state = found === null ? 'unknown' : stateOf(record, found)
+      const state = stateOf(record, found)
       const { name, kind, value } = record
       const shown = kind === 'TXT' ? quoted(value) : value
       const line = `${`${name}.`.padEnd(44)} ${kind.padEnd(6)} ${shown}`

@@ -2,13 +2,12 @@
 //
 // Nobody who answers is not the same as nothing that is there: it is said as unknown.
 
-import { Resolver } from 'node:dns/promises'
+import { lookUpAll, policyOf } from '#actors/status/domain-dns.ts'
+import type { Wanted } from '#actors/status/domain-records.ts'
 import type { Config } from '#config'
-import { mailVerifiers } from '#lib/process/lazy.ts'
-import { lookUp } from '#net/outward/records.ts'
 import type { Reach } from '../reach.ts'
 import { type Finding, good, unknown, warning, wrong } from './finding.ts'
-import { quoted, recordsOf, stateOf, type Wanted } from './records.ts'
+import { quoted, recordsOf, stateOf } from './records.ts'
 
 export interface Seen extends Wanted {
   /** What is there; null where nobody answered. */
@@ -23,13 +22,8 @@ export async function seenRecords(
   to: Reach,
   servers: readonly string[],
 ): Promise<Seen[]> {
-  const wanted = await recordsOf(config, domain, to)
-  return Promise.all(
-    wanted.map(async record => {
-      const found = await lookUp(record.name, record.kind, servers)
-      return { ...record, found, state: found === null ? 'unknown' : stateOf(record, found) }
-    }),
-  )
+  const found = await lookUpAll(await recordsOf(config, domain, to), servers)
+  return found.map(record => ({ ...record, state: stateOf(record, record.found) }))
 }
 
 /** A record as a zone file has it, with what is there now. */
@@ -68,19 +62,12 @@ export async function lookAtPolicy(
   addresses: readonly string[],
   servers: readonly string[],
 ): Promise<Finding[]> {
-  const asked = new Resolver({ timeout: 3000, tries: 2 })
-  if (servers.length > 0) asked.setServers(servers)
-  const { spf } = mailVerifiers()
-  const resolver = (name: string, type: string) => asked.resolve(name, type)
-  return Promise.all(
-    addresses.map(async ip => {
-      const question = { ip, helo: hostname, sender: `postmaster@${domain}`, mta: hostname, resolver }
-      const result = (await spf(question as never).catch(() => undefined))?.status.result ?? 'temperror'
-      const subject = `${domain} ${ip}`
-      if (result === 'pass') return good('spf', `${domain} lets ${ip} send.`, { subject })
-      if (result === 'temperror') return unknown('spf', `Nobody says whether ${domain} lets ${ip} send.`, { subject })
-      const text = `The policy of ${domain} does not let ${ip} send (spf=${result}).`
-      return wrong('spf', text, { subject, advice: `Put mx or a:${hostname} into its SPF record, before "all".` })
-    }),
-  )
+  const results = await policyOf({ domain, hostname, addresses, servers })
+  return results.map(({ ip, result }) => {
+    const subject = `${domain} ${ip}`
+    if (result === 'pass') return good('spf', `${domain} lets ${ip} send.`, { subject })
+    if (result === 'temperror') return unknown('spf', `Nobody says whether ${domain} lets ${ip} send.`, { subject })
+    const text = `The policy of ${domain} does not let ${ip} send (spf=${result}).`
+    return wrong('spf', text, { subject, advice: `Put mx or a:${hostname} into its SPF record, before "all".` })
+  })
 }

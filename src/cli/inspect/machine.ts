@@ -4,11 +4,11 @@
 // Everything is looked at and nothing changed. What cannot be found out from here says so.
 
 import { statfsSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
 import { dirname } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { isPublic, ownAddresses } from '#net/outward/own-addresses.ts'
 import { clockOffset, greeting } from '#net/outward/probe.ts'
 import { lookUp } from '#net/outward/records.ts'
 import { type Finding, good, unknown, warning, wrong } from './finding.ts'
@@ -192,18 +192,6 @@ export function lookAtDisk(dataDir: string): Finding {
       folder = dirname(folder)
     }
   }
-}
-
-/** Addresses of this machine. */
-export function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap(found => (found ?? []).map(one => one.address.replace(/%.*/, '')))
-}
-
-const inside = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat', 'unspecified'])
-
-/** Whether others may reach an address. */
-export function isPublic(address: string): boolean {
-  return ipaddr.isValid(address) && !inside.has(ipaddr.process(address).range())
 }
 
 /** The name under which DNS has what an address is called. */

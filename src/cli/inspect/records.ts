@@ -1,28 +1,20 @@
-// The DNS records that a domain needs, ready to be copied, and whether what is there will do.
-//
-// Where a record is another one that will do as well, such as a longer SPF policy, it is taken for right.
+// The DNS records that a domain needs, with the keys that a service has for it, and what is there in words.
 
+import { judge, type KeyRecord, type Wanted, wantedRecords } from '#actors/status/domain-records.ts'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
-import { stsRecord } from '#mail/made/sts-policy.ts'
-import type { RecordKind } from '#net/outward/records.ts'
 import type { Reach } from '../reach.ts'
-import { isPublic, ownAddresses } from './machine.ts'
 
-export interface Wanted {
-  readonly name: string
-  readonly kind: RecordKind
-  readonly value: string
-  /** Whether what is there will do, where that is not the same text. */
-  readonly fits?: (found: string) => boolean
-  /** Mail works without, only not as well. */
-  readonly optional?: true
+/** Everything mail for a domain needs, the records of its keys among them. */
+export async function recordsOf(config: Config, domain: string, to: Reach): Promise<Wanted[]> {
+  return wantedRecords(config, domain, await keysOf(domain, to))
 }
 
-/** What is there, in words: `set`, `not set`, or what stands there instead. */
-export function stateOf({ value, fits }: Wanted, found: readonly string[]): string {
-  if (found.some(one => one.toLowerCase() === value.toLowerCase() || fits?.(one) === true)) return 'set'
-  return found.length === 0 ? 'not set' : `set otherwise: ${found.join(' | ')}`
+/** What is there, in words: `set`, `not set`, or what stands there instead; `unknown` where nobody answered. */
+export function stateOf(wanted: Wanted, found: readonly string[] | null): string {
+  const state = judge(wanted, found)
+  if (state === 'wrong') return `set otherwise: ${found?.join(' | ')}`
+  return { ok: 'set', missing: 'not set', unknown: 'unknown' }[state]
 }
 
 /** Strings of at most 255 bytes, as zone files have them (RFC 1035 3.3). */
@@ -30,100 +22,12 @@ export function quoted(value: string): string {
   return (value.match(/.{1,255}/gs) ?? ['']).map(part => `"${part.replace(/["\\]/g, '\\$&')}"`).join(' ')
 }
 
-const optional = true
-
-/** Whether an SPF policy may let this host send: one that is looked up further may (RFC 7208 5). */
-function allows(found: string, hostname: string): boolean {
-  const [version = '', ...terms] = found.toLowerCase().split(' ')
-  if (version !== 'v=spf1') return false
-  const named = (term: string) => term === 'mx' || term === `a:${hostname.toLowerCase()}`
-  const further = /^(ip[46]:|include:|redirect=|exists:|mx[:/]|a$|a[:/]|ptr)/
-  return terms.map(term => term.replace(/^\+/, '')).some(term => named(term) || further.test(term))
-}
-
-/** Everything mail for a domain needs: RFC 7208 (SPF), 6376 (DKIM), 7489 (DMARC), 6186 and 8314 (SRV). */
-export async function recordsOf(config: Config, domain: string, to: Reach): Promise<Wanted[]> {
-  const { hostname, setup } = config
-  const service = (name: string, part: { host: string; port: number }): Wanted => {
-    return {
-      name: `_${name}._tcp.${domain}`,
-      kind: 'SRV',
-      value: `0 1 ${part.port} ${part.host || hostname}.`,
-      optional,
-    }
-  }
-  const records: Wanted[] = [
-    ...hostOf(hostname, domain),
-    ...greetingOf(hostname, domain),
-    { name: domain, kind: 'MX', value: `10 ${hostname}.`, fits: found => found.endsWith(` ${hostname}.`) },
-    { name: domain, kind: 'TXT', value: `v=spf1 mx a:${hostname} -all`, fits: found => allows(found, hostname) },
-    {
-      name: `_dmarc.${domain}`,
-      kind: 'TXT',
-      value: `v=DMARC1; p=quarantine; rua=mailto:postmaster@${domain}`,
-      fits: found => /^v=DMARC1;/i.test(found),
-    },
-    ...(await dkimOf(domain, to)),
-    ...stsOf(config, domain),
-    {
-      name: `_smtp._tls.${domain}`,
-      kind: 'TXT',
-      value: `v=TLSRPTv1; rua=mailto:postmaster@${domain}`,
-      fits: found => /^v=TLSRPTv1\s*;/i.test(found),
-      optional,
-    },
-    { name: `autoconfig.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },
-    { name: `autodiscover.${domain}`, kind: 'CNAME', value: `${hostname}.`, optional },
-    { name: `_autodiscover._tcp.${domain}`, kind: 'SRV', value: `0 1 443 ${hostname}.`, optional },
-  ]
-  for (const [name, part] of [
-    ['imap', setup.imap],
-    ['pop3', setup.pop3],
-    ['submission', setup.smtp],
-  ] as const) {
-    if (part.security !== 'none') records.push(service(part.security === 'tls' ? `${name}s` : name, part))
-  }
-  return records
-}
-
-/** Where the host name leads, where the domain has it: here, if this machine has an address that others reach. */
-function hostOf(hostname: string, domain: string): Wanted[] {
-  if (hostname !== domain && !hostname.endsWith(`.${domain}`)) return []
-  const all = ownAddresses()
-  const own = all.filter(isPublic)
-  const fits = (found: string) => all.includes(found)
-  const four = own.filter(address => !address.includes(':'))
-  return own.map(value => {
-    const kind = value.includes(':') ? 'AAAA' : 'A'
-    return { name: hostname, kind, value, fits, ...(kind === 'AAAA' && four.length > 0 && { optional }) }
-  })
-}
-
-/** Mail without a sender (notices, reports) is judged by the name that the host greets with (RFC 7208 2.4, 10.1.3). */
-function greetingOf(hostname: string, domain: string): Wanted[] {
-  if (!hostname.endsWith(`.${domain}`)) return []
-  const fits = (found: string) => /^v=spf1( |$)/i.test(found)
-  return [{ name: hostname, kind: 'TXT', value: 'v=spf1 a -all', fits, optional }]
-}
-
-/** RFC 8461 and RFC 8460: how others send mail here, and where they tell how that went. */
-function stsOf({ hostname, smtp: { stsMode } }: Config, domain: string): Wanted[] {
-  if (stsMode === 'none') return []
-  return [
-    { name: `_mta-sts.${domain}`, kind: 'TXT', value: stsRecord(hostname, stsMode) },
-    { name: `mta-sts.${domain}`, kind: 'CNAME', value: `${hostname}.` },
-  ]
-}
-
-/** The record of the domain's DKIM key, where it has one. */
-async function dkimOf(domain: string, to: Reach): Promise<Wanted[]> {
+/** The record of the domain's DKIM key, or of those it has without being asked. */
+async function keysOf(domain: string, to: Reach): Promise<KeyRecord[]> {
   try {
     const { id } = await to.call<{ id: string }>('GET', `/dkim/resolve/${encodeURIComponent(domain)}`)
-    const { dnsTxt } = await to.call<{ dnsTxt: { name: string; value: string } }>('GET', `/dkim/${id}`)
-    const key = /p=([^;\s]+)/.exec(dnsTxt.value)?.[1] ?? ''
-    return [
-      { name: dnsTxt.name, kind: 'TXT', value: dnsTxt.value, fits: found => found.replace(/\s/g, '').includes(key) },
-    ]
+    const { dnsTxt } = await to.call<{ dnsTxt: KeyRecord }>('GET', `/dkim/${id}`)
+    return [dnsTxt]
   } catch (error) {
     if (error instanceof Fault && error.code === 'DkimNotFound') return automatic(domain, to)
     throw error
@@ -131,18 +35,13 @@ async function dkimOf(domain: string, to: Reach): Promise<Wanted[]> {
 }
 
 /** Records of the keys it has without being asked; those of the past may stay, but are not needed. */
-async function automatic(domain: string, to: Reach): Promise<Wanted[]> {
+async function automatic(domain: string, to: Reach): Promise<KeyRecord[]> {
   const path = `/domainkeys?domain=${encodeURIComponent(domain)}`
   const { results } = await to.call<{ results: AutomaticKey[] }>('GET', path)
-  return results
-    .filter(({ state }) => state !== 'retired')
-    .map(({ dnsTxt: { name, value } }) => {
-      const key = /p=([^;\s]+)/.exec(value)?.[1] ?? ''
-      return { name, kind: 'TXT', value, fits: found => found.replace(/\s/g, '').includes(key) }
-    })
+  return results.filter(({ state }) => state !== 'retired').map(({ dnsTxt }) => dnsTxt)
 }
 
 interface AutomaticKey {
   readonly state: string
-  readonly dnsTxt: { readonly name: string; readonly value: string }
+  readonly dnsTxt: KeyRecord
 }

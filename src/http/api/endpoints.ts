@@ -15,6 +15,7 @@ import { type RemovalDeps, removalEndpoints } from './accounts/removal.ts'
 import { type StorageDeps, storageEndpoints } from './accounts/storage.ts'
 import { type TaskDeps, taskEndpoints } from './accounts/tasks.ts'
 import { type UserDeps, userEndpoints } from './accounts/users.ts'
+import { type DomainDnsDeps, domainDnsEndpoints } from './admin/domain-dns.ts'
 import { type FigureDeps, figureEndpoints } from './admin/figures.ts'
 import { type TokenDeps, tokenEndpoints } from './admin/tokens.ts'
 import { type ApplicationPasswordDeps, applicationPasswordEndpoints } from './auth/application-passwords.ts'
@@ -88,6 +89,7 @@ export interface ApiDeps {
   readonly metrics: MetricsDeps
   readonly tokens: TokenDeps
   readonly figures: FigureDeps
+  readonly domainDns: DomainDnsDeps
   readonly documentation: DocumentationDeps
 }
 
@@ -134,6 +136,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...metricsEndpoints(deps.metrics),
     ...tokenEndpoints(deps.tokens),
     ...figureEndpoints(deps.figures),
+    ...domainDnsEndpoints(deps.domainDns),
   ]
   return [...endpoints, ...documentationEndpoints(endpoints, deps.documentation)]
 }
