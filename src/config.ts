@@ -61,6 +61,7 @@ export function readConfig(sources: Sources): Loaded {
   const config = values as Config
   if (draft.problems.length === 0) checkTogether(config, draft)
   if (draft.problems.length > 0) throw new Fault('ConfigInvalid', { text: problemText(draft), details: details(draft) })
+  origins.set(config, draft.origins)
   return { config, origins: draft.origins }
 }
 
@@ -94,6 +95,32 @@ export function listKeys(): readonly {
   readonly key: Key<unknown>
 }[] {
   return leaves(keys, '').map(([name, key]) => ({ name, variable: variableOf(name), key }))
+}
+
+/** Where values of a configuration that was read here came from. */
+const origins = new WeakMap<Config, Origins>()
+
+export interface InForce {
+  readonly name: string
+  readonly variable: string
+  /** What it does, and what kind of value it takes. */
+  readonly text: string
+  readonly kind: string
+  /** As a file has it; a secret is masked. */
+  readonly value: string
+  readonly default: string
+  /** As of `Origins`. */
+  readonly origin: string
+}
+
+/** Every key of a configuration with its value, nothing secret, and where that came from. */
+export function settingsInForce(config: Config): InForce[] {
+  return listKeys().map(({ name, variable, key }) => ({
+    ...{ name, variable, text: key.text, kind: key.kind },
+    value: key.show(valueAt(config, name)),
+    default: key.secret ? '' : key.show(initialOf(key)),
+    origin: origins.get(config)?.get(name) ?? 'default',
+  }))
 }
 
 /** The configuration as TOML, a line for each key with its origin; secrets masked. */

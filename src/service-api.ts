@@ -12,13 +12,15 @@ import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
 import type { ApiDeps } from '#http/api/endpoints.ts'
 import type { MessageDeps } from '#http/api/messages/message-deps.ts'
 import { eventForms } from '#http/document/event-forms.ts'
+import type { Backups } from '#jobs/tasks/backups.ts'
 import type { Tasks } from '#jobs/tasks/tasks.ts'
 import { version } from '#lib/build-info.ts'
+import { tailOf } from '#lib/log.ts'
 import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { ownCertificate } from './own-certificate.ts'
 
-export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
+export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
   const { system, settings, config, metrics, log, read, credentials } = core
   const defaultDomain = config.mail.defaultDomain || config.hostname
   const passwords = passwordMaker(core)
@@ -68,6 +70,9 @@ export function apiDeps(core: Core, tasks: Tasks): ApiDeps {
     },
     tokens: { system, access: core.access, authLog: credentials.authLog, log },
     figures: { read },
+    logLines: { tail: tailOf(log) },
+    configuration: { config, settings },
+    backups: { ...config.backup, backups },
     domainDns: { domains: new DomainDns(config, read) },
     documentation: { version, events: eventForms },
   }

@@ -90,7 +90,8 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     if (hooks !== undefined) core.settings.apply('const:sender:burst', 0)
     if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
     const tasks = startJobs(core, closers)
-    const endpoints = endpointsOf(core, tasks)
+    const backups = keepBackups(core, closers)
+    const endpoints = endpointsOf(core, tasks, backups)
     let front: HttpServer['front'] | undefined
     const onFront = (chosen: HttpServer['front']) => {
       front = chosen
@@ -102,7 +103,6 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     // What leaves comes back: every recipient of a test is here.
     if (hooks !== undefined) await sendMail(core, closers, ownUrl(open))
     fetchCertificates(core, closers)
-    keepBackups(core, closers)
     await listenToOwner(core, endpoints, closers)
     writeRunFile(config.dataDir, open)
     closers.add(() => rmSync(runFile(config.dataDir), { force: true }))
@@ -143,10 +143,10 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
 }
 
 /** The API's, made when they are asked for and once. */
-function endpointsOf(core: Core, tasks: Tasks): () => readonly Endpoint[] {
+function endpointsOf(core: Core, tasks: Tasks, backups?: Backups): () => readonly Endpoint[] {
   let made: readonly Endpoint[] | undefined
   return () => {
-    made ??= apiEndpoints(apiDeps(core, tasks))
+    made ??= apiEndpoints(apiDeps(core, tasks, backups))
     return made
   }
 }
@@ -215,11 +215,12 @@ function ownUrl({ smtp }: Listeners): string {
 }
 
 /** Starts taking backups where the configuration says where to. */
-function keepBackups({ config, log, metrics }: Core, closers: Closers): void {
+function keepBackups({ config, log, metrics }: Core, closers: Closers): Backups | undefined {
   const { dataDir, backup } = config
-  if (backup.folder === '') return
+  if (backup.folder === '') return undefined
   const backups = new Backups({ dataDir, ...backup, log, metrics })
   closers.add(() => backups.close())
+  return backups
 }
 
 /** Starts fetching certificates where the configuration asks for it. That it fails keeps nobody from starting. */

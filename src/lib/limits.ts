@@ -94,6 +94,18 @@ export const limits = {
     straysTold: 50,
   },
   log: {
+    /** The last lines, which are kept in memory: some hours of a small service, and their characters. */
+    tailLinesMax: 5000,
+    tailBytesMax: 4 * mib,
+    /** Characters of one of them; what is longer is cut to its head. */
+    tailLineMax: 8192,
+    /** Lines of one answer, those looked at for it before others get a turn, and those that wait for a reader who is slow. */
+    pageLinesMax: 500,
+    waitingLinesMax: 1000,
+    /** Who reads along at once. */
+    readersMax: 10,
+    /** One who does so comes again after that, with a token that is still good. */
+    liveMs: 10 * minute,
     /** Lines kept while the log cannot be written. */
     waitingBytesMax: 256 * kib,
   },

@@ -6,6 +6,7 @@
 
 import pino from 'pino'
 import { Fault } from './fault.ts'
+import { LogTail } from './journal/tail.ts'
 import { limits } from './limits.ts'
 import { prettyLog } from './process/lazy.ts'
 
@@ -41,6 +42,8 @@ type Destination = ReturnType<typeof pino.destination>
 /** Of logs that are files. */
 const files = new WeakMap<Log, Destination>()
 
+const tails = new WeakMap<Log, LogTail>()
+
 /**
  * Makes the root log. `level` silent turns it off.
  *
@@ -48,7 +51,8 @@ const files = new WeakMap<Log, Destination>()
  * @throws Fault ConfigInvalid for a file that cannot be written
  */
 export function makeLog(level: LogLevel, output: 1 | 2 = 1, { format = 'auto', file = '' }: LogPlace = {}): Log {
-  const options = logOptions(level)
+  const tail = new LogTail()
+  const options = { ...logOptions(level), hooks: { streamWrite: kept(tail) } }
   const destination = open(file === '' ? output : file)
   // There is nobody to tell.
   destination.on('error', () => {})
@@ -58,7 +62,20 @@ export function makeLog(level: LogLevel, output: 1 | 2 = 1, { format = 'auto', f
       ? pino(options, destination)
       : readable(options, destination, terminal)
   if (file !== '') files.set(log, destination)
+  tails.set(log, tail)
   return log
+}
+
+/** The last lines of a log that `makeLog` made. */
+export function tailOf(log: Log): LogTail | undefined {
+  return tails.get(log)
+}
+
+function kept(tail: LogTail) {
+  return (line: string) => {
+    tail.add(line)
+    return line
+  }
 }
 
 /** Goes on in a file of the same name where that was moved away; nothing for a log that is no file. @throws the system's errors */

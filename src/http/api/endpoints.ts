@@ -15,8 +15,11 @@ import { type RemovalDeps, removalEndpoints } from './accounts/removal.ts'
 import { type StorageDeps, storageEndpoints } from './accounts/storage.ts'
 import { type TaskDeps, taskEndpoints } from './accounts/tasks.ts'
 import { type UserDeps, userEndpoints } from './accounts/users.ts'
+import { type BackupDeps, backupEndpoints } from './admin/backups.ts'
+import { type ConfigurationDeps, configurationEndpoints } from './admin/configuration.ts'
 import { type DomainDnsDeps, domainDnsEndpoints } from './admin/domain-dns.ts'
 import { type FigureDeps, figureEndpoints } from './admin/figures.ts'
+import { type LogDeps, logEndpoints } from './admin/log.ts'
 import { type TokenDeps, tokenEndpoints } from './admin/tokens.ts'
 import { type ApplicationPasswordDeps, applicationPasswordEndpoints } from './auth/application-passwords.ts'
 import { type AuthenticationDeps, authenticationEndpoints } from './auth/authentication.ts'
@@ -90,6 +93,9 @@ export interface ApiDeps {
   readonly tokens: TokenDeps
   readonly figures: FigureDeps
   readonly domainDns: DomainDnsDeps
+  readonly logLines: LogDeps
+  readonly configuration: ConfigurationDeps
+  readonly backups: BackupDeps
   readonly documentation: DocumentationDeps
 }
 
@@ -137,6 +143,9 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...tokenEndpoints(deps.tokens),
     ...figureEndpoints(deps.figures),
     ...domainDnsEndpoints(deps.domainDns),
+    ...logEndpoints(deps.logLines),
+    ...configurationEndpoints(deps.configuration),
+    ...backupEndpoints(deps.backups),
   ]
   return [...endpoints, ...documentationEndpoints(endpoints, deps.documentation)]
 }

@@ -31,6 +31,9 @@ export class Backups {
   /** When the newest was taken; undefined before it was looked. */
   #last: number | undefined
   #restUntil = 0
+  /** One is to be taken whether it is due or not. */
+  #wanted = false
+  #failed: { readonly at: number; readonly reason: string } | undefined
   #closed = false
 
   constructor(options: BackupOptions) {
@@ -39,6 +42,24 @@ export class Backups {
       return this.#last === undefined || this.#last === 0 ? -1 : Math.max(0, now() - this.#last) / 1000
     })
     this.#timer = every(limits.backup.lookMs, () => this.look())
+    this.look()
+  }
+
+  /** Whether one is being taken. */
+  get running(): boolean {
+    return this.#wanted || this.#thread !== undefined
+  }
+
+  /** When the last attempt failed, and why; undefined where it did not. */
+  get failed(): { readonly at: number; readonly reason: string } | undefined {
+    return this.#failed
+  }
+
+  /** Takes one now, in the background; where one is being taken that one will do. */
+  take(): void {
+    if (this.running) return
+    this.#wanted = true
+    this.#restUntil = 0
     this.look()
   }
 
@@ -71,14 +92,17 @@ export class Backups {
       const [newest] = await listPoints(folder)
       this.#last = newest === undefined ? 0 : Date.parse(newest.created)
       const at = now()
-      if (at - this.#last < intervalMs || this.#closed) return
+      if ((at - this.#last < intervalMs && !this.#wanted) || this.#closed) return
+      this.#wanted = false
       this.#thread = new Thread({ file: threadFile('backup') })
       const taken = await this.#thread.ask<object>('take', { dataDir, folder, keep, at })
       this.#last = at
+      this.#failed = undefined
       log.info(taken, 'took a backup')
     } catch (error) {
       if (this.#closed) return
       this.#restUntil = now() + limits.backup.restMs
+      this.#failed = { at: now(), reason: error instanceof Error ? error.message : String(error) }
       log.error({ error, folder }, 'no backup could be taken')
     } finally {
       await this.#thread?.end()
