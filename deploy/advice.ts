@@ -65,6 +65,7 @@ export const advice: Readonly<Record<FaultCode, string>> = {
   NoAccountsYet: 'Make the first account; or mount the disk that holds them.',
   UserExistsError: 'Choose another username, or change that user.',
   AddressExistsError: 'Choose another address; teal address show tells whose it is.',
+  ContactNotFound: gone,
   AddressNotFound: 'Check the address; teal address list shows all.',
   ChangeNotAllowed: 'Make another its main address first, or leave it.',
   NotPermitted: 'Do what the sentence says.',

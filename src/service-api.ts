@@ -40,6 +40,7 @@ export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
     directory: { system, settings, counters, reads: core.reads },
     forwarded: { system, settings, counters },
     addressBook: { system, addressBook: core.addressBook },
+    contacts: { system, addressBook: core.addressBook },
     domains: { system },
     mailboxes: { system, tasks },
     storage: { system, bodies: core.bodies },

@@ -6,10 +6,12 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
+import { type Card, emptyCard } from '#mail/contact/card.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { checkPath } from '#mail/path.ts'
 import { addressInsert, findAddressByKey, type Signature } from '#store/accounts/address.ts'
 import { addressBookInsert, isInAddressBook } from '#store/accounts/address-book.ts'
+import { contactInsert, contactWords, findContactByUid } from '#store/accounts/contact.ts'
 import { aspInsert, credentialInsert, listCredentials } from '#store/accounts/credentials.ts'
 import { type AccountEntry, hasEntry } from '#store/accounts/transfer.ts'
 import {
@@ -136,6 +138,16 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     })
     return 'imported'
   },
+  async contact(turn, row) {
+    const card: Card = { ...emptyCard, ...formed(row.card, cardForms) }
+    if (card.uid === '' || card.name === '') throw new Malformed()
+    if ((await findContactByUid(turn.read, turn.state.num, card.uid)) !== undefined) return 'existing'
+    turn.write(contactInsert, {
+      ...{ id: text(row.id), user: turn.state.num, ...contactWords(card), card },
+      ...{ created: moment(row.created), changed: moment(row.changed) },
+    })
+    return 'imported'
+  },
   autoreply(turn, row) {
     if (hasAutoreply(turn.read, turn.state.num)) return 'existing'
     const { num: user } = turn.state
@@ -248,6 +260,15 @@ const isRecordOf = (is: (value: unknown) => boolean) => (value: unknown) =>
 type Forms<T> = Readonly<Record<keyof T, (value: unknown) => boolean>>
 
 const signatureForms: Forms<Signature> = { text: isText, html: isText }
+
+const isValues = (value: unknown) =>
+  Array.isArray(value) && value.every(one => isRecord(one) && Object.values(one as object).every(isText))
+
+const cardForms: Forms<Card> = {
+  ...{ uid: isText, name: isText, given: isText, family: isText, nickname: isText, organization: isText },
+  ...{ title: isText, birthday: isText, note: isText, groups: isTexts, others: isTexts },
+  ...{ emails: isValues, phones: isValues, addresses: isValues },
+}
 
 const queryForms: Forms<FilterQuery> = {
   ...{ from: isText, to: isText, subject: isText, listId: isText, text: isText },

@@ -77,6 +77,7 @@ const table = {
   NoAccountsYet: { status: 503, text: 'Nobody has an account here yet, try again later', smtp: '451 4.3.0' },
   UserExistsError: { status: 400, text: 'This username already exists' },
   AddressExistsError: { status: 400, text: 'This email address already exists' },
+  ContactNotFound: { status: 404, text: 'This contact does not exist' },
   AddressNotFound: { status: 404, text: 'This address does not exist', smtp: '550 5.1.1' },
   ChangeNotAllowed: { status: 400, text: 'This change is not allowed' },
   NotPermitted: { status: 400, text: 'This operation is not permitted' },

@@ -892,6 +892,28 @@ export const limits = {
     /** Addresses of one message. */
     addressesMax: 100,
   },
+  /** Contacts (store/accounts/contact.ts), and vCards. */
+  contact: {
+    /** Contacts of one account. */
+    contactsMax: 10_000,
+    /** A vCard file, its cards, properties of one, and characters of one line: a picture. */
+    fileBytesMax: 32 * mib,
+    cardsMax: 10_000,
+    propertiesMax: 500,
+    lineLengthMax: 256 * kib,
+    /** Characters of a field, and of a note. */
+    textLengthMax: 1024,
+    noteLengthMax: 16 * kib,
+    /** Addresses, numbers and the like of one contact; groups it is in, and characters of the name of one. */
+    valuesMax: 50,
+    groupsMax: 50,
+    groupLengthMax: 100,
+    /** Lines that are kept as they stand, and characters of all of them. */
+    othersMax: 100,
+    othersLengthMax: 128 * kib,
+    /** Contacts taken in with one command. */
+    batchContacts: 100,
+  },
   /** Domain aliases and access lists. */
   domain: {
     /** Entries of one tag. */

@@ -33,6 +33,7 @@ import { type MailboxDeps, mailboxEndpoints } from './messages/mailboxes.ts'
 import type { MessageDeps } from './messages/message-deps.ts'
 import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
+import { type ContactDeps, contactEndpoints } from './owner/contacts.ts'
 import { type ImportDeps, importEndpoints } from './owner/imports.ts'
 import { type SessionDeps, sessionEndpoints } from './owner/sessions.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
@@ -69,6 +70,7 @@ export interface ApiDeps {
   readonly directory: DirectoryDeps
   readonly forwarded: ForwardedDeps
   readonly addressBook: AddressBookDeps
+  readonly contacts: ContactDeps
   readonly domains: DomainDeps
   readonly mailboxes: MailboxDeps
   readonly storage: StorageDeps
@@ -115,6 +117,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...directoryEndpoints(deps.directory),
     ...forwardedEndpoints(deps.forwarded),
     ...addressBookEndpoints(deps.addressBook),
+    ...contactEndpoints(deps.contacts),
     ...domainEndpoints(deps.domains),
     ...mailboxEndpoints(deps.mailboxes),
     ...storageEndpoints(deps.storage),

@@ -30,6 +30,7 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: 'filters', table: 'filter', owner: 'user', by: 'num', key: 'num' },
   { kind: 'autoreplies', table: 'autoreply', owner: 'user', by: 'num', key: 'user' },
   { kind: 'addressregister', table: 'register', owner: 'user', by: 'num', key: 'id' },
+  { kind: null, table: 'contact', owner: 'user', by: 'num', key: 'id' },
   { kind: 'tokens', table: 'token', owner: 'user', by: 'id', key: 'hash' },
   { kind: null, table: 'trace', owner: 'user', by: 'num', key: 'num' },
   { kind: null, table: 'reference', owner: 'user', by: 'num', key: 'hash' },

@@ -62,6 +62,7 @@ export const accountParts = [
   'asp',
   'credential',
   'register',
+  'contact',
   'autoreply',
   'filter',
   'mailbox',
@@ -86,6 +87,8 @@ const queries: Readonly<Record<AccountPart, string>> = {
     t.attachment, t.created FROM credential t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   register: `SELECT t.id, u.id AS user, t.key, t.address, t.name, t.used, t.disabled
     FROM register t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
+  contact: `SELECT t.id, u.id AS user, t.card, t.created, t.changed
+    FROM contact t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   autoreply: `SELECT t.id, u.id AS user, t.status, t.name, t.subject, t.text, t.html, t.starts, t.ends, t.created
     FROM autoreply t JOIN "user" u ON u.num = t."user" WHERE t."user" = ?`,
   filter: `SELECT t.id, u.id AS user, t.name, t.disabled, t.query, t.action, t.meta, t.created

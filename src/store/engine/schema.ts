@@ -37,6 +37,7 @@ import { provenReports } from './migrations/028-proven-reports.ts'
 import { relearned } from './migrations/029-relearned.ts'
 import { signed } from './migrations/030-signed.ts'
 import { figures } from './migrations/031-figures.ts'
+import { contacts } from './migrations/032-contacts.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -72,6 +73,7 @@ export const migrations: readonly string[] = [
   relearned,
   signed,
   figures,
+  contacts,
 ]
 
 /**

@@ -32,7 +32,7 @@ const orphans = [
   'DELETE FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM imported WHERE mailbox NOT IN (SELECT num FROM mailbox)',
   'DELETE FROM archive_tally WHERE "user" NOT IN (SELECT "user" FROM archive)',
-  ...['asp', 'credential', 'authlog', 'login', 'register', 'filter', 'autoreply'].map(
+  ...['asp', 'credential', 'authlog', 'login', 'register', 'contact', 'filter', 'autoreply'].map(
     table => `DELETE FROM ${table} WHERE "user" NOT IN (SELECT num FROM "user")`,
   ),
   'DELETE FROM asp_use WHERE asp NOT IN (SELECT id FROM asp)',
