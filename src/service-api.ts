@@ -174,11 +174,17 @@ async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal)
 }
 
 function messageDeps(core: Core, tasks: Tasks): MessageDeps {
-  const { system, bodies, reads, sequence, settings, cache, addressBook } = core
+  const { system, bodies, reads, sequence, settings, cache, addressBook, journal } = core
   const forward = { throttle: cache, keys: core.forwardKeys }
   const { hostname, mail } = core.config
   const shared = { system, bodies, reads, sequence, settings }
   const counted = { counters: cache, hostname, postmaster: mail.postmaster, log: core.log }
   const allowance = new Allowance({ ...shared, ...counted })
-  return { ...shared, tasks, forward, composing: new Composing({ ...shared, hostname, allowance, addressBook }) }
+  return {
+    ...shared,
+    tasks,
+    forward,
+    journal,
+    composing: new Composing({ ...shared, hostname, allowance, addressBook }),
+  }
 }

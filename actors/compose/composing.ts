@@ -41,7 +41,9 @@ import {
   type Referenced,
   type ReferenceTo,
 } from './fields.ts'
+import { Kept } from './kept.ts'
 import { withRecipients } from './reply-recipients.ts'
+import type { SubmissionLine } from './submission-line.ts'
 
 export interface ComposingDeps {
   readonly settings: Settings
@@ -75,6 +77,7 @@ export interface Letter {
   readonly sendTime?: number | undefined
   /** It goes only to proven hosts that keep it so (RFC 8689 4.3). */
   readonly requireTls?: boolean | undefined
+  readonly line?: SubmissionLine | undefined
   /** Who sends it and who gets it, where that is not what the fields say. */
   readonly envelope?: { readonly from?: Person | undefined; readonly to?: readonly Person[] | undefined } | undefined
 }
@@ -89,6 +92,7 @@ export interface DraftToSend {
   readonly sendTime?: number | undefined
   /** As of a letter. */
   readonly requireTls?: boolean | undefined
+  readonly line?: SubmissionLine | undefined
 }
 
 /** What is to be stored: bytes as they come, or fields. */
@@ -107,26 +111,6 @@ export interface Upload {
 
 type Sender = { readonly name: string; readonly address: string }
 
-/** What was received for one call, to be let go at its end. */
-class Kept {
-  readonly #received = new Set<Received>()
-
-  add(received: Received): Received {
-    this.#received.add(received)
-    return received
-  }
-
-  /** Runs a call and lets go of what it received, however it ends. */
-  static async during<Result>(run: (kept: Kept) => Promise<Result>): Promise<Result> {
-    const kept = new Kept()
-    try {
-      return await run(kept)
-    } finally {
-      for (const one of kept.#received) await one.discard()
-    }
-  }
-}
-
 export class Composing {
   readonly #deps: ComposingDeps
 
@@ -136,7 +120,7 @@ export class Composing {
 
   /** Sends or stores a message, and nothing in between. @throws Fault ENORECIPIENTS, RecipientSuppressed, TooMany, RateLimitedError, OverQuotaError */
   async send(letter: Letter, signal: AbortSignal): Promise<Submitted> {
-    const { read, system, addressBook } = this.#parts
+    const { read, addressBook } = this.#parts
     const { user, isDraft, uploadOnly, envelope, draft } = letter
     const target = await this.#targetOf(user, letter.mailbox, isDraft)
     const referenced = await findReferenced(read, user, letter.reference)
@@ -157,7 +141,7 @@ export class Composing {
         replaced: draft && { mailbox: draft.mailbox, uid: draft.id },
         reference: sends && referenced ? answered(placeOf(referenced)) : undefined,
       }
-      const done = await system.handle(user.id).run(submitMessage, submission, signal)
+      const done = await this.#submit(user, submission, letter.line, signal)
       if (sends) addressBook.note(user.num, everybody(fields), now())
       return done
     })
@@ -186,7 +170,7 @@ export class Composing {
         reference: reference && answered(reference),
         files: given.deleteFiles ? files : [],
       }
-      const done = await system.handle(user.id).run(submitMessage, submission, signal)
+      const done = await this.#submit(user, submission, given.line, signal)
       addressBook.note(user.num, people, now())
       return done
     })
@@ -215,6 +199,12 @@ export class Composing {
       if (!draft) addressBook.note(user.num, learned(received.root.header, mailbox.specialUse), now())
       return appended
     })
+  }
+
+  async #submit(user: User, submission: Submission, line: SubmissionLine | undefined, signal: AbortSignal) {
+    const done = await this.#deps.system.handle(user.id).run(submitMessage, submission, signal)
+    if (submission.outgoing !== null && done.queueId !== null) line?.queued(submission.outgoing, done.queueId)
+    return done
   }
 
   /** @throws Fault TooMany for one message with too many, and as `Allowance.spend` */

@@ -21,6 +21,7 @@ import type { Actors } from '../kernel/system.ts'
 import { storeFlags } from '../mailbox/message.ts'
 import { queueMessage } from '../sending/outgoing.ts'
 import { onward } from './onward.ts'
+import type { SubmissionLine } from './submission-line.ts'
 
 export interface ForwardingDeps {
   readonly system: Actors
@@ -38,12 +39,13 @@ export interface StoredForward {
   readonly message: Outlined
   /** Addresses and URLs, each once; passwords in URLs sealed. */
   readonly targets: readonly string[]
+  readonly line?: SubmissionLine | undefined
 }
 
 /** @returns null where nothing was left to send. @throws Fault RateLimitedError, EncryptionUnsupported, BodyUnreadable */
 export async function forwardStored(
   deps: ForwardingDeps,
-  { user, mailbox, message, targets }: StoredForward,
+  { user, mailbox, message, targets, line }: StoredForward,
   signal: AbortSignal,
 ): Promise<{ queueId: string; targets: ForwardPlan['targets'] } | null> {
   const { system, bodies, settings } = deps
@@ -70,6 +72,7 @@ export async function forwardStored(
   try {
     for (const outgoing of sealed.outgoing) {
       const queued = await handle.run(queueMessage, outgoing, signal)
+      line?.queued(outgoing, queued.queueId)
       queueId ??= queued.queueId
     }
   } finally {

@@ -65,6 +65,13 @@ export function arrivalOf(received: Received, { from, recipients, id, speaker }:
   }
 }
 
+/** What is known of a message of which but a part came: `size` is of that, or what was announced. */
+export function midway(from: string, recipients: Brought['recipients'], size: number): JournalFields {
+  const [first] = recipients
+  const more = recipients.length - 1
+  return { from: cut(from), ...(first && { to: cut(first.address) }), ...(more > 0 && { more }), size }
+}
+
 export type Settled = Exclude<DeliveryResult, { readonly refused: unknown }>
 
 /** What became of a message that is in a folder. */

@@ -14,7 +14,7 @@ import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Door } from '../screening/door.ts'
 import type { Scanners } from '../screening/scanning.ts'
 import type { Bringer, VerificationResults, Verifier } from '../screening/verification.ts'
-import { arrivalOf } from './arrival-line.ts'
+import { arrivalOf, midway } from './arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
 
@@ -85,6 +85,14 @@ export class Reception {
     if (!(error instanceof Fault)) return
     const by = { service, helo: cut(helo), ...about }
     this.#options.journal.note('refused', remoteAddress, { ...by, result: error.code }, 'turned away')
+  }
+
+  /** A message that was refused before its end has no line of its own but this. */
+  declined(
+    { from, recipients, size, speaker }: Omit<BroughtEnvelope, 'id' | 'utf8' | 'notice'> & { readonly size: number },
+    reason: unknown,
+  ): void {
+    this.#refused(speaker, midway(from, recipients, size), reason)
   }
 
   /** @throws Fault TooManyUnknown, and as `LocalDelivery.recipient` */

@@ -7,7 +7,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import type { Journal } from '#lib/journal/journal.ts'
+import { cut, type Journal } from '#lib/journal/journal.ts'
 import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { type Passage, receivedField } from '#mail/header/received.ts'
@@ -18,7 +18,7 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
-import { arrivalOf } from '../delivery/arrival-line.ts'
+import { arrivalOf, midway } from '../delivery/arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
 import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
@@ -100,6 +100,18 @@ export class Submission {
       refuseSuppressed(system.read, id, [address])
       return { address, notice, local: null }
     }
+  }
+
+  /** A message that was refused before its end has no line of its own but this. */
+  declined(
+    { user, from, recipients, speaker }: Pick<SubmissionEnvelope, 'user' | 'from' | 'recipients' | 'speaker'>,
+    size: number,
+    reason: unknown,
+  ): void {
+    if (!(reason instanceof Fault)) return
+    const { service, helo, remoteAddress } = speaker
+    const about = { service, helo: cut(helo), user, ...midway(from, recipients, size), result: reason.code }
+    this.#options.journal.note('refused', remoteAddress, about, 'turned away')
   }
 
   /** Sends a message, and says in the log what came of it; one result for each recipient, in order. */

@@ -17,6 +17,7 @@ import { type Caller, decide, filterInput, filterOutput, type Grant } from './gu
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
 import { refusePages } from './guard/visitor.ts'
+import type { WrongTokens } from './guard/wrong-tokens.ts'
 import { Held } from './input/body.ts'
 import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './input/form.ts'
 import { Problems } from './input/validate.ts'
@@ -34,6 +35,8 @@ export interface ExchangeOptions {
   readonly log: Log
   readonly counters: RequestCounters
   readonly cors: Cors
+  /** Where wrong tokens are told. Default: nowhere. */
+  readonly wrongTokens?: Pick<WrongTokens, 'note'>
   /** Who is believed who is behind them. Default: nobody. */
   readonly proxies?: Proxies
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
@@ -159,6 +162,8 @@ export class Exchange {
       const answering = this.#answer(call, target, grant, result)
       if (answering !== null) await answering
     } catch (error) {
+      if (error instanceof Fault && error.code === 'InvalidToken' && call.caller === stranger && call.token !== null)
+        this.#options.wrongTokens?.note(call.token, call.address, call.route)
       this.#refuse(call, this.#declared(target, error))
     } finally {
       call.end()

@@ -15,6 +15,7 @@ import type { Announces } from './front/front.ts'
 import { type Caller, isRole } from './guard/access.ts'
 import type { HttpBounds } from './guard/connections.ts'
 import { HttpCertificates } from './guard/secure.ts'
+import { WrongTokens } from './guard/wrong-tokens.ts'
 import { RequestCounters } from './request-counters.ts'
 import { type HttpServer, listenHttp } from './server.ts'
 
@@ -72,7 +73,7 @@ function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Annou
   return config[name].proxyProtocol ? rangesOf(network.proxyProtocol) : undefined
 }
 
-function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
+function exchangeOf({ config, log, journal, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
   const identify = (token: string | null) => {
     const caller = access.identify(token)
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
@@ -84,8 +85,9 @@ function exchangeOf({ config, log, metrics, access }: Core, { endpoints, strict 
     if (!told) log.warn({ address }, 'a proxy says who is behind it, and network.forwarded says not to believe it')
     told = true
   }
+  const wrongTokens = new WrongTokens(journal)
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
-  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, proxies, strict })
+  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, proxies, wrongTokens, strict })
 }
 
 interface At {

@@ -203,6 +203,8 @@ export const limits = {
     pageLengthMax: 1 * mib,
     /** Text of a cursor. */
     cursorLengthMax: 1024,
+    /** Wrong tokens that are remembered, so that each is logged once. */
+    wrongTokensMax: 10_000,
     /** Proxies one behind the other that are believed who is behind them. */
     proxyHopsMax: 32,
     /** Request line and headers together; 431 past it. */

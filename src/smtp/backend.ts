@@ -72,6 +72,8 @@ export interface Backend<Recipient, Received> {
   recipient(address: string, speaker: Speaker, notice: RecipientNotice): Recipient | Promise<Recipient>
   /** A place for the bytes of one message. @throws Fault StorageUnavailable, Overloaded, ... */
   open(speaker: Speaker): Intake<Received>
+  /** A message was refused before it was there as a whole: for its size, its form, its slowness. */
+  declined?(message: Pick<Envelope<Recipient>, 'from' | 'recipients' | 'size' | 'speaker'>, reason: unknown): void
   /** A session that may have logged in is over. */
   left?(speaker: Speaker): void
   /** One outcome for each recipient, in order. Owns `received` from here on, also where it throws. */

@@ -7,6 +7,7 @@ import { now } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
+import { Disconnected } from '#net/connection.ts'
 import { takesPasswords } from '#net/sasl.ts'
 import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
@@ -123,7 +124,11 @@ async function mail(session: Session, argument: string): Promise<void> {
     else if (name === 'AUTH' && value !== '' && setting.authenticate !== undefined) continue
     else throw new Fault('ParameterUnknown')
   }
-  if (declaredBytes > setting.bounds.messageBytesMax) throw new Fault('MessageTooLarge')
+  if (declaredBytes > setting.bounds.messageBytesMax) {
+    const fault = new Fault('MessageTooLarge')
+    setting.backend.declined?.({ from: address, recipients: [], size: declaredBytes, speaker: session }, fault)
+    throw fault
+  }
   if (needsUtf8(address) && !utf8) throw new Fault('PathNeedsUtf8')
   if (address !== '' && !address.includes('@')) throw new Fault('PathMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
@@ -213,8 +218,14 @@ function receivable({ transaction }: Session): Transaction {
 
 function open(session: Session, transaction: Transaction): Arrival {
   const { backend, bounds } = session.setting
-  transaction.arrival = new Arrival(backend.open(session), bounds.messageBytesMax)
-  return transaction.arrival
+  const { from, recipients } = transaction
+  const arrival = new Arrival(backend.open(session), bounds.messageBytesMax, reason => {
+    // Who went away, or began anew, was not refused.
+    if (reason instanceof Disconnected) return
+    backend.declined?.({ from, recipients, size: arrival.size, speaker: session }, reason)
+  })
+  transaction.arrival = arrival
+  return arrival
 }
 
 async function rset(session: Session): Promise<void> {

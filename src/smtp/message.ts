@@ -18,13 +18,16 @@ import { DotReader } from './dots.ts'
 export class Arrival {
   readonly #intake: Intake<unknown>
   readonly #bytesMax: number
+  readonly #onFailed: (reason: unknown) => void
   readonly #until = monotonic() + limits.smtp.messageMs
   #size = 0
   #failed = false
   #failure: unknown
 
-  constructor(intake: Intake<unknown>, bytesMax: number) {
+  /** @param onFailed hears once why nothing of it is kept */
+  constructor(intake: Intake<unknown>, bytesMax: number, onFailed: (reason: unknown) => void = () => {}) {
     this.#intake = intake
+    this.#onFailed = onFailed
     this.#bytesMax = bytesMax
   }
 
@@ -54,6 +57,7 @@ export class Arrival {
     if (this.#failed) return
     this.#failed = true
     this.#failure = reason
+    this.#onFailed(reason)
     return this.#intake.abort()
   }
 

@@ -49,6 +49,10 @@ export function submissionSessions(deps: SubmissionSessionsDeps) {
         await received.discard()
       }
     },
+    declined: ({ speaker, size, ...message }, reason) => {
+      const { user } = speaker.user as Sender
+      submission.declined({ ...message, user, speaker }, size, reason)
+    },
     left: ({ user }) => (user as Sender | undefined)?.held.release(),
   }
   const authenticate = async (username: string, password: string, speaker: Speaker): Promise<Sender> => {

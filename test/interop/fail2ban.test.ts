@@ -42,6 +42,9 @@ test('failed logins of every protocol are found, and nobody is blamed for words 
   }
   await service.call('POST', '/authenticate', { username: 'anna', password: 'secret of anna', ip: innocent })
   await service.call('POST', '/authenticate', { username: 'anna', password: 'wrong', ip: '2001:db8::7' })
+  // A wrong token, from an address that a header would like to be another's.
+  const headers = { 'x-access-token': forged.replaceAll('"', "'"), 'x-forwarded-for': innocent }
+  for (let at = 0; at < 3; at++) expect((await service.raw('GET', '/users', { headers })).status).toBe(403)
   const smtp = await Dialogue.open(service.at('smtp'))
   await smtp.reply()
   await smtp.ask(`EHLO ${forged.replaceAll('"', '\\"')}`)
@@ -53,7 +56,7 @@ test('failed logins of every protocol are found, and nobody is blamed for words 
   await expect.poll(() => readFileSync(log, 'utf8')).toContain('2001:db8::7')
   await expect.poll(() => readFileSync(log, 'utf8')).toContain('"event":"refused"')
   const normal = await found(log, 'normal')
-  expect(normal.toSorted()).toEqual(['127.0.0.1', '192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::7'])
+  expect(normal.toSorted()).toEqual(['127.0.0.1', '127.0.0.1', '192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::7'])
   const aggressive = await found(log, 'aggressive')
   expect(aggressive).not.toContain(innocent)
   expect(aggressive).toHaveLength(normal.length + 1)

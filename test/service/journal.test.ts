@@ -15,6 +15,8 @@ const service = useTeal({
   log: { level: 'debug', file },
   smtp: { port: 0, unjudged: [], greylist: false, dnsServers: ['127.0.0.1:9'] },
   outbound: { port: 1 },
+  mail: { maxSize: '1MB' },
+  auth: { cleartext: 'always' },
 })
 
 function lines(event: string): Body[] {
@@ -98,6 +100,125 @@ test('a failed login has protocol and address, and neither password nor what may
   expect(web).toMatchObject({ ip: '192.0.2.7', protocol: 'Web', name: 'dora' })
   expect(readFileSync(file, 'utf8')).not.toMatch(/Secret\d|secret of/)
   expect(readFileSync(file, 'utf8')).not.toContain(service.teal.rootToken)
+})
+
+test('a message that is refused for its bytes is told of, however they come', async () => {
+  await service.user('ella')
+  const smtp = await Dialogue.open(service.at('smtp'))
+  await smtp.reply()
+  await smtp.ask('EHLO big.example')
+  expect(await smtp.ask('MAIL FROM:<announced@example.org> SIZE=99999999')).toMatch(/^552/)
+  const begin = async (from: string) => {
+    expect(await smtp.ask(`MAIL FROM:<${from}>`)).toMatch(/^250/)
+    expect(await smtp.ask('RCPT TO:<ella@example.com>')).toMatch(/^250/)
+  }
+  await begin('long@example.org')
+  expect(await smtp.ask('DATA')).toMatch(/^354/)
+  smtp.send(stuffed(Buffer.from(`Subject: hush\r\n\r\n${'secret words\r\n'.repeat(90_000)}`)))
+  expect(await smtp.reply()).toMatch(/^552/)
+  await begin('chunks@example.org')
+  smtp.send(Buffer.concat([Buffer.from('BDAT 1200000\r\n'), Buffer.alloc(1_200_000, 'x')]))
+  expect(await smtp.reply()).toMatch(/^552/)
+  expect(await smtp.ask('RSET')).toMatch(/^250/)
+  // Who goes away, or begins anew, was not refused.
+  await begin('gone@example.org')
+  smtp.send('BDAT 4\r\nabcd')
+  expect(await smtp.reply()).toMatch(/^250/)
+  expect(await smtp.ask('RSET')).toMatch(/^250/)
+  smtp.close()
+  for (const from of ['long@example.org', 'chunks@example.org']) {
+    const [line] = await told('refused', one => one.from === from)
+    expect(line).toMatchObject({ ip: '127.0.0.1', service: 'smtp', helo: 'big.example', result: 'MessageTooLarge' })
+    expect(line).toMatchObject({ to: 'ella@example.com', size: expect.any(Number) })
+    expect(line.size).toBeGreaterThan(2 ** 20)
+  }
+  const [announced] = await told('refused', one => one.from === 'announced@example.org')
+  expect(announced).toMatchObject({ size: 99_999_999, result: 'MessageTooLarge' })
+  expect(lines('refused').filter(one => one.from === 'gone@example.org')).toEqual([])
+  expect(readFileSync(file, 'utf8')).not.toContain('secret words')
+})
+
+test('a message of an account that is refused for its bytes is told of', async () => {
+  const fred = await service.user('fred')
+  const sender = await Dialogue.open(service.at('submission'))
+  await sender.reply()
+  await sender.ask('EHLO laptop')
+  const login = Buffer.from('\0fred\0secret of fred').toString('base64')
+  expect(await sender.ask(`AUTH PLAIN ${login}`)).toMatch(/^235/)
+  for (const command of ['MAIL FROM:<fred@example.com>', 'RCPT TO:<x@example.net>', 'RCPT TO:<y@example.net>']) {
+    expect(await sender.ask(command)).toMatch(/^250/)
+  }
+  expect(await sender.ask('DATA')).toMatch(/^354/)
+  sender.send(stuffed(Buffer.from(`Subject: hush\r\n\r\n${'secret words\r\n'.repeat(90_000)}`)))
+  expect(await sender.reply()).toMatch(/^552/)
+  sender.close()
+  const [line] = await told('refused', one => one.from === 'fred@example.com')
+  expect(line).toMatchObject({
+    service: 'submission',
+    user: fred,
+    to: 'x@example.net',
+    more: 1,
+    result: 'MessageTooLarge',
+  })
+})
+
+test('a message that is submitted over HTTP has its line, and so has one that is refused', async () => {
+  const greta = await service.user('greta')
+  const to = [{ address: 'x@example.net' }, { address: 'y@example.net' }]
+  const letter = { to, subject: 'hush', text: 'secret words' }
+  const { body } = await service.call('POST', `/users/${greta}/submit`, { ...letter, ip: '192.0.2.9' })
+  const { queueId } = body.message
+  const [line] = await told('message', one => one.id === queueId)
+  expect(line).toMatchObject({
+    ...{ ip: '192.0.2.9', service: 'api', protocol: 'HTTP', user: greta, from: 'greta@example.com' },
+    ...{ size: expect.any(Number), messageId: expect.stringMatching(/^<.*>$/), msg: 'message taken' },
+    to: [
+      { address: 'x@example.net', action: 'queued', queued: [queueId] },
+      { address: 'y@example.net', action: 'queued', queued: [queueId] },
+    ],
+  })
+  expect((await service.call('POST', `/users/${greta}/submit`, { ...letter, to: [] })).body.code).toBe('ENORECIPIENTS')
+  const refused = await told('message', one => one.user === greta && one.refused !== undefined)
+  expect(refused[0]).toMatchObject({ service: 'api', refused: 'ENORECIPIENTS', msg: 'message refused' })
+  const draft = await service.call('POST', `/users/${greta}/submit`, {
+    ...letter,
+    // The others are known by now not to exist.
+    to: [{ address: 'v@example.net' }, { address: 'w@example.net' }],
+    isDraft: true,
+  })
+  const { mailbox, id } = draft.body.message
+  expect(lines('message').filter(one => one.user === greta)).toHaveLength(2)
+  const sent = await service.call('POST', `/users/${greta}/mailboxes/${mailbox}/messages/${id}/submit`, {})
+  expect(sent.body).toMatchObject({ queueId: expect.any(String) })
+  await told('message', one => one.id === sent.body.queueId && one.to.length === 2)
+  const place = `/users/${greta}/mailboxes/${sent.body.message.mailbox}/messages/${sent.body.message.id}`
+  const url = 'https://someone:hidden@hook.example.net/x'
+  const forwarded = await service.call('POST', `${place}/forward`, { addresses: ['z@example.net', url] })
+  expect(forwarded.status).toBe(200)
+  await told('message', one => one.user === greta && JSON.stringify(one.to ?? '').includes('z@example.net'))
+  expect(readFileSync(file, 'utf8')).not.toMatch(/hush|secret words|hidden/)
+})
+
+test('a wrong token is a failed login, told of once for each network, without a character of it', async () => {
+  const wrong = 'deadbeef'.repeat(5)
+  const before = lines('login-failed').length
+  for (const token of [wrong, wrong, 'no-token-at-all', wrong]) {
+    expect((await service.call('GET', '/users?query=x', undefined, token)).status).toBe(403)
+  }
+  // None at all is no attempt.
+  expect((await service.call('GET', '/users', undefined, null)).status).toBe(403)
+  const told = lines('login-failed').slice(before)
+  expect(told).toHaveLength(2)
+  for (const line of told) {
+    expect(line).toMatchObject({
+      ip: '127.0.0.1',
+      protocol: 'API',
+      scope: 'token',
+      route: '/users',
+      result: 'InvalidToken',
+    })
+  }
+  expect(readFileSync(file, 'utf8')).not.toMatch(/deadbeef|no-token-at-all/)
 })
 
 test('sessions are told at debug', async () => {

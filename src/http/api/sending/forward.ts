@@ -10,6 +10,7 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { int, list, optional } from '../../schema.ts'
 import type { MessageDeps } from '../messages/message-deps.ts'
 import { messageOf, place } from '../messages/message-place.ts'
+import { submissionLine } from './submitter.ts'
 import { target } from './target.ts'
 import { seqText } from './way.ts'
 
@@ -40,7 +41,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
       ...(['RateLimitedError', 'EncryptionUnsupported'] as const),
     ],
-    async run({ input, signal }) {
+    async run({ input, request, signal }) {
       const user = await requireActive(read, input.user)
       const { mailbox, message } = await messageOf(read, input)
       const before = (message.meta.forwardTargets ?? []).map(({ value }) => value)
@@ -53,7 +54,9 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
       const further = keepSecrets(await system.secrets.sealAll(input.addresses ?? []), before, 'addresses')
       const targets = [...new Set([...again, ...further])]
       if (targets.length === 0) return {}
-      const sent = await forwardStored(deps, { user, mailbox: mailbox.id, message, targets }, signal)
+      const line = submissionLine(deps.journal, user, input, request)
+      const stored = { user, mailbox: mailbox.id, message, targets, line }
+      const sent = await line.during(() => forwardStored(deps, stored, signal))
       if (sent === null) return {}
       const forwarded = sent.targets.map(({ kind, value }, at) => {
         return { seq: seqText(at + 1), type: kind, value: maskUrl(value) }

@@ -11,6 +11,7 @@ import { bool, date, list, mailboxId, messageId, metaData, object, optional, use
 import type { MessageDeps } from '../messages/message-deps.ts'
 import { messageOf, place } from '../messages/message-place.ts'
 import { composeFields, person, referenceField } from './compose-fields.ts'
+import { submissionLine } from './submitter.ts'
 
 const sendTime = optional(date({ description: 'Not sent before this moment' }))
 
@@ -26,7 +27,7 @@ const requireTls = optional(
   }),
 )
 
-export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] {
+export function submitEndpoints({ system, composing, journal }: MessageDeps): Endpoint[] {
   const { read } = system
 
   const submitDraft = endpoint({
@@ -46,11 +47,12 @@ export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] 
       message: Type.Optional(Type.Object({ id: Type.Integer(), mailbox: Type.String(), size: Type.Integer() })),
     },
     faults: [...sendFaults, 'MessageNotDraft', 'MessageMalformed'],
-    async run({ input, signal }) {
+    async run({ input, request, signal }) {
       const user = await requireActive(read, input.user)
       const found = await messageOf(read, input)
       const wishes = { deleteFiles: input.deleteFiles === true, sendTime: input.sendTime, requireTls: input.requireTls }
-      const sent = await composing.sendDraft({ user, ...found, ...wishes }, signal)
+      const line = submissionLine(journal, user, input, request)
+      const sent = await line.during(() => composing.sendDraft({ user, ...found, ...wishes, line }, signal))
       if (sent === null) return {}
       const { queueId, stored } = sent
       return {
@@ -102,7 +104,9 @@ export function submitEndpoints({ system, composing }: MessageDeps): Endpoint[] 
     async run({ input, request, signal }) {
       if (request.raw) throw new Fault('UnsupportedMediaType')
       const user = await requireActive(read, input.user)
-      const done = await composing.send({ ...input, user, fields: input }, signal)
+      const line = submissionLine(journal, user, input, request)
+      const send = () => composing.send({ ...input, user, fields: input, line }, signal)
+      const done = await (input.isDraft || input.uploadOnly ? send() : line.during(send))
       const queueId = done.queueId ?? (false as const)
       if (done.stored === null) {
         return { message: { id: false as const, mailbox: false as const, queueId, overQuota: true as const } }
