@@ -42,6 +42,7 @@ export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
     addressBook: { system, addressBook: core.addressBook },
     contacts: { system, addressBook: core.addressBook },
     domains: { system },
+    managedDomains: { system, settings, reads: core.reads },
     mailboxes: { system, tasks },
     storage: { system, bodies: core.bodies },
     settings: { system, settings },

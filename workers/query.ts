@@ -11,6 +11,7 @@ import { type AddressListTask, pageAddresses } from '../src/store/accounts/addre
 import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
+import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
 import { Reader } from '../src/store/engine/reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 import { countFolderThreads } from '../src/store/mailboxes/messages.ts'
@@ -47,6 +48,7 @@ serve(
       arranging.with(slices, () => threadMessages(opened.read, task, slices)),
     ),
     listUsers: sharing((task: UserListTask) => pageUsers(opened.read, task)),
+    listDomains: sharing((task: DomainListTask) => pageDomains(opened.read, task)),
     listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
   },
   { end, open },

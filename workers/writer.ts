@@ -27,7 +27,7 @@ import {
   statements,
 } from '../src/store/engine/sqlite.ts'
 import { type Watched, watching } from '../src/store/engine/watched.ts'
-import { type Effects, findWrite } from '../src/store/engine/write.ts'
+import { type Effects, findWrite, Refused } from '../src/store/engine/write.ts'
 import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'
 import { databaseMissing, isUnfinished } from '../src/store/folder/presence.ts'
 import { Checkpoints } from '../src/store/writer/checkpoint.ts'
@@ -44,6 +44,7 @@ import '../src/store/accounts/credentials.ts'
 import '../src/store/domains/dkim.ts'
 import '../src/store/domains/signing-key.ts'
 import '../src/store/domains/alias.ts'
+import '../src/store/domains/domain.ts'
 import '../src/store/domains/access.ts'
 import '../src/store/accounts/file.ts'
 import '../src/store/sending/outbound.ts'
@@ -261,8 +262,10 @@ function apply(handle: Handle, sql: Sql, unit: WrittenUnit, tasks: Tasks): UnitF
     if (!handle.inTransaction) throw error
     sql('ROLLBACK TO unit').run()
     sql('RELEASE unit').run()
+    const text = String((error as Error).message)
+    if (error instanceof Refused) return { kind: 'refused', text, code: error.code }
     const kind = failure !== undefined ? 'conflict' : isFull(error) ? 'full' : 'error'
-    return { kind, text: String((error as Error).message) }
+    return { kind, text }
   }
   tasks.before.push(...own.before)
   tasks.afterwards.push(...own.afterwards)

@@ -31,6 +31,8 @@ import {
   findDomainAlias,
 } from '#store/domains/alias.ts'
 import { dkimRename, findDkimFor } from '#store/domains/dkim.ts'
+import { domainRename as domainRenamed, findDomain } from '#store/domains/domain.ts'
+import { grow, moved } from '../domain/growth.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import type { UserCommand } from '../user/user.ts'
 import type { DirectoryCommand } from './directory.ts'
@@ -104,6 +106,9 @@ export async function renameDomain(
   signal: AbortSignal,
 ): Promise<DomainRenamed> {
   const { read, directory } = system
+  if (findDomain(read, previous)?.disabled === true) {
+    throw new Fault('NotPermitted', { text: 'The domain is disabled: its accounts would be open; enable it first' })
+  }
   const taken = await renameConflict(read, previous, current)
   if (taken !== undefined) throw new Fault('AddressExistsError', { text: `The address ${taken} already exists` })
   let addresses = 0
@@ -139,7 +144,11 @@ const renameAddresses: UserCommand<DomainRename, { addresses: number; main: bool
       if (isMain) user.address = address.address
     }
     const main = user.address !== before
-    if (main) turn.write(userUpdate, user)
+    if (addresses.length > 0) grow(turn, { domain: current, addresses: true })
+    if (main) {
+      turn.write(userUpdate, user)
+      moved(turn, before, user.address)
+    }
     return { addresses: addresses.length, main }
   },
 }
@@ -152,6 +161,8 @@ const renameRest: DirectoryCommand<DomainRename, { addresses: number; aliases: n
       move(address, current)
       turn.write(addressUpdate, address)
     }
+    if (addresses.length > 0) grow(turn, { domain: current, forwards: true })
+    turn.write(domainRenamed, { previous, current })
     const aliases = await countAliasesOf(turn.read, previous)
     turn.write(domainAliasRename, { previous, current })
     const key = await findDkimFor(turn.read, previous)

@@ -59,7 +59,7 @@ export class Access {
     this.#system = system
     this.#writer = writer
     this.#options = options
-    this.#tokens = new Recent(() => writer.changes.of('token', 'user'))
+    this.#tokens = new Recent(() => writer.changes.of('token', 'user', 'domain', 'domain_admin', 'domainalias'))
   }
 
   /**
@@ -96,14 +96,14 @@ export class Access {
 
   /** Makes a token of a role that does not end by itself. Its text is shown only here. */
   async provision(label: string, role: string): Promise<{ id: string; token: string }> {
-    return this.#store({ label, role, user: null, authVersion: 0, ttl: null, expires: null, dies: null })
+    return this.#store({ label, role, user: null, authVersion: 0, ttl: null, expires: null, dies: null, domains: null })
   }
 
   /** Makes a token of role `user` for an account. */
   async issue(user: string, authVersion: number): Promise<{ id: string; token: string }> {
     const at = now()
     const { ttlMs, lifetimeMs } = this.#options
-    const life = { ttl: ttlMs, expires: at + Math.min(ttlMs, lifetimeMs), dies: at + lifetimeMs }
+    const life = { ttl: ttlMs, expires: at + Math.min(ttlMs, lifetimeMs), dies: at + lifetimeMs, domains: null }
     return this.#store({ label: '', role: 'user', user, authVersion, ...life })
   }
 
@@ -115,7 +115,7 @@ export class Access {
   async impersonate(user: string, authVersion: number, label: string): Promise<{ token: string; expires: number }> {
     const ttl = limits.token.impersonatedMs
     const expires = now() + ttl
-    const life = { ttl, expires, dies: expires }
+    const life = { ttl, expires, dies: expires, domains: null }
     const { token } = await this.#store({ label, role: 'impersonated', user, authVersion, ...life })
     return { token, expires }
   }

@@ -12,12 +12,13 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
 import { needsRehash } from '#lib/secret/form.ts'
-import { normalizeUsername } from '#mail/address/address.ts'
+import { normalizeUsername, splitAddress } from '#mail/address/address.ts'
 import type { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
 import { type Asp, selectAsps } from '#store/accounts/credentials.ts'
 import { resolveLogin } from '#store/accounts/login-name.ts'
 import { findUser, type TemporaryPassword, type User } from '#store/accounts/users.ts'
+import { isClosed } from '#store/domains/domain.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import type { Command } from '../kernel/actor.ts'
@@ -199,7 +200,9 @@ export class Authentication {
     const { read } = this.#deps.system
     const id = await resolveLogin(read, username)
     const user = id === undefined ? undefined : await findUser(read, id)
-    return user?.deleted === null ? user : undefined
+    if (user?.deleted !== null) return undefined
+    // An account of a closed domain is closed with it.
+    return isClosed(read, splitAddress(user.address).domain) ? { ...user, disabled: true } : user
   }
 
   /** The application password that was presented, whatever its scopes; a refusal to look is kept for later. */

@@ -66,7 +66,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const logins = new Logins(cache, access, attempts, auth.strict2fa)
   const shared = { system, cache, attempts, authLog, logins, keys }
   const { rpId, rpName } = auth.webauthn
-  const grants = new Grants(system, () => writer.changes.of('user'))
+  const grants = new Grants(system, () => writer.changes.of('user', 'domain', 'domainalias'))
   const sweeper = every(limits.authLog.sweepMs, () => {
     access.sweep().catch(error => log.warn({ error }, 'ended tokens could not be removed'))
   })
@@ -75,7 +75,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     authLog,
     authentication: new Authentication({
       ...{ ...shared, passwords, pwned, metrics, log, journal, wanted },
-      commits: () => writer.changes.of('address', 'domainalias', 'user'),
+      commits: () => writer.changes.of('address', 'domain', 'domainalias', 'user'),
     }),
     logins,
     grants,

@@ -173,6 +173,7 @@ function judge(read: Reader, accountOf: Account, grant: Grant): Verdict {
   if (grant.kind === 'token') return judgeToken(read, accountOf, grant.token, account.open)
   if (account.disabled) return { reason: 'The account was disabled' }
   if (account.suspended) return { reason: 'The account was suspended' }
+  if (account.closed) return { reason: 'The domain was disabled' }
   const { scope, asp } = grant
   if (account.disabledScopes.includes(scope)) return { reason: 'This way into the account was closed' }
   if (account.authVersion !== grant.authVersion) return { reason: 'The password was changed' }

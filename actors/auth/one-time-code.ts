@@ -8,6 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { newSeed, otpauthUrl } from '#lib/secret/totp.ts'
 import type { Pools } from '#pool'
+import { isOpen } from '#store/accounts/standing.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { beginTotp, enableTotp, factorsOf, pendingSeed, useTotp } from '../user/credential.ts'
@@ -101,7 +102,7 @@ export class OneTimeCodes {
     try {
       if (nonce !== undefined) logins.look(nonce, user, 'totp', 'InvalidTotpNonce')
       const sealed = user.options.totp?.seed
-      if (user.disabled || user.suspended) throw new Fault('InvalidTotpNonce')
+      if (!isOpen(system.read, user.id)) throw new Fault('InvalidTotpNonce')
       if (sealed === undefined || !factorsOf(user).includes('totp')) throw new Fault('TotpDisabled')
       const result = await system.handle(id).run(useTotp, { sealed, seed: await seal.open(sealed), code }, signal)
       if (result === 'wrong') attempt.failed()

@@ -16,6 +16,7 @@ import {
 } from '#lib/webauthn/webauthn.ts'
 import type { Pools } from '#pool'
 import { type CredentialRow, listCredentials } from '#store/accounts/credentials.ts'
+import { isOpen } from '#store/accounts/standing.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { ActorSystem } from '../kernel/system.ts'
@@ -169,7 +170,7 @@ export class SecurityKeys {
     const { system, logins, keys } = this.#deps
     const { nonce, challenge, rawId, clientDataJSON, authenticatorData, signature } = brought
     if (nonce !== undefined) logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
-    if (user.disabled || user.suspended) throw new Fault('Invalid2faNonce')
+    if (!isOpen(system.read, user.id)) throw new Fault('Invalid2faNonce')
     const pending = this.#take(user, 'login', challenge)
     if (pending === undefined) throw new Fault('ChallengeNotFound')
     const bound = nonce === undefined ? '' : tokenDigest(nonce)

@@ -10,6 +10,7 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, type Mailbox as MailAddress, mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { compose, recipientsOf } from '#mail/made/compose.ts'
+import { isOpen } from '#store/accounts/standing.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
@@ -335,7 +336,7 @@ export class Composing {
 export async function requireActive(read: Actors['read'], id: string): Promise<User> {
   const user = await findUser(read, id)
   if (user === undefined || user.deleted !== null) throw new Fault('UserNotFound')
-  if (user.disabled || user.suspended) throw new Fault('UserDisabled')
+  if (!isOpen(read, id)) throw new Fault('UserDisabled')
   return user
 }
 

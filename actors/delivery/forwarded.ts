@@ -16,19 +16,23 @@ import {
   findAddress,
 } from '#store/accounts/address.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
+import { grow } from '../domain/growth.ts'
 import { type AddressFields, applyAddress, checkRename } from '../user/account.ts'
 
-export type NewForwarded = Pick<
-  Address,
-  'key' | 'address' | 'domain' | 'name' | 'tags' | 'metaData' | 'internalData' | 'forward'
->
+export interface NewForwarded
+  extends Pick<Address, 'key' | 'address' | 'domain' | 'name' | 'tags' | 'metaData' | 'internalData' | 'forward'> {
+  /** Id of an address of anybody's that goes in the same unit: this one takes its place. */
+  readonly replaces?: string | undefined
+}
 
 /** Makes a forwarded address. @throws Fault AddressExistsError */
 export const createForwarded: DirectoryCommand<NewForwarded, { id: string }> = {
   name: 'forwarded.create',
-  run(turn, input) {
+  run(turn, { replaces, ...input }) {
+    if (replaces !== undefined) turn.write(addressDelete, { id: replaces })
     const address: Address = { ...input, id: newId(), user: null, created: turn.now, signature: undefined }
     turn.write(addressInsert, address)
+    grow(turn, { domain: address.domain, forwards: true })
     turn.emit('address.forwarded.created', { address: address.id, value: address.address })
     return { id: address.id }
   },
@@ -55,7 +59,7 @@ export const updateForwarded: DirectoryCommand<{ id: string; fields: ForwardedFi
   name: 'forwarded.update',
   async run(turn, { id, fields }) {
     const address = await requireForwarded(turn.read, id)
-    const before = address.key
+    const { key: before, domain } = address
     const { targets, forwards, autoreply, disabled, ...named } = fields
     const { forward } = address
     applyAddress(address, named)
@@ -66,6 +70,7 @@ export const updateForwarded: DirectoryCommand<{ id: string; fields: ForwardedFi
     refuseSelf(forward.targets, address.key)
     checkRename(before, address.key)
     turn.write(addressUpdate, address)
+    if (address.domain !== domain) grow(turn, { domain: address.domain, forwards: true })
   },
 }
 

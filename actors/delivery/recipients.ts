@@ -5,7 +5,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { splitAddress } from '#mail/address/address.ts'
+import { normalizeAddress, splitAddress } from '#mail/address/address.ts'
 import { isRewritten, readRewritten } from '#mail/address/srs.ts'
 import type { Lookup } from '#store/accounts/lookup.ts'
 import { readUsage, type User } from '#store/accounts/users.ts'
@@ -37,12 +37,15 @@ export class Recipients {
   /**
    * Finds the account an address belongs to: dots and `+label` of the local part do not matter.
    *
-   * @throws Fault UserNotFound, NoAccountsYet, UserDisabled, OverQuotaError, DeliveryRateExceeded
+   * @throws Fault UserNotFound, NoAccountsYet, UserDisabled, DomainDisabled, OverQuotaError, DeliveryRateExceeded
    */
   async find(address: string): Promise<DeliveryRecipient> {
     const { keys, lookup } = this.#options
     if (isRewritten(address, keys.srs.domain)) return this.#returned(address)
     const found = await lookup.address(address)
+    if (lookup.isClosed(normalizeAddress(address).domain) || lookup.isClosed(found?.domain ?? '')) {
+      throw new Fault('DomainDisabled')
+    }
     if (found?.user === null) {
       if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
       return { address, user: '', forward: found }
@@ -69,6 +72,8 @@ export class Recipients {
     const account = await lookup.user(user)
     if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
     if (account.disabled) throw new Fault('UserDisabled')
+    // One whose own domain is closed is so at its addresses elsewhere, too.
+    if (lookup.isClosed(splitAddress(account.address).domain)) throw new Fault('DomainDisabled')
     await this.#refuseStorm(account)
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')

@@ -169,6 +169,11 @@ export class Actor<State> {
     }
   }
 
+  /** Has every session of the account look again whether it may go on; resolves when all have, wherever they are. */
+  async review(): Promise<void> {
+    await Promise.allSettled([...this.#guards].flatMap(guard => guard(undefined) ?? []))
+  }
+
   /** Resolves when nothing waits and nothing is on its way to the disk. */
   async drain(): Promise<void> {
     while (this.#running || this.#inFlight > 0) await new Promise<void>(resolve => this.#settled.push(resolve))

@@ -116,6 +116,11 @@ export class ActorSystem implements Actors {
     return this.#users.get(id)?.state?.storage
   }
 
+  /** Has every session look again whether it may go on, after what many accounts stand on was changed; waits for all. */
+  async review(): Promise<void> {
+    await Promise.all([...this.#users.values()].map(actor => actor.review()))
+  }
+
   /** Refuses new commands and waits for those that run. */
   async close(): Promise<void> {
     this.#stopping = true

@@ -13,6 +13,7 @@ import { flag } from '#mail/flags.ts'
 import { type Passage, receivedField } from '#mail/header/received.ts'
 import type { MessageNotice, RecipientNotice } from '#mail/made/notice.ts'
 import { holdsDomain } from '#store/accounts/address.ts'
+import { isOpen } from '#store/accounts/standing.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import { findAlias } from '#store/domains/alias.ts'
@@ -230,8 +231,9 @@ export class Submission {
 
   /** The account, if it may send. @throws Fault UserDisabled */
   async #live(id: string): Promise<User> {
-    const user = await findUser(this.#options.system.read, id)
-    if (user === undefined || user.deleted !== null || user.disabled || user.suspended) throw new Fault('UserDisabled')
+    const { read } = this.#options.system
+    const user = await findUser(read, id)
+    if (user === undefined || !isOpen(read, id)) throw new Fault('UserDisabled')
     return user
   }
 }

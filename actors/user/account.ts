@@ -20,6 +20,7 @@ import {
 } from '#store/accounts/address.ts'
 import { findUserByKey, passwordReplace, type User, userInsert, userUpdate } from '#store/accounts/users.ts'
 import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailboxes/mailboxes.ts'
+import { grow, moved } from '../domain/growth.ts'
 import { type Append, appendMessage } from '../mailbox/append.ts'
 import { applyFields, applyKeys, type KeyFields, type UserFields } from './fields.ts'
 import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
@@ -44,7 +45,11 @@ export const createUser: UserCommand<NewUser, { id: string }> = {
     const base = { num: state.num, id: state.id, created: turn.now, deleted: null, authVersion: 1 }
     const user: User = { ...input.user, ...base }
     turn.write(userInsert, user)
-    if (input.address !== null) turn.write(addressInsert, newAddress(turn, input.address))
+    if (input.address !== null) {
+      const { domain } = input.address
+      turn.write(addressInsert, newAddress(turn, input.address))
+      grow(turn, { domain, users: true, addresses: true, quota: true })
+    }
     for (const folder of input.mailboxes) {
       const mailbox = newMailbox(turn, folder.path, folder.specialUse)
       mailbox.retention = folder.retention
@@ -82,6 +87,9 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
     }
     turn.state.user = user
     turn.write(userUpdate, user)
+    const plain = turn.settings.get('const:max:storage')
+    const { domain } = splitAddress(user.address)
+    if (domain !== '' && (user.quota || plain) > (before.quota || plain)) grow(turn, { domain, quota: true })
     if (passwordChanged) turn.emit('user.password.changed', { user: user.id })
     const known = new Set(before.options.targets)
     const targets = (user.options.targets ?? []).filter(target => !known.has(target))
@@ -124,6 +132,8 @@ export interface AddressInput extends Pick<Address, 'key' | 'address' | 'domain'
   readonly signature?: Signature | undefined
   /** The owner of the account asks for it, not an operator. */
   readonly own: boolean
+  /** Id of an address of anybody's that goes in the same unit: this one takes its place. */
+  readonly replaces?: string | undefined
 }
 
 /** Adds an address; the first one of an account becomes its main one. */
@@ -135,10 +145,14 @@ export const createAddress: UserCommand<AddressInput, { id: string }> = {
     const address = newAddress(turn, input)
     const isWildcard = address.key.includes('*')
     if (input.main && isWildcard) throw new Fault('WildcardNotPermitted')
+    if (input.replaces !== undefined) turn.write(addressDelete, { id: input.replaces })
     turn.write(addressInsert, address)
+    grow(turn, { domain: address.domain, addresses: true })
     if (input.main || (user.address === '' && !isWildcard)) {
+      const before = user.address
       user.address = address.address
       turn.write(userUpdate, user)
+      moved(turn, before, user.address)
     }
     turn.emit('address.user.created', { user: user.id, address: address.id, value: address.address })
     return { id: address.id }
@@ -162,15 +176,18 @@ export const updateAddress: UserCommand<AddressChange, void> = {
     const address = await findAddress(turn.read, input.id)
     if (address?.user !== user.id) throw new Fault('AddressNotFound')
     const wasMain = address.address === user.address
-    const before = address.key
+    const { key: before, domain } = address
     applyAddress(address, input.fields)
     checkRename(before, address.key)
     if (input.own && address.key !== before) await checkClaim(turn, address, Number.POSITIVE_INFINITY)
     if (input.main && address.key.includes('*')) throw new Fault('WildcardNotPermitted')
     turn.write(addressUpdate, address)
+    if (address.domain !== domain) grow(turn, { domain: address.domain, addresses: true })
     if ((wasMain || input.main) && user.address !== address.address) {
+      const previous = user.address
       user.address = address.address
       turn.write(userUpdate, user)
+      moved(turn, previous, user.address)
     }
   },
 }

@@ -26,6 +26,7 @@ import { findUserByKey, type User, usageAdd, userUpdate } from '#store/accounts/
 import type { Reader } from '#store/engine/reader.ts'
 import { archiveDrop, archiveForget } from '#store/mailboxes/archive.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
+import { grow } from '../domain/growth.ts'
 import type { UserCommand, UserTurn } from './user.ts'
 
 /** Kind of the task that takes the data away. */
@@ -104,6 +105,9 @@ export const restoreUser: UserCommand<void, Restored> = {
     Object.assign(user, { deleted: null, key: deleted.key, username: deleted.username, address: main?.address ?? '' })
     turn.write(userUpdate, user)
     for (const address of addresses) turn.write(addressInsert, address)
+    const { domain } = main ?? { domain: '' }
+    for (const one of new Set(addresses.map(address => address.domain))) grow(turn, { domain: one, addresses: true })
+    if (main !== undefined) grow(turn, { domain, users: true, quota: true })
     turn.write(taskDelete, { id: deleted.task })
     turn.state.user = user
     const recovered = { recovered: addresses.length, ...(main === undefined ? {} : { main: main.address }) }

@@ -175,6 +175,11 @@ const table = {
   AliasExists: { status: 400, text: 'This domain alias already exists' },
   AliasNotFound: { status: 404, text: 'This domain alias does not exist' },
   DomainNotFound: { status: 404, text: 'This domain does not exist' },
+  DomainExists: { status: 400, text: 'This domain was made already' },
+  DomainInUse: { status: 400, text: 'Something of this domain is still here' },
+  DomainLimit: { status: 403, text: 'The domain has as much of this as it may have' },
+  // As for a closed account, who writes is told at once: a mail that waits for days, and then comes back, helps nobody.
+  DomainDisabled: { status: 403, text: 'This domain takes no mail', smtp: '550 5.1.2' },
 
   // Stored files
   FileNotFound: { status: 404, text: 'This file does not exist' },

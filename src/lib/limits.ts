@@ -932,6 +932,9 @@ export const limits = {
     /** Of what a name holds so many values are told, of so many characters. */
     statusValuesMax: 20,
     statusValueLengthMax: 1000,
+    /** Accounts that look after one, and UTF-16 units of what is said of it for people. */
+    adminsMax: 100,
+    textLengthMax: 1024,
   },
   /** Messages whose time is over. */
   expiry: {

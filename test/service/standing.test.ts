@@ -143,6 +143,12 @@ const causes: Record<string, (user: User, scope: string) => Promise<{ status: nu
   'a first second factor is switched on': user => call('PUT', `/users/${user.id}/2fa/custom`, {}),
   'the account is suspended': put({ suspended: true }),
   'the account is disabled': put({ disabled: true }),
+  // Open again at once: what ended does not come back.
+  'its domain is disabled': async () => {
+    const answer = await call('PUT', '/domains/example.com', { disabled: true })
+    await call('PUT', '/domains/example.com', { disabled: false })
+    return answer
+  },
   'the account is deleted': user => call('DELETE', `/users/${user.id}`),
   'the protocol is closed': (user, scope) => call('PUT', `/users/${user.id}`, { disabledScopes: [scope] }),
   'somebody ends the sessions': user => call('PUT', `/users/${user.id}/logout`, { reason: 'Bye\r\nnow' }),

@@ -83,6 +83,7 @@ async function create(options: CreateOptions): Promise<void> {
     ttl: null,
     expires: null,
     dies: null,
+    domains: null,
   }
   requireData(config.dataDir)
   if (user !== null) {

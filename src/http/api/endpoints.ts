@@ -27,6 +27,7 @@ import { type AuthLogDeps, authLogEndpoints } from './auth/authlog.ts'
 import { type ChallengeDeps, challengeEndpoints } from './auth/challenges.ts'
 import { type SecondFactorDeps, secondFactorEndpoints } from './auth/second-factor.ts'
 import { type WebAuthnDeps, webAuthnEndpoints } from './auth/webauthn.ts'
+import { type ManagedDomainDeps, managedDomainEndpoints } from './domains/managed.ts'
 import type { FilterDeps } from './filters/filter-deps.ts'
 import { filterEndpoints } from './filters/filters.ts'
 import { type MailboxDeps, mailboxEndpoints } from './messages/mailboxes.ts'
@@ -72,6 +73,7 @@ export interface ApiDeps {
   readonly addressBook: AddressBookDeps
   readonly contacts: ContactDeps
   readonly domains: DomainDeps
+  readonly managedDomains: ManagedDomainDeps
   readonly mailboxes: MailboxDeps
   readonly storage: StorageDeps
   readonly settings: SettingDeps
@@ -119,6 +121,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...addressBookEndpoints(deps.addressBook),
     ...contactEndpoints(deps.contacts),
     ...domainEndpoints(deps.domains),
+    ...managedDomainEndpoints(deps.managedDomains),
     ...mailboxEndpoints(deps.mailboxes),
     ...storageEndpoints(deps.storage),
     ...settingEndpoints(deps.settings),

@@ -23,6 +23,7 @@ export type Resource =
   | 'dkim'
   | 'domainaccess'
   | 'domainaliases'
+  | 'domains'
   | 'webhooks'
   | 'settings'
   | 'audit'
@@ -99,6 +100,7 @@ const manager = {
   dkim: any('CRUD'),
   domainaccess: any('CRUD'),
   domainaliases: any('CRUD'),
+  domains: any('CRUD'),
   webhooks: any('CRUD'),
   queue: any('RUD'),
   figures: any('R'),

@@ -69,7 +69,7 @@ const addresses = table(
     indexes: {
       address_key: { on: ['key'], unique: true, conflict: 'AddressExistsError' },
       address_user: { on: ['user'], where: '"user" IS NOT NULL' },
-      address_domain: { on: ['domain'] },
+      address_domain: { on: ['domain', 'user'] },
     },
   },
 )

@@ -4,6 +4,7 @@
 
 import { normalizeAddress } from '#mail/address/address.ts'
 import { findAlias } from '../domains/alias.ts'
+import { closedDomains } from '../domains/domain.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
@@ -23,18 +24,25 @@ export class Lookup {
   readonly #addresses: Recent<Address | undefined>
   readonly #users: Recent<User | undefined>
   readonly #keepers: Recent<string | undefined>
+  readonly #closed: Recent<ReadonlySet<string>>
   #inUse = false
 
   constructor(read: Reader, changes: Changes) {
     this.#read = read
     this.#addresses = new Recent(() => changes.of('address', 'domainalias'))
     this.#users = new Recent(() => changes.of('user'))
+    this.#closed = new Recent(() => changes.of('domain', 'domainalias'))
     this.#keepers = new Recent(() => changes.of('address', 'domainalias', 'user'))
   }
 
   /** Whose an address is, wildcards and aliases included; see `resolveAddress`. */
   address(text: string): Promise<Address | undefined> {
     return this.#addresses.get(text, () => resolveAddress(this.#read, text, true))
+  }
+
+  /** Whether a domain is closed, by itself or as another name of one that is. Asks nothing while no domain changes. */
+  isClosed(domain: string): boolean {
+    return this.#closed.getNow('', () => closedDomains(this.#read)).has(domain)
   }
 
   /** The account with this id, deleted ones too. */

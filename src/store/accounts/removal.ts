@@ -39,6 +39,7 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: null, table: 'suppression', owner: 'user', by: 'id', key: 'address' },
   { kind: null, table: 'sending_pace', owner: 'user', by: 'id', key: 'day' },
   { kind: null, table: 'forward_trouble', owner: 'owner', by: 'id', key: 'target' },
+  { kind: null, table: 'domain_admin', owner: 'user', by: 'id', key: 'domain' },
   { kind: null, table: 'removed_mailbox', owner: 'user', by: 'num', key: 'modseq' },
 ]
 

@@ -8,10 +8,12 @@ import type { Reader } from '../engine/reader.ts'
 
 /** Of an account; none where it is gone. */
 export interface Standing {
-  /** Neither disabled nor suspended nor deleted. */
+  /** Neither disabled nor suspended nor deleted, nor is its domain closed. */
   readonly open: boolean
   readonly disabled: boolean
   readonly suspended: boolean
+  /** The domain of its main address is closed, by itself or as another name of one that is. */
+  readonly closed: boolean
   readonly deleted: boolean
   readonly authVersion: number
   readonly disabledScopes: readonly string[]
@@ -19,20 +21,31 @@ export interface Standing {
   readonly factors: boolean
 }
 
-const standing = `SELECT disabled, suspended, deleted IS NOT NULL AS deleted, auth_version AS authVersion,
+/** Of a row of accounts: whether its domain is closed. */
+export const closedByDomain = `EXISTS (SELECT 1 FROM domain d WHERE d.disabled = 1 AND
+  d.name IN ("user".domain, (SELECT a.domain FROM domainalias a WHERE a.alias = "user".domain)))`
+
+const standing = `SELECT disabled, suspended, ${closedByDomain} AS closed, deleted IS NOT NULL AS deleted, auth_version AS authVersion,
   ${jsonAt('options', 'disabledScopes')} AS scopes, ${jsonAt('options', 'enabled2fa')} AS factors FROM "user" WHERE id = ?`
 
 export function standingOf(read: Reader, user: string): Standing | undefined {
   const row = read.one<
-    Record<'disabled' | 'suspended' | 'deleted' | 'authVersion', number> & Record<Json, string | null>
+    Record<'disabled' | 'suspended' | 'closed' | 'deleted' | 'authVersion', number> & Record<Json, string | null>
   >(standing, user)
   if (row === undefined) return undefined
   const [disabled, suspended, deleted] = [row.disabled === 1, row.suspended === 1, row.deleted === 1]
+  const closed = row.closed === 1
   return {
-    ...{ disabled, suspended, deleted, open: !disabled && !suspended && !deleted, authVersion: row.authVersion },
+    ...{ disabled, suspended, closed, deleted, open: !disabled && !suspended && !closed && !deleted },
+    ...{ authVersion: row.authVersion },
     disabledScopes: names(row.scopes),
     factors: names(row.factors).length > 0,
   }
+}
+
+/** Whether an account may be used: it is there, and nobody closed it or its domain. */
+export function isOpen(read: Reader, user: string): boolean {
+  return standingOf(read, user)?.open === true
 }
 
 type Json = 'scopes' | 'factors'

@@ -2,7 +2,7 @@
 //
 // A token is found by the hash of its text; the text itself is never stored.
 
-import { integer, moment, nullable, text } from '../engine/column.ts'
+import { integer, json, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 
@@ -22,6 +22,8 @@ const tokens = table(
     expires: nullable(moment),
     /** The moment after which no use helps. */
     dies: nullable(moment),
+    /** Domains to which one of no account is bound; null: to none. */
+    domains: nullable(json<string[]>()),
   },
   {
     key: ['hash'],

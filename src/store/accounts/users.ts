@@ -12,6 +12,7 @@ import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import type { Address } from './address.ts'
+import { closedByDomain } from './standing.ts'
 
 /** Everything of an account that is only ever read together with it; absent keys have the default named here. */
 export interface UserOptions {
@@ -123,6 +124,7 @@ const users = table(
     indexes: {
       user_id: { on: ['id'], unique: true },
       user_key: { on: ['key'], unique: true, conflict: 'UserExistsError' },
+      user_domain: { on: ['domain', 'quota'], where: 'deleted IS NULL' },
       user_here: { on: ['id'], where: 'deleted IS NULL' },
     },
   },
@@ -172,7 +174,7 @@ export async function findStanding(
   id: string,
 ): Promise<{ open: boolean; authVersion: number } | undefined> {
   const row = read.one<{ open: number; authVersion: number }>(
-    `SELECT disabled = 0 AND suspended = 0 AND deleted IS NULL AS open, auth_version AS authVersion
+    `SELECT disabled = 0 AND suspended = 0 AND deleted IS NULL AND NOT ${closedByDomain} AS open, auth_version AS authVersion
      FROM "user" WHERE id = ?`,
     id,
   )

@@ -7,6 +7,7 @@ import type { KeyFacts } from '#mail/crypt/encrypt.ts'
 import type { EncryptTask } from '#mail/crypt/sealing.ts'
 import type { Address, AddressListTask } from '../accounts/address.ts'
 import type { ListedUser, UserListTask } from '../accounts/users.ts'
+import type { DomainListTask, ListedDomain } from '../domains/domain-list.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
@@ -41,6 +42,8 @@ export interface Reads {
   listUsers(task: UserListTask, options?: ReadOptions): Promise<Counted<ListedUser>>
   /** Addresses of a filtered list. */
   listAddresses(task: AddressListTask, options?: ReadOptions): Promise<Counted<Address>>
+  /** Domains with what they hold. */
+  listDomains(task: DomainListTask, options?: ReadOptions): Promise<Counted<ListedDomain>>
   /** Whom an OpenPGP key belongs to; null where it is no public key that can encrypt. */
   inspectKey(task: { key: string }, options?: ReadOptions): Promise<KeyFacts | null>
   /** A message encrypted; null where no key can be used. */
@@ -64,6 +67,7 @@ export function makeReads(run: Run, seal: Run): Reads {
     thread: (task, options) => run('thread', task, options) as Promise<Int32Array>,
     listUsers: (task, options) => run('listUsers', task, options) as Promise<Counted<ListedUser>>,
     listAddresses: (task, options) => run('listAddresses', task, options) as Promise<Counted<Address>>,
+    listDomains: (task, options) => run('listDomains', task, options) as Promise<Counted<ListedDomain>>,
     inspectKey: (task, options) => seal('inspectKey', task, options) as Promise<KeyFacts | null>,
     encrypt: (task, options) => seal('encrypt', task, options) as Promise<Uint8Array | null>,
   }

@@ -38,6 +38,7 @@ import { relearned } from './migrations/029-relearned.ts'
 import { signed } from './migrations/030-signed.ts'
 import { figures } from './migrations/031-figures.ts'
 import { contacts } from './migrations/032-contacts.ts'
+import { domains } from './migrations/033-domains.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -74,6 +75,7 @@ export const migrations: readonly string[] = [
   signed,
   figures,
   contacts,
+  domains,
 ]
 
 /**

@@ -64,7 +64,8 @@ class Picked<Keys extends readonly string[], Form extends unknown[]> {
 export type PickedRow<P> = P extends { all(...args: never[]): (infer Form)[] } ? Form : never
 
 interface Index<Key> {
-  readonly on: readonly Key[]
+  /** Columns of a row, and those the engine works out from them (`derived`). */
+  readonly on: readonly (Key | Derived)[]
   readonly unique?: boolean
   /** What is said to who writes a second row. */
   readonly conflict?: FaultCode
@@ -80,6 +81,9 @@ export interface Shape<Key> {
   /** By name. */
   readonly indexes?: Readonly<Record<string, Index<Key>>>
 }
+
+/** Columns that the engine works out from others of the row: in no row as the program has it, but in texts and indexes. */
+type Derived = 'domain'
 
 const defined = new Map<string, Table<Columns>>()
 

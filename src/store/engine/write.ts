@@ -4,7 +4,18 @@
 // structured clone (plain objects, numbers, text, bytes). A write never reads the clock, never waits and never talks to
 // anything but the database and `effects`. Those of one statement come with their table (table.ts).
 
+import type { FaultCode } from '#lib/fault.ts'
 import type { Sql } from './sqlite.ts'
+
+/** Thrown by a write: its unit is refused, and nothing of it is on disk, with this fault for who asked. */
+export class Refused extends Error {
+  readonly code: FaultCode
+
+  constructor(code: FaultCode, text: string) {
+    super(text)
+    this.code = code
+  }
+}
 
 /** What a unit wants done around its commit; all of it must be quick and repeatable. */
 export interface Effects {

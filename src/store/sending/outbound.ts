@@ -13,6 +13,7 @@ import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
+import { closedFor, domainHold, heldFor } from './domain-hold.ts'
 import { heldDue, pausedFrom } from './outbound-due.ts'
 import type { Origin, OutboundOptions } from './outbound-options.ts'
 
@@ -101,7 +102,7 @@ export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, Queue
   'outbound.insert',
   (sql, { message, num, due, targets, user, origin }, effects) => {
     insertMessage.run(sql, message, effects)
-    const start = due + (isPaused(sql, user, origin) ? pausedFrom : 0)
+    const start = due + heldFor(sql, user, origin)
     const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
       VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
     for (const [at, { kind, value, destination }] of targets.entries())
@@ -114,12 +115,6 @@ export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, Queue
     },
   },
 )
-
-/** Whether mail of this kind of the account is held (pause.ts). */
-function isPaused(sql: Sql, user: string | null, origin: Origin): boolean {
-  if (user === null || origin !== 'submission') return false
-  return sql('SELECT 1 FROM sending_pause WHERE "user" = ? AND resumed IS NULL').get(user) !== undefined
-}
 
 export interface Claim {
   readonly message: number
@@ -160,7 +155,7 @@ export const outboundSettle = defineWrite<{
   const about = sql('SELECT "user", origin FROM outbound WHERE num = ?').get(row.message) as
     | Pick<Outbound, 'user' | 'origin'>
     | undefined
-  const held = about !== undefined && isPaused(sql, about.user, about.origin) ? pausedFrom : 0
+  const held = about === undefined ? 0 : heldFor(sql, about.user, about.origin)
   for (const one of row.outcomes) {
     const { state, due, counts, failure, status, response, warned, seq } = one
     settle.run(
@@ -186,16 +181,19 @@ export const outboundCancel = defineWrite<{ message: number; at: number }>('outb
 })
 
 /** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
-export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row) => {
+export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row, effects) => {
   sql(`UPDATE outbound_target SET state = 0, due = ${least('due', '?')} WHERE state = 1`).run(row.due)
   sql(`UPDATE outbound_target SET due = due + ${pausedFrom} WHERE state = 0 AND due < ${pausedFrom} AND message IN
     (SELECT o.num FROM outbound o JOIN sending_pause p ON p."user" = o."user"
       WHERE p.resumed IS NULL AND o.origin = 'submission' AND o.done IS NULL)`).run()
+  domainHold.run(sql, null, effects)
 })
 
-/** Tries what waits now. */
+/** Tries what waits now; what a closed domain holds, once that is open again. */
 export const outboundRetry = defineWrite<{ message: number; at: number }>('outbound.retry', (sql, row) => {
-  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(row.at, row.message)
+  const about = sql('SELECT "user" FROM outbound WHERE num = ?').get(row.message) as Pick<Outbound, 'user'> | undefined
+  const due = row.at + closedFor(sql, about?.user ?? null)
+  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(due, row.message)
 })
 
 /** Holds what waits until somebody has it tried. */

@@ -7,7 +7,7 @@
 // failed, or its commit, later ones made from the same state (epoch) are refused as stale, also those on their way.
 
 import { after, breathe, monotonic } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
+import { Fault, type FaultCode } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -43,7 +43,13 @@ export interface WriterRequest {
 /** What became of one transaction. It answers its last request, and all before that were not answered yet. */
 export interface WriterReply {
   /** Units that failed, counted through its requests in order; the others are on disk. */
-  readonly failures: { unit: number; kind: 'conflict' | 'stale' | 'full' | 'error'; text: string }[]
+  readonly failures: {
+    unit: number
+    kind: 'conflict' | 'stale' | 'full' | 'refused' | 'error'
+    text: string
+    /** Of one that a write refused. */
+    code?: FaultCode
+  }[]
   /** The commit itself failed: nothing of it is on disk. */
   readonly broken: string | null
   /** What the commit alone took, milliseconds. */
@@ -296,6 +302,7 @@ export class Writer {
       this.#log.error({ failure: failure.text }, 'there is no room for the file of a large message')
       return new Fault('StorageUnavailable')
     }
+    if (failure.code !== undefined) return new Fault(failure.code, { text: failure.text })
     const constraint = /constraint failed: (.*)$/.exec(failure.text)?.[1] ?? ''
     const code = conflictOf(constraint)
     if (failure.kind === 'conflict' && code !== undefined) return new Fault(code)

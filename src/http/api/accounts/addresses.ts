@@ -113,7 +113,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     params: { user: userId },
     body: { ...addressFields, signature, address: anyAddress, main: optional(bool()), allowWildcard },
     reply: { id: addressId },
-    faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany'],
+    faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany', 'DomainLimit'],
     async run({ input, signal, caller }) {
       const { address, key, domain } = newAddress(input.address, input.allowWildcard)
       const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
@@ -150,6 +150,7 @@ export function addressEndpoints({ system }: AddressDeps) {
       'ChangeNotAllowed',
       'WildcardNotPermitted',
       'NotPermitted',
+      'DomainLimit',
     ],
     async run({ input, signal, caller }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')

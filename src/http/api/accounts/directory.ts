@@ -129,7 +129,7 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
       modifiedDkim: Type.Integer(),
       modifiedAliases: Type.Integer(),
     },
-    faults: ['AddressExistsError', 'AliasExists'],
+    faults: ['AddressExistsError', 'AliasExists', 'DomainLimit', 'NotPermitted'],
     async run({ input, signal }) {
       const previous = domainToUnicode(input.oldDomain)
       const current = domainToUnicode(input.newDomain)

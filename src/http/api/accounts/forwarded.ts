@@ -77,7 +77,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     allow: 'addresses.create',
     body: { ...fields, address: anyAddress, allowWildcard },
     reply: { id: addressId },
-    faults: ['AddressExistsError', 'WildcardNotPermitted'],
+    faults: ['AddressExistsError', 'WildcardNotPermitted', 'DomainLimit'],
     async run({ input, signal }) {
       const parts = newAddress(input.address, input.allowWildcard)
       const targets = keepSecrets(await system.secrets.sealAll(input.targets ?? []), [], 'targets')
@@ -100,7 +100,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       address: optional(anyAddress),
       forwardedDisabled: optional(bool({ description: 'Whether mail to the address is refused' })),
     },
-    faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted'],
+    faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted', 'DomainLimit'],
     async run({ input, signal }) {
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
       const targets = input.targets && (await system.secrets.sealAll(input.targets))

@@ -103,7 +103,14 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
       task: taskId,
       addresses: Type.Object({ recovered: Type.Integer(), main: Type.Optional(Type.String()) }),
     },
-    faults: ['AccountNotFound', 'AccountFound', 'DeleteInProgress', 'UserExistsError', 'AddressExistsError'],
+    faults: [
+      'AccountNotFound',
+      'AccountFound',
+      'DeleteInProgress',
+      'UserExistsError',
+      'AddressExistsError',
+      'DomainLimit',
+    ],
     async run({ input, signal }) {
       const restored = await system.handle(input.user).run(restoreUser, undefined, signal)
       await note('restore user', input)

@@ -19,6 +19,7 @@ import { maskUrl } from '#lib/secret/url-secret.ts'
 import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { findUserByKey, isFiltered, pageUsers, readUsage } from '#store/accounts/users.ts'
+import { findDomain, plainDomain } from '#store/domains/domain.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { countFilters } from '#store/rules/filter.ts'
@@ -147,9 +148,10 @@ export function userEndpoints(deps: UserDeps) {
       ),
     },
     reply: { id: userId },
-    faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError'],
+    faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError', 'DomainLimit'],
     async run({ input, signal }) {
       const address = firstAddress(input, deps.defaultDomain)
+      const { defaults } = findDomain(read, address?.domain ?? '') ?? plainDomain('')
       const folders = defaultMailboxes(input.language, input.mailboxes)
       if (new Set(folders.map(folder => folder.path)).size < folders.length) {
         throw invalid('mailboxes', 'contains a duplicate value')
@@ -166,10 +168,12 @@ export function userEndpoints(deps: UserDeps) {
         disabled: false,
         suspended: false,
         activated: false,
-        quota: input.quota ?? 0,
+        quota: input.quota ?? defaults.quota ?? 0,
         tags: input.tags ?? [],
         options: { spamLevel: 50 },
       }
+      // What the call says nothing of is as its domain has it.
+      applyOptions(user, { ...defaults.limits })
       applyOptions(user, await sealOptions(system.secrets, input))
       applyKeys(user, keys)
       if (input.requirePasswordChange) user.options.requirePasswordChange = true
@@ -229,7 +233,7 @@ export function userEndpoints(deps: UserDeps) {
       suspended: optional(bool({ description: 'Not log in, but receive' })),
       protocol: optional(text({ max: 64 })),
     },
-    faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', ...freshFaults],
+    faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', 'DomainLimit', ...freshFaults],
     async run({ input, signal, caller, request }) {
       const before = await requireUser(read, input.user)
       const keys = await checkKey(deps.reads, input, signal)

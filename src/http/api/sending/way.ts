@@ -10,7 +10,7 @@ import type { Reader } from '#store/engine/reader.ts'
 import { listAttempts } from '#store/sending/attempts.ts'
 import { type BounceRow, listBounces } from '#store/sending/bounce.ts'
 import { listTargets, type Outbound, stateName, stateNames, type Target } from '#store/sending/outbound.ts'
-import { pausedFrom } from '#store/sending/outbound-due.ts'
+import { closedFrom } from '#store/sending/outbound-due.ts'
 import { moment, oneOf } from '../../schema.ts'
 
 const bounceShape = Type.Object({
@@ -58,9 +58,9 @@ export const stepShape = Type.Object({
   response: Type.String({ description: 'What the server said' }),
 })
 
-/** A moment; false where there is none, as for what is held or whose account is paused. */
+/** A moment; false where there is none, as for what is held or whose account is paused or its domain closed. */
 export function isoOr(at: number | null): string | false {
-  return at === null || at >= pausedFrom ? false : new Date(at).toISOString()
+  return at === null || at >= closedFrom ? false : new Date(at).toISOString()
 }
 
 const seqDigits = 3

@@ -1,0 +1,160 @@
+// Domains as things of their own: the table, its reads and writes, and who looks after them.
+//
+// Nobody needs to make a domain: one that has addresses, aliases or keys is there, with what `plainDomain` says. Names are in
+// lower case and in unicode. An account belongs to the domain of its main address. What is held of a domain (its limits) is
+// looked at by the writer, among the writes of the unit that makes something more, so that it holds however many come at once.
+
+import { json, moment, text, boolean as truth, integer as whole } from '../engine/column.ts'
+import type { Reader } from '../engine/reader.ts'
+import type { Sql } from '../engine/sqlite.ts'
+import { type RowOf, table } from '../engine/table.ts'
+import { defineWrite, Refused } from '../engine/write.ts'
+import { checkParts } from '../upkeep/check.ts'
+
+/** What an account gets that is made in the domain where its maker says nothing; absent or 0: the service's setting. */
+interface DomainDefaults {
+  /** Bytes. */
+  quota?: number
+  /** By the names that an account's limits have. */
+  limits?: Readonly<Record<string, number>>
+}
+
+const domains = table(
+  'domain',
+  {
+    name: text,
+    description: text,
+    tags: json<string[]>(),
+    /** Its addresses refuse mail, its accounts cannot come in and send nothing. */
+    disabled: truth,
+    disabledReason: text,
+    /** Accounts whose main address lies in it; 0: any number, as in those below. */
+    maxUsers: whole,
+    /** Addresses of accounts. */
+    maxAddresses: whole,
+    /** Addresses that only forward. */
+    maxForwards: whole,
+    /** Bytes that may be given to its accounts together. */
+    quota: whole,
+    defaults: json<DomainDefaults>(),
+    created: moment,
+  },
+  { key: ['name'], clustered: true },
+)
+
+const admins = table(
+  'domain_admin',
+  { user: text, domain: text },
+  { key: ['user', 'domain'], clustered: true, indexes: { domain_admin_domain: { on: ['domain'] } } },
+)
+
+export type Domain = RowOf<typeof domains>
+
+/** A domain that nobody made. */
+export function plainDomain(name: string): Domain {
+  const limits = { maxUsers: 0, maxAddresses: 0, maxForwards: 0, quota: 0 }
+  return { name, description: '', tags: [], disabled: false, disabledReason: '', ...limits, defaults: {}, created: 0 }
+}
+
+export const domainPut = domains.defineUpsert('put', ['created'])
+
+const removeDomain = domains.defineDelete(['name'], 'row')
+
+/** Forgets what was said of a domain. */
+export const domainDelete = defineWrite<{ name: string }>('domain.delete', (sql, { name }, effects) => {
+  removeDomain.run(sql, [name], effects)
+  sql('DELETE FROM domain_admin WHERE domain = ?').run(name)
+})
+
+/** Who looks after a domain, from now on. */
+export const domainAdmins = defineWrite<{ domain: string; users: readonly string[] }>(
+  'domain_admin.put',
+  (sql, { domain, users }) => {
+    sql('DELETE FROM domain_admin WHERE domain = ?').run(domain)
+    for (const user of users) sql('INSERT INTO domain_admin ("user", domain) VALUES (?, ?)').run(user, domain)
+  },
+)
+
+/** What was said of one domain is said of another, of which nothing was. */
+export const domainRename = defineWrite<{ previous: string; current: string }>(
+  'domain.rename',
+  (sql, { previous, current }) => {
+    if (sql('SELECT 1 FROM domain WHERE name = ?').get(current) !== undefined) return
+    sql('UPDATE domain SET name = ? WHERE name = ?').run(current, previous)
+    sql('UPDATE domain_admin SET domain = ? WHERE domain = ?').run(current, previous)
+  },
+)
+
+/** What a unit makes more of in a domain. */
+export interface Growth {
+  readonly domain: string
+  readonly users?: boolean
+  readonly addresses?: boolean
+  readonly forwards?: boolean
+  /** Bytes were given to an account; the value is what one gets that has no number of its own. */
+  readonly quota?: number
+}
+
+/** Refuses the unit where a domain would have more than it may; comes after the writes that make it more. */
+export const domainGrowth = defineWrite<Growth>('domain.grow', (sql, growth) => {
+  const { domain } = growth
+  const row = sql('SELECT max_users, max_addresses, max_forwards, quota FROM domain WHERE name = ?').get(domain) as
+    | Record<'max_users' | 'max_addresses' | 'max_forwards' | 'quota', number>
+    | undefined
+  if (row === undefined) return
+  if (growth.users) refuse(row.max_users, () => counted(sql, usersOf, domain), 'accounts')
+  if (growth.addresses) refuse(row.max_addresses, () => counted(sql, addressesOf, domain), 'addresses')
+  if (growth.forwards) refuse(row.max_forwards, () => counted(sql, forwardsOf, domain), 'addresses that forward')
+  const { quota } = growth
+  if (quota !== undefined) refuse(row.quota, () => counted(sql, givenOf, quota, domain), 'bytes given to accounts')
+})
+
+const usersOf = 'SELECT count(*) AS n FROM "user" WHERE domain = ? AND deleted IS NULL'
+const addressesOf = 'SELECT count(*) AS n FROM address WHERE domain = ? AND "user" IS NOT NULL'
+const forwardsOf = 'SELECT count(*) AS n FROM address WHERE domain = ? AND "user" IS NULL'
+const givenOf = `SELECT coalesce(sum(CASE quota WHEN 0 THEN ? ELSE quota END), 0) AS n FROM "user"
+  WHERE domain = ? AND deleted IS NULL`
+
+function counted(sql: Sql, query: string, ...values: unknown[]): number {
+  return (sql(query).get(...values) as { n: number }).n
+}
+
+function refuse(max: number, count: () => number, what: string): void {
+  if (max > 0 && count() > max)
+    throw new Refused('DomainLimit', `The domain has as many ${what} as it may have (${max})`)
+}
+
+/** What was said of a domain; undefined where nothing was. */
+export function findDomain(read: Reader, name: string): Domain | undefined {
+  return domains.one(read, 'WHERE name = ?', name)
+}
+
+/** Whether a domain is closed, by itself or as another name of one that is. */
+export function isClosed(read: Reader, domain: string): boolean {
+  if (domain === '') return false
+  const text = `SELECT 1 FROM domain WHERE disabled = 1 AND (name = ? OR name =
+    (SELECT domain FROM domainalias WHERE alias = ?))`
+  return read.one(text, domain, domain) !== undefined
+}
+
+/** Domains that are closed, with their other names. There are few of them. */
+export function closedDomains(read: Reader): ReadonlySet<string> {
+  const rows = read.all<{ name: string }>(`SELECT name FROM domain WHERE disabled = 1 UNION
+    SELECT alias FROM domainalias WHERE domain IN (SELECT name FROM domain WHERE disabled = 1)`)
+  return new Set(rows.map(row => row.name))
+}
+
+/** Ids of the accounts that look after a domain. */
+export function adminsOf(read: Reader, domain: string): string[] {
+  return admins.all(read, 'WHERE domain = ? ORDER BY "user"', domain).map(row => row.user)
+}
+
+checkParts.push({
+  rules: [
+    {
+      says: 'who looks after a domain is an account, and the domain was made',
+      query: `SELECT "user" FROM domain_admin WHERE "user" NOT IN (SELECT id FROM "user")
+        OR domain NOT IN (SELECT name FROM domain)`,
+    },
+  ],
+})
