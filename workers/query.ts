@@ -14,7 +14,7 @@ import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
 import { Reader } from '../src/store/engine/reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
-import { countFolderThreads } from '../src/store/mailboxes/messages.ts'
+import { countFolderThreads, type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
 import { SearchCache } from '../src/store/search/cache.ts'
 import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
@@ -41,6 +41,7 @@ serve(
     countThreads: sharing(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
       countFolderThreads(opened.read, mailbox, unseen),
     ),
+    rowAt: sharing((task: RowAt) => rowAt(opened.read, task)),
     texts: sharing((bodies: readonly number[], slices) => indexTexts(opened, bodies, slices)),
     scan: sharing((task: ScanTask, slices) => scanTexts(opened, cache, task, slices)),
     sort: sharing((task: SortTask, slices) => arranging.with(slices, () => sortMessages(opened.read, task, slices))),

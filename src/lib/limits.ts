@@ -180,6 +180,8 @@ export const limits = {
     strangeBodyMs: 10 * second,
     /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
     bodyBytesMax: 2 * mib,
+    /** How long a browser keeps the empty frame for mail. */
+    frameSeconds: 3600,
     /** A body that carries a message or a file. */
     uploadBytesMax: 96 * mib,
     /** A path parameter (api-semantics 1.1). */

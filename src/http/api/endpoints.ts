@@ -36,6 +36,7 @@ import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
 import { type ContactDeps, contactEndpoints } from './owner/contacts.ts'
 import { type ImportDeps, importEndpoints } from './owner/imports.ts'
+import { mailFrameEndpoints } from './owner/mail-frame.ts'
 import { type SessionDeps, sessionEndpoints } from './owner/sessions.ts'
 import { type OutboundDeps, outboundEndpoints } from './sending/outbound.ts'
 import { outboundQueueEndpoints } from './sending/outbound-queue.ts'
@@ -120,6 +121,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...forwardedEndpoints(deps.forwarded),
     ...addressBookEndpoints(deps.addressBook),
     ...contactEndpoints(deps.contacts),
+    ...mailFrameEndpoints(),
     ...domainEndpoints(deps.domains),
     ...managedDomainEndpoints(deps.managedDomains),
     ...mailboxEndpoints(deps.mailboxes),

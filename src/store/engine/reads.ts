@@ -8,6 +8,7 @@ import type { EncryptTask } from '#mail/crypt/sealing.ts'
 import type { Address, AddressListTask } from '../accounts/address.ts'
 import type { ListedUser, UserListTask } from '../accounts/users.ts'
 import type { DomainListTask, ListedDomain } from '../domains/domain-list.ts'
+import type { MessageBoundary, RowAt } from '../mailboxes/messages.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
@@ -30,6 +31,8 @@ export interface Reads {
   searchEvery(task: Pick<SearchTask, 'user' | 'query'>, options?: ReadOptions): Promise<number[]>
   /** How many threads have messages in a folder. */
   countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
+  /** Where the row of this number of a folder's list is; null where the list is shorter. */
+  rowAt(task: RowAt, options?: ReadOptions): Promise<MessageBoundary | null>
   /** What is to be indexed of bodies, in their order. */
   texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
   /** For each of the first messages, as many as were looked at in some time, a bit for each leaf that holds. */
@@ -61,6 +64,7 @@ export function makeReads(run: Run, seal: Run): Reads {
     search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
     searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
     countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
+    rowAt: (task, options) => run('rowAt', task, options) as Promise<MessageBoundary | null>,
     texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
     sort: (task, options) => run('sort', task, options) as Promise<Uint32Array>,

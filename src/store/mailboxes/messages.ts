@@ -298,6 +298,23 @@ export function plainBodies(
   )
 }
 
+/** A place in a folder's list, counted from its start. */
+export interface RowAt {
+  readonly mailbox: number
+  readonly falling: boolean
+  readonly unseen: boolean
+  /** The row of this number, from 1. */
+  readonly row: number
+}
+
+/** Where that row is, to list what follows it; null where the list is shorter. Steps over an index: not for the main loop. */
+export async function rowAt(read: Reader, { mailbox, falling, unseen, row }: RowAt): Promise<MessageBoundary | null> {
+  const order = falling ? 'DESC' : 'ASC'
+  const text = `SELECT idate, uid FROM message WHERE mailbox = ? ${unseen ? 'AND flags & 1 = 0' : ''}
+    ORDER BY idate ${order}, uid ${order} LIMIT 1 OFFSET ?`
+  return read.one<MessageBoundary>(text, mailbox, row - 1) ?? null
+}
+
 /** How many threads have messages in a folder. Scans: not for the main loop. */
 export async function countFolderThreads(read: Reader, mailbox: number, unseen: boolean): Promise<number> {
   const text = `SELECT count(DISTINCT thread) AS n FROM message WHERE mailbox = ? ${unseen ? 'AND flags & 1 = 0' : ''}`

@@ -7,12 +7,13 @@ import { Type } from 'typebox'
 import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view/message.ts'
 import { flag } from '#mail/flags.ts'
 import { counted } from '#store/engine/counted.ts'
+import type { ReadOptions } from '#store/engine/reads.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
-import { pageMessages } from '#store/mailboxes/messages.ts'
+import { pageMessages, type RowAt } from '#store/mailboxes/messages.ts'
 import { binary } from '../../answer.ts'
-import { pagedCounted } from '../../cursor.ts'
+import { type Cursor, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
-import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
+import { amount, bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
@@ -43,6 +44,14 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const { read } = system
   const sources = { read, bodies }
 
+  /** A cursor that leads to what follows a row; behind the end where there is none. */
+  async function placeOf(at: RowAt, options: ReadOptions): Promise<Cursor> {
+    const found = await reads.rowAt(at, options)
+    const end = at.falling ? { idate: -9e15, uid: 0 } : { idate: 9e15, uid: 9e15 }
+    const { idate, uid } = found ?? end
+    return { boundary: [idate, uid], page: 2 }
+  }
+
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox/messages',
@@ -57,6 +66,9 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       ...listingFields,
       includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
       collapseThreads: bool({ default: false, description: 'One message of each thread' }),
+      skip: optional(
+        amount({ min: 0, max: 2 ** 31, description: 'Rows before the page; not with a cursor or collapsed threads' }),
+      ),
       order: orderField,
       ...paging,
     },
@@ -68,7 +80,10 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const collapse = input.collapseThreads
       const inFolder = async () => folderCounters(read, mailbox.num)?.[unseen ? 'unseen' : 'total'] ?? 0
       const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen, collapse }
-      const { rows, ...cursors } = await pagedCounted(input, {
+      const { skip = 0, next, previous } = input
+      const jumps = skip > 0 && !collapse && next === undefined && previous === undefined
+      const before = jumps ? await placeOf({ ...form, row: skip }, { signal, turnKey: input.user }) : undefined
+      const { rows, ...cursors } = await pagedCounted(before === undefined ? input : { ...input, next: before }, {
         key: ['number', 'number'],
         fetch: (boundary, direction, count) => {
           const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }

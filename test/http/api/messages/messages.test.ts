@@ -378,3 +378,25 @@ test('no cursor, real, foreign or made up, breaks a list', async () => {
     }
   }
 })
+
+test('a place in a long list is jumped to by the number of rows before it, from either end', async () => {
+  const user = await account(service, 'jumper')
+  for (let n = 0; n < 7; n += 1) {
+    await user.put('INBOX', mail(`n${n}`, 'x', { unseen: n % 2 === 0, date: new Date(n * 86_400_000).toISOString() }))
+  }
+  const path = `/mailboxes/${user.box('INBOX')}/messages`
+  const subjects = async (query: string) => {
+    const { body } = await user.call('GET', `${path}?${query}`)
+    return { names: body.results.map((one: { subject: string }) => one.subject), body }
+  }
+  expect((await subjects('limit=2&skip=3')).names).toEqual(['n3', 'n2'])
+  expect((await subjects('limit=2&skip=5&order=asc')).names).toEqual(['n5', 'n6'])
+  expect((await subjects('skip=2&unseen=true')).names).toEqual(['n2', 'n0'])
+  const { names, body } = await subjects('limit=2&skip=2')
+  expect(names).toEqual(['n4', 'n3'])
+  expect(body.total).toBe(7)
+  expect((await subjects(`limit=2&next=${body.nextCursor}`)).names).toEqual(['n2', 'n1'])
+  expect((await subjects(`limit=2&previous=${body.previousCursor}`)).names).toEqual(['n6', 'n5'])
+  expect((await subjects('skip=7')).names).toEqual([])
+  expect((await subjects('skip=70000')).names).toEqual([])
+})
