@@ -30,8 +30,9 @@ import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
-import { openDelivery } from '#mail-core'
+import { openDelivery, openTracer } from '#mail-core'
 import { Outward } from '#net/outward/outward.ts'
 import { lookUp } from '#net/outward/records.ts'
 import { makePools, type Pools } from '#pool'
@@ -63,6 +64,7 @@ export interface Core {
   readonly bodies: Bodies
   /** What the log says of the traffic. */
   readonly journal: Journal
+  readonly tracer: Tracer | undefined
   readonly system: ActorSystem
   readonly access: Access
   /** Who may come in, and how. */
@@ -149,9 +151,7 @@ export async function openCore(config: Config, log: Log, lock = lockDirectory(co
 async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers: Closers): Promise<Core> {
   const { dataDir } = config
   closers.add(() => lock.release())
-  const journal = new Journal(log)
-  closers.add(() => journal.close())
-  const metrics = makeMetrics(version)
+  const { journal, metrics, tracer } = openWatchers(config, log, closers)
   const file = databaseFile(dataDir)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
@@ -198,13 +198,23 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   return {
-    ...{ config, log, journal, metrics, writer, read, sequence, settings, bodies, system, access },
+    ...{ config, log, journal, tracer, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache), seal },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
     ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
     importer: new Importer({ system, bodies, sequence }),
   }
+}
+
+/** What tells of the service's work. */
+function openWatchers(config: Config, log: Log, closers: Closers) {
+  const journal = new Journal(log)
+  closers.add(() => journal.close())
+  const metrics = makeMetrics(version)
+  const tracer = openTracer(config, metrics)
+  closers.add(() => tracer?.close())
+  return { journal, metrics, tracer }
 }
 
 /** What passwords in URLs are sealed with; none is in clear from then on. */

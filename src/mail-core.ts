@@ -14,9 +14,12 @@ import { SpamJudge } from '#actors/screening/spam.ts'
 import type { Verifier } from '#actors/screening/verification.ts'
 import type { Traffic } from '#actors/user/traffic.ts'
 import type { Config } from '#config'
+import { version } from '#lib/build-info.ts'
 import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { Tracer } from '#lib/tracing/tracer.ts'
+import { postSpans } from '#net/outward/collector.ts'
 import { Lookup } from '#store/accounts/lookup.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -34,6 +37,18 @@ export function openDelivery(parts: DeliveryParts): { rules: Rules; delivery: Lo
   const spam = new SpamJudge({ read, changes, pool: pools.spam, log })
   const lookup = new Lookup(read, changes)
   return { rules, delivery: new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster }) }
+}
+
+/** What gathers spans, where a collector was configured. */
+export function openTracer({ tracing, hostname }: Config, { spans }: Metrics): Tracer | undefined {
+  const { endpoint, authorization, sample } = tracing
+  if (endpoint === '') return undefined
+  return new Tracer({
+    ...{ sample, version },
+    resource: { 'service.name': 'teal', 'service.version': version, 'host.name': hostname },
+    post: text => postSpans(endpoint, authorization, text),
+    onSpans: (result, count) => spans.labels(result).inc(count),
+  })
 }
 
 type RulesParts = ConstructorParameters<typeof Rules>[0]
@@ -56,6 +71,8 @@ export interface MailCore {
   readonly config: Config
   readonly log: Log
   readonly journal: Journal
+  /** Where a collector was configured. */
+  readonly tracer: Tracer | undefined
   readonly metrics: Metrics
   readonly system: Actors
   readonly bodies: Bodies

@@ -1,10 +1,14 @@
-// What the log says of a message that came in: who brought it, from whom and to whom, what was found out, and where it went.
+// What the log says of a message that came in: who brought it, from whom and to whom, what was found out, and where it went; and
+// the span of it: from its last byte to what became of it for each recipient.
 //
-// Subject and text are never among it. What strangers say is cut, and of many recipients the first are named.
+// Subject and text are never among it. What strangers say is cut, and of many recipients the first are named. A span names no
+// address of mail: a collector may stand elsewhere.
 
 import { Fault } from '#lib/fault.ts'
 import { cut, type Journal, type JournalFields } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
+import type { Attributes } from '#lib/tracing/span.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Appended } from '../mailbox/append.ts'
@@ -70,6 +74,62 @@ export function midway(from: string, recipients: Brought['recipients'], size: nu
   const [first] = recipients
   const more = recipients.length - 1
   return { from: cut(from), ...(first && { to: cut(first.address) }), ...(more > 0 && { more }), size }
+}
+
+const serverError = 500
+
+/** Runs a delivery. `user` is the account that sends. @throws what it throws */
+export async function traced(
+  tracer: Tracer | undefined,
+  received: Received,
+  brought: Omit<Brought, 'from'>,
+  user: string | undefined,
+  deliver: () => Promise<DeliveryResult[]>,
+): Promise<DeliveryResult[]> {
+  if (tracer === undefined) return deliver()
+  const begun = tracer.begin()
+  const known = attributesOf(received, brought, user)
+  const end = (error: unknown, refused: number) => {
+    const reason = error === undefined ? undefined : error instanceof Fault ? error.code : 'InternalError'
+    tracer.end(begun, {
+      name: `${user === undefined ? 'receive' : 'submit'} ${brought.speaker.service}`,
+      kind: 'server',
+      attributes: { ...known, 'teal.recipients.refused': refused, 'error.type': reason },
+      failed: error !== undefined && !(error instanceof Fault && error.status < serverError),
+    })
+  }
+  try {
+    const results = await deliver()
+    const refused = results.filter(result => 'refused' in result)
+    const [first] = refused
+    end(refused.length === results.length && first && 'refused' in first ? first.refused : undefined, refused.length)
+    return results
+  } catch (error) {
+    end(error, brought.recipients.length)
+    throw error
+  }
+}
+
+/** Taken down before the bytes are let go. */
+function attributesOf(
+  { size, root }: Received,
+  { recipients, id, speaker }: Omit<Brought, 'from'>,
+  user?: string,
+): Attributes {
+  const { service, remoteAddress, tls } = speaker
+  return {
+    'messaging.system': 'smtp',
+    'messaging.operation.name': user === undefined ? 'receive' : 'submit',
+    'messaging.operation.type': user === undefined ? 'receive' : 'send',
+    'messaging.message.id': root.header.get('message-id')?.trim(),
+    'messaging.message.body.size': size,
+    'network.protocol.name': service === 'lmtp' ? 'lmtp' : 'smtp',
+    'client.address': remoteAddress,
+    'tls.protocol.version': tls?.protocol.replace(/^TLSv/, ''),
+    'user.id': user,
+    'teal.message.id': id,
+    'teal.recipients': recipients.length,
+  }
 }
 
 export type Settled = Exclude<DeliveryResult, { readonly refused: unknown }>

@@ -7,6 +7,7 @@
 import { now } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
@@ -14,7 +15,7 @@ import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Door } from '../screening/door.ts'
 import type { Scanners } from '../screening/scanning.ts'
 import type { Bringer, VerificationResults, Verifier } from '../screening/verification.ts'
-import { arrivalOf, midway } from './arrival-line.ts'
+import { arrivalOf, midway, traced } from './arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from './envelope.ts'
 import type { LocalDelivery } from './local-delivery.ts'
 
@@ -25,6 +26,7 @@ export interface ReceptionOptions {
   readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect'>
   readonly scanners: Pick<Scanners, 'scan'>
   readonly journal: Journal
+  readonly tracer: Tracer | undefined
   readonly hostname: string
   /** Bytes of the largest message that is taken. */
   readonly messageBytesMax: number
@@ -134,6 +136,10 @@ export class Reception {
 
   /** Delivers, and says in the log what came of it. @throws as `#deliver` */
   async deliver(received: Received, envelope: BroughtEnvelope): Promise<DeliveryResult[]> {
+    return traced(this.#options.tracer, received, envelope, undefined, () => this.#tell(received, envelope))
+  }
+
+  async #tell(received: Received, envelope: BroughtEnvelope): Promise<DeliveryResult[]> {
     const { journal } = this.#options
     const told = journal.on ? arrivalOf(received, envelope) : undefined
     try {

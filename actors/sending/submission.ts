@@ -8,6 +8,7 @@
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
 import { type Passage, receivedField } from '#mail/header/received.ts'
@@ -19,7 +20,7 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import { findAlias } from '#store/domains/alias.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
-import { arrivalOf, midway } from '../delivery/arrival-line.ts'
+import { arrivalOf, midway, traced } from '../delivery/arrival-line.ts'
 import type { DeliveryRecipient, DeliveryResult } from '../delivery/envelope.ts'
 import type { LocalDelivery } from '../delivery/local-delivery.ts'
 import { prepare } from '../delivery/prepare.ts'
@@ -39,6 +40,7 @@ export interface SubmissionOptions {
   readonly cache: Counters
   readonly bodies: Bodies
   readonly journal: Journal
+  readonly tracer: Tracer | undefined
   readonly hostname: string
 }
 
@@ -117,6 +119,11 @@ export class Submission {
 
   /** Sends a message, and says in the log what came of it; one result for each recipient, in order. */
   async deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
+    const { tracer } = this.#options
+    return traced(tracer, received, envelope, envelope.user, () => this.#tell(received, envelope))
+  }
+
+  async #tell(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
     const { journal } = this.#options
     const told = journal.on ? arrivalOf(received, envelope, envelope.user) : undefined
     try {

@@ -239,6 +239,20 @@ export const keys = {
     patternThreads: count(1, 1, 64, 'Threads that match filter patterns'),
     readThreads: count(1, 1, 64, 'Threads for long reads such as searches'),
   },
+  tracing: {
+    endpoint: url(
+      '',
+      ['http', 'https'],
+      'Where spans of messages and calls are posted (OTLP/HTTP in JSON), such as http://127.0.0.1:4318/v1/traces; unset: nowhere',
+    ),
+    authorization: secret(1, "What the collector is told in Authorization, such as 'Bearer …'"),
+    sample: count(
+      100,
+      0,
+      100,
+      'Of a hundred messages and calls, how many are traced; who calls with traceparent decides for himself',
+    ),
+  },
   log: {
     level: choice(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info', 'What is logged'),
     format: choice(['auto', 'json', 'readable'], 'auto', 'How lines look; auto: readable on a terminal, else JSON'),

@@ -14,7 +14,7 @@ import { type Log, logOptions } from '#lib/log.ts'
 import { makeMetrics, observeThread } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
 import { type LineEnd, Link } from '#lib/process/link.ts'
-import { type MailCore, openDelivery } from '#mail-core'
+import { type MailCore, openDelivery, openTracer } from '#mail-core'
 import { Admission } from '#net/admission.ts'
 import { TlsStore } from '#net/tls/tls.ts'
 import type { Ground } from '#protocol'
@@ -97,8 +97,9 @@ export function runFront(line: LineEnd, data: FrontData): void {
   }
 }
 
-async function closeCore({ bodies, traffic, journal, grants, read }: FrontCore): Promise<void> {
+async function closeCore({ bodies, traffic, journal, tracer, grants, read }: FrontCore): Promise<void> {
   await bodies.close()
+  await tracer?.close()
   traffic.flush()
   journal.close()
   grants.close()
@@ -161,6 +162,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   })
   return {
     journal: new Journal(log),
+    tracer: openTracer(config, metrics),
     traffic: new GatheredTraffic(cache),
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },

@@ -8,6 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
 import type { Caller } from './guard/access.ts'
+import type { traceCall } from './guard/call-span.ts'
 import type { Visitor } from './guard/forwarded.ts'
 import { Body, type Held } from './input/body.ts'
 import type { RouteCounters } from './request-counters.ts'
@@ -27,6 +28,8 @@ export class Call implements Context<Record<string, unknown>>, Request {
   route = 'unknown'
   /** Where it is counted; null where its route or method is unknown. */
   counters: RouteCounters | null = null
+  /** Ends its span; null where nobody traces. */
+  trace: ReturnType<typeof traceCall> | null = null
   caller: Caller = stranger
   onlyUser: string | null = null
   token: string | null = null

@@ -10,10 +10,12 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, type Headers, Json } from './answer.ts'
 import { Call, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
+import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
 import { refusePages } from './guard/visitor.ts'
@@ -35,6 +37,8 @@ export interface ExchangeOptions {
   readonly log: Log
   readonly counters: RequestCounters
   readonly cors: Cors
+  /** Default: no traces. */
+  readonly tracer?: Tracer | undefined
   /** Where wrong tokens are told. Default: nowhere. */
   readonly wrongTokens?: Pick<WrongTokens, 'note'>
   /** Who is believed who is behind them. Default: nobody. */
@@ -67,6 +71,8 @@ export class Exchange {
   handle(wire: Wire): Call {
     const visitor = visitorOf(wire, this.#options.proxies ?? nobody)
     const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'), visitor)
+    const { tracer } = this.#options
+    if (tracer !== undefined) call.trace = traceCall(tracer, wire.header('traceparent'))
     this.#made ??= routerOf(this.#options)
     const found = this.#made.find(wire.path)
     const target = found?.route.byMethod.get(wire.method)
@@ -314,6 +320,10 @@ export class Exchange {
   #count(call: Call, status: number): void {
     const counters = call.counters ?? this.#options.counters.of(call.method, call.route)
     counters.count(status, monotonic() - call.started)
+    if (call.trace === null) return
+    const { method, route, address, secure, caller, id: requestId } = call
+    const known = caller !== stranger
+    call.trace({ method, route, status, address, secure, user: caller.user, known, requestId })
   }
 }
 

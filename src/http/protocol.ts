@@ -73,7 +73,10 @@ function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Annou
   return config[name].proxyProtocol ? rangesOf(network.proxyProtocol) : undefined
 }
 
-function exchangeOf({ config, log, journal, metrics, access }: Core, { endpoints, strict }: HttpOptions): Exchange {
+function exchangeOf(
+  { config, log, journal, tracer, metrics, access }: Core,
+  { endpoints, strict }: HttpOptions,
+): Exchange {
   const identify = (token: string | null) => {
     const caller = access.identify(token)
     return caller instanceof Promise ? caller.then(callerOf) : callerOf(caller)
@@ -87,7 +90,17 @@ function exchangeOf({ config, log, journal, metrics, access }: Core, { endpoints
   }
   const wrongTokens = new WrongTokens(journal)
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
-  return new Exchange({ endpoints, identify, log, counters, cors: config.api.cors, proxies, wrongTokens, strict })
+  return new Exchange({
+    endpoints,
+    identify,
+    log,
+    counters,
+    cors: config.api.cors,
+    proxies,
+    wrongTokens,
+    tracer,
+    strict,
+  })
 }
 
 interface At {

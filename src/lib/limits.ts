@@ -163,6 +163,24 @@ export const limits = {
     /** Characters of the preview. */
     introLengthMax: 256,
   },
+  /** Spans for a collector (lib/tracing). */
+  tracing: {
+    /** Spans that wait for it, a kilobyte each or less; more are dropped. */
+    waitingMax: 4096,
+    /** Those of one request, and how long they are gathered. */
+    batchMax: 512,
+    gatherMs: 5 * second,
+    /** Time for one request, and what is read of its answer. */
+    postMs: 10 * second,
+    answerBytesMax: 64 * kib,
+    /** Rest after a failure, doubled with each further one. */
+    restMs: 1 * second,
+    restMsMax: 1 * minute,
+    /** How long a service that ends waits for the last ones to be taken. */
+    closeMs: 2 * second,
+    /** Characters of one attribute. */
+    textLengthMax: 256,
+  },
   /** The HTTP front. */
   http: {
     /** Connections at once, and from one network. */

@@ -60,8 +60,8 @@ abstract class Meter<Label extends string, Child> {
 class Counted {
   value = 0
 
-  inc(): void {
-    this.value += 1
+  inc(by = 1): void {
+    this.value += by
   }
 }
 

@@ -173,6 +173,9 @@ function meters({ counter, gauge, most, histogram }: ReturnType<typeof makers>) 
     reports: counter('reports_total', 'Reports that domains are told, by what came of them', ['kind', 'result']),
     arrivedReports: counter('arrived_reports_total', 'Reports of others about domains of ours', ['result']),
     bounces: counter('bounces_total', 'Recipients of which came back later that they did not get a message', ['kind']),
+    spans: counter('trace_spans_total', 'Spans for the collector: sent, or dropped since it is slow or gone', [
+      'result',
+    ]),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

@@ -87,6 +87,7 @@ function reception(core: MailCore, { hooks }: Ground, counts: ReportCounts | und
   const { hostname } = config
   const parts = {
     delivery: intake,
+    tracer: core.tracer,
     bodies,
     verifier: verifierOf(core, counts),
     scanners: scannersOf(core),

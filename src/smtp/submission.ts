@@ -33,11 +33,11 @@ interface Sender {
 
 /** What a listener for submission is started with. */
 export function submissionSessions(deps: SubmissionSessionsDeps) {
-  const { system, sequence, settings, delivery, cache, bodies, journal, log, credentials, config } = deps
+  const { system, sequence, settings, delivery, cache, bodies, journal, tracer, log, credentials, config } = deps
   const { hostname, mail: about } = config
   const parts = { system, sequence, bodies, hostname }
   const allowance = new Allowance({ ...parts, settings, counters: cache, log, postmaster: about.postmaster })
-  const submission = new Submission({ ...parts, delivery, cache, journal, allowance })
+  const submission = new Submission({ ...parts, delivery, cache, journal, tracer, allowance })
   const mail: Backend<SubmissionRecipient, Received> = {
     sender: (_, speaker) => submission.sender(senderOf(speaker)),
     recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
