@@ -30,7 +30,7 @@ export class Progress {
     this.#shownAt = this.#began
   }
 
-  /** There is more to do than was known. */
+  /** There is more to do than was known, or (below 0) less. */
   expect(more: number): void {
     this.#total += more
   }

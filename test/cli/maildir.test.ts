@@ -174,3 +174,14 @@ test('nothing is read through a link, and a directory without cur and new is no 
   const { body } = await service.call('GET', `/users/${user}/mailboxes`)
   expect(body.results.map(({ path: found }: Body) => found)).not.toContain('git')
 })
+
+test('a file of many messages is told of by how many there were', async () => {
+  await service.user('many')
+  const file = join(root, 'many.mbox')
+  const one = (at: number) =>
+    `From a@example.org Mon Jan  1 10:00:00 2024\n${message(`many ${at}`)}${'y\n'.repeat(at)}\n`
+  writeFileSync(file, Array.from({ length: 300 }, (_, at) => one(at)).join(''))
+  const { code, err } = await runTeal(['import-mbox', `many:${file}`], environment())
+  expect(code).toBe(0)
+  expect(err).toContain('100% 300/300 messages')
+})

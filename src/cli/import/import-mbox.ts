@@ -70,10 +70,19 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
   const load = new Load(to, { user, mailbox, source: 'mbox' }, counters, progress)
   const seenBefore = new Map<string, number>()
   let number = 0
-  const chunks = (await openMbox(file)).createReadStream({ highWaterMark: limits.body.chunkBytes })
+  let expected = 0
+  const expect = (total: number) => {
+    progress.expect(total - expected)
+    expected = total
+  }
+  const handle = await openMbox(file)
+  const { size } = await handle.stat()
+  const chunks = handle.createReadStream({ highWaterMark: limits.body.chunkBytes })
   for await (const read of readMbox(chunks, limits.body.messageBytesMax)) {
     number += 1
-    progress.expect(1)
+    // How many there are is known at the end; until then, how many there would be if all were like those so far.
+    if (number >= expected || number % 1000 === 0)
+      expect(Math.max(number, Math.round((number * size) / Math.max(1, chunks.bytesRead))))
     const name = `${file} (message ${number})`
     if (read.message === null || read.message.length === 0) {
       const tooLarge = read.message === null
@@ -88,6 +97,7 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
     await load.add(itemOf(read, read.message, name, before === 0 ? hash : `${hash} ${before}`))
   }
   if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
+  expect(number)
   await load.end()
 }
 
