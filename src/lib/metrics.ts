@@ -17,14 +17,15 @@ export const prefix = 'wildduck_'
 export const seconds = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
 
 /**
- * Makes the metrics of one service. Names keep the prefix that dashboards of this API know.
+ * Makes the metrics of one service. Names keep the prefix that the contract has (wire-details 1), and are Prometheus'
+ * in the rest: base units, `_total` for what only grows.
  *
  * @param how `part`: those of one thread of it, which are added to the service's
  */
 export function makeMetrics(version: string, { part = false }: { readonly part?: boolean } = {}) {
   const registry = new Registry()
   const registers = [registry]
-  if (!part) collectDefaultMetrics({ register: registry })
+  if (!part) collectProcess(registry)
   const parts: (() => Promise<unknown[]>)[] = []
   const whole = async () => {
     if (parts.length === 0) return registry
@@ -53,6 +54,20 @@ export function makeMetrics(version: string, { part = false }: { readonly part?:
     },
     ...collectors(registers),
     ...meters(makers(registers)),
+  }
+}
+
+/** Of what the library can tell of the process and the runtime: the rest is for who looks into the runtime itself. */
+const runtime: ReadonlySet<string> = new Set([
+  ...['nodejs_eventloop_lag_seconds', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_version_info'],
+  ...['nodejs_heap_size_total_bytes', 'nodejs_heap_size_used_bytes', 'nodejs_external_memory_bytes'],
+])
+
+/** `process_` as every client of Prometheus has it, and what shows that the runtime is at its end. */
+function collectProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry })
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (!name.startsWith('process_') && !runtime.has(name)) registry.removeSingleMetric(name)
   }
 }
 

@@ -22,6 +22,14 @@ test('Prometheus takes the rules', async () => {
   expect(await good('promtool', ['check', 'rules', ruleFile])).toContain(`SUCCESS: ${alerts} rules found`)
 })
 
+test('Prometheus finds nothing to say about names, units and helps', async () => {
+  const text = await (await service.raw('GET', '/metrics')).text()
+  expect(text).toContain('wildduck_info')
+  const file = join(place.path, 'metrics.txt')
+  writeFileSync(file, text)
+  expect(await good('sh', ['-c', `promtool check metrics < '${file}' 2>&1`])).toBe('')
+})
+
 test('Prometheus takes every query of the dashboard', async () => {
   const rules = [...queries()].map(([, query], at) => {
     return `  - record: query_${at}\n    expr: ${JSON.stringify(query.replaceAll('$__rate_interval', '5m'))}\n`

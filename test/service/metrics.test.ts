@@ -25,3 +25,28 @@ describe('GET /metrics', () => {
     expect([await status(open), await status(off)]).toEqual([200, 404])
   })
 })
+
+describe('what is counted', () => {
+  const text = async () => {
+    const headers = { 'x-access-token': guarded.teal.rootToken }
+    return (await fetch(`${guarded.teal.url}/metrics`, { headers })).text()
+  }
+
+  test('is named as the field does', async () => {
+    const families = [...(await text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+    for (const [, name = '', kind] of families) {
+      expect(name).toMatch(/^(wildduck|process|nodejs)_[a-z][a-z0-9_]*$/)
+      expect([name, name.endsWith('_total')]).toEqual([name, kind === 'counter'])
+      expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|days|kb|mb|kilobytes|megabytes|percent)(_|$)/)
+    }
+    expect(families.length).toBeGreaterThan(40)
+  })
+
+  test('has rows for routes that were called, and not for all there are', async () => {
+    await fetch(`${guarded.teal.url}/healthz`)
+    const said = await text()
+    expect(said).toMatch(/wildduck_api_request_seconds_count\{route="\/healthz"\} [1-9]/)
+    expect(said).not.toContain('route="/users/:user/2fa/webauthn')
+    expect(said.split('\n').length).toBeLessThan(700)
+  })
+})

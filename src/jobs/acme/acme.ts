@@ -224,10 +224,14 @@ export class Acme {
 
   #measure(): void {
     const { metrics } = this.#options
-    metrics.observeEach('certificate_expires_seconds', 'End of each certificate that ACME fetches', 'name', async () =>
-      (await this.#rows()).flatMap(({ servername, expires }) =>
-        expires === null ? [] : [[servername, expires / 1000]],
-      ),
+    metrics.observeEach(
+      'certificate_expires_timestamp_seconds',
+      'End of each certificate that ACME fetches',
+      'name',
+      async () =>
+        (await this.#rows()).flatMap(({ servername, expires }) =>
+          expires === null ? [] : [[servername, expires / 1000]],
+        ),
     )
     metrics.observeEach('acme_failures', 'Failures in a row of each certificate that ACME fetches', 'name', async () =>
       (await this.#rows()).map(({ servername, attempts, failure }) => [

@@ -150,7 +150,7 @@ describe('a first certificate', () => {
     ])
     expect(server.accounts.size).toBe(1)
     const metrics = await metricsOf(teal)
-    expect(metrics).toMatch(/certificate_expires_seconds\{name="mail\.teal\.test"\} \d{10}/)
+    expect(metrics).toMatch(/certificate_expires_timestamp_seconds\{name="mail\.teal\.test"\} \d{10}/)
     expect(metrics).toContain('acme_attempts_total{result="issued"} 2')
     expect(metrics).toContain('acme_failures{name="mail.teal.test"} 0')
   })
