@@ -12,6 +12,7 @@ import { isToken, newToken, sameToken, tokenDigest } from '#lib/secret/token.ts'
 import { tokenKeep } from '#store/accounts/credentials.ts'
 import { expiredTokens, findToken, type TokenRow, tokenDelete, tokenExtend } from '#store/accounts/tokens.ts'
 import { findStanding } from '#store/accounts/users.ts'
+import { domainsOf } from '#store/domains/domain.ts'
 import { operation } from '#store/engine/write.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import type { Writer } from '#store/writer/writer.ts'
@@ -28,6 +29,8 @@ export interface Caller {
   readonly tokenKind: 'user' | 'provisioned' | 'root' | 'open'
   /** When a user token was made, by a login of that user: milliseconds since 1970; 0 where there was none. */
   readonly loginAt: number
+  /** Domains whose things the caller looks after. */
+  readonly domains: readonly string[]
 }
 
 export interface AccessOptions {
@@ -44,6 +47,7 @@ export interface AccessOptions {
 interface Known {
   readonly row: TokenRow
   readonly good: boolean
+  readonly domains: readonly string[]
 }
 
 export class Access {
@@ -71,9 +75,11 @@ export class Access {
     const { required, rootToken } = this.#options
     if (text === null || text === '') {
       if (required || rootToken !== '') throw new Fault('InvalidToken')
-      return { role: 'root', user: null, token: null, tokenKind: 'open', loginAt: 0 }
+      return { role: 'root', user: null, token: null, tokenKind: 'open', loginAt: 0, domains: [] }
     }
-    if (sameToken(text, rootToken)) return { role: 'root', user: null, token: null, tokenKind: 'root', loginAt: 0 }
+    if (sameToken(text, rootToken)) {
+      return { role: 'root', user: null, token: null, tokenKind: 'root', loginAt: 0, domains: [] }
+    }
     if (!isToken(text)) throw new Fault('InvalidToken')
     const known = this.#tokens.peek(text)
     if (known !== undefined) return this.#caller(known)
@@ -91,12 +97,16 @@ export class Access {
     const made = row.user === null || row.ttl === null
     const loginAt = made || row.role === 'impersonated' ? 0 : row.created
     const tokenKind = made ? 'provisioned' : 'user'
-    return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt }
+    return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt, domains: known.domains }
   }
 
-  /** Makes a token of a role that does not end by itself. Its text is shown only here. */
-  async provision(label: string, role: string): Promise<{ id: string; token: string }> {
-    return this.#store({ label, role, user: null, authVersion: 0, ttl: null, expires: null, dies: null, domains: null })
+  /** Makes a token of a role, of role `domain` for some domains, that does not end by itself. Its text is shown only here. */
+  async provision(
+    label: string,
+    role: string,
+    domains: string[] | null = null,
+  ): Promise<{ id: string; token: string }> {
+    return this.#store({ label, role, user: null, authVersion: 0, ttl: null, expires: null, dies: null, domains })
   }
 
   /** Makes a token of role `user` for an account. */
@@ -150,9 +160,11 @@ export class Access {
   async #find(hash: string): Promise<Known | undefined> {
     const { read } = this.#system
     const row = await findToken(read, hash)
-    if (row === undefined || row.user === null) return row && { row, good: true }
+    if (row === undefined || row.user === null) return row && { row, good: true, domains: row.domains ?? [] }
     const user = await findStanding(read, row.user)
-    return { row, good: user?.open === true && user.authVersion <= row.authVersion }
+    // Whoever only acts as a user does not look after what that one does.
+    const domains = row.role === 'user' ? domainsOf(read, row.user) : []
+    return { row, good: user?.open === true && user.authVersion <= row.authVersion, domains }
   }
 
   /** Pushes the end of a user token out, at most once in a while: a lost push costs nothing. */

@@ -32,6 +32,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   trace: ReturnType<typeof traceCall> | null = null
   caller: Caller = stranger
   onlyUser: string | null = null
+  onlyDomains: readonly string[] | null = null
   token: string | null = null
   input: Record<string, unknown> = {}
   contentType = ''

@@ -65,6 +65,8 @@ export interface Context<Input> {
   readonly caller: Caller
   /** The user to whose things the answer is limited, null for anybody's. Only `listing` endpoints see an id here. */
   readonly onlyUser: string | null
+  /** The domains to whose things the call is limited, null for none. Only endpoints of `domains` see some. */
+  readonly onlyDomains: readonly string[] | null
   /** Aborted when the client leaves, the time is up or the service stops. */
   readonly signal: AbortSignal
   readonly request: Request
@@ -90,6 +92,8 @@ export interface Definition<P extends Fields, Q extends Fields, B extends Fields
   readonly allow: Allow | null | 'public'
   /** A caller with an `own` grant may call this although the path names no user; see `onlyUser`. */
   readonly listing?: true
+  /** Whoever looks after domains may call this for what belongs to them; `run` sees to it by `onlyDomains`. */
+  readonly domains?: true
   /** Fields that the caller's grant does not take are dropped (api-semantics 1.3). */
   readonly filterInput?: true
   readonly params?: P

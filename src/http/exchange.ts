@@ -14,7 +14,7 @@ import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, type Headers, Json } from './answer.ts'
 import { Call, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
-import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
+import { type Belongs, type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
@@ -34,6 +34,8 @@ export interface ExchangeOptions {
   /** Asked for with the first request: most services of tests never see one. */
   readonly endpoints: () => readonly Endpoint[]
   readonly identify: Identify
+  /** Whether a user belongs to one of some domains; `wholly`: with all addresses, and with all domains it looks after. */
+  readonly belongs?: (domains: readonly string[], user: string, wholly: boolean) => boolean
   readonly log: Log
   readonly counters: RequestCounters
   readonly cors: Cors
@@ -215,12 +217,14 @@ export class Exchange {
   }
 
   #grant(call: Call, target: Target, values: readonly string[]): Grant | null {
-    const { allow, listing } = target.endpoint
+    const { allow, listing, domains, method } = target.endpoint
     if (allow === null || allow === 'public') return null
     const owner = target.userIndex === -1 ? null : (values[target.userIndex]?.toLowerCase() ?? null)
-    const grant = decide(call.caller, allow, owner, listing === true)
+    const belongs: Belongs = (names, user) => this.#options.belongs?.(names, user, method !== 'GET') === true
+    const grant = decide(call.caller, allow, owner, listing === true, domains === true ? belongs : undefined)
     if (grant === null) throw new Fault('MissingPrivileges')
     if (grant.scope === 'own' && owner === null) call.onlyUser = call.caller.user
+    if (grant.scope === 'domain') call.onlyDomains = call.caller.domains ?? []
     return grant
   }
 

@@ -9,6 +9,7 @@ import type { Config } from '#config'
 import type { Core } from '#core'
 import { rangesOf } from '#lib/network.ts'
 import { type Ground, type Protocol, placeOf } from '#protocol'
+import { reaches } from '#store/domains/domain.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import type { Announces } from './front/front.ts'
@@ -74,7 +75,7 @@ function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Annou
 }
 
 function exchangeOf(
-  { config, log, journal, tracer, metrics, access }: Core,
+  { config, log, journal, tracer, metrics, access, read }: Core,
   { endpoints, strict }: HttpOptions,
 ): Exchange {
   const identify = (token: string | null) => {
@@ -90,17 +91,9 @@ function exchangeOf(
   }
   const wrongTokens = new WrongTokens(journal)
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
-  return new Exchange({
-    endpoints,
-    identify,
-    log,
-    counters,
-    cors: config.api.cors,
-    proxies,
-    wrongTokens,
-    tracer,
-    strict,
-  })
+  const belongs = (domains: readonly string[], user: string, wholly: boolean) => reaches(read, domains, user, wholly)
+  const rules = { identify, belongs, cors: config.api.cors, proxies, wrongTokens, strict }
+  return new Exchange({ endpoints, log, counters, tracer, ...rules })
 }
 
 interface At {
@@ -145,7 +138,7 @@ const sessionDigits = 24
 
 function callerOf(caller: AccessCaller): Caller {
   assert(isRole(caller.role), 'a stored token has a role of the table')
-  const { role, user, token, tokenKind, loginAt } = caller
+  const { role, user, token, tokenKind, loginAt, domains } = caller
   const session = token?.slice(0, sessionDigits)
-  return { role, user, tokenKind, loginAt, ...(session !== undefined && { session }) }
+  return { role, user, tokenKind, loginAt, domains, ...(session !== undefined && { session }) }
 }

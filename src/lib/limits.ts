@@ -278,6 +278,8 @@ export const limits = {
     impersonatedMs: hour,
     /** Characters of what a token is for, and of why somebody acts as a user. */
     labelLengthMax: 255,
+    /** Domains that one may be bound to. */
+    domainsMax: 1000,
   },
   /** Health checks (api-semantics 10.1). */
   /** Backups that come by themselves. */

@@ -52,6 +52,8 @@ export interface Caller {
   readonly loginAt?: number
   /** Tells the token of a user from others, for logs; nothing of the token itself. */
   readonly session?: string
+  /** Domains that the caller looks after; absent: none. */
+  readonly domains?: readonly string[]
 }
 
 /** Fields a grant does not show, or does not take. */
@@ -66,9 +68,12 @@ interface Attributes {
   readonly hides?: readonly string[]
 }
 
-/** A yes, for `own` or for `any`, with what is filtered. */
+/** What a grant is for: the caller's own things, those of the domains the caller looks after, or anybody's. */
+type Scope = 'own' | 'domain' | 'any'
+
+/** A yes, and for what, with what is filtered. */
 export interface Grant {
-  readonly scope: 'own' | 'any'
+  readonly scope: Scope
   readonly takes: ReadonlySet<string> | null
   readonly drops: ReadonlySet<string> | null
   readonly refuses: ReadonlySet<string> | null
@@ -78,12 +83,13 @@ export interface Grant {
 type Letters = string
 
 interface Line {
-  readonly scope: 'own' | 'any'
+  readonly scope: Scope
   readonly letters: Letters
   readonly filters: Readonly<Partial<Record<Action, Attributes>>>
 }
 
 const own = (letters: Letters, filters: Line['filters'] = {}): Line => ({ scope: 'own', letters, filters })
+const ofDomain = (letters: Letters, filters: Line['filters'] = {}): Line => ({ scope: 'domain', letters, filters })
 const any = (letters: Letters, filters: Line['filters'] = {}): Line => ({ scope: 'any', letters, filters })
 
 const manager = {
@@ -142,6 +148,46 @@ const user = {
   webhooks: own('R'),
 } as const
 
+/** Fields of an account that whoever looks after its domain may give it. */
+const givable = [
+  ...['name', 'password', 'hashedPassword', 'allowUnsafe', 'language', 'retention', 'metaData', 'spamLevel'],
+  ...['disabledScopes', 'uploadSentMessages', 'require2faEnabled', 'quota', 'recipients', 'forwards', 'filters'],
+  ...['imapMaxUpload', 'imapMaxDownload', 'pop3MaxDownload', 'pop3MaxMessages', 'imapMaxConnections', 'receivedMax'],
+  ...['username', 'address', 'requirePasswordChange', 'mailboxes', 'disabled', 'suspended', 'protocol', 'sess', 'ip'],
+]
+
+/** What its owner or an operator alone decides: where mail goes on to, as whom is written, with what it is encrypted. */
+const withheld = [
+  ...['targets', 'mtaRelay', 'fromWhitelist', 'tags', 'internalData', 'pubKey', 'smimeCerts', 'smimeCipher'],
+  ...['smimeKeyTransport', 'encryptMessages', 'encryptForwarded', 'featureFlags', 'disable2fa', 'existingPassword'],
+]
+
+const operators = { refuses: ['internalData'], drops: [], hides: ['internalData'] }
+const shownToDomain = { hides: ['internalData', 'mtaRelay', 'tags'] }
+
+/** Whoever looks after domains: an account that is named for it, beside what is its own, or a token bound to them. */
+const domain = {
+  addresslisting: ofDomain('R', { read: operators }),
+  addresses: ofDomain('CRUD', { create: operators, read: operators, update: operators }),
+  userlisting: ofDomain('R', { read: shownToDomain }),
+  users: ofDomain('CRUD', {
+    create: { takes: givable, refuses: withheld },
+    read: shownToDomain,
+    update: { takes: givable, refuses: withheld },
+  }),
+  domainaliases: ofDomain('CRD'),
+  dkim: ofDomain('CRD'),
+  domains: ofDomain('RU', {
+    update: {
+      takes: ['description', 'catchAll'],
+      refuses: [
+        ...['tags', 'disabled', 'disabledReason', 'maxUsers', 'maxAddresses', 'maxForwards', 'quota'],
+        ...['defaultQuota', 'defaultLimits', 'admins'],
+      ],
+    },
+  }),
+} as const
+
 const table = {
   root: {
     ...manager,
@@ -171,6 +217,7 @@ const table = {
     webhooks: any('CRUD'),
   },
   user,
+  domain,
   impersonated: {
     ...user,
     authentication: own('R'),
@@ -201,17 +248,32 @@ const actions: Readonly<Record<string, Action>> = { C: 'create', R: 'read', U: '
 /** role -> `resource.action` -> grant, made once from the table. */
 const grants = new Map<Role, ReadonlyMap<string, Grant>>(roles.map(role => [role, compileRole(table[role])]))
 
+/** Whether a user belongs to one of some domains. */
+export type Belongs = (domains: readonly string[], user: string) => boolean
+
 /**
  * Whether `caller` may do `allow`, and how.
  * `owner` is the user that the path names, null where it names none; `listing` says that the endpoint limits itself to
- * the caller's own rows when told so. Null is a no.
+ * the caller's own rows when told so, and that there is `belongs` that it does to domains. To the own account whoever
+ * looks after domains is a user like others. Null is a no.
  */
-export function decide(caller: Caller, allow: Allow, owner: string | null, listing: boolean): Grant | null {
+export function decide(
+  caller: Caller,
+  allow: Allow,
+  owner: string | null,
+  listing: boolean,
+  belongs?: Belongs,
+): Grant | null {
   const grant = grants.get(caller.role)?.get(allow)
-  if (grant === undefined) return null
-  if (grant.scope === 'any') return grant
-  if (caller.user === null) return null
-  return (owner === null ? listing : owner === caller.user) ? grant : null
+  if (grant?.scope === 'any') return grant
+  const own = grant?.scope === 'own' && caller.user !== null ? grant : null
+  if (owner !== null && owner === caller.user) return own
+  const { domains = [] } = caller
+  if (belongs !== undefined && domains.length > 0 && (owner === null || belongs(domains, owner))) {
+    const ofThem = grants.get('domain')?.get(allow)
+    if (ofThem !== undefined) return ofThem
+  }
+  return owner === null && listing ? own : null
 }
 
 /** Roles of whoever is a user; what has one belongs to an account. */
@@ -222,7 +284,7 @@ const usersRoles: ReadonlySet<Role> = new Set(['user', 'impersonated'])
  * giver may not.
  */
 export function mayHandOut(giver: Role, role: Role): boolean {
-  if (usersRoles.has(role) || usersRoles.has(giver)) return false
+  if (usersRoles.has(role) || usersRoles.has(giver) || giver === 'domain') return false
   const given = grants.get(giver)
   return [...(grants.get(role) ?? [])].every(([allow, { scope }]) => {
     const grant = given?.get(allow)

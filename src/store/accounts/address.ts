@@ -175,6 +175,8 @@ interface AddressPage {
   readonly requiredTags: readonly string[]
   /** Only addresses of this account. */
   readonly only: string | null
+  /** Only addresses in these domains; absent: in all. */
+  readonly domains?: readonly string[] | null
 }
 
 export interface AddressListTask {
@@ -219,6 +221,7 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
     values.push(...more)
   }
   if (page.only !== null) add('"user" = ?', page.only)
+  if (page.domains != null) add(`domain IN ${among()}`, JSON.stringify(page.domains))
   if (page.query !== '') add(...containing('address', domainToUnicode(page.query)))
   if (page.forward !== '') {
     add(

@@ -211,6 +211,8 @@ export interface UserPage {
   forward: string
   /** Only this account. */
   only: string | null
+  /** Only accounts of these domains; absent: of all. */
+  domains?: readonly string[] | null
 }
 
 export interface UserListTask {
@@ -225,7 +227,13 @@ export type ListedUser = User & { readonly storage: number }
 
 /** Whether reading such a page, or counting it, looks at every account. */
 export function isFiltered(page: UserPage): boolean {
-  return page.query !== '' || page.forward !== '' || page.tags.length > 0 || page.requiredTags.length > 0
+  return (
+    (page.domains ?? null) !== null ||
+    page.query !== '' ||
+    page.forward !== '' ||
+    page.tags.length > 0 ||
+    page.requiredTags.length > 0
+  )
 }
 
 /** Accounts in id order after (or before) `boundary`, for the list. Scans where it is filtered. */
@@ -271,6 +279,10 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
   if (page.only !== null) {
     where.push('id = ?')
     values.push(page.only)
+  }
+  if (page.domains != null) {
+    where.push(`domain IN ${among()}`)
+    values.push(JSON.stringify(page.domains))
   }
   if (page.query !== '') {
     const [inName, pattern] = containing('name', page.query)

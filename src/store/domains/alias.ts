@@ -3,6 +3,7 @@
 // An alias stands for one domain. Both are in lower case and in unicode. Reads are by index, but for lists with a query.
 
 import { moment, text } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -45,29 +46,42 @@ export async function findAlias(read: Reader, alias: string): Promise<DomainAlia
   return aliases.one(read, 'WHERE alias = ?', alias)
 }
 
-/** Aliases by name; `query` is part of an alias or of its domain. */
+/** Aliases by name; `query` is part of an alias or of its domain. `only`: of these domains. */
 export async function listAliases(
   read: Reader,
   query: string,
   boundary: string | null,
   direction: 'forward' | 'back',
   count: number,
+  only: readonly string[] | null = null,
 ): Promise<DomainAliasRow[]> {
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
   return aliases.all(
     read,
     `WHERE alias ${sign} ?
-     AND (alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\') ORDER BY alias ${order} LIMIT ?`,
+     AND (alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\') AND (? IS NULL OR domain IN ${among()}) ORDER BY alias ${order} LIMIT ?`,
     boundary ?? edge,
     likePattern(query),
     likePattern(query),
+    ...listed(only),
     count,
   )
 }
 
-export async function countAliases(read: Reader, query: string): Promise<number> {
+export async function countAliases(
+  read: Reader,
+  query: string,
+  only: readonly string[] | null = null,
+): Promise<number> {
   const pattern = likePattern(query)
-  return aliases.count(read, `WHERE alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\'`, pattern, pattern)
+  const rest = `WHERE (alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\') AND (? IS NULL OR domain IN ${among()})`
+  return aliases.count(read, rest, pattern, pattern, ...listed(only))
+}
+
+/** A list as it is bound where it may be missing, which is twice. */
+function listed(only: readonly string[] | null): (string | null)[] {
+  const text = only === null ? null : JSON.stringify(only)
+  return [text, text]
 }
 
 /** How many aliases stand for a domain. */

@@ -4,6 +4,7 @@
 // use the writes, so what it read of a domain still holds.
 
 import { moment, nullable, text } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import { likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -53,26 +54,35 @@ export async function findDkimFor(read: Reader, domain: string): Promise<DkimRow
   return keys.one(read, 'WHERE domain = ?', domain)
 }
 
-/** Keys by domain; `query` is part of the domain. */
+/** Keys by domain; `query` is part of the domain. `only`: of these domains. */
 export async function listDkim(
   read: Reader,
   query: string,
   boundary: string | null,
   direction: 'forward' | 'back',
   count: number,
+  only: readonly string[] | null = null,
 ): Promise<DkimRow[]> {
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
   return keys.all(
     read,
-    `WHERE domain ${sign} ? AND domain LIKE ? ESCAPE '\\' ORDER BY domain ${order} LIMIT ?`,
+    `WHERE domain ${sign} ? AND domain LIKE ? ESCAPE '\\' AND (? IS NULL OR domain IN ${among()}) ORDER BY domain ${order} LIMIT ?`,
     boundary ?? edge,
     likePattern(query),
+    ...listed(only),
     count,
   )
 }
 
-export async function countDkim(read: Reader, query: string): Promise<number> {
-  return keys.count(read, `WHERE domain LIKE ? ESCAPE '\\'`, likePattern(query))
+export async function countDkim(read: Reader, query: string, only: readonly string[] | null = null): Promise<number> {
+  const rest = `WHERE domain LIKE ? ESCAPE '\\' AND (? IS NULL OR domain IN ${among()})`
+  return keys.count(read, rest, likePattern(query), ...listed(only))
+}
+
+/** A list as it is bound where it may be missing, which is twice. */
+function listed(only: readonly string[] | null): (string | null)[] {
+  const text = only === null ? null : JSON.stringify(only)
+  return [text, text]
 }
 
 checkParts.push({

@@ -5,6 +5,7 @@
 // looked at by the writer, among the writes of the unit that makes something more, so that it holds however many come at once.
 
 import { json, moment, text, boolean as truth, integer as whole } from '../engine/column.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -147,6 +148,24 @@ export function closedDomains(read: Reader): ReadonlySet<string> {
 /** Ids of the accounts that look after a domain. */
 export function adminsOf(read: Reader, domain: string): string[] {
   return admins.all(read, 'WHERE domain = ? ORDER BY "user"', domain).map(row => row.user)
+}
+
+/** Domains an account looks after. */
+export function domainsOf(read: Reader, user: string): string[] {
+  return admins.all(read, 'WHERE "user" = ? ORDER BY domain', user).map(row => row.domain)
+}
+
+/**
+ * Whether who looks after these domains may treat an account as one of theirs: its main address lies in one of them and,
+ * for `wholly`, all its addresses and all domains it looks after itself do.
+ */
+export function reaches(read: Reader, among_: readonly string[], user: string, wholly: boolean): boolean {
+  const list = JSON.stringify(among_)
+  if (read.one(`SELECT 1 FROM "user" WHERE id = ? AND domain IN ${among()}`, user, list) === undefined) return false
+  if (!wholly) return true
+  const beyond = `SELECT 1 FROM address WHERE "user" = ? AND domain NOT IN ${among()}
+    UNION ALL SELECT 1 FROM domain_admin WHERE "user" = ? AND domain NOT IN ${among()} LIMIT 1`
+  return read.one(beyond, user, list, user, list) === undefined
 }
 
 checkParts.push({

@@ -12,6 +12,7 @@ import { limits } from '#lib/limits.ts'
 import { isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
 import { type Address, findAddress, listAddresses } from '#store/accounts/address.ts'
 import { endpoint } from '../../endpoint.ts'
+import { isWithin, requireWithin } from '../../guard/within.ts'
 import { bool, field, id, metaData, moment, object, optional, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { tags } from './user-fields.ts'
@@ -75,13 +76,14 @@ export function addressEndpoints({ system }: AddressDeps) {
     tag: 'Addresses',
     summary: 'List the addresses of a user',
     allow: 'addresses.read',
+    domains: true,
     params: { user: userId },
     query: { metaData: bool({ default: false }), internalData: bool({ default: false }) },
     reply: { results: Type.Array(Type.Object(shape)) },
     faults: ['UserNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const user = await requireUser(read, input.user)
-      const addresses = await listAddresses(read, user.id)
+      const addresses = (await listAddresses(read, user.id)).filter(one => isWithin(onlyDomains, one.domain))
       return { results: addresses.map(one => shown(one, user.address, input.metaData, input.internalData)) }
     },
   })
@@ -92,13 +94,14 @@ export function addressEndpoints({ system }: AddressDeps) {
     tag: 'Addresses',
     summary: 'Get one address of a user',
     allow: 'addresses.read',
+    domains: true,
     params: { user: userId, address: addressId },
     reply: shape,
     faults: ['UserNotFound', 'AddressNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const user = await requireUser(read, input.user)
       const address = await findAddress(read, input.address)
-      if (address?.user !== user.id) throw new Fault('AddressNotFound')
+      if (address?.user !== user.id || !isWithin(onlyDomains, address.domain)) throw new Fault('AddressNotFound')
       return shown(address, user.address, true, true)
     },
   })
@@ -109,15 +112,17 @@ export function addressEndpoints({ system }: AddressDeps) {
     tag: 'Addresses',
     summary: 'Give a user another address',
     allow: 'addresses.create',
+    domains: true,
     filterInput: true,
     params: { user: userId },
     body: { ...addressFields, signature, address: anyAddress, main: optional(bool()), allowWildcard },
     reply: { id: addressId },
     faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany', 'DomainLimit'],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, onlyDomains }) {
       const { address, key, domain } = newAddress(input.address, input.allowWildcard)
+      requireWithin(onlyDomains, domain)
       const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
-      const own = caller.user !== null
+      const own = caller.user !== null && onlyDomains === null
       const created = {
         address,
         key,
@@ -140,6 +145,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     tag: 'Addresses',
     summary: 'Change an address of a user',
     allow: 'addresses.update',
+    domains: true,
     filterInput: true,
     params: { user: userId, id: addressId },
     body: { ...addressFields, signature, address: optional(anyAddress), main: optional(bool()) },
@@ -152,12 +158,18 @@ export function addressEndpoints({ system }: AddressDeps) {
       'NotPermitted',
       'DomainLimit',
     ],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, onlyDomains }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
+      if (renamed !== undefined) requireWithin(onlyDomains, renamed.domain)
       const { name, tags, metaData, internalData, signature: below } = input
       const fields = { ...renamed, name, tags, metaData, internalData, signature: below }
-      const changed = { id: input.id, fields, main: input.main === true, own: caller.user !== null }
+      const changed = {
+        id: input.id,
+        fields,
+        main: input.main === true,
+        own: caller.user !== null && onlyDomains === null,
+      }
       await system.handle(input.user).run(updateAddress, changed, signal)
       return {}
     },
@@ -169,6 +181,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     tag: 'Addresses',
     summary: 'Take an address from a user',
     allow: 'addresses.delete',
+    domains: true,
     params: { user: userId, address: addressId },
     faults: ['UserNotFound', 'AddressNotFound', 'NotPermitted'],
     async run({ input, signal }) {

@@ -14,6 +14,7 @@ import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
+import { isWithin } from '../../guard/within.ts'
 import { bool, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { words } from '../service/words.ts'
 import { addressId, anyAddress } from './addresses.ts'
@@ -52,6 +53,7 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
     summary: 'List addresses of all users and forwarded ones',
     allow: 'addresslisting.read',
     listing: true,
+    domains: true,
     open: true,
     query: {
       query: optional(text({ max: 255, lower: true, description: 'Part of an address' })),
@@ -63,12 +65,13 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
       ...paging,
     },
     reply: { ...pageReply, query: Type.String(), results: Type.Array(Type.Object(row)) },
-    async run({ input, onlyUser, caller, signal }) {
+    async run({ input, onlyUser, onlyDomains, caller, signal }) {
       const { query = '', forward = '' } = input
       const tags = { tags: words(input.tags), requiredTags: words(input.requiredTags) }
-      const page = { query, forward, ...tags, only: onlyUser }
+      const page = { query, forward, ...tags, only: onlyUser, domains: onlyDomains }
       const turnKey = caller.user ?? caller.role
-      const filtered = onlyUser === null && [query, forward, ...tags.tags, ...tags.requiredTags].some(one => one !== '')
+      const narrowed = [query, forward, ...tags.tags, ...tags.requiredTags].some(one => one !== '')
+      const filtered = onlyUser === null && (onlyDomains !== null || narrowed)
       const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (key, direction, count) => {
@@ -87,6 +90,7 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
     tag: 'Addresses',
     summary: 'Find out whose an address is, also by aliases of its domain and by wildcards',
     allow: 'addresses.read',
+    domains: true,
     params: { address: anyAddress },
     query: { allowWildcard: bool({ default: false, description: 'Whether an address with a `*` may answer' }) },
     reply: {
@@ -104,9 +108,9 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
       internalData: free,
     },
     faults: ['AddressNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const found = await resolveAddress(read, input.address, input.allowWildcard)
-      if (found === undefined) throw new Fault('AddressNotFound')
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('AddressNotFound')
       const { id, address, user, name, tags, forward } = found
       const { metaData = {}, internalData = {} } = found as { metaData?: object; internalData?: object }
       const owner = user === null ? {} : { user }

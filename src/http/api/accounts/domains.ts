@@ -8,11 +8,15 @@ import { createDomainAlias, deleteDomainAccess, deleteDomainAlias, putDomainAcce
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
+import { holdsDomain } from '#store/accounts/address.ts'
 import { listDomainAccess } from '#store/domains/access.ts'
 import { countAliases, findAlias, findDomainAlias, listAliases } from '#store/domains/alias.ts'
+import { findDomain } from '#store/domains/domain.ts'
 import { counted } from '#store/engine/counted.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
+import { isWithin, requireWithin } from '../../guard/within.ts'
 import { field, id, moment, optional, pageReply, paging, text } from '../../schema.ts'
 
 export interface DomainDeps {
@@ -42,18 +46,20 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     tag: 'DomainAliases',
     summary: 'List domain aliases',
     allow: 'domainaliases.read',
+    domains: true,
     open: true,
     query: { query: optional(text({ max: 255, description: 'Part of an alias or a domain' })), ...paging },
     reply: { ...pageReply, query: Type.Optional(Type.String()), results: Type.Array(Type.Object(row)) },
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const query = domainToUnicode(input.query ?? '')
       const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countAliases(read, query),
-            () => listAliases(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+            () => countAliases(read, query, onlyDomains),
+            () =>
+              listAliases(read, query, boundary === null ? null : String(boundary[0]), direction, count, onlyDomains),
           ),
         boundary: one => [one.alias],
       })
@@ -68,10 +74,12 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     tag: 'DomainAliases',
     summary: 'Make a domain stand for another one',
     allow: 'domainaliases.create',
+    domains: true,
     body: { alias: domainName, domain: domainName },
     reply: { id: aliasId },
     faults: ['AliasExists'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
+      if (onlyDomains !== null) await requireOwnAlias(read, onlyDomains, input)
       if (input.alias === input.domain) throw invalid('alias', 'must be another domain')
       return directory.run(createDomainAlias, { alias: input.alias, domain: input.domain }, signal)
     },
@@ -83,12 +91,13 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     tag: 'DomainAliases',
     summary: 'Find the id of an alias',
     allow: 'domainaliases.read',
+    domains: true,
     params: { alias: domainName },
     reply: { id: aliasId },
     faults: ['AliasNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const found = await findAlias(read, input.alias)
-      if (found === undefined) throw new Fault('AliasNotFound')
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('AliasNotFound')
       return { id: found.id }
     },
   })
@@ -99,12 +108,13 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     tag: 'DomainAliases',
     summary: 'Get a domain alias',
     allow: 'domainaliases.read',
+    domains: true,
     params: { alias: aliasId },
     reply: { ...row, created: moment },
     faults: ['AliasNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const found = await findDomainAlias(read, input.alias)
-      if (found === undefined) throw new Fault('AliasNotFound')
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('AliasNotFound')
       return { ...found, created: new Date(found.created).toISOString() }
     },
   })
@@ -115,15 +125,31 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
     tag: 'DomainAliases',
     summary: 'Delete a domain alias',
     allow: 'domainaliases.delete',
+    domains: true,
     params: { alias: aliasId },
     faults: ['AliasNotFound'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
+      const found = await findDomainAlias(read, input.alias)
+      if (found !== undefined && !isWithin(onlyDomains, found.domain)) throw new Fault('AliasNotFound')
       await directory.run(deleteDomainAlias, { id: input.alias }, signal)
       return {}
     },
   })
 
   return [list, create, resolve, get, remove]
+}
+
+/**
+ * Whoever looks after a domain has the names below it, and no others, stand for it: mail for any other would be taken from
+ * whose it is.
+ *
+ * @throws Fault MissingPrivileges
+ */
+async function requireOwnAlias(read: Reader, domains: readonly string[], { alias, domain }: Record<string, string>) {
+  requireWithin(domains, domain ?? '')
+  const below = domains.some(one => alias?.endsWith(`.${one}`))
+  const taken = findDomain(read, alias ?? '') !== undefined || (await holdsDomain(read, alias ?? ''))
+  if (!below || taken) throw new Fault('MissingPrivileges')
 }
 
 const tagName = text({ max: 128, trim: true, lower: true, description: 'Tag of accounts, in any case' })

@@ -12,10 +12,13 @@ import {
   updateForwarded,
 } from '#actors/delivery/forwarded.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
+import { Fault } from '#lib/fault.ts'
 import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
 import type { Forward } from '#store/accounts/address.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { endpoint } from '../../endpoint.ts'
+import { type Domains, isWithin, requireWithin } from '../../guard/within.ts'
 import { amount, bool, date, list, moment, object, optional, orFalse, text } from '../../schema.ts'
 import { target } from '../sending/target.ts'
 import { addressFields, addressId, allowWildcard, anyAddress, newAddress } from './addresses.ts'
@@ -75,11 +78,14 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     tag: 'Addresses',
     summary: 'Make a forwarded address',
     allow: 'addresses.create',
+    domains: true,
+    filterInput: true,
     body: { ...fields, address: anyAddress, allowWildcard },
     reply: { id: addressId },
     faults: ['AddressExistsError', 'WildcardNotPermitted', 'DomainLimit'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
       const parts = newAddress(input.address, input.allowWildcard)
+      requireWithin(onlyDomains, parts.domain)
       const targets = keepSecrets(await system.secrets.sealAll(input.targets ?? []), [], 'targets')
       const { forwards = 0, autoreply, name = '', tags = [], metaData, internalData } = input
       refuseSelf(targets, parts.key)
@@ -94,6 +100,8 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     tag: 'Addresses',
     summary: 'Change a forwarded address',
     allow: 'addresses.update',
+    domains: true,
+    filterInput: true,
     params: { id: addressId },
     body: {
       ...fields,
@@ -101,8 +109,10 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       forwardedDisabled: optional(bool({ description: 'Whether mail to the address is refused' })),
     },
     faults: ['AddressNotFound', 'AddressExistsError', 'ChangeNotAllowed', 'WildcardNotPermitted', 'DomainLimit'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
+      if (onlyDomains !== null) await requireOwn(read, onlyDomains, input.id)
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
+      if (renamed !== undefined) requireWithin(onlyDomains, renamed.domain)
       const targets = input.targets && (await system.secrets.sealAll(input.targets))
       const { name, tags, metaData, internalData, forwards, autoreply, forwardedDisabled: disabled } = input
       const kept = { name, tags, metaData, internalData, targets, forwards, autoreply, disabled }
@@ -118,6 +128,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     tag: 'Addresses',
     summary: 'Get a forwarded address',
     allow: 'addresses.read',
+    domains: true,
     params: { address: addressId },
     reply: {
       id: addressId,
@@ -131,8 +142,8 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       internalData: free,
     },
     faults: ['AddressNotFound'],
-    async run({ input }) {
-      const address = await requireForwarded(read, input.address)
+    async run({ input, onlyDomains }) {
+      const address = await requireOwn(read, onlyDomains, input.address)
       const { id, name, tags } = address
       const { metaData = {}, internalData = {} } = address as { metaData?: object; internalData?: object }
       return {
@@ -150,15 +161,24 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
     tag: 'Addresses',
     summary: 'Delete a forwarded address',
     allow: 'addresses.delete',
+    domains: true,
     params: { address: addressId },
     faults: ['AddressNotFound'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
+      await requireOwn(read, onlyDomains, input.address)
       await directory.run(deleteForwarded, { id: input.address }, signal)
       return {}
     },
   })
 
   return [create, update, get, remove]
+}
+
+/** The forwarded address with this id, where the caller may know of it. @throws Fault AddressNotFound */
+async function requireOwn(read: Reader, domains: Domains, id: string) {
+  const address = await requireForwarded(read, id)
+  if (!isWithin(domains, address.domain)) throw new Fault('AddressNotFound')
+  return address
 }
 
 /** What a forwarded address does, as shown. */

@@ -39,6 +39,7 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
     description:
       'Name and addresses are free at once, the data go at or after `deleteAfter`; until then it can come back.',
     allow: 'users.delete',
+    domains: true,
     params: { user: userId },
     query: { deleteAfter: optional(orFalse(date({ description: 'When the data go; at once where absent' }))) },
     reply: {

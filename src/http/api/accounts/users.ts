@@ -19,14 +19,16 @@ import { maskUrl } from '#lib/secret/url-secret.ts'
 import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { findUserByKey, isFiltered, pageUsers, readUsage } from '#store/accounts/users.ts'
-import { findDomain, plainDomain } from '#store/domains/domain.ts'
+import { findDomain, plainDomain, reaches } from '#store/domains/domain.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { countFilters } from '#store/rules/filter.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
+import { requireWithin } from '../../guard/within.ts'
 import { bool, email, id, object, optional, pageReply, paging, text, userId, username } from '../../schema.ts'
 import { existingPassword, type FreshDeps, freshFaults, originOf, requireFresh } from '../auth/factor-fields.ts'
+import { bounded, domainOf } from '../domains/bounds.ts'
 import { mailboxPath, requireUser } from '../messages/mailboxes.ts'
 import { words } from '../service/words.ts'
 import { targetFailures, targetFailuresShape } from './target-failures.ts'
@@ -74,6 +76,7 @@ export function userEndpoints(deps: UserDeps) {
     summary: 'List users',
     allow: 'userlisting.read',
     listing: true,
+    domains: true,
     open: true,
     query: {
       query: optional(text({ max: 255, lower: true })),
@@ -86,13 +89,14 @@ export function userEndpoints(deps: UserDeps) {
     },
     reply: { ...pageReply, query: Type.String(), results: Type.Array(Type.Object(listShape)) },
     faults: [],
-    async run({ input, onlyUser, caller, signal }) {
+    async run({ input, onlyUser, onlyDomains, caller, signal }) {
       const page = {
         query: input.query ?? '',
         forward: input.forward ?? '',
         tags: words(input.tags),
         requiredTags: words(input.requiredTags),
         only: onlyUser,
+        domains: onlyDomains,
       }
       const turnKey = caller.user ?? caller.role
       const filtered = onlyUser === null && isFiltered(page)
@@ -114,12 +118,14 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'Find the id of a username',
     allow: 'users.read',
+    domains: true,
     params: { username: text({ max: 196 }) },
     reply: { id: userId },
     faults: ['UserNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const id = await findUserByKey(read, normalizeUsername(input.username))
-      if (id === undefined) throw new Fault('UserNotFound')
+      if (id === undefined || (onlyDomains !== null && !reaches(read, onlyDomains, id, false)))
+        throw new Fault('UserNotFound')
       return { id }
     },
   })
@@ -130,6 +136,8 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'Create a user',
     allow: 'users.create',
+    domains: true,
+    filterInput: true,
     body: {
       ...shared,
       username: username(),
@@ -149,9 +157,12 @@ export function userEndpoints(deps: UserDeps) {
     },
     reply: { id: userId },
     faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError', 'DomainLimit'],
-    async run({ input, signal }) {
+    async run({ input: given, signal, onlyDomains }) {
+      const input = onlyDomains === null ? given : { ...given, emptyAddress: false, addTagsToAddress: false }
       const address = firstAddress(input, deps.defaultDomain)
+      if (onlyDomains !== null) requireWithin(onlyDomains, address?.domain ?? '', domainOf(input.username))
       const { defaults } = findDomain(read, address?.domain ?? '') ?? plainDomain('')
+      if (onlyDomains !== null) Object.assign(input, bounded(read, settings, address?.domain ?? '', input))
       const folders = defaultMailboxes(input.language, input.mailboxes)
       if (new Set(folders.map(folder => folder.path)).size < folders.length) {
         throw invalid('mailboxes', 'contains a duplicate value')
@@ -201,6 +212,7 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'Get one user',
     allow: 'users.read',
+    domains: true,
     params: { user: userId },
     reply: { ...shape, targetFailures: targetFailuresShape },
     faults: ['UserNotFound'],
@@ -222,6 +234,7 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'Change a user',
     allow: 'users.update',
+    domains: true,
     filterInput: true,
     params: { user: userId },
     body: {
@@ -234,8 +247,10 @@ export function userEndpoints(deps: UserDeps) {
       protocol: optional(text({ max: 64 })),
     },
     faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', 'DomainLimit', ...freshFaults],
-    async run({ input, signal, caller, request }) {
-      const before = await requireUser(read, input.user)
+    async run({ input: given, signal, caller, request, onlyDomains }) {
+      const before = await requireUser(read, given.user)
+      const more = onlyDomains === null ? {} : bounded(read, settings, domainOf(before.address), given)
+      const input = { ...given, ...more }
       const keys = await checkKey(deps.reads, input, signal)
       const sensitive = input.password !== undefined || input.disable2fa === true
       if (caller.user !== null && sensitive) await requireFresh(deps.fresh, { caller, input, signal })
@@ -269,6 +284,7 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'End the sessions of a user; tokens stay',
     allow: 'users.read',
+    domains: true,
     params: { user: userId },
     body: { reason: optional(text({ max: 128, description: 'Told to the sessions' })) },
     faults: ['UserNotFound'],
@@ -285,6 +301,7 @@ export function userEndpoints(deps: UserDeps) {
     tag: 'Users',
     summary: 'Count anew what a user stores',
     allow: 'users.update',
+    domains: true,
     params: { user: userId },
     reply: { storageUsed: Type.Integer(), previousStorageUsed: Type.Integer() },
     faults: ['UserNotFound'],

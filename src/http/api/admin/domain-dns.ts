@@ -6,6 +6,7 @@ import { Type } from 'typebox'
 import type { DomainDns } from '#actors/status/domain-dns.ts'
 import { limits } from '#lib/limits.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { requireWithin } from '../../guard/within.ts'
 import { bool, moment } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 
@@ -30,6 +31,7 @@ export function domainDnsEndpoints({ domains }: DomainDnsDeps): Endpoint[] {
     summary: 'What DNS says of a domain, beside what it needs',
     description: 'The domain need not be here yet. DNS is asked when nobody asked within the last minute.',
     allow: 'dkim.read',
+    domains: true,
     params: { domain: domainName },
     query: { again: bool({ default: false, description: 'Ask now; answers are still remembered for some seconds' }) },
     reply: {
@@ -42,7 +44,8 @@ export function domainDnsEndpoints({ domains }: DomainDnsDeps): Endpoint[] {
         { description: 'What the policy says of mail from the public addresses of this machine' },
       ),
     },
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
+      requireWithin(onlyDomains, input.domain)
       const { checked, records, policy } = await domains.status(input.domain, input.again)
       const needed = new Set(records.filter(({ optional }) => optional !== true).map(({ state }) => state))
       const state = (['wrong', 'missing', 'unknown'] as const).find(word => needed.has(word)) ?? 'ok'

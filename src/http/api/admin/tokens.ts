@@ -8,7 +8,7 @@ import type { Access } from '#actors/auth/access.ts'
 import type { AuthLog } from '#actors/auth/auth-log.ts'
 import { liveUser } from '#actors/auth/one-time-code.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
-import { Fault } from '#lib/fault.ts'
+import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
@@ -16,7 +16,8 @@ import { findProvisioned, findToken, listTokens, type TokenRow } from '#store/ac
 import { findStanding } from '#store/accounts/users.ts'
 import { type Endpoint, endpoint, type Request } from '../../endpoint.ts'
 import { type Caller, isRole, mayHandOut, roles } from '../../guard/access.ts'
-import { id, moment, oneOf, optional, text, userId } from '../../schema.ts'
+import { id, list as list_, moment, oneOf, optional, text, userId } from '../../schema.ts'
+import { domainName } from '../accounts/domains.ts'
 import { originOf } from '../auth/factor-fields.ts'
 
 export interface TokenDeps {
@@ -33,6 +34,7 @@ const shape = Type.Object({
   id: tokenId,
   role: Type.String(),
   label: Type.String(),
+  domains: Type.Optional(Type.Array(Type.String(), { description: 'Those it is for, of the role `domain`' })),
   created: moment,
   own: Type.Boolean({ description: 'Whether it is the one of this call' }),
 })
@@ -66,11 +68,21 @@ export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): End
     body: {
       role: oneOf(roles, { description: 'One that may do nothing the caller may not' }),
       label: optional(label),
+      domains: optional(
+        list_(domainName, {
+          min: 1,
+          max: limits.token.domainsMax,
+          distinct: String,
+          description: 'With the role `domain`: those it is for',
+        }),
+      ),
     },
     reply: { id: tokenId, token: Type.String() },
     async run({ input, caller, request }) {
       if (!mayHandOut(caller.role, input.role)) throw new Fault('MissingPrivileges')
-      const made = await access.provision(input.label ?? '', input.role)
+      const bound = input.role === 'domain'
+      if (bound !== (input.domains !== undefined)) throw invalid('domains', 'goes with the role "domain" and no other')
+      const made = await access.provision(input.label ?? '', input.role, input.domains ?? null)
       log.info({ id: made.id, role: input.role, by: await nameOf(caller, request) }, 'a token was made')
       return made
     },
@@ -138,6 +150,13 @@ function within({ role }: Caller, row: TokenRow): boolean {
   return isRole(row.role) && mayHandOut(role, row.role)
 }
 
-function shown({ id: token, role, label: text, created, hash }: TokenRow, own: string) {
-  return { id: token, role, label: text, created: new Date(created).toISOString(), own: hash === own }
+function shown({ id: token, role, label: text, domains, created, hash }: TokenRow, own: string) {
+  return {
+    id: token,
+    role,
+    label: text,
+    ...(domains !== null && { domains }),
+    created: new Date(created).toISOString(),
+    own: hash === own,
+  }
 }

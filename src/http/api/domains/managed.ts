@@ -9,12 +9,13 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
 import { findUser } from '#store/accounts/users.ts'
-import { adminsOf, findDomain } from '#store/domains/domain.ts'
+import { adminsOf, findDomain, reaches } from '#store/domains/domain.ts'
 import type { ListedDomain } from '#store/domains/domain-list.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
+import { type Domains, requireWithin } from '../../guard/within.ts'
 import { bool, optional, pageReply, paging, text } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 import { changeCatchAll, checkCatchAll, shownCatchAll } from './catch-all.ts'
@@ -40,10 +41,11 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
     summary: 'List domains with what they hold',
     description: 'Those that were made, and those in which addresses, aliases or DKIM keys lie.',
     allow: 'domains.read',
+    domains: true,
     open: true,
     query: { query: optional(text({ max: 255, description: 'Part of a name' })), ...paging },
     reply: { ...pageReply, query: Type.String(), results: Type.Array(Type.Object(domainShape)) },
-    async run({ input, caller, signal }) {
+    async run({ input, caller, signal, onlyDomains: only }) {
       const query = domainToUnicode(input.query ?? '')
       const defaultQuota = deps.settings.get('const:max:storage')
       const options = { signal, turnKey: caller.user ?? caller.role }
@@ -51,11 +53,11 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
         key: ['string'],
         fetch: (at, direction, count) => {
           const boundary = at === null ? null : String(at[0])
-          return deps.reads.listDomains({ query, only: null, boundary, direction, count, defaultQuota }, options)
+          return deps.reads.listDomains({ query, only, boundary, direction, count, defaultQuota }, options)
         },
         boundary: one => [one.name],
       })
-      return { query, ...cursors, results: await Promise.all(rows.map(shown)) }
+      return { query, ...cursors, results: await Promise.all(rows.map(row => shown(row, only))) }
     },
   })
 
@@ -75,7 +77,7 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
       checkCatchAll(catchAll)
       await changeDomain(system, { name, fields: domainRow(input, {}), admins, create: true }, signal)
       if (catchAll !== undefined) await changeCatchAll(system, name, catchAll, signal)
-      return one(name, signal)
+      return one(name, null, signal)
     },
   })
 
@@ -85,10 +87,11 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
     tag: 'Domains',
     summary: 'Get one domain',
     allow: 'domains.read',
+    domains: true,
     params: { domain: domainName },
     reply: domainShape,
     faults: ['DomainNotFound'],
-    run: ({ input, signal }) => one(input.domain, signal),
+    run: ({ input, onlyDomains, signal }) => one(input.domain, onlyDomains, signal),
   })
 
   const update = endpoint({
@@ -100,18 +103,24 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
       'What is not given stays. A domain that is disabled takes no mail (550 5.1.2), lets nobody in and sends nothing; when this ' +
       'answers, the sessions of its users have ended. Limits below what there is take nothing away.',
     allow: 'domains.update',
+    domains: true,
     filterInput: true,
     params: { domain: domainName },
     body: domainFields,
     reply: domainShape,
     faults: ['DomainNotFound', ...changing],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
       const { domain: name, admins, catchAll } = input
+      requireWithin(onlyDomains, name)
       checkCatchAll(catchAll)
+      const catcher = catchAll === undefined || catchAll === false ? undefined : catchAll.user
+      if (onlyDomains !== null && catcher !== undefined && !reaches(read, onlyDomains, catcher, true)) {
+        throw new Fault('MissingPrivileges')
+      }
       const fields = domainRow(input, findDomain(read, name)?.defaults ?? {})
       await changeDomain(system, { name, fields, admins, create: false }, signal)
       if (catchAll !== undefined) await changeCatchAll(system, name, catchAll, signal)
-      return one(name, signal)
+      return one(name, onlyDomains, signal)
     },
   })
 
@@ -133,18 +142,21 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
     },
   })
 
-  async function one(name: string, signal: AbortSignal) {
+  async function one(name: string, only: Domains, signal: AbortSignal) {
+    requireWithin(only, name)
     const defaultQuota = deps.settings.get('const:max:storage')
     const task = { query: '', only: [name], boundary: null, direction: 'forward', count: 1, defaultQuota } as const
     const [found] = (await deps.reads.listDomains(task, { signal })).rows
     if (found === undefined) throw new Fault('DomainNotFound')
-    return shown(found)
+    return shown(found, only)
   }
 
-  async function shown(domain: ListedDomain) {
+  /** Whoever looks after domains sees those beside who are accounts of them. */
+  async function shown(domain: ListedDomain, only: Domains) {
     const users = await Promise.all(adminsOf(read, domain.name).map(user => findUser(read, user)))
     const living = users.filter(user => user !== undefined).filter(user => user.deleted === null)
-    const admins = living.map(({ id, username, address }) => ({ id, username, address }))
+    const known = living.filter(({ id }) => only === null || reaches(read, only, id, false))
+    const admins = known.map(({ id, username, address }) => ({ id, username, address }))
     return { ...domainShown(domain), catchAll: await shownCatchAll(read, domain.name), admins }
   }
 

@@ -18,6 +18,7 @@ import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { isWithin, requireWithin } from '../../guard/within.ts'
 import { id, moment, optional, pageReply, paging, text } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 
@@ -53,18 +54,19 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'List DKIM keys',
     allow: 'dkim.read',
+    domains: true,
     open: true,
     query: { query: optional(text({ max: 255, trim: true, description: 'Part of the domain' })), ...paging },
     reply: { query: Type.Optional(Type.String()), ...pageReply, results: Type.Array(Type.Object(listedShape)) },
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const query = domainToUnicode(input.query ?? '')
       const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string'],
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countDkim(read, query),
-            () => listDkim(read, query, boundary === null ? null : String(boundary[0]), direction, count),
+            () => countDkim(read, query, onlyDomains),
+            () => listDkim(read, query, boundary === null ? null : String(boundary[0]), direction, count, onlyDomains),
           ),
         boundary: one => [one.domain],
       })
@@ -81,6 +83,7 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
       'Without a key, an RSA key of 2048 bits is made. It signs the next message whose From address is of the domain; ' +
       'publish `dnsTxt` first.',
     allow: 'dkim.create',
+    domains: true,
     body: {
       domain: domainName,
       selector: text({
@@ -101,8 +104,9 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     },
     reply: shape,
     faults: ['TooManyDkimKeys'],
-    async run({ input, signal }) {
+    async run({ input, signal, onlyDomains }) {
       const { domain, selector, privateKey, description } = input
+      requireWithin(onlyDomains, domain)
       return shown(await handle.put({ domain, selector, privateKey, description }, signal))
     },
   })
@@ -113,12 +117,13 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'Find the id of the key of a domain',
     allow: 'dkim.read',
+    domains: true,
     params: { domain: domainName },
     reply: { id: dkimId },
     faults: ['DkimNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const found = await findDkimFor(read, input.domain)
-      if (found === undefined) throw new Fault('DkimNotFound')
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('DkimNotFound')
       return { id: found.id }
     },
   })
@@ -129,12 +134,13 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'Get the public half of a key',
     allow: 'dkim.read',
+    domains: true,
     params: { dkim: dkimId },
     reply: { ...shape, created: moment },
     faults: ['DkimNotFound'],
-    async run({ input }) {
+    async run({ input, onlyDomains }) {
       const found = await findDkim(read, input.dkim)
-      if (found === undefined) throw new Fault('DkimNotFound')
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('DkimNotFound')
       return { ...shown(found), created: iso(found.created) }
     },
   })
@@ -145,9 +151,14 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'Delete a key: mail of its domain is signed no longer',
     allow: 'dkim.delete',
+    domains: true,
     params: { dkim: dkimId },
     faults: ['DkimNotFound'],
-    run: ({ input, signal }) => handle.delete(input.dkim, signal),
+    async run({ input, signal, onlyDomains }) {
+      const found = await findDkim(read, input.dkim)
+      if (found !== undefined && !isWithin(onlyDomains, found.domain)) throw new Fault('DkimNotFound')
+      return handle.delete(input.dkim, signal)
+    },
   })
 
   return [listing, create, resolve, get, remove]

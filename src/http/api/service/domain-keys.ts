@@ -10,6 +10,7 @@ import { dnsTxt } from '#mail/crypt/dkim.ts'
 import { findDkimFor } from '#store/domains/dkim.ts'
 import { keysOf, listSigningKeys, type SigningKeyRow } from '#store/domains/signing-key.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { requireWithin } from '../../guard/within.ts'
 import { moment, optional, text } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 
@@ -52,12 +53,19 @@ export function domainKeyEndpoints({ keys }: DomainKeyDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'List the keys that domains have without being asked',
     allow: 'dkim.read',
+    domains: true,
     query: {
       domain: optional(domainName),
       after: optional(text({ max: 255, description: 'Only domains after this one' })),
     },
     reply: { results: Type.Array(keyShape) },
-    async run({ input: { domain, after = '' } }) {
+    async run({ input: { domain, after = '' }, onlyDomains }) {
+      if (domain !== undefined) requireWithin(onlyDomains, domainToUnicode(domain))
+      if (onlyDomains !== null) {
+        const names = domain === undefined ? onlyDomains.filter(one => one > after) : [domainToUnicode(domain)]
+        const rows = await Promise.all(names.map(name => keysOf(read, name)))
+        return { results: await shown(rows.flat()) }
+      }
       const rows =
         domain === undefined ? await listSigningKeys(read, after, pageMax) : await keysOf(read, domainToUnicode(domain))
       return { results: await shown(rows) }
@@ -72,10 +80,14 @@ export function domainKeyEndpoints({ keys }: DomainKeyDeps): Endpoint[] {
     description:
       'They sign once DNS shows them; until then those before go on. Where keys wait already, those are told.',
     allow: 'dkim.create',
+    domains: true,
     body: { domain: domainName },
     reply: { results: Type.Array(keyShape) },
     faults: ['DomainNotFound'],
-    run: async ({ input, signal }) => ({ results: await shown(await keys.rotate(input.domain, now(), signal)) }),
+    async run({ input, signal, onlyDomains }) {
+      requireWithin(onlyDomains, input.domain)
+      return { results: await shown(await keys.rotate(input.domain, now(), signal)) }
+    },
   })
 
   const check = endpoint({
@@ -84,9 +96,13 @@ export function domainKeyEndpoints({ keys }: DomainKeyDeps): Endpoint[] {
     tag: 'DKIM',
     summary: 'Ask DNS for the keys of a domain now',
     allow: 'dkim.create',
+    domains: true,
     body: { domain: domainName },
     reply: { results: Type.Array(keyShape) },
-    run: async ({ input, signal }) => ({ results: await shown(await keys.checkAll(input.domain, now(), signal)) }),
+    async run({ input, signal, onlyDomains }) {
+      requireWithin(onlyDomains, input.domain)
+      return { results: await shown(await keys.checkAll(input.domain, now(), signal)) }
+    },
   })
 
   return [list, rotate, check]

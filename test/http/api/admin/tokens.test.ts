@@ -18,15 +18,16 @@ async function tokenOf(role: Role): Promise<string> {
 }
 
 const handed: Readonly<Record<string, readonly string[]>> = {
-  root: ['root', 'manager', 'webmail', 'auth', 'tokenAuth', 'attachments', 'downloader', 'settings'],
-  manager: ['manager', 'auth', 'tokenAuth'],
+  root: ['root', 'manager', 'webmail', 'domain', 'auth', 'tokenAuth', 'attachments', 'downloader', 'settings'],
+  manager: ['manager', 'domain', 'auth', 'tokenAuth'],
 }
 const all = [...(handed.root ?? []), 'user', 'impersonated', 'audit', 'auditclient', 'export']
 
 for (const giver of ['root', 'manager'] as const) {
   test.each(all)(`${giver} asks for a token of role %s`, async role => {
     const token = await tokenOf(giver)
-    const { status, body } = await call('POST', '/tokens', { role, label: 'made here' }, token)
+    const bound = role === 'domain' && { domains: ['example.com'] }
+    const { status, body } = await call('POST', '/tokens', { role, label: 'made here', ...bound }, token)
     const may = handed[giver]?.includes(role) === true
     expect([status, body.code]).toEqual(may ? [200, undefined] : [403, 'MissingPrivileges'])
     if (!may) return
@@ -34,7 +35,7 @@ for (const giver of ['root', 'manager'] as const) {
     const { results, roles } = (await call('GET', '/tokens', undefined, token)).body
     expect(roles).toEqual(handed[giver])
     const entry = results.find((one: { id: string }) => one.id === body.id)
-    expect(entry).toEqual({ id: body.id, role, label: 'made here', created: expect.any(String), own: false })
+    expect(entry).toEqual({ id: body.id, role, label: 'made here', ...bound, created: expect.any(String), own: false })
     expect(JSON.stringify(results)).not.toContain(body.token)
     expect((await call('DELETE', `/tokens/${body.id}`, undefined, token)).status).toBe(200)
     expect((await call('GET', '/authenticated', undefined, body.token)).status).toBe(403)
