@@ -26,6 +26,7 @@ import { piecesSection } from './section/pieces.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
 import { testingSection } from './section/testing.ts'
+import { trustSection } from './section/trust.ts'
 import { webhooksSection } from './section/webhooks.ts'
 import { spamSection } from './spam.ts'
 import { updatesSection } from './updates.ts'
@@ -40,6 +41,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   isolation: isolationSection,
   delivery: deliverySection,
   smtp: smtpSection,
+  trust: trustSection,
   disk: diskSection,
   import: importSection,
   backup: backupSection,

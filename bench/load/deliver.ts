@@ -3,13 +3,14 @@
 // Commands are pipelined as far as RFC 2920 lets them: MAIL, RCPT and DATA in one write. An operation is one message,
 // from that write to the last answer after its body.
 
-import type { DeliverJob, LoadResult } from './job.ts'
+import { dkimSign } from 'mailauth/lib/dkim/sign.js'
+import type { DeliverJob, LoadResult, SigningKey } from './job.ts'
 import { LoadCounters } from './job.ts'
 import { type LineClient, openLines } from './line.ts'
-import { fixedMessages, mixedMessages, onTheWire, stamp } from './messages.ts'
+import { fixedMessages, mixedMessages, onTheWire, type Stamped, stamp } from './messages.ts'
 
-export function deliver(job: DeliverJob): Promise<LoadResult> {
-  const messages = messageSource(job)
+export async function deliver(job: DeliverJob): Promise<LoadResult> {
+  const messages = await messageSource(job)
   const counters = new LoadCounters(job)
   return counters.run(ended => open(job, counters, messages, ended))
 }
@@ -17,7 +18,7 @@ export function deliver(job: DeliverJob): Promise<LoadResult> {
 /** What comes next: the body with its end, or undefined when the mixture is used up. */
 type MessageSource = () => Buffer | undefined
 
-function messageSource(job: DeliverJob): MessageSource {
+async function messageSource(job: DeliverJob): Promise<MessageSource> {
   if (job.size === 'mixed') {
     const messages = mixedMessages(job.count ?? 0, job.seed)
     return () => {
@@ -27,16 +28,27 @@ function messageSource(job: DeliverJob): MessageSource {
   }
   // Ready to be sent: what the generator does for each message is taken from whom it measures. With more connections than
   // messages one would change while it is sent.
-  const pool = fixedMessages(job.size, Math.max(200, 2 * job.connections), job.seed).map(({ bytes, at }) => ({
-    bytes: onTheWire(bytes),
-    at,
-  }))
+  const plain = fixedMessages(job.size, Math.max(200, 2 * job.connections), job.seed)
+  const { key } = job
+  const made = key === undefined ? plain : await Promise.all(plain.map(message => signed(message, key)))
+  const pool = made.map(({ bytes, at }) => ({ bytes: onTheWire(bytes), at }))
   const run = Math.floor(performance.timeOrigin).toString(36)
   let index = 0
   return () => {
     const message = pool[index++ % pool.length]
     return message === undefined ? undefined : stamp(message, run)
   }
+}
+
+/** With a signature that holds when the message is stamped. */
+async function signed({ bytes, at }: Stamped, { domain, selector, privateKey }: SigningKey): Promise<Stamped> {
+  const { signatures } = await dkimSign(bytes, {
+    canonicalization: 'relaxed/relaxed',
+    ...{ signingDomain: domain, selector, privateKey },
+    headerList: 'From:To:Subject:Date:MIME-Version:Content-Type',
+  })
+  const field = Buffer.from(signatures)
+  return { bytes: Buffer.concat([field, bytes]), at: at + field.length }
 }
 
 type Stage = 'greeting' | 'hello' | 'mail' | 'recipient' | 'data' | 'body'

@@ -5,6 +5,13 @@
 
 import type { Target } from './line.ts'
 
+/** An Ed25519 or RSA key of a domain, PEM. */
+export interface SigningKey {
+  readonly domain: string
+  readonly selector: string
+  readonly privateKey: string
+}
+
 interface Bounds {
   readonly connections: number
   readonly count?: number
@@ -19,6 +26,8 @@ export interface DeliverJob extends Bounds, Target {
   /** Bytes of each message, or the realistic mixture of `count` messages. */
   readonly size: number | 'mixed'
   readonly seed: number
+  /** Signs each message with DKIM, all but its Message-ID. */
+  readonly key?: SigningKey
 }
 
 export interface RequestJob extends Bounds, Target {

@@ -1,0 +1,129 @@
+// Mail that strangers bring, with everything looked at that can be (SPF, DKIM, ARC, DMARC, names and lists of who brings it, what was
+// learned of spam) and with nothing, against a name server on loopback.
+//
+// Both services run at the same time and are asked in turn, the same number of messages each, so that a busy minute meets both. All messages
+// are signed and come from a host that may send them: they pass, which is what costs most.
+
+import { dnsTxt, makeSigningKey, publicPem } from '#mail/crypt/dkim.ts'
+import { startNameServer } from '../../test/net/name-server.ts'
+import { cpuSeconds, loadNote, runLoad } from '../child.ts'
+import type { LoadResult, SigningKey } from '../load/job.ts'
+import type { Plan } from '../plan.ts'
+import type { Row } from '../row.ts'
+import { makeFolder, makeUsers, removeFolder, type Service, startService } from '../service.ts'
+
+const users = 20
+const rounds = 5
+const leastOfUnchecked = 0.8
+const domain = 'remote.test'
+
+const loads = [
+  { what: '2 KB', size: 2048, connections: 16 },
+  { what: '50 KB', size: 51_200, connections: 16 },
+] as const
+
+interface Side {
+  readonly service: Service
+  readonly recipients: readonly string[]
+  readonly results: LoadResult[]
+  cpu: number
+}
+
+export async function trustSection(plan: Plan): Promise<Row[]> {
+  const names = await startNameServer()
+  const key = await makeSigningKey()
+  const signing: SigningKey = {
+    ...{ domain, selector: 'bench' },
+    privateKey: key.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+  const record = dnsTxt(domain, signing.selector, publicPem(key))
+  names.texts.set(record.name, [record.value])
+  names.texts.set(domain, ['v=spf1 ip4:127.0.0.0/8 -all'])
+  names.texts.set(`_dmarc.${domain}`, ['v=DMARC1; p=reject'])
+  names.records.set('PTR 1.0.0.127.in-addr.arpa', ['bench.test'])
+  names.records.set('A bench.test', ['127.0.0.1'])
+  names.records.set(`MX ${domain}`, ['10 bench.test'])
+  const folders = [makeFolder(), makeFolder()]
+  const sides: Side[] = []
+  try {
+    const common = { TEAL_NETWORK_DNS_SERVERS: names.address, TEAL_SMTP_NETWORK_MESSAGES: '0' }
+    const checked = {
+      ...{ TEAL_SMTP_UNJUDGED: '192.0.2.0/24', TEAL_MAIL_CLASSIFICATION_HEADERS: 'true' },
+      ...{ TEAL_SPAM_BLOCK_LISTS: 'block.test', TEAL_SPAM_ALLOW_LISTS: 'allow.test', TEAL_SPAM_URI_LISTS: 'uri.test' },
+    }
+    for (const [index, env] of [checked, { TEAL_SMTP_AUTHENTICATE: 'false' }].entries()) {
+      const service = await startService(folders[index] ?? '', { ...common, ...env })
+      const recipients = (await makeUsers(service, users)).map(({ address }) => address)
+      sides.push({ service, recipients, results: [], cpu: 0 })
+    }
+    const rows: Row[] = []
+    for (const load of loads) rows.push(...(await compare(plan, load, sides, signing)))
+    return rows
+  } finally {
+    for (const { service } of sides) await service.stop()
+    for (const folder of folders) removeFolder(folder)
+    await names.close()
+  }
+}
+
+async function compare(
+  plan: Plan,
+  load: (typeof loads)[number],
+  sides: readonly Side[],
+  key: SigningKey,
+): Promise<Row[]> {
+  const send = ({ service, recipients }: Side, seed: number) => {
+    const { size, connections } = load
+    return runLoad({
+      ...{ kind: 'deliver', protocol: 'smtp', ...service.listener('smtp'), recipients, size, connections, key, seed },
+      ms: plan.ms / 3,
+    })
+  }
+  for (const side of sides) {
+    side.results.length = 0
+    side.cpu = 0
+    await send(side, 0)
+  }
+  const before = await passed(sides[0])
+  for (let round = 1; round <= rounds; round++) {
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      const from = cpuSeconds(side.service.pid)
+      side.results.push(await send(side, round))
+      side.cpu += cpuSeconds(side.service.pid) - from
+    }
+  }
+  const [all, none] = sides
+  if (all === undefined || none === undefined) return []
+  const done = ({ results }: Side) => results.reduce((sum, result) => sum + result.done, 0)
+  const each = (side: Side) => (side.cpu * 1e6) / done(side)
+  const looked = (await passed(all)) - before
+  if (looked < done(all))
+    throw new Error(`${done(all)} messages came and ${looked} of them were found to be what they say`)
+  const middle = median(all)
+  return [
+    {
+      ...{ what: `SMTP ${load.what}, all checks`, figure: middle.rate, unit: '/s', note: loadNote(middle) },
+      bound: { name: 'without', value: median(none).rate },
+      wanted: { least: leastOfUnchecked },
+    },
+    {
+      ...{ what: '  processor time of one', figure: each(all), unit: 'us' },
+      bound: { name: 'without', value: each(none) },
+    },
+  ]
+}
+
+function median({ results }: Side): LoadResult {
+  const middle = results.toSorted((a, b) => a.rate - b.rate)[Math.floor(results.length / 2)]
+  if (middle === undefined) throw new Error('nothing was measured')
+  return middle
+}
+
+/** Messages that were looked at and passed. */
+async function passed(side: Side | undefined): Promise<number> {
+  if (side === undefined) return 0
+  const { host, port } = side.service.listener('api')
+  const headers = { 'X-Access-Token': side.service.token }
+  const text = await (await fetch(`http://${host}:${port}/metrics`, { headers })).text()
+  return Number(/verifications_total\{result="pass"\} (\d+)/.exec(text)?.[1] ?? 0)
+}
