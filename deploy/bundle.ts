@@ -1,7 +1,7 @@
 // What is built of the sources, and how: dist/. The executable is made of it (executable.ts).
 //
 // dist/ is a package: main.js (the command line), index.js (the library) and testing.js as modules and for `require`, with
-// their types, and a file for each thread. Everything written in JavaScript is bundled in the versions that were tested;
+// their types, a file for each thread, and the web application (web.ts). Everything written in JavaScript is bundled in the versions that were tested;
 // what is native is asked for by the manifest. Parts they share lie at the depth of src/lib, so that what a source file
 // finds beside itself (lib/build-info.ts: the threads, package.json) is where it looks for it in both. dist/ is written
 // anew or not at all: a start that reads it meanwhile finds the old one.
@@ -13,6 +13,7 @@ import process from 'node:process'
 import type { BuildOptions, Metafile, Plugin } from 'esbuild'
 import { later, laterEntries, packageOf } from './later.ts'
 import { type Entry, writePackage } from './package.ts'
+import { buildWeb } from './web.ts'
 
 export const root = join(import.meta.dirname, '..')
 export const dist = join(root, 'dist')
@@ -103,7 +104,9 @@ export async function buildDist(): Promise<void> {
     ])
     // Small, and for every platform; its own package would bring commands along.
     cpSync(join(root, 'node_modules/argon2/prebuilds'), join(fresh, 'packages/prebuilds'), { recursive: true })
-    const inputs = made.flatMap(({ metafile }: { metafile: Metafile }) => Object.keys(metafile.inputs))
+    const page = await buildWeb(root, join(fresh, 'web'))
+    const built = [...made.map(({ metafile }: { metafile: Metafile }) => metafile), page]
+    const inputs = built.flatMap(metafile => Object.keys(metafile.inputs))
     requireDepth(made[0].metafile)
     writePackage({ root, folder: fresh, entries: offered, inputs, natives })
     place(fresh)
@@ -192,9 +195,9 @@ export function isStale(): boolean {
     return true
   }
   const newer = (path: string): boolean => statSync(path).mtimeMs > built
-  const described = ['package.json', 'deploy/bundle.ts', 'deploy/package.ts', 'deploy/later.ts']
+  const described = ['package.json', ...['bundle', 'package', 'later', 'web'].map(name => `deploy/${name}.ts`)]
   if (described.some(file => newer(join(root, file)))) return true
-  return ['src', 'actors', 'workers'].some(folder =>
+  return ['src', 'actors', 'workers', 'web'].some(folder =>
     readdirSync(join(root, folder), { recursive: true }).some(file => newer(join(root, folder, String(file)))),
   )
 }

@@ -104,6 +104,7 @@ async function gather(): Promise<void> {
   writeFileSync(join(parts, 'package.json'), JSON.stringify({ type: 'commonjs', version }))
   const packages = readdirSync(join(dist, 'packages')).filter(name => /\.js(on)?$/.test(name))
   for (const file of [...packages, prebuilt]) copy(join(dist, 'packages', file), join(parts, 'packages', file))
+  copy(join(dist, 'web'), join(parts, 'web'))
   for (const [name, files] of Object.entries(installed))
     for (const file of files) copy(join(modules, name, file), join(parts, 'node_modules', name, file))
   await joinPackage('uWebSockets.js', 'dist/index.mjs')

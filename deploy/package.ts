@@ -50,7 +50,19 @@ export function writePackage({ root, folder, entries, inputs, natives }: Package
     types: './index.d.ts',
     exports: { ...Object.fromEntries(entries.map(exported)), './package.json': './package.json' },
     // What is no part of a library: the executable, which may lie here too, and what maps bundles to sources.
-    files: ['*.js', '*.cjs', '*.d.ts', '*.d.cts', 'packages', 'src', 'testing', 'workers', 'NOTICES.txt', '!**/*.map'],
+    files: [
+      '*.js',
+      '*.cjs',
+      '*.d.ts',
+      '*.d.cts',
+      'packages',
+      'src',
+      'testing',
+      'web',
+      'workers',
+      'NOTICES.txt',
+      '!**/*.map',
+    ],
     dependencies: Object.fromEntries(natives.map(name => [name, about.dependencies[name]])),
     // A package for each platform, of which one fits.
     optionalDependencies: manifestOf(join(root, 'node_modules/lmdb')).optionalDependencies,

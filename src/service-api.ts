@@ -18,6 +18,7 @@ import { version } from '#lib/build-info.ts'
 import { tailOf } from '#lib/log.ts'
 import { knownHash } from '#lib/secret/form.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { callerOf } from '#protocols/http'
 import { ownCertificate } from './own-certificate.ts'
 
 export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
@@ -113,7 +114,14 @@ function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
 
 type CredentialDeps = Pick<
   ApiDeps,
-  'authentication' | 'authLog' | 'sessions' | 'secondFactor' | 'webAuthn' | 'applicationPasswords' | 'passwordReset'
+  | 'authentication'
+  | 'authLog'
+  | 'sessions'
+  | 'secondFactor'
+  | 'webAuthn'
+  | 'pageSession'
+  | 'applicationPasswords'
+  | 'passwordReset'
 >
 
 function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
@@ -129,6 +137,12 @@ function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
     },
     secondFactor: { ...shared, codes, issuer: config.auth.totpIssuer },
     webAuthn: { ...shared, securityKeys },
+    pageSession: {
+      ...{ system, authentication, logins, codes, securityKeys },
+      identify: async token => callerOf(await access.identify(token)),
+      revoke: hash => access.revoke(hash),
+      lifetimeMs: config.api.accessControl.tokenLifetime,
+    },
     applicationPasswords: {
       ...shared,
       ...{ settings, passwords },

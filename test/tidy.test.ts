@@ -49,6 +49,12 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     ],
     [{ 'actors/a.ts': "const b = await import('#smtp/b.ts')" }, { 'actors/a.ts': "const b = '#smtp/b.ts'" }],
   ],
+  web: [
+    [{ 'web/base/a.ts': "import '#lib/b.ts'" }, { 'web/base/a.tsx': "import 'preact/hooks'" }],
+    [{ 'web/base/a.tsx': "import '../../src/lib/b.ts'" }, { 'web/base/a.ts': "import '../texts/b.ts'" }],
+    [{ 'web/account/a.ts': "import '../mail/b.ts'" }, { 'web/account/a.ts': "import '../base/b.ts'\nimport './b.ts'" }],
+    [{ 'web/base/a.ts': "import '../mail/b.ts'" }, { 'web/main.tsx': "import './mail/b.ts'" }],
+  ],
   alias: [
     [{ 'src/store/a.ts': "import { b } from '../lib/b.ts'" }, { 'src/store/a.ts': "import { b } from '#lib/b.ts'" }],
     [{ 'actors/a.ts': "import { b } from '../src/lib/b.ts'" }, { 'actors/user/a.ts': "import { b } from '../b.ts'" }],

@@ -43,12 +43,16 @@ export class Logins {
     this.#strict = strict
   }
 
-  /** What a login that asked for a token gets. A custom factor is checked elsewhere and holds nothing up. */
-  async complete({ account, factors }: Entered): Promise<Completion> {
+  /**
+   * What a login that asked for a token gets. A custom factor is checked elsewhere and holds nothing up.
+   *
+   * @param strict whether nothing is given before a second factor is shown, whatever is configured
+   */
+  async complete({ account, factors }: Entered, strict = this.#strict): Promise<Completion> {
     const checked = factors.filter(factor => factor !== 'custom')
     if (checked.length === 0) return { token: await this.issue(account) }
     const hasCode = checked.includes('totp')
-    if (this.#strict) {
+    if (strict) {
       const nonce = this.#wait(account, checked, true)
       return { twoFactorNonce: nonce, ...(hasCode ? { totpNonce: nonce } : {}) }
     }

@@ -33,6 +33,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   caller: Caller = stranger
   onlyUser: string | null = null
   onlyDomains: readonly string[] | null = null
+  isOutside = false
   token: string | null = null
   input: Record<string, unknown> = {}
   contentType = ''

@@ -46,6 +46,8 @@ export interface Request {
   readonly address: string
   /** Whether TLS is spoken with the visitor, as far as is known. */
   readonly secure: boolean
+  /** It came to where strangers call. */
+  readonly isOutside: boolean
   /** The access token that was presented. */
   readonly token: string | null
   /** Media type of the body in lower case, without parameters; '' for none. */

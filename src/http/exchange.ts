@@ -18,13 +18,15 @@ import { type Belongs, type Caller, decide, filterInput, filterOutput, type Gran
 import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
+import { pageHeader, pageToken } from './guard/session.ts'
+import { shownToken } from './guard/token.ts'
 import { refusePages } from './guard/visitor.ts'
 import type { WrongTokens } from './guard/wrong-tokens.ts'
 import { Held } from './input/body.ts'
-import { parseJsonBody, parseMultipart, parseQuery, parseUrlencoded, type Tree } from './input/form.ts'
+import { bodyParser, parseQuery, type Tree } from './input/form.ts'
 import { Problems } from './input/validate.ts'
 import type { RequestCounters } from './request-counters.ts'
-import { type Route, type Router, routerOf, type Target } from './router.ts'
+import { type Found, type Route, type Router, routerOf, type Target } from './router.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
 
 /** Tells who calls. `token` is null where none was sent. Throws InvalidToken for one that is not good. */
@@ -45,6 +47,8 @@ export interface ExchangeOptions {
   readonly wrongTokens?: Pick<WrongTokens, 'note'>
   /** Who is believed who is behind them. Default: nobody. */
   readonly proxies?: Proxies
+  /** What strangers find here; the rest is there for the session of the page alone. Default: everything, for all. */
+  readonly strangers?: ((endpoint: Endpoint) => boolean) | undefined
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
   readonly strict?: boolean
 }
@@ -75,8 +79,9 @@ export class Exchange {
     const call = new Call(wire, requestId(wire.header('x-request-id')), wire.header('origin'), visitor)
     const { tracer } = this.#options
     if (tracer !== undefined) call.trace = traceCall(tracer, wire.header('traceparent'))
+    call.isOutside = this.#options.strangers !== undefined
     this.#made ??= routerOf(this.#options)
-    const found = this.#made.find(wire.path)
+    const found = this.#shown(this.#made.find(wire.path), call)
     const target = found?.route.byMethod.get(wire.method)
     if (found === null || target === undefined) {
       this.#unrouted(call, found?.route ?? null)
@@ -112,6 +117,17 @@ export class Exchange {
       call.abort(fault)
       this.#refuse(call, fault, true)
     }
+  }
+
+  /** Hides what is not for strangers, as if it were not there, unless the page asks for it in a session. */
+  #shown(found: Found<Target> | null, { wire, secure, method }: Call): Found<Target> | null {
+    const { strangers } = this.#options
+    if (strangers === undefined || found === null) return found
+    const target = found.route.byMethod.get(method)
+    const all = target === undefined ? [...found.route.byMethod.values()] : [target]
+    if (all.some(({ endpoint }) => strangers(endpoint))) return found
+    const isPublic = target === undefined || target.endpoint.allow === 'public'
+    return isPublic || pageToken(name => wire.header(name), { method, secure }) === '' ? null : found
   }
 
   #rest(ms: number): Promise<void> {
@@ -180,26 +196,17 @@ export class Exchange {
     }
   }
 
-  /** The token by the precedence of api-semantics 1.2, taken out of the query. */
+  /** The token by the precedence of api-semantics 1.2, taken out of the query; then the session of the page. */
   #identify(call: Call, query: Tree | null): Caller | Promise<Caller> {
-    let token = ''
-    if (query !== null && 'accessToken' in query) {
-      // Given twice, or as a group, it is none that anybody has.
-      if (typeof query.accessToken !== 'string') throw new Fault('InvalidToken')
-      token = query.accessToken
-      delete query.accessToken
-    }
-    if (token === '') token = call.wire.header('x-access-token')
-    if (token === '')
-      token = call.wire
-        .header('authorization')
-        .replace(/^bearer\s+/i, '')
-        .trim()
+    const header = (name: string) => call.wire.header(name)
+    const shown = shownToken(header, query)
+    // Where strangers call, a session is all that opens anything.
+    const token = shown === '' || call.isOutside ? pageToken(header, call) : shown
+    // The page is nobody where it has no session, also where others need no token.
+    if (token === '' && (call.isOutside || header(pageHeader) !== '')) throw new Fault('InvalidToken')
     call.token = token === '' ? null : token
     const caller = this.#options.identify(call.token)
-    if (!(caller instanceof Promise) && caller.tokenKind === 'open') {
-      refusePages(name => call.wire.header(name), this.#options.cors.origins)
-    }
+    if (!(caller instanceof Promise) && caller.tokenKind === 'open') refusePages(header, this.#options.cors.origins)
     return caller
   }
 
@@ -229,7 +236,7 @@ export class Exchange {
   }
 
   #answer(call: Call, target: Target, grant: Grant | null, result: unknown): Promise<void> | null {
-    if (result instanceof Binary) return this.#binary(call, result)
+    if (result instanceof Binary) return this.#binary(call, target.endpoint.allow !== 'public', result)
     if (result instanceof EventStream) return this.#events(call, result)
     if (result instanceof Json) {
       this.#json(call, result.status, result.body, headersText(result.headers))
@@ -246,10 +253,11 @@ export class Exchange {
     this.#send(call, status, jsonHead(status, call.id) + more, `${JSON.stringify(body, null, 2)}\n`)
   }
 
-  async #binary(call: Call, answer: Binary): Promise<void> {
+  async #binary(call: Call, isMail: boolean, answer: Binary): Promise<void> {
     const { body, status } = answer
+    const more = isMail && !('content-security-policy' in answer.headers) ? apart : ''
     const type = 'content-type' in answer.headers ? '' : headerText('content-type', 'application/octet-stream')
-    const head = plainHead(status, call.id) + type + headersText(answer.headers)
+    const head = plainHead(status, call.id) + type + headersText(answer.headers) + more
     if (typeof body === 'string') return this.#send(call, status, head, body)
     if (body instanceof Uint8Array) {
       if (body.length <= limits.body.chunkBytes) return this.#send(call, status, head, body)
@@ -331,6 +339,9 @@ export class Exchange {
   }
 }
 
+/** What somebody sent us is opened as a page of nobody: it must not act as ours, which has a session. */
+const apart = headerText('Content-Security-Policy', "default-src 'none'; sandbox")
+
 const idPattern = /^[A-Za-z0-9._:+/=-]+$/
 
 /** The client's id for the request where it is a sane one, else a new one. */
@@ -357,17 +368,6 @@ function ownOrigin(call: Call, input: Record<string, unknown>): void {
 function ownName(values: readonly string[], index: number, caller: Caller): readonly string[] {
   if (values[index] !== 'me' || caller.user === null) return values
   return values.with(index, caller.user)
-}
-
-/** What makes parameters of a body of this type. Throws UnsupportedMediaType. */
-function bodyParser(type: string, line: string): (body: Buffer) => Tree {
-  if (type === 'application/json' || type.endsWith('+json')) return parseJsonBody
-  if (type === 'application/x-www-form-urlencoded') return parseUrlencoded
-  if (type === 'multipart/form-data') return body => parseMultipart(body, line)
-  return body => {
-    if (body.length === 0) return {}
-    throw new Fault('UnsupportedMediaType')
-  }
 }
 
 function headersText(headers: Headers): string {

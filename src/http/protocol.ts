@@ -1,5 +1,5 @@
 // The HTTP API as a protocol of the service: its listener, which serves the endpoints it is given, in clear or over TLS, and
-// one for strangers, over TLS, that serves what they need and no more unless it is told to.
+// one for strangers, over TLS, that serves what they need, the page with its session, and no more unless it is told to.
 // Callers are told by their tokens, of which only the first digits of a hash go further. A new certificate is shown without a
 // new start of the service.
 
@@ -54,7 +54,8 @@ async function openApi(core: Core, ground: Ground, options: HttpOptions): Promis
 }
 
 /** What strangers need stands under these. */
-const strangersTags: ReadonlySet<string> = new Set(['Autoconfiguration', 'Certs'])
+const strangersTags: ReadonlySet<string> = new Set(['Autoconfiguration', 'Certs', 'Page', 'Session'])
+const forStrangers = ({ allow, tag }: Endpoint) => allow === 'public' && strangersTags.has(tag)
 
 async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promise<void> {
   const place = placeOf(core.config, 'web', ground)
@@ -62,11 +63,9 @@ async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promis
   const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
   const onRefused = () => core.metrics.connectionsRefused.labels('web').inc()
   const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
-  const endpoints = core.config.web.api
-    ? options.endpoints
-    : () => options.endpoints().filter(({ allow, tag }) => allow === 'public' && strangersTags.has(tag))
+  const strangers = core.config.web.api ? undefined : forStrangers
   const at = { host, port, front: core.config.api.front, bounds, announces: announcesTo(core.config, 'web') }
-  await listenSecurely(core, ground, 'web', exchangeOf(core, { ...options, endpoints }), at)
+  await listenSecurely(core, ground, 'web', exchangeOf(core, options, strangers), at)
 }
 
 /** Who begins with the PROXY protocol there; undefined for nobody. */
@@ -77,6 +76,7 @@ function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Annou
 function exchangeOf(
   { config, log, journal, tracer, metrics, access, read }: Core,
   { endpoints, strict }: HttpOptions,
+  strangers?: (endpoint: Endpoint) => boolean,
 ): Exchange {
   const identify = (token: string | null) => {
     const caller = access.identify(token)
@@ -93,7 +93,7 @@ function exchangeOf(
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
   const belongs = (domains: readonly string[], user: string, wholly: boolean) => reaches(read, domains, user, wholly)
   const rules = { identify, belongs, cors: config.api.cors, proxies, wrongTokens, strict }
-  return new Exchange({ endpoints, log, counters, tracer, ...rules })
+  return new Exchange({ endpoints, log, counters, tracer, strangers, ...rules })
 }
 
 interface At {
@@ -136,7 +136,7 @@ function listening(server: HttpServer, after: () => void = () => {}) {
 /** Of the hash of a token: enough to tell one from another. */
 const sessionDigits = 24
 
-function callerOf(caller: AccessCaller): Caller {
+export function callerOf(caller: AccessCaller): Caller {
   assert(isRole(caller.role), 'a stored token has a role of the table')
   const { role, user, token, tokenKind, loginAt, domains } = caller
   const session = token?.slice(0, sessionDigits)

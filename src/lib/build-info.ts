@@ -1,4 +1,4 @@
-// The program's own files: its version and its threads. Sources and what is built of them lie alike, so that both are found
+// The program's own files: its version, its threads and its page. Sources and what is built of them lie alike, so that both are found
 // from here in one way (deploy/bundle.ts); nothing else may ask where the program lies.
 
 import { readFileSync } from 'node:fs'
@@ -26,6 +26,11 @@ const suffix = /\.[a-z]+$/.exec(new URL(import.meta.url).pathname)?.[0] ?? ''
 /** The file a thread starts from. */
 export function threadFile(name: ThreadName): URL {
   return new URL(`../../workers/${name}${suffix}`, import.meta.url)
+}
+
+/** A file of the web application as it was built; sources have it from the last build. */
+export function pageFile(name: string): URL {
+  return new URL(`../../${suffix === '.ts' ? 'dist/' : ''}web/${name}`, import.meta.url)
 }
 
 /** Options every thread is started with: what the program itself was told to import first. */

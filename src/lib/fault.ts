@@ -26,7 +26,7 @@ const table = {
   MethodNotAllowed: { status: 405, text: 'The method is not allowed for this resource' },
   InvalidToken: { status: 403, text: 'The access token is not valid' },
   TokenNotFound: { status: 404, text: 'This access token does not exist' },
-  ForeignPage: { status: 403, text: 'Pages of other origins may not call a service that asks for no token' },
+  ForeignPage: { status: 403, text: 'Pages of other origins may not call this service' },
   MissingPrivileges: { status: 403, text: 'Not enough privileges', imap: 'NOPERM' },
   RangeNotSatisfiable: { status: 416, text: 'The requested range is outside the content' },
 

@@ -233,7 +233,7 @@ test('the document and its page are served without a token and load nothing from
     info: { version: '9' },
     paths: { '/openapi.json': { get: {} }, '/upload': { post: {} } },
   })
-  for (const url of ['/', '/docs']) {
+  for (const url of ['/docs']) {
     const page = await run(front, {
       name: '',
       url,

@@ -5,7 +5,7 @@
 
 import { posix } from 'node:path'
 import { lineAt, type Project, type Source } from './source.ts'
-import { type Finding, isProgram, look, type Rule } from './style.ts'
+import { type Finding, isProgram, isWeb, look, type Rule } from './style.ts'
 
 const base = ['lib', 'config']
 const below = ['lib', 'config', 'net', 'mail', 'store', 'pool']
@@ -52,6 +52,13 @@ const doors: Readonly<Record<string, string>> = {
   'node:worker_threads': 'src/lib/process/',
 }
 
+/** Packages that run in browsers. */
+const webPackages = /^(preact(\/hooks)?|@preact\/signals|@simplewebauthn\/browser|uplot|dompurify|squire-rte)$/
+
+/** Folder of the web application -> folders it may import beside itself; areas know the ground alone. */
+const webGround = ['base', 'texts']
+const webLayers: Readonly<Record<string, readonly string[]>> = { base: ['texts'], texts: ['base'] }
+
 const writer = 'src/store/writer/writer.ts'
 
 /** Where actors are, readers, pools and bodies. */
@@ -92,6 +99,24 @@ export const layerRules: readonly Rule[] = [
       // lib may reach for nothing, and need not.
       const { 'of lib': _, ...needed } = looked
       return { looked: needed, findings: [...findings, ...others.flatMap(edge => layer(fronts, edge))] }
+    },
+  },
+  {
+    name: 'web',
+    promise: 'the web application imports itself and packages for browsers, and its areas know nothing of each other',
+    find: project => {
+      const files = [...project.values()].filter(({ path }) => isWeb(path))
+      const all = files.flatMap(source => source.imports.map(each => ({ source, ...each })))
+      return look({ imports: all }, ({ source, specifier, line }) => {
+        if (!specifier.startsWith('.')) {
+          return !webPackages.test(specifier) && found(source, line, `${specifier} is no package for browsers`)
+        }
+        const [from = '', to = ''] = [source.path, resolve(source, specifier) ?? ''].map(webFolder)
+        if (from === to || from === '') return false
+        return (
+          !(webLayers[from] ?? webGround).includes(to) && found(source, line, `${from} may not import ${specifier}`)
+        )
+      })
     },
   },
   {
@@ -296,6 +321,13 @@ function unitOf(path: string): string {
   // The keys of a protocol are part of the table of keys, though they lie with the protocol.
   if (/^src\/\w+\/keys\.ts$/.test(path)) return 'config'
   return serviceParts.has(unit) ? 'service' : unit
+}
+
+/** 'account' of web/account/x.tsx, '' of web/main.tsx; elsewhere the whole path, which nobody may import. */
+function webFolder(path: string): string {
+  const [top, folder = ''] = path.split('/')
+  if (top !== 'web') return path
+  return path.split('/').length > 2 ? folder : ''
 }
 
 type Edge = readonly [source: Source, line: number, target: string, typeOnly: boolean]

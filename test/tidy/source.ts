@@ -36,7 +36,21 @@ export interface Source {
 export type Project = ReadonlyMap<string, Source>
 
 const left = new Set(['node_modules', 'dist', '.git'])
-const texts = new Set(['.ts', '.md', '.json', '.toml', '.yml', '.html', '.css', '.js', '.service', '.sh', '.svg', ''])
+const texts = new Set([
+  '.ts',
+  '.tsx',
+  '.md',
+  '.json',
+  '.toml',
+  '.yml',
+  '.html',
+  '.css',
+  '.js',
+  '.service',
+  '.sh',
+  '.svg',
+  '',
+])
 
 /** The files under `root` that a person writes; what is installed, built or written at run time is left out. */
 export function readProject(root: string): Project {
@@ -71,7 +85,7 @@ export function lineAt(source: Pick<Source, 'text'>, at: number): number {
 
 function makeSource(path: string, text: string): Source {
   const lines = text.split('\n')
-  if (!/\.[tj]s$/.test(path)) return { path, text, lines, code: '', comments: '', literals: [], imports: [] }
+  if (!/\.(tsx?|js)$/.test(path)) return { path, text, lines, code: '', comments: '', literals: [], imports: [] }
   const { code, comments, literals } = scan(text)
   return { path, text, lines, code, comments, literals, imports: findImports(text, code, literals) }
 }

@@ -69,6 +69,11 @@ export function isProgram(path: string): boolean {
   return /^(src|actors|workers)\/.*\.ts$/.test(path)
 }
 
+/** Whether the file is part of the web application, which runs in browsers. */
+export function isWeb(path: string): boolean {
+  return /^web\/.*\.tsx?$/.test(path)
+}
+
 export const styleRules: readonly Rule[] = [
   {
     name: 'name',
@@ -92,7 +97,12 @@ export const styleRules: readonly Rule[] = [
     promise: `files stay under ${fileLinesMax} lines unless they are a table`,
     find: project =>
       look(
-        { files: service(project) },
+        {
+          files: [
+            ...service(project),
+            ...code(project).filter(({ path }) => isWeb(path) && path !== 'web/base/api.ts'),
+          ],
+        },
         source => source.lines.length - 1 > fileLinesMax && found(source, 0, `has more than ${fileLinesMax} lines`),
       ),
   },
@@ -198,7 +208,7 @@ function matching(code: string, open: number): number {
 
 function goodName(path: string): boolean {
   const parts = path
-    .replace(/(\.d)?\.ts$/, '')
+    .replace(/(\.d)?\.tsx?$/, '')
     .replace(/\.(test|config)$/, '')
     .split('/')
   return parts.every(part => /^[a-z0-9]+(-[a-z0-9]+)*$/.test(part) && !vague.includes(part))
@@ -248,7 +258,7 @@ function matches(source: Source, text: string, pattern: RegExp): Finding[] {
 }
 
 function code(project: Project): Source[] {
-  return [...project.values()].filter(({ path }) => path.endsWith('.ts') && path.includes('/'))
+  return [...project.values()].filter(({ path }) => /\.tsx?$/.test(path) && path.includes('/'))
 }
 
 function service(project: Project): Source[] {

@@ -25,6 +25,7 @@ import { type ApplicationPasswordDeps, applicationPasswordEndpoints } from './au
 import { type AuthenticationDeps, authenticationEndpoints } from './auth/authentication.ts'
 import { type AuthLogDeps, authLogEndpoints } from './auth/authlog.ts'
 import { type ChallengeDeps, challengeEndpoints } from './auth/challenges.ts'
+import { type PageSessionDeps, pageSessionEndpoints } from './auth/page-session.ts'
 import { type SecondFactorDeps, secondFactorEndpoints } from './auth/second-factor.ts'
 import { type WebAuthnDeps, webAuthnEndpoints } from './auth/webauthn.ts'
 import { type ManagedDomainDeps, managedDomainEndpoints } from './domains/managed.ts'
@@ -51,6 +52,7 @@ import { type DocumentationDeps, documentationEndpoints } from './service/docume
 import { type DomainKeyDeps, domainKeyEndpoints } from './service/domain-keys.ts'
 import { type HealthDeps, healthEndpoints } from './service/health.ts'
 import { type MetricsDeps, metricsEndpoints } from './service/metrics.ts'
+import { pageEndpoints } from './service/page.ts'
 import { type ReportDeps, reportEndpoints } from './service/reports.ts'
 import { type SettingDeps, settingEndpoints } from './service/settings.ts'
 import { type TransferDeps, transferEndpoints } from './service/transfer.ts'
@@ -63,6 +65,7 @@ export interface ApiDeps {
   readonly sessions: SessionDeps
   readonly secondFactor: SecondFactorDeps
   readonly webAuthn: WebAuthnDeps
+  readonly pageSession: PageSessionDeps
   readonly applicationPasswords: ApplicationPasswordDeps
   readonly passwordReset: PasswordResetDeps
   readonly users: UserDeps
@@ -111,6 +114,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...sessionEndpoints(deps.sessions),
     ...secondFactorEndpoints(deps.secondFactor),
     ...webAuthnEndpoints(deps.webAuthn),
+    ...pageSessionEndpoints(deps.pageSession),
     ...applicationPasswordEndpoints(deps.applicationPasswords),
     ...passwordResetEndpoints(deps.passwordReset),
     ...userEndpoints(deps.users),
@@ -155,5 +159,10 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...configurationEndpoints(deps.configuration),
     ...backupEndpoints(deps.backups),
   ]
-  return [...endpoints, ...documentationEndpoints(endpoints, deps.documentation)]
+  const documentation = documentationEndpoints(endpoints, deps.documentation)
+  return [
+    ...endpoints,
+    ...documentation,
+    ...documentation.filter(({ path }) => path === '/docs').flatMap(pageEndpoints),
+  ]
 }

@@ -292,6 +292,11 @@ export function mayHandOut(giver: Role, role: Role): boolean {
   })
 }
 
+/** What a role may do, and with whose things: `users.read` -> `own`, `domain` or `any`. */
+export function grantsOf(role: Role): Readonly<Record<string, Scope>> {
+  return Object.fromEntries([...(grants.get(role) ?? [])].map(([allow, { scope }]) => [allow, scope]))
+}
+
 /** Drops the fields that `grant` does not take, in place. `kept` are the path's. @throws Fault MissingPrivileges */
 export function filterInput(grant: Grant, input: Record<string, unknown>, kept: ReadonlySet<string>): void {
   if (grant.takes === null && grant.drops === null) return

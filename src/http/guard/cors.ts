@@ -1,6 +1,7 @@
 // What browsers are told about calls from other origins (api-semantics 1.9).
 //
-// Access needs a token in a header or the query, never a cookie, so an origin that may call gains nothing by itself.
+// Access from another origin needs a token in a header or the query. The page's cookie (session.ts) counts for our own origin alone:
+// the header that goes with it is not among those allowed here, so an origin that may call gains nothing by itself.
 
 import { headerText } from '../wire.ts'
 

@@ -214,3 +214,14 @@ function parsePart(bytes: Buffer): Part {
 function unescaped(name: string): string {
   return name.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n').replace(/\\(.)/g, '$1')
 }
+
+/** What makes parameters of a body of this type. Throws UnsupportedMediaType. */
+export function bodyParser(type: string, line: string): (body: Buffer) => Tree {
+  if (type === 'application/json' || type.endsWith('+json')) return parseJsonBody
+  if (type === 'application/x-www-form-urlencoded') return parseUrlencoded
+  if (type === 'multipart/form-data') return body => parseMultipart(body, line)
+  return body => {
+    if (body.length === 0) return {}
+    throw new Fault('UnsupportedMediaType')
+  }
+}

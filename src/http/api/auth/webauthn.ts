@@ -8,46 +8,36 @@ import type { AuthLog } from '#actors/auth/auth-log.ts'
 import { liveUser } from '#actors/auth/one-time-code.ts'
 import type { SecurityKeys } from '#actors/auth/security-key.ts'
 import { removeCredential } from '#actors/user/credential.ts'
-import { invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { attachments, originOf as pageOf } from '#lib/webauthn/webauthn.ts'
 import { listCredentials } from '#store/accounts/credentials.ts'
 import { endpoint } from '../../endpoint.ts'
-import { bool, hex, id, oneOf, optional, text, userId } from '../../schema.ts'
+import { bool, hex, id, optional, text, userId } from '../../schema.ts'
 import { existingPassword, type FreshDeps, freshFaults, originOf, ownToken, requireFresh } from './factor-fields.ts'
+import {
+  answer,
+  answering,
+  askedOf,
+  asking,
+  assertionFields,
+  browser,
+  challenge,
+  rawId,
+  rpId,
+} from './webauthn-fields.ts'
 
 export interface WebAuthnDeps extends FreshDeps {
   readonly securityKeys: SecurityKeys
   readonly authLog: AuthLog
 }
 
-const { rawIdLengthMax, answerLengthMax } = limits.webauthn
+const { answerLengthMax } = limits.webauthn
 const credentialId = id({ description: 'Id of the security key' })
-const rpId = optional(
-  text({
-    max: limits.name.domainLengthMax,
-    lower: true,
-    pattern: /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/,
-    description: 'Relying party: the host name of the page or a domain it lies in',
-  }),
-)
-const challenge = hex(128, 128, { description: 'The challenge that was asked for' })
-const rawId = hex(2, rawIdLengthMax, { description: 'Id of the credential, in hexadecimal digits' })
-const answer = (description: string) => hex(2, answerLengthMax, { description })
-
-const asking = {
-  origin: text({ min: 1, max: 2048, description: 'A URI of the page' }),
-  authenticatorAttachment: oneOf(attachments, { default: 'cross-platform', description: 'Which kind of key' }),
-  rpId,
-} as const
-
 const shape = {
   id: credentialId,
   rawId: Type.String(),
   description: Type.String(),
   authenticatorAttachment: Type.String(),
 }
-const browser = { additionalProperties: false, description: 'For the browser, bytes in hexadecimal digits' }
 const texts = Type.Array(Type.String())
 const registering = Type.Object(
   {
@@ -64,17 +54,6 @@ const registering = Type.Object(
   },
   browser,
 )
-const answering = Type.Object(
-  {
-    challenge: Type.String(),
-    timeout: Type.Integer(),
-    rpId: Type.String(),
-    userVerification: Type.String(),
-    allowCredentials: Type.Array(Type.Object({ rawId: Type.String(), type: Type.String() })),
-  },
-  browser,
-)
-
 export function webAuthnEndpoints(deps: WebAuthnDeps) {
   const { system, securityKeys, authLog } = deps
 
@@ -183,12 +162,7 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
     filterInput: true,
     params: { user: userId },
     body: {
-      challenge,
-      rawId,
-      clientDataJSON: answer('As the browser gave it'),
-      authenticatorData: answer('As the browser gave it'),
-      signature: answer('As the browser gave it'),
-      rpId,
+      ...assertionFields,
       twoFactorNonce: optional(hex(40, 40, { description: 'The nonce of a login' })),
       token: bool({ default: false, description: 'Whether an access token is wanted where there is no nonce' }),
     },
@@ -215,15 +189,6 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
   })
 
   return [registrationChallenge, attestation, list, remove, authenticationChallenge, assertion]
-}
-
-function askedOf(input: {
-  origin: string
-  authenticatorAttachment: (typeof attachments)[number]
-  rpId?: string | undefined
-}) {
-  if (pageOf(input.origin) === undefined) throw invalid('origin', 'must be a valid uri')
-  return { origin: input.origin, attachment: input.authenticatorAttachment, rpId: input.rpId }
 }
 
 function shown(row: { id: string; rawId: string; description: string; attachment: string }) {

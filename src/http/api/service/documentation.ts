@@ -39,8 +39,7 @@ export function documentationEndpoints(others: readonly Endpoint[], deps: Docume
   const document: Endpoint = file('/openapi.json', 'This document', 'application/json; charset=utf-8', printed)
   const own = [
     document,
-    file('/', 'Documentation for people', html, () => markup),
-    file('/docs', 'The same', html, () => markup),
+    file('/docs', 'Documentation for people', html, () => markup),
     file('/docs/page.js', "The page's script", 'text/javascript; charset=utf-8', () => script),
     file('/docs/page.css', "The page's style", 'text/css; charset=utf-8', () => style),
   ]

@@ -1,0 +1,239 @@
+// The session of the page: signing in to a cookie, saying who is signed in, signing out.
+//
+// Whether somebody may come in is decided where the API decides it (actors/auth); a session is an access token that the browser keeps and
+// no script can read. A second factor is always asked for here, since nobody else would. Only the page of this service is
+// answered: what another site has a browser send signs nobody in or out (guard/session.ts).
+
+import { Type } from 'typebox'
+import type { Authentication } from '#actors/auth/authentication.ts'
+import type { Logins } from '#actors/auth/login.ts'
+import { liveUser, type OneTimeCodes } from '#actors/auth/one-time-code.ts'
+import type { SecurityKeys } from '#actors/auth/security-key.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { factorsOf } from '#actors/user/credential.ts'
+import { now } from '#lib/clock.ts'
+import { Fault, invalid } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { tokenDigest } from '#lib/secret/token.ts'
+import { json } from '../../answer.ts'
+import { endpoint, type Request } from '../../endpoint.ts'
+import { type Caller, grantsOf } from '../../guard/access.ts'
+import { isOwnPage, pageHeaders, pageToken, sessionCookie } from '../../guard/session.ts'
+import { bool, hex, optional, text, userId } from '../../schema.ts'
+import { answering, askedOf, asking, assertionFields } from './webauthn-fields.ts'
+
+export interface PageSessionDeps {
+  readonly system: ActorSystem
+  readonly authentication: Authentication
+  readonly logins: Logins
+  readonly codes: OneTimeCodes
+  readonly securityKeys: SecurityKeys
+  /** Tells whose token it is. Throws InvalidToken. */
+  identify(token: string): Caller | Promise<Caller>
+  /** Ends a token, by the hash of its text. */
+  revoke(hash: string): Promise<void>
+  /** Milliseconds a session lives at most. */
+  readonly lifetimeMs: number
+}
+
+const factors = Type.Array(Type.String(), { description: 'Second factors of which one is to be shown' })
+const account = Type.Object({
+  id: userId,
+  username: Type.String(),
+  name: Type.String(),
+  address: Type.String(),
+  language: Type.String(),
+  requirePasswordChange: Type.Boolean(),
+  factors: Type.Array(Type.String()),
+})
+const shape = {
+  signedIn: Type.Boolean(),
+  user: Type.Optional(account),
+  role: Type.Optional(Type.String({ description: 'Of the token' })),
+  grants: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: '`users.read` -> `own`, `domain` or `any`' }),
+  ),
+  domains: Type.Optional(
+    Type.Array(Type.String(), { description: 'Those that the caller looks after, where it is limited to some' }),
+  ),
+  pending: Type.Optional(
+    Type.Object({ user: userId, nonce: Type.String(), factors }, { description: 'What is still to be shown' }),
+  ),
+}
+const nonce = hex(40, 40, { description: 'The nonce of the login' })
+const keep = bool({ default: false, description: 'Whether the browser keeps it when it is closed' })
+const faults = ['ForeignPage', 'AuthFailed', 'InvalidAuthScope', 'RateLimitedError', 'TempPasswordNotYetValid'] as const
+const common = { tag: 'Session', allow: 'public', headers: pageHeaders } as const
+
+export function pageSessionEndpoints(deps: PageSessionDeps) {
+  const { authentication, logins, codes, securityKeys } = deps
+
+  const show = endpoint({
+    ...common,
+    method: 'GET',
+    path: '/session',
+    summary: 'Who is signed in on the page',
+    reply: shape,
+    async run({ request }) {
+      const token = ownToken(request)
+      return token === '' ? { signedIn: false } : who(deps, token)
+    },
+  })
+
+  const begin = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/session',
+    summary: 'Sign in on the page',
+    description:
+      'With a name and a password, or with an access token. Where a second factor is on the answer holds `pending`; a cookie ' +
+      'comes with the factor. Only the page of this service is answered.',
+    body: {
+      username: optional(text({ min: 1, max: 255, description: 'Username or address' })),
+      password: optional(text({ min: 1, max: limits.password.lengthMax, trim: false })),
+      accessToken: optional(text({ max: 255, description: 'An access token instead of both' })),
+      keep,
+    },
+    reply: shape,
+    faults: [...faults, 'InvalidToken'],
+    async run({ input, request, signal }) {
+      requirePage(request)
+      if (input.accessToken !== undefined) {
+        if (!cookieValue.test(input.accessToken)) throw new Fault('InvalidToken')
+        return enter(deps, request, input.accessToken, input.keep)
+      }
+      if (input.username === undefined) throw invalid('username', 'is required')
+      if (input.password === undefined) throw invalid('password', 'is required')
+      const { username, password } = input
+      const attempt = { username, password, scope: 'master', protocol: 'Web', ip: request.address, signal } as const
+      const entered = await authentication.authenticate(attempt)
+      const { token, twoFactorNonce } = await logins.complete(entered, true)
+      if (token !== undefined) {
+        // Whoever checks a factor of its own is not here to do so.
+        if (entered.factors.length > 0) throw new Fault('MissingPrivileges')
+        return enter(deps, request, token, input.keep)
+      }
+      const pending = { user: entered.user, nonce: twoFactorNonce ?? '', factors: [...entered.factors] }
+      return { signedIn: false, pending }
+    },
+  })
+
+  const code = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/session/totp',
+    summary: 'Finish signing in with a one-time code',
+    body: { user: userId, nonce, code: text({ min: 6, max: 6 }), keep },
+    reply: shape,
+    faults: ['ForeignPage', 'UserNotFound', 'RateLimitedError', 'InvalidTotpNonce', 'TotpDisabled', 'InvalidToken'],
+    async run({ input, request, signal }) {
+      requirePage(request)
+      const origin = { ip: request.address, protocol: 'Web' }
+      const token = await codes.check(input.user, { code: input.code, nonce: input.nonce }, origin, signal)
+      return enter(deps, request, token ?? '', input.keep)
+    },
+  })
+
+  const challenge = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/session/webauthn-challenge',
+    summary: 'Begin to show a security key to finish signing in',
+    body: { ...asking, user: userId, nonce },
+    reply: { authenticationOptions: answering },
+    faults: ['ForeignPage', 'UserNotFound', 'WebAuthnDisabled', 'Invalid2faNonce'],
+    async run({ input, request }) {
+      requirePage(request)
+      return { authenticationOptions: await securityKeys.askToLogin(input.user, input.nonce, askedOf(input)) }
+    },
+  })
+
+  const key = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/session/webauthn',
+    summary: 'Finish signing in with a security key',
+    body: { ...assertionFields, user: userId, nonce, keep },
+    bodyBytesMax: 4 * limits.webauthn.answerLengthMax,
+    reply: shape,
+    faults: [
+      ...(['ForeignPage', 'UserNotFound', 'RateLimitedError', 'Invalid2faNonce', 'ChallengeNotFound'] as const),
+      ...(['CredentialsNotFound', 'InvalidAssertion'] as const),
+    ],
+    async run({ input, request, signal }) {
+      requirePage(request)
+      const { user, nonce: shown, keep: kept, challenge: asked, rawId, ...data } = input
+      const { clientDataJSON, authenticatorData, signature, rpId } = data
+      const answer = { challenge: asked, rawId, clientDataJSON, authenticatorData, signature, rpId }
+      const origin = { ip: request.address, protocol: 'Web' }
+      const { token } = await securityKeys.login(user, { ...answer, nonce: shown, token: false }, origin, signal)
+      return enter(deps, request, token ?? '', kept)
+    },
+  })
+
+  const end = endpoint({
+    ...common,
+    method: 'DELETE',
+    path: '/session',
+    summary: 'Sign out on the page',
+    description: 'Tokens that were made on the command line stay.',
+    faults: ['ForeignPage'],
+    async run({ request }) {
+      requirePage(request)
+      await release(deps, ownToken(request))
+      return json(200, { success: true }, { 'set-cookie': sessionCookie('', request.secure) })
+    },
+  })
+
+  return [show, begin, code, challenge, key, end]
+}
+
+/** What may stand in a cookie (RFC 6265 4.1.1). */
+const cookieValue = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/
+
+function requirePage(request: Request): void {
+  if (!isOwnPage(name => request.header(name), request.method)) throw new Fault('ForeignPage')
+}
+
+function ownToken(request: Request): string {
+  return pageToken(name => request.header(name), request)
+}
+
+/** Puts a token into the browser, and ends the one that was there. */
+async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean) {
+  const answer = await who(deps, token)
+  if (!answer.signedIn) throw new Fault('InvalidToken')
+  const before = ownToken(request)
+  if (before !== token) await release(deps, before)
+  const cookie = sessionCookie(token, request.secure, keep ? deps.lifetimeMs : undefined)
+  return json(200, { success: true, ...answer }, { 'set-cookie': cookie })
+}
+
+/** Ends a session's token; one of an operator stays. */
+async function release(deps: PageSessionDeps, token: string): Promise<void> {
+  if (token === '') return
+  const caller = await identified(deps, token)
+  if (caller?.tokenKind === 'user') await deps.revoke(tokenDigest(token))
+}
+
+async function identified(deps: PageSessionDeps, token: string): Promise<Caller | null> {
+  try {
+    return await deps.identify(token)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'InvalidToken') return null
+    throw error
+  }
+}
+
+async function who(deps: PageSessionDeps, token: string) {
+  const caller = await identified(deps, token)
+  if (caller === null) return { signedIn: false }
+  const { role, domains } = caller
+  const may = { role, grants: grantsOf(role), ...(domains !== undefined && { domains: [...domains] }) }
+  if (caller.user === null) return { signedIn: true, ...may }
+  const user = await liveUser(deps.system, caller.user)
+  const { id, username, name, address, options, temporary } = user
+  const requirePasswordChange = options.requirePasswordChange === true || (temporary?.expires ?? 0) > now()
+  const shown = { id, username, name, address, requirePasswordChange, language: options.language ?? '' }
+  return { signedIn: true, ...may, user: { ...shown, factors: factorsOf(user) } }
+}

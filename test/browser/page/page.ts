@@ -1,0 +1,146 @@
+// The web application in a real browser against a real service, and everything that is wrong by itself: an error in the console, a
+// violation of the policy, a request to another host, what axe finds.
+//
+// `usePage` starts one service and one browser for a file; `visit` opens a window of its own. Whatever a window did that it must not
+// fails the test that used it. `look` runs axe over what is shown, light and dark, wide and narrow.
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { ConfigPart } from '#config'
+import { type Running, useTeal } from '../../running.ts'
+import { startChromium } from '../chromium.ts'
+
+export interface Visit {
+  /** Of the browser: `en`, `de`, `ar`. */
+  readonly locale?: string
+  readonly colorScheme?: 'light' | 'dark'
+  readonly width?: number
+  /** Signs in with the password of `running.user`. */
+  readonly as?: string
+  /** Signs in with the service's root token, or this one. */
+  readonly token?: string
+}
+
+export interface Pages {
+  readonly service: Running
+  /** `http://localhost:<port>`, where browsers trust as over TLS. */
+  readonly origin: string
+  /** Opens a window at a place, `/app/account`. */
+  visit(path: string, visit?: Visit): Promise<Page>
+  /** Messages of the console that this test provokes, as parts of their texts. */
+  expectErrors(...texts: string[]): void
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const narrow = 320
+const wide = 1280
+
+/** A service and a browser for the tests of a file. */
+export function usePage(options: ConfigPart = {}): Pages {
+  const service = useTeal({ api: { port: 0, accessControl: { enabled: true } }, ...options })
+  let browser: Browser | undefined
+  let wrong: string[] = []
+  let expected: string[] = []
+  const open: BrowserContext[] = []
+  beforeAll(async () => {
+    browser = await startChromium()
+  })
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map(context => context.close()))
+    const left = wrong.filter(one => !expected.some(text => one.includes(text)))
+    wrong = []
+    expected = []
+    expect(left).toEqual([])
+  })
+  afterAll(async () => {
+    await browser?.close()
+  })
+  const originOf = () => `http://localhost:${service.at('api').port}`
+  return {
+    service,
+    get origin() {
+      return originOf()
+    },
+    expectErrors: (...texts) => {
+      expected = texts
+    },
+    async visit(path, { locale = 'en-GB', colorScheme = 'light', width = wide, as, token } = {}) {
+      if (browser === undefined) throw new Error('the browser is not up')
+      const viewport = { width, height: 800 }
+      const context = await browser.newContext({ locale, colorScheme, viewport, acceptDownloads: true })
+      open.push(context)
+      const page = await context.newPage()
+      watch(page, originOf(), text => wrong.push(text))
+      if (as !== undefined) await enter(page, originOf(), { username: as, password: `secret of ${as}` })
+      if (token !== undefined) await enter(page, originOf(), { accessToken: token })
+      await page.goto(originOf() + path)
+      await page.locator('h1').first().waitFor()
+      return page
+    },
+  }
+}
+
+/** Signs in by the page's own call, so that not each test goes through the form. */
+async function enter(page: Page, origin: string, data: Record<string, string>): Promise<void> {
+  const headers = { 'x-teal-page': '1', origin }
+  const response = await page.context().request.post(`${origin}/session`, { headers, data })
+  expect(await response.json()).toMatchObject({ signedIn: true })
+}
+
+function watch(page: Page, origin: string, tell: (text: string) => void): void {
+  page.on('console', message => {
+    if (['error', 'warning'].includes(message.type())) tell(`console: ${message.text()} ${message.location().url}`)
+  })
+  page.on('pageerror', error => tell(`error: ${error.message}`))
+  page.on('request', request => {
+    const url = request.url()
+    if (!url.startsWith(`${origin}/`) && !/^(data|blob|about):/.test(url)) tell(`request: ${url}`)
+  })
+}
+
+interface Finding {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+/** Runs axe over what is shown, light and dark, wide and narrow, and sees that nothing is wider than the window. */
+export async function look(page: Page): Promise<void> {
+  const before = page.viewportSize() ?? { width: wide, height: 800 }
+  await page.evaluate(axe)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [wide, narrow]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: before.height })
+      const rules = { region: { enabled: true } }
+      const found = await page.evaluate<readonly Finding[]>(
+        `axe.run(document, ${JSON.stringify({ rules, resultTypes: ['violations'] })}).then(found => found.violations)`,
+      )
+      const said = found.flatMap(({ id, nodes }) => nodes.map(node => `${id}: ${node.html} ${node.failureSummary}`))
+      expect(said, `${colorScheme}, ${width} wide`).toEqual([])
+      const over = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      )
+      expect(over, `too wide by, in a window of ${width}`).toBeLessThanOrEqual(0)
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(before)
+}
+
+/** Keeps pictures of a page where TEAL_TEST_SHOTS names a folder: for people to look at. */
+export async function shoot(page: Page, name: string): Promise<void> {
+  const folder = process.env.TEAL_TEST_SHOTS
+  if (folder === undefined) return
+  const before = page.viewportSize() ?? { width: wide, height: 800 }
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [wide, 390]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true })
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(before)
+}

@@ -1,0 +1,41 @@
+// A part of the page that is loaded when somebody goes there: the account, the service, mail.
+//
+// An area brings its texts, its places and the menu beside them; the shell (shell.tsx) shows them. Areas know nothing of each other.
+
+import type { IconName } from './icon.tsx'
+import type { Catalogue } from './language.ts'
+import type { Route } from './router.ts'
+import type { Session } from './session.ts'
+
+/** A line of the menu at the side. */
+export interface Item {
+  /** Below /app; what lies below it belongs to it. */
+  readonly path: string
+  readonly icon: IconName
+  readonly label: string
+}
+
+export interface Group {
+  readonly label: string
+  readonly items: readonly Item[]
+}
+
+export interface Area {
+  /** Loaded before anything of it is shown. */
+  readonly texts: Catalogue<unknown>
+  readonly routes: readonly Route[]
+  /** In the language that is shown, what this session may see. */
+  menu(session: Session): readonly Group[]
+  /** Whether its pages take the whole width of the window. Default: a column for reading. */
+  readonly isWide?: boolean
+}
+
+/** What is known of an area before it is loaded. */
+export interface AreaEntry {
+  /** The first part of its places: `account` for /app/account. */
+  readonly name: string
+  readonly icon: IconName
+  label(): string
+  isOpen(session: Session): boolean
+  load(): Promise<Area>
+}

@@ -1,0 +1,116 @@
+// The language of the page: which one, its texts as they are loaded, its direction, and numbers and dates in its way.
+//
+// A catalogue is one object of texts for each language, all of one type, so that a text that is missing somewhere does not compile.
+// Only the language that is shown is loaded. Components read `catalogue.value` and follow a change by themselves.
+
+import { signal } from '@preact/signals'
+
+/** Code -> its own name. */
+export const languages = { en: 'English', de: 'Deutsch', ar: 'العربية' } as const
+export type Language = keyof typeof languages
+
+const rightToLeft: ReadonlySet<string> = new Set<Language>(['ar'])
+const kept = 'teal.language'
+
+export const language = signal<Language>(preferred())
+
+type Loaders<T> = Readonly<Record<Language, () => Promise<T>>>
+
+/** Texts of one part of the page. */
+export class Catalogue<T> {
+  readonly #loaders: Loaders<T>
+  readonly #texts = signal<T | undefined>(undefined)
+
+  constructor(loaders: Loaders<T>) {
+    this.#loaders = loaders
+  }
+
+  /** The texts in the language that is shown. Loaded before anything that reads them is shown (`open`). */
+  get value(): T {
+    const texts = this.#texts.value
+    if (texts === undefined) throw new Error('These texts are not loaded')
+    return texts
+  }
+
+  /** Loads the texts, and those of a language that is chosen later. */
+  async open(): Promise<void> {
+    opened.add(this)
+    await this.load(language.value)
+  }
+
+  async load(code: Language): Promise<void> {
+    this.#texts.value = await this.#loaders[code]()
+  }
+}
+
+const opened = new Set<Catalogue<unknown>>()
+
+/** Shows everything in another language. */
+export async function choose(code: Language): Promise<void> {
+  localStorage.setItem(kept, code)
+  await Promise.all([...opened].map(one => one.load(code)))
+  language.value = code
+  applyLanguage()
+}
+
+/** Tells the browser, which turns the page round where it is read from the right. */
+export function applyLanguage(): void {
+  const { documentElement } = document
+  documentElement.lang = language.value
+  documentElement.dir = rightToLeft.has(language.value) ? 'rtl' : 'ltr'
+}
+
+function preferred(): Language {
+  const wanted = [localStorage.getItem(kept) ?? '', ...navigator.languages].map(one => one.slice(0, 2).toLowerCase())
+  return wanted.find((one): one is Language => one in languages) ?? 'en'
+}
+
+const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
+
+/** 1234567 -> `1.2 MB`. */
+export function bytes(count: number): string {
+  const step = count < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(count) / 3))
+  const unitDisplay = step === 0 ? 'long' : 'short'
+  const form = { style: 'unit', unit: units[step], unitDisplay, maximumFractionDigits: step < 2 ? 0 : 1 } as const
+  return new Intl.NumberFormat(language.value, form).format(count / 1000 ** step)
+}
+
+export function number(value: number): string {
+  return new Intl.NumberFormat(language.value).format(value)
+}
+
+/** 0.25 -> `25%`. */
+export function percent(value: number): string {
+  return new Intl.NumberFormat(language.value, { style: 'percent', maximumFractionDigits: 0 }).format(value)
+}
+
+/** Day and time. */
+export function moment(at: string | number | Date): string {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at))
+}
+
+export function day(at: string | number | Date): string {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: 'long' }).format(new Date(at))
+}
+
+const spans = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const
+
+/** `3 days ago`, `in 2 hours`. */
+export function relative(at: string | number | Date): string {
+  const seconds = (new Date(at).getTime() - Date.now()) / 1000
+  const form = new Intl.RelativeTimeFormat(language.value, { numeric: 'auto' })
+  const [unit, size] = spans.find(([, least]) => Math.abs(seconds) >= least) ?? (['second', 1] as const)
+  return form.format(Math.round(seconds / size), unit)
+}
+
+/** `a, b and c` in the order and with the words of the language. */
+export function list(words: readonly string[]): string {
+  return new Intl.ListFormat(language.value).format(words)
+}

@@ -1,0 +1,52 @@
+// Who is signed in, as the service says, and what that one may do.
+//
+// The cookie itself no script can read. What is shown by `may` is only for leaving out what would be refused: the service decides.
+
+import { signal } from '@preact/signals'
+import { call, type Reply, watchSession } from './client.ts'
+
+export type Session = Reply<'GET /session'>
+export type Owner = NonNullable<Session['user']>
+
+/** A login that waits for its second factor. */
+export interface Pending {
+  readonly login: NonNullable<Session['pending']>
+  readonly keep: boolean
+}
+
+/** Null until the service was asked. */
+export const session = signal<Session | null>(null)
+
+const nobody: Session = { success: true, signedIn: false }
+
+/** Asks who is signed in. */
+export async function refreshSession(): Promise<void> {
+  session.value = await call('GET /session')
+}
+
+export function begin(entered: Session): void {
+  session.value = entered
+}
+
+export async function signOut(): Promise<void> {
+  await call('DELETE /session')
+  session.value = nobody
+}
+
+const scopes = ['own', 'domain', 'any'] as const
+
+/** Whether the token has a grant, `users.read`, at least for one's own things, those of some domains, or everybody's. */
+export function may(grant: string, scope: (typeof scopes)[number] = 'own'): boolean {
+  return scopes.slice(scopes.indexOf(scope)).some(one => one === session.value?.grants?.[grant])
+}
+
+/** The account that is signed in. Only below pages of an account. */
+export function owner(): Owner {
+  const user = session.value?.user
+  if (user === undefined) throw new Error('Nobody with an account is signed in')
+  return user
+}
+
+watchSession(() => {
+  session.value = nobody
+})

@@ -1,0 +1,141 @@
+// The way in: a name and a password, then a second factor where one is on; or an access token that an operator was given.
+//
+// The service says what comes next (`pending`). What was typed is in the form alone and gone when it is.
+
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { baseTexts } from '../texts/texts.ts'
+import { call } from './client.ts'
+import { CheckField, Form, Submit, TextField, useForm } from './form.tsx'
+import { KeyStep } from './key-step.tsx'
+import { Preferences } from './preferences.tsx'
+import { begin, type Pending } from './session.ts'
+
+export function SignIn() {
+  const texts = baseTexts.value
+  const pending = useSignal<Pending | null>(null)
+  const way = useSignal<'password' | 'token'>('password')
+  useEffect(() => {
+    document.title = `${texts.signIn} · Teal`
+  }, [texts])
+  return (
+    <main id="main" class="sign-in" tabIndex={-1}>
+      <div class="card">
+        <img src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} alt="" width="48" height="48" />
+        <h1>{texts.signInTitle}</h1>
+        {pending.value !== null ? (
+          <SecondFactor
+            pending={pending.value}
+            onBack={() => {
+              pending.value = null
+            }}
+          />
+        ) : way.value === 'password' ? (
+          <PasswordStep
+            onPending={next => {
+              pending.value = next
+            }}
+          />
+        ) : (
+          <TokenStep />
+        )}
+        {pending.value === null && (
+          <button
+            type="button"
+            class="link"
+            onClick={() => {
+              way.value = way.value === 'password' ? 'token' : 'password'
+            }}
+          >
+            {way.value === 'password' ? texts.useToken : texts.usePassword}
+          </button>
+        )}
+      </div>
+      <Preferences />
+    </main>
+  )
+}
+
+function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
+  const texts = baseTexts.value
+  const form = useForm({ username: '', password: '', keep: false }, async body => {
+    const entered = await call('POST /session', { body })
+    if (entered.pending === undefined) begin(entered)
+    else onPending({ login: entered.pending, keep: body.keep })
+  })
+  return (
+    <Form of={form} label={texts.signIn}>
+      <TextField name="username" label={texts.username} autocomplete="username" isCode autofocus />
+      <TextField name="password" label={texts.password} kind="password" autocomplete="current-password" />
+      <CheckField name="keep" label={texts.keep} hint={texts.keepHint} />
+      <Submit>{texts.signIn}</Submit>
+    </Form>
+  )
+}
+
+function TokenStep() {
+  const texts = baseTexts.value
+  const form = useForm({ accessToken: '' }, async body => begin(await call('POST /session', { body })))
+  return (
+    <Form of={form} label={texts.signIn}>
+      <TextField
+        name="accessToken"
+        label={texts.token}
+        hint={texts.tokenHint}
+        kind="password"
+        autocomplete="off"
+        isCode
+        autofocus
+      />
+      <Submit>{texts.signIn}</Submit>
+    </Form>
+  )
+}
+
+function SecondFactor({ pending, onBack }: { readonly pending: Pending; onBack(): void }) {
+  const texts = baseTexts.value
+  const { factors } = pending.login
+  const way = useSignal(factors.includes('webauthn') ? 'webauthn' : 'totp')
+  return (
+    <>
+      {way.value === 'webauthn' ? <KeyStep pending={pending} /> : <CodeStep pending={pending} />}
+      {factors.includes('webauthn') && factors.includes('totp') && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            way.value = way.value === 'totp' ? 'webauthn' : 'totp'
+          }}
+        >
+          {way.value === 'totp' ? texts.useKey : texts.useCode}
+        </button>
+      )}
+      <button type="button" class="link" onClick={onBack}>
+        {texts.back}
+      </button>
+    </>
+  )
+}
+
+function CodeStep({ pending: { login, keep } }: { readonly pending: Pending }) {
+  const texts = baseTexts.value
+  const form = useForm({ code: '' }, async ({ code }) => {
+    const { user, nonce } = login
+    begin(await call('POST /session/totp', { body: { user, nonce, keep, code: code.replaceAll(/\D/g, '') } }))
+  })
+  return (
+    <Form of={form} label={texts.signIn}>
+      <TextField
+        name="code"
+        label={texts.code}
+        hint={texts.codeHint}
+        inputMode="numeric"
+        autocomplete="one-time-code"
+        maxLength={8}
+        isCode
+        autofocus
+      />
+      <Submit>{texts.signIn}</Submit>
+    </Form>
+  )
+}
