@@ -24,6 +24,7 @@ import { importImapCommand } from './import/import-imap.ts'
 import { importMaildirCommand } from './import/import-maildir.ts'
 import { importMboxCommand } from './import/import-mbox.ts'
 import { addressCommands } from './owner/addresses.ts'
+import { domainCommand } from './owner/domains.ts'
 import { manualCommands } from './owner/manual.ts'
 import { queueCommands } from './owner/queue.ts'
 import { statusCommands } from './owner/status.ts'
@@ -51,6 +52,7 @@ export function commandLine(): Command {
     ],
     ...[
       ...statusCommands(),
+      domainCommand(),
       ...addressCommands(),
       ...queueCommands(),
       ...suppressionCommands(),

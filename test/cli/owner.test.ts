@@ -65,6 +65,52 @@ test('a domain stands for another and for itself again', async () => {
   expect(await json('alias', 'list')).toEqual([])
 })
 
+test('domains are made, seen, changed, closed, opened, looked after and forgotten', async () => {
+  const limits = ['--max-users', '3', '--default-quota', '4096', '--description', 'A customer']
+  expect((await teal('domain', 'create', 'Customer.Example', ...limits)).out).toBe('Customer.Example is made.\n')
+  expect((await teal('user', 'add', 'carl@customer.example', '--generate')).code).toBe(0)
+  expect((await json('user', 'show', 'carl@customer.example'))[0].limits.quota.allowed).toBe(4096)
+  const [made] = await json('domain', 'show', 'customer.example')
+  expect(made).toMatchObject({ name: 'customer.example', description: 'A customer', maxUsers: 3, users: 1 })
+  expect((await json('domain', 'list')).map(one => one.name)).toEqual(['customer.example', 'example.com'])
+  expect((await teal('domain', 'list', 'customer')).out).toMatch(/^customer\.example +1 accounts, 1 addresses/)
+  expect((await teal('domain', 'change', 'customer.example')).code).toBe(1)
+  const changed = await json('domain', 'change', 'customer.example', '--max-users', '0', '--default-recipients', '5')
+  expect(changed[0]).toMatchObject({ maxUsers: 0, defaultQuota: 4096, defaultLimits: { recipients: 5 } })
+  expect((await teal('domain', 'admin', 'add', 'customer.example', 'carl@customer.example')).code).toBe(0)
+  expect(await json('domain', 'admin', 'list', 'customer.example')).toMatchObject([
+    { username: 'carl@customer.example' },
+  ])
+  expect((await teal('domain', 'catch-all', 'customer.example', 'carl@customer.example')).code).toBe(0)
+  const closed = await teal('domain', 'disable', 'customer.example', '--reason', 'not paid')
+  expect(closed.out).toBe('customer.example is closed, and its sessions have ended.\n')
+  const { out } = await teal('domain', 'show', 'customer.example')
+  for (const line of [/^state +disabled \(not paid\)$/m, /^accounts +1$/m, /^admin +carl@customer\.example$/m])
+    expect(out).toMatch(line)
+  expect((await teal('domain', 'enable', 'customer.example')).code).toBe(0)
+  expect(
+    (await json('domain', 'catch-all', 'customer.example', 'x@far.example', '--forward'))[0].catchAll,
+  ).toMatchObject({
+    targets: ['x@far.example'],
+  })
+  expect((await teal('domain', 'catch-all', 'customer.example')).code).toBe(1)
+  expect((await json('domain', 'catch-all', 'customer.example', '--nobody'))[0].catchAll).toBe(false)
+  expect((await json('domain', 'admin', 'remove', 'customer.example', 'carl@customer.example'))[0].admins).toEqual([])
+  const kept = await teal('domain', 'remove', 'customer.example')
+  expect([kept.code, kept.err]).toEqual([1, expect.stringContaining('Of this domain are still here: 1 addresses')])
+  expect((await teal('domain', 'remove', 'customer.example', '--force')).code).toBe(0)
+  expect((await json('domain', 'show', 'customer.example'))[0]).toMatchObject({ created: false, maxUsers: 0, users: 1 })
+  expect((await teal('domain', 'show', 'nowhere.example')).err).toBe('teal: This domain does not exist\n')
+  expect((await teal('user', 'delete', 'carl@customer.example', '--yes')).code).toBe(0)
+})
+
+test('a token of who looks after domains is bound to them', async () => {
+  const { code, out } = await teal('token', 'create', '--role', 'domain', '--domain', 'example.com')
+  expect([code, out]).toEqual([0, expect.stringMatching(/^[0-9a-f]{40}\n$/)])
+  expect((await teal('token', 'create', '--role', 'domain')).code).toBe(1)
+  expect((await teal('token', 'create', '--role', 'manager', '--domain', 'example.com')).code).toBe(1)
+})
+
 test('forwards are made, changed, put off and deleted', async () => {
   expect((await teal('forward', 'add', 'info@example.com', 'anna@example.com', 'x@example.net')).code).toBe(0)
   expect((await json('forward', 'show', 'info@example.com'))[0].targets).toEqual(['anna@example.com', 'x@example.net'])

@@ -96,6 +96,13 @@ describe('setup', () => {
     const second = await runTeal(words, env)
     expect([second.code, second.err]).toEqual([0, ''])
     expect(JSON.parse(second.out)).toMatchObject({ hostname: 'mail.example.org', account: { made: true } })
+    const { out } = await runTeal(['domain', 'list', '--config', file, '--json'], env)
+    const domains = out
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(domains.map(({ name }) => name)).toEqual(['example.org', 'second.example'])
+    for (const { created, users } of domains) expect([created, users]).toEqual([expect.any(String), 1])
   })
 
   test('was broken off after the configuration: the rest is made', async () => {

@@ -20,7 +20,7 @@ import { lookAtClock, lookAtDisk, lookAtName, lookAtResolver, lookAtWayOut } fro
 import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, withConfig } from '../options.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
-import { type Account, accountOf, protect, provideAccount, provideKeys } from '../setup/account.ts'
+import { type Account, accountOf, protect, provideAccount, provideDomain, provideKeys } from '../setup/account.ts'
 import { Questions } from '../setup/ask.ts'
 import { configOf, fileOf, type Plan } from '../setup/plan.ts'
 import { obstacles, ownFile } from '../setup/preflight.ts'
@@ -86,6 +86,7 @@ async function setup(given: string, options: Options): Promise<void> {
   const to = await reach(config, true)
   try {
     const account = await accountFor(to, plan.admin, { options, questions, password: password.value })
+    await provideDomain(to, domain)
     await provideKeys(to, domain)
     const records = await seenRecords(config, domain, to, servers)
     const shown = account.made && password.generated ? { ...account, password: await password.value() } : account

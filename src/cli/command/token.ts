@@ -8,6 +8,7 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
+import { domainToUnicode, isDomain } from '#mail/address/address.ts'
 import { listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { Reader } from '#store/engine/reader.ts'
@@ -24,6 +25,7 @@ const roles = [
   'manager',
   'webmail',
   'user',
+  'domain',
   'auth',
   'tokenAuth',
   'attachments',
@@ -38,6 +40,7 @@ interface CreateOptions extends ConfigOptions {
   readonly role: string
   readonly user?: string
   readonly label?: string
+  readonly domain?: string[]
   readonly json?: boolean
 }
 
@@ -47,6 +50,7 @@ export function tokenCommand(): Command {
     .description('Print a new token')
     .requiredOption('-r, --role <role>', `one of ${roles.join(', ')}`)
     .option('-u, --user <id>', 'account of a token with role user')
+    .option('--domain <domain...>', 'domains that a token with role domain is bound to')
     .option('-l, --label <text>', 'what the token is for')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  teal token create --role export --label "nightly export"')
@@ -71,6 +75,12 @@ async function create(options: CreateOptions): Promise<void> {
   if ((options.role === 'user') !== (user !== null)) {
     throw new Fault('InputValidationError', { text: 'a token of role user needs --user, and no other role takes it' })
   }
+  const domains = options.domain?.map(domainToUnicode) ?? null
+  if ((options.role === 'domain') !== (domains !== null) || domains?.some(name => !isDomain(name))) {
+    throw new Fault('InputValidationError', {
+      text: 'a token of role domain needs --domain with names of domains, and no other role takes it',
+    })
+  }
   const at = now()
   const row = {
     hash: tokenDigest(token),
@@ -83,7 +93,7 @@ async function create(options: CreateOptions): Promise<void> {
     ttl: null,
     expires: null,
     dies: null,
-    domains: null,
+    domains,
   }
   requireData(config.dataDir)
   if (user !== null) {

@@ -1,5 +1,7 @@
-// The first account of a domain: made where it is not there, with a password that is shown once, and a second factor where that
-// is wanted, with an application password for mail programs, which know no factors. The keys that sign come with its address.
+// A domain's first steps: the domain itself, and its first account, made where it is not there, with a password that is shown once.
+//
+// Where a second factor is wanted it comes with an application password for mail programs, which know no factors. The keys
+// that sign come with the address. Each step may have been done before, and is then left as it is.
 
 import { now } from '#lib/clock.ts'
 import { decodeBase32, stepMs, totpCode } from '#lib/secret/totp.ts'
@@ -48,6 +50,13 @@ export async function protect(to: Reach, account: Account, code?: (seed: string)
   const form = { description: 'Mail programs', scopes: ['*'] }
   const { password: mailPassword } = await to.call<{ password: string }>('POST', `/users/${id}/asps`, form)
   return { ...account, seed, mailPassword }
+}
+
+/** The domain as a thing of its own, with nothing said of it yet; one that was made stays as it is. */
+export async function provideDomain(to: Reach, domain: string): Promise<void> {
+  const path = `/domains/${encodeURIComponent(domain)}`
+  const { created } = await to.call<{ created: string | false }>('GET', path)
+  if (created === false) await to.call('PUT', path, {})
 }
 
 /** The keys that sign mail of the domain: made where there are none yet. */
