@@ -10,6 +10,15 @@ import { Shell } from './base/shell.tsx'
 import { applyTheme } from './base/theme.ts'
 import { baseTexts } from './texts/texts.ts'
 
+/** Who may do one of these for everybody looks after the service. */
+const openers: ReadonlySet<string> = new Set([
+  'figures.read',
+  'userlisting.read',
+  'domains.read',
+  'queue.read',
+  'audit.read',
+])
+
 const areas: readonly AreaEntry[] = [
   {
     name: 'account',
@@ -17,6 +26,13 @@ const areas: readonly AreaEntry[] = [
     label: () => baseTexts.value.account,
     isOpen: session => session.user !== undefined,
     load: async () => (await import('./account/area.ts')).area,
+  },
+  {
+    name: 'service',
+    icon: 'chart',
+    label: () => baseTexts.value.service,
+    isOpen: ({ grants = {} }) => Object.entries(grants).some(([grant, scope]) => scope === 'any' && openers.has(grant)),
+    load: async () => (await import('./admin/area.ts')).area,
   },
 ]
 

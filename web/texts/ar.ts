@@ -29,6 +29,7 @@ export const ar: BaseTexts = {
   theme: 'المظهر',
   themes: { system: 'حسب النظام', light: 'فاتح', dark: 'داكن' },
   account: 'الحساب',
+  service: 'الخدمة',
   signIn: 'تسجيل الدخول',
   signOut: 'تسجيل الخروج',
   signInTitle: 'سجّل الدخول إلى بريدك',

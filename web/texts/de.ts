@@ -29,6 +29,7 @@ export const de: BaseTexts = {
   theme: 'Darstellung',
   themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
   account: 'Konto',
+  service: 'Dienst',
   signIn: 'Anmelden',
   signOut: 'Abmelden',
   signInTitle: 'Bei Ihrer Mail anmelden',

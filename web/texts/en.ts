@@ -27,6 +27,7 @@ export const en = {
   theme: 'Appearance',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   account: 'Account',
+  service: 'Service',
   signIn: 'Sign in',
   signOut: 'Sign out',
   signInTitle: 'Sign in to your mail',

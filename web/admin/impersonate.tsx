@@ -1,0 +1,48 @@
+// Acting as a user: the session of this browser becomes one of that account, for an hour and with a mark in both logs.
+//
+// The token goes into the cookie at once and is kept nowhere else.
+
+import { call } from '../base/client.ts'
+import { Dialog } from '../base/dialog.tsx'
+import { Form, Submit, TextField, useForm } from '../base/form.tsx'
+import { done } from '../base/notice.tsx'
+import { go } from '../base/router.ts'
+import { begin } from '../base/session.ts'
+import { baseTexts } from '../texts/texts.ts'
+import { adminTexts } from './texts/texts.ts'
+
+export function Impersonate({
+  user,
+  username,
+  onClose,
+}: {
+  readonly user: string
+  readonly username: string
+  onClose(): void
+}) {
+  const { users: texts } = adminTexts.value
+  const form = useForm({ reason: '' }, async ({ reason }) => {
+    const { token } = await call('POST /users/:user/impersonate', { params: { user }, body: { reason } })
+    const session = await call('POST /session', { body: { accessToken: token } })
+    go('/account', { replace: true })
+    begin(session)
+    done(texts.impersonateDone)
+  })
+  return (
+    <Dialog title={texts.impersonate} onClose={onClose}>
+      <p>{texts.impersonateAsk(username)}</p>
+      <Form of={form}>
+        <TextField name="reason" label={texts.reason} maxLength={255} autofocus />
+        <Submit
+          more={
+            <button type="button" onClick={onClose}>
+              {baseTexts.value.cancel}
+            </button>
+          }
+        >
+          {texts.impersonate}
+        </Submit>
+      </Form>
+    </Dialog>
+  )
+}

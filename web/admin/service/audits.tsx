@@ -1,0 +1,125 @@
+// Audits: which there are, how far they are, what they hold as a file; a new one for an account and a span of time.
+//
+// Only a session with a role for audits comes here; what an audit holds is downloaded by the browser itself and shown nowhere.
+
+import { useState } from 'preact/hooks'
+import { addressOf, call, type Reply } from '../../base/client.ts'
+import { Dialog } from '../../base/dialog.tsx'
+import { Form, Submit, TextArea, TextField, useForm } from '../../base/form.tsx'
+import { day, number } from '../../base/language.ts'
+import { done } from '../../base/notice.tsx'
+import { Badge, Card, type Column, Empty, Loaded, Page, Table } from '../../base/parts.tsx'
+import { useCall } from '../../base/resource.ts'
+import { may } from '../../base/session.ts'
+import { baseTexts } from '../../texts/texts.ts'
+import { Pager, useCursor } from '../kit/list.tsx'
+import { adminTexts } from '../texts/texts.ts'
+
+type Listed = Reply<'GET /audit'>['results'][number]
+
+const pageRows = 50
+
+export function AuditsPage() {
+  const { pages, audits: texts, common } = adminTexts.value
+  const [cursor, goTo] = useCursor('')
+  const [isAdding, setAdding] = useState(false)
+  const found = useCall('GET /audit', { query: { limit: pageRows, ...cursor } })
+  const close = () => {
+    setAdding(false)
+    void found.reload()
+  }
+  const add = may('audit.create', 'any') && (
+    <button type="button" class="primary" onClick={() => setAdding(true)}>
+      {texts.add}
+    </button>
+  )
+  return (
+    <Page title={pages.audits} lead={texts.hint} actions={add}>
+      <Card>
+        <Loaded of={found}>
+          {data =>
+            data.results.length === 0 ? (
+              <Empty icon="archive" title={common.nothing} />
+            ) : (
+              <>
+                <Table
+                  label={pages.audits}
+                  columns={columns()}
+                  rows={data.results}
+                  id={row => row.id}
+                  actions={({ id, deleted, notes }) =>
+                    !deleted && (
+                      <a
+                        class="button"
+                        download
+                        aria-label={`${texts.download}: ${notes} ${id}`}
+                        href={addressOf('GET /audit/:audit/export.mbox', { params: { audit: id } })}
+                      >
+                        {texts.download}
+                      </a>
+                    )
+                  }
+                />
+                <Pager of={data} go={goTo} />
+              </>
+            )
+          }
+        </Loaded>
+      </Card>
+      {isAdding && <AddAudit onClose={close} />}
+    </Page>
+  )
+}
+
+function columns(): Column<Listed>[] {
+  const { audits: texts } = adminTexts.value
+  return [
+    {
+      title: texts.account,
+      cell: ({ user, notes }) => (
+        <span class="about">
+          <bdi class="code">{user}</bdi>
+          {notes !== '' && <span class="muted">{notes}</span>}
+        </span>
+      ),
+    },
+    { title: texts.messages, cell: ({ audited }) => number(audited), atEnd: true },
+    {
+      title: texts.status,
+      cell: ({ deleted, import: { status } }) =>
+        deleted ? (
+          <Badge>{texts.over}</Badge>
+        ) : (
+          <Badge kind={status === 'imported' ? 'good' : status === 'failed' ? 'bad' : 'plain'}>
+            {texts.statuses[status as keyof typeof texts.statuses] ?? status}
+          </Badge>
+        ),
+    },
+    { title: texts.expires, cell: ({ expires }) => day(expires) },
+  ]
+}
+
+function AddAudit({ onClose }: { onClose(): void }) {
+  const { audits: texts } = adminTexts.value
+  const form = useForm({ user: '', start: '', end: '', expires: '', notes: '' }, async fields => {
+    const { user, start, end, expires, notes } = fields
+    const body = { user, expires, notes, ...(start !== '' && { start }), ...(end !== '' && { end }) }
+    await call('POST /audit', { body })
+    done(baseTexts.value.saved)
+    onClose()
+  })
+  return (
+    <Dialog title={texts.add} onClose={onClose}>
+      <Form of={form}>
+        <TextField name="user" label={texts.user} isCode autofocus autocomplete="off" />
+        <div class="pair">
+          <TextField name="start" label={texts.start} kind="date" />
+          <TextField name="end" label={texts.end} kind="date" />
+        </div>
+        <TextField name="expires" label={texts.expires} kind="date" />
+        <TextArea name="notes" label={texts.notes} rows={2} />
+        <Submit>{texts.add}</Submit>
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,294 @@
+// One user: how the account does, its limits, addresses and forwarding, what happened around its logins, and what is done to it.
+// What shuts somebody out asks first and takes effect at once. A temporary password is shown this once; fields that were not changed are not
+// sent, so that what the service gives everybody stays so.
+
+import { useState } from 'preact/hooks'
+import { call, type Reply } from '../base/client.ts'
+import { ask } from '../base/dialog.tsx'
+import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
+import { bytes, moment, number } from '../base/language.ts'
+import { done } from '../base/notice.tsx'
+import { Badge, Card, Fact, Facts, IconButton, Loaded, Meter, Page, Table } from '../base/parts.tsx'
+import { type Resource, useCall } from '../base/resource.ts'
+import { go, type Values } from '../base/router.ts'
+import { may } from '../base/session.ts'
+import { baseTexts } from '../texts/texts.ts'
+import { Impersonate } from './impersonate.tsx'
+import { act, Shown } from './kit/act.tsx'
+import { linesOf, Pager, useCursor } from './kit/list.tsx'
+import { adminTexts } from './texts/texts.ts'
+import { UserState } from './users.tsx'
+
+type User = Reply<'GET /users/:user'>
+
+export function UserPage({ values }: { readonly values: Values }) {
+  const user = values.user ?? ''
+  const account = useCall('GET /users/:user', { params: { user } })
+  return (
+    <Loaded of={account}>
+      {data => (
+        <Page
+          title={data.username}
+          lead={<bdi>{data.name === '' ? data.address : `${data.name} · ${data.address}`}</bdi>}
+        >
+          <Standing user={data} of={account} />
+          {may('users.update', 'any') && <Limits key={`limits ${data.id}`} user={data} of={account} />}
+          {may('addresses.read', 'any') && <Addresses user={data.id} />}
+          {may('users.update', 'any') && <Forwarding key={`targets ${data.id}`} user={data} of={account} />}
+          {may('authentication.read', 'any') && <AuthLog user={data.id} />}
+        </Page>
+      )}
+    </Loaded>
+  )
+}
+
+interface Part {
+  readonly user: User
+  readonly of: Resource<User>
+}
+
+function Standing({ user, of }: Part) {
+  const { users: texts } = adminTexts.value
+  const { quota } = user.limits
+  return (
+    <Card title={texts.status} actions={<UserState user={user} />}>
+      <Facts>
+        <Fact name={texts.address}>
+          <bdi>{user.address}</bdi>
+        </Fact>
+        <Fact name={texts.factors}>{user.enabled2fa.length === 0 ? baseless() : user.enabled2fa.join(', ')}</Fact>
+        <Fact name={texts.quota}>
+          <Meter used={quota.used} allowed={quota.allowed} label={texts.quota} />
+          <span class="muted">{texts.used(bytes(quota.used), bytes(quota.allowed))}</span>
+        </Fact>
+      </Facts>
+      {user.passwordPwned && <Badge kind="bad">{texts.pwned}</Badge>}
+      <Doings user={user} of={of} />
+    </Card>
+  )
+}
+
+function baseless(): string {
+  return adminTexts.value.common.none
+}
+
+function Doings({ user, of }: Part) {
+  const { users: texts } = adminTexts.value
+  const [password, setPassword] = useState<string>()
+  const [isActing, setActing] = useState(false)
+  const params = { user: user.id }
+  const suspend = async () => {
+    const isOn = !user.suspended
+    const text = texts.suspendAsk(user.username)
+    if (isOn && !(await ask({ title: texts.suspend, text, action: texts.suspend, danger: true }))) return
+    const change = () => call('PUT /users/:user', { params, body: { suspended: isOn } })
+    await act(change, baseTexts.value.saved, of.reload)
+  }
+  const reset = async () => {
+    const text = texts.resetAsk(user.username)
+    if (!(await ask({ title: texts.reset, text, action: texts.reset }))) return
+    await act(
+      async () => {
+        setPassword((await call('POST /users/:user/password/reset', { params, body: {} })).password)
+      },
+      texts.resetDone,
+      of.reload,
+    )
+  }
+  const remove = async () => {
+    const text = texts.deleteAsk(user.username)
+    if (!(await ask({ title: texts.delete, text, action: texts.delete, danger: true }))) return
+    await act(
+      () => call('DELETE /users/:user', { params }),
+      texts.deleted,
+      () => go('/service/users'),
+    )
+  }
+  const logout = () => act(() => call('PUT /users/:user/logout', { params, body: {} }), texts.loggedOut)
+  const buttons = [
+    may('impersonation.create', 'any') && ([texts.impersonate, async () => setActing(true), false] as const),
+    may('users.update', 'any') && ([texts.logout, logout, false] as const),
+    may('users.update', 'any') && ([texts.reset, reset, false] as const),
+    may('users.update', 'any') && ([user.suspended ? texts.resume : texts.suspend, suspend, !user.suspended] as const),
+    may('users.delete', 'any') && ([texts.delete, remove, true] as const),
+  ]
+  return (
+    <>
+      <div class="actions">
+        {buttons.map(
+          one =>
+            one !== false && (
+              <button key={one[0]} type="button" class={one[2] ? 'danger' : undefined} onClick={() => void one[1]()}>
+                {one[0]}
+              </button>
+            ),
+        )}
+      </div>
+      {password !== undefined && (
+        <Shown title={texts.resetDone} hint={texts.resetTell} text={password} onClose={() => setPassword(undefined)} />
+      )}
+      {isActing && <Impersonate user={user.id} username={user.username} onClose={() => setActing(false)} />}
+    </>
+  )
+}
+
+const mebi = 1024 ** 2
+
+function Limits({ user, of }: Part) {
+  const { users: texts } = adminTexts.value
+  const { quota, recipients, forwards, received, filters, imapMaxConnections } = user.limits
+  const initial = {
+    quotaMb: String(Math.round(quota.allowed / mebi)),
+    recipients: String(recipients.allowed),
+    forwards: String(forwards.allowed),
+    receivedMax: String(received.allowed),
+    filters: String(filters.allowed),
+    imapMaxConnections: String(imapMaxConnections.allowed),
+  }
+  const form = useForm(initial, async ({ quotaMb, ...given }) => {
+    const changed = Object.entries(given).filter(([name, value]) => value !== initial[name as keyof typeof initial])
+    const body = {
+      ...Object.fromEntries(changed.map(([name, value]) => [name, Number(value)])),
+      ...(quotaMb !== initial.quotaMb && { quota: Number(quotaMb) * mebi }),
+    }
+    await call('PUT /users/:user', { params: { user: user.id }, body })
+    done(baseTexts.value.saved)
+    await of.reload()
+  })
+  return (
+    <Card title={texts.limits} text={texts.limitsHint}>
+      <Form of={form}>
+        <div class="pair">
+          <TextField name="quotaMb" label={texts.quotaMb} kind="number" hint={texts.today(bytes(quota.used))} />
+          <TextField
+            name="recipients"
+            label={texts.recipients}
+            kind="number"
+            hint={texts.today(number(recipients.used))}
+          />
+          <TextField name="forwards" label={texts.forwards} kind="number" hint={texts.today(number(forwards.used))} />
+          <TextField
+            name="receivedMax"
+            label={texts.received}
+            kind="number"
+            hint={texts.today(number(received.used))}
+          />
+          <TextField name="filters" label={texts.filters} kind="number" hint={texts.today(number(filters.used))} />
+          <TextField
+            name="imapMaxConnections"
+            label={texts.imapMaxConnections}
+            kind="number"
+            hint={texts.today(number(imapMaxConnections.used))}
+          />
+        </div>
+        <Submit>{baseTexts.value.save}</Submit>
+      </Form>
+    </Card>
+  )
+}
+
+function Addresses({ user }: { readonly user: string }) {
+  const { users: texts } = adminTexts.value
+  const params = { user }
+  const addresses = useCall('GET /users/:user/addresses', { params })
+  const form = useForm({ address: '' }, async ({ address }) => {
+    await call('POST /users/:user/addresses', { params, body: { address } })
+    form.set({ address: '' })
+    await addresses.reload()
+  })
+  const remove = (address: string) =>
+    act(
+      () => call('DELETE /users/:user/addresses/:address', { params: { user, address } }),
+      adminTexts.value.common.removed,
+      addresses.reload,
+    )
+  return (
+    <Card title={texts.addresses}>
+      <Loaded of={addresses}>
+        {({ results }) => (
+          <ul class="lines">
+            {results.map(({ id, address, main }) => (
+              <li key={id}>
+                <bdi>{address}</bdi>
+                {main ? (
+                  <Badge kind="good">{texts.main}</Badge>
+                ) : (
+                  <IconButton
+                    icon="trash"
+                    label={`${baseTexts.value.remove} ${address}`}
+                    onClick={() => void remove(id)}
+                  />
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+      {may('addresses.create', 'any') && (
+        <Form of={form} label={texts.addAddress}>
+          <TextField name="address" label={texts.addAddress} isCode autocomplete="off" />
+          <Submit>{adminTexts.value.common.add}</Submit>
+        </Form>
+      )}
+    </Card>
+  )
+}
+
+function Forwarding({ user, of }: Part) {
+  const { users: texts } = adminTexts.value
+  const form = useForm({ targets: user.targets.join('\n') }, async ({ targets }) => {
+    await call('PUT /users/:user', { params: { user: user.id }, body: { targets: linesOf(targets) } })
+    done(baseTexts.value.saved)
+    await of.reload()
+  })
+  return (
+    <Card title={texts.forwarding}>
+      <Form of={form}>
+        <TextArea name="targets" label={texts.targets} rows={3} isCode />
+        <Submit>{baseTexts.value.save}</Submit>
+      </Form>
+    </Card>
+  )
+}
+
+function AuthLog({ user }: { readonly user: string }) {
+  const { users: texts, common } = adminTexts.value
+  const [cursor, goTo] = useCursor(user)
+  const log = useCall('GET /users/:user/authlog', { params: { user }, query: { limit: 10, ...cursor } })
+  return (
+    <Card title={texts.log}>
+      <Loaded of={log}>
+        {data =>
+          data.results.length === 0 ? (
+            <p class="muted">{common.nothing}</p>
+          ) : (
+            <>
+              <Table
+                label={texts.log}
+                rows={data.results}
+                id={row => row.id}
+                columns={[
+                  { title: texts.when, cell: ({ last }) => moment(last) },
+                  {
+                    title: texts.what,
+                    cell: ({ action, target }) => <bdi>{target === undefined ? action : `${action}: ${target}`}</bdi>,
+                  },
+                  {
+                    title: texts.result,
+                    cell: ({ result = '', events }) => (
+                      <Badge kind={result === 'success' ? 'good' : result === '' ? 'plain' : 'bad'}>
+                        {events > 1 ? `${result} × ${number(events)}` : result}
+                      </Badge>
+                    ),
+                  },
+                  { title: texts.from, cell: ({ protocol = '', ip = '' }) => <bdi>{`${protocol} ${ip}`.trim()}</bdi> },
+                ]}
+              />
+              <Pager of={data} go={goTo} />
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}
