@@ -1,20 +1,39 @@
 // The account of whoever is signed in: its places and its menu.
 
 import type { Area } from '../base/area.ts'
+import { ActivityPage } from './activity.tsx'
+import { FactorsPage } from './factors.tsx'
 import { OverviewPage } from './overview.tsx'
+import { PasswordPage } from './password.tsx'
+import { ProgramsPage } from './programs.tsx'
 import { accountTexts } from './texts/texts.ts'
 
 const base = '/account'
 
 export const area: Area = {
   texts: accountTexts,
-  routes: [{ path: base, title: () => accountTexts.value.overview.title, view: OverviewPage }],
+  routes: [
+    { path: base, title: () => accountTexts.value.overview.title, view: OverviewPage },
+    { path: `${base}/password`, title: () => accountTexts.value.password.title, view: PasswordPage },
+    { path: `${base}/factors`, title: () => accountTexts.value.factors.title, view: FactorsPage },
+    { path: `${base}/programs`, title: () => accountTexts.value.programs.title, view: ProgramsPage },
+    { path: `${base}/activity`, title: () => accountTexts.value.activity.title, view: ActivityPage },
+  ],
   menu() {
     const texts = accountTexts.value
     return [
       {
         label: texts.groups.account,
         items: [{ path: base, icon: 'account', label: texts.overview.title }],
+      },
+      {
+        label: texts.groups.security,
+        items: [
+          { path: `${base}/password`, icon: 'lock', label: texts.password.title },
+          { path: `${base}/factors`, icon: 'shield', label: texts.factors.title },
+          { path: `${base}/programs`, icon: 'phone', label: texts.programs.title },
+          { path: `${base}/activity`, icon: 'log', label: texts.activity.title },
+        ],
       },
     ]
   },

@@ -109,7 +109,7 @@ export function Empty({ icon, title, children }: Children & { readonly icon: Ico
   return (
     <div class="state">
       <Icon name={icon} />
-      <h3>{title}</h3>
+      <p class="title">{title}</p>
       {children}
     </div>
   )
