@@ -18,7 +18,7 @@ import type { Pools } from '#pool'
 import { type Asp, selectAsps } from '#store/accounts/credentials.ts'
 import { resolveLogin } from '#store/accounts/login-name.ts'
 import { findUser, type TemporaryPassword, type User } from '#store/accounts/users.ts'
-import { isClosed } from '#store/domains/domain.ts'
+import type { ClosedDomains } from '#store/domains/closed.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import type { Command } from '../kernel/actor.ts'
@@ -72,6 +72,7 @@ export interface AuthenticationDeps {
   readonly metrics: Metrics
   readonly log: Log
   readonly journal: Journal
+  readonly closed: ClosedDomains
   /** Commits so far that may have changed whom a name means, or an account. */
   readonly commits: () => number
   /** Whether somebody subscribes to an event. */
@@ -202,7 +203,7 @@ export class Authentication {
     const user = id === undefined ? undefined : await findUser(read, id)
     if (user?.deleted !== null) return undefined
     // An account of a closed domain is closed with it.
-    return isClosed(read, splitAddress(user.address).domain) ? { ...user, disabled: true } : user
+    return this.#deps.closed.has(splitAddress(user.address).domain) ? { ...user, disabled: true } : user
   }
 
   /** The application password that was presented, whatever its scopes; a refusal to look is kept for later. */

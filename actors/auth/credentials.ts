@@ -12,6 +12,7 @@ import type { Metrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
+import { ClosedDomains } from '#store/domains/closed.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { loadKey } from '#store/folder/keys.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -75,6 +76,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     authLog,
     authentication: new Authentication({
       ...{ ...shared, passwords, pwned, metrics, log, journal, wanted },
+      closed: new ClosedDomains(system.read, writer.changes),
       commits: () => writer.changes.of('address', 'domain', 'domainalias', 'user'),
     }),
     logins,

@@ -6,7 +6,7 @@ import { advanceClock, shiftClock } from '#lib/clock.ts'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { eventually, send } from '../http/api/mail.ts'
 import { type Sink, startSink } from '../jobs/mail-sink.ts'
-import { useTeal } from '../running.ts'
+import { type Body, useTeal } from '../running.ts'
 
 const sinkPort = 30_000 + (process.pid % 9000)
 const service = useTeal({
@@ -161,6 +161,31 @@ describe('a closed domain', () => {
     await who.set(false)
     await eventually(shown, one => one.targets[0].state === 'delivered')
     expect(sent()).toHaveLength(1)
+  })
+
+  test('holds what its addresses that only forward have in the queue', async () => {
+    const { domain, set } = await fresh()
+    const to = { address: `on@bücher.${domain}`, targets: ['later@far.example'] }
+    expect((await call('POST', '/addresses/forwarded', to)).status).toBe(200)
+    sink.recipient = address => (address.startsWith('later') ? { code: 450, text: '4.2.0 later' } : undefined)
+    expect(await said(`on@xn--bcher-kva.${domain}`)).toEqual(taken)
+    const waiting = async () => {
+      const { results } = (await call('GET', '/outbound/messages?pending=true')).body
+      return results.find(
+        (one: Body) => one.to?.includes('later@far.example') ?? one.destinations.includes('far.example'),
+      )
+    }
+    const tried = await eventually(waiting, one => one?.attempts === 1 && one.sending === 0)
+    expect(tried.nextAttempt).toEqual(expect.any(String))
+    const close = (disabled: boolean) => call('PUT', `/domains/${encodeURIComponent(`bücher.${domain}`)}`, { disabled })
+    expect((await close(true)).status).toBe(200)
+    expect((await waiting()).nextAttempt).toBe(false)
+    // Another domain that opens lets go what is its own.
+    await set(true)
+    await set(false)
+    expect((await waiting()).nextAttempt).toBe(false)
+    await close(false)
+    expect((await waiting()).nextAttempt).toBe(tried.nextAttempt)
   })
 
   test('holds no more what belongs to an account that went to another domain', async () => {

@@ -4,7 +4,7 @@
 
 import { normalizeAddress } from '#mail/address/address.ts'
 import { findAlias } from '../domains/alias.ts'
-import { closedDomains } from '../domains/domain.ts'
+import { ClosedDomains } from '../domains/closed.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
@@ -24,14 +24,14 @@ export class Lookup {
   readonly #addresses: Recent<Address | undefined>
   readonly #users: Recent<User | undefined>
   readonly #keepers: Recent<string | undefined>
-  readonly #closed: Recent<ReadonlySet<string>>
+  readonly #closed: ClosedDomains
   #inUse = false
 
   constructor(read: Reader, changes: Changes) {
     this.#read = read
     this.#addresses = new Recent(() => changes.of('address', 'domainalias'))
     this.#users = new Recent(() => changes.of('user'))
-    this.#closed = new Recent(() => changes.of('domain', 'domainalias'))
+    this.#closed = new ClosedDomains(read, changes)
     this.#keepers = new Recent(() => changes.of('address', 'domainalias', 'user'))
   }
 
@@ -42,7 +42,7 @@ export class Lookup {
 
   /** Whether a domain is closed, by itself or as another name of one that is. Asks nothing while no domain changes. */
   isClosed(domain: string): boolean {
-    return this.#closed.getNow('', () => closedDomains(this.#read)).has(domain)
+    return this.#closed.has(domain)
   }
 
   /** The account with this id, deleted ones too. */

@@ -130,18 +130,12 @@ export function findDomain(read: Reader, name: string): Domain | undefined {
   return domains.one(read, 'WHERE name = ?', name)
 }
 
-/** Whether a domain is closed, by itself or as another name of one that is. */
-export function isClosed(read: Reader, domain: string): boolean {
-  if (domain === '') return false
-  const text = `SELECT 1 FROM domain WHERE disabled = 1 AND (name = ? OR name =
-    (SELECT domain FROM domainalias WHERE alias = ?))`
-  return read.one(text, domain, domain) !== undefined
-}
-
 /** Domains that are closed, with their other names. There are few of them. */
+export const closedNamesText = `SELECT name FROM domain WHERE disabled = 1 UNION
+  SELECT alias FROM domainalias WHERE domain IN (SELECT name FROM domain WHERE disabled = 1)`
+
 export function closedDomains(read: Reader): ReadonlySet<string> {
-  const rows = read.all<{ name: string }>(`SELECT name FROM domain WHERE disabled = 1 UNION
-    SELECT alias FROM domainalias WHERE domain IN (SELECT name FROM domain WHERE disabled = 1)`)
+  const rows = read.all<{ name: string }>(closedNamesText)
   return new Set(rows.map(row => row.name))
 }
 

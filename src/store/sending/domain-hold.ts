@@ -1,9 +1,12 @@
-// Mail of accounts whose domain is closed: held in the queue, and let go when the domain is open again.
+// Mail of accounts, and of addresses that only forward, whose domain is closed: held in the queue, and let go when the domain is open again.
 //
 // What is held keeps when it was due, moved beyond all that is (outbound-due.ts), as that of a paused account does; both may
 // be so at once. One write brings all that waits in step with how domains are now, so it may be done again at any time.
 
+import { domainToAscii, normalizeAddress } from '#mail/address/address.ts'
 import { closedByDomain } from '../accounts/standing.ts'
+import { closedNamesText } from '../domains/domain.ts'
+import { among, jsonAt, positionOf } from '../engine/dialect.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
@@ -17,32 +20,61 @@ const held = `(due BETWEEN ${closedFrom} AND ${pausedFrom - 1} OR due BETWEEN ${
 const closed = `SELECT o.num FROM "user" JOIN outbound o ON o."user" = "user".id
   WHERE ${closedByDomain} AND o.done IS NULL`
 
-/** Holds what waits of accounts whose domain is closed, and lets go what was held of others. */
+/** Messages that wait, of addresses that only forward and lie in one of these domains. */
+const forwarded = jsonAt('o.options', 'forwardedFor')
+const closedForwards = `SELECT o.num FROM outbound o WHERE o."user" IS NULL AND o.done IS NULL AND ${forwarded} IS NOT NULL
+  AND lower(substr(${forwarded}, ${positionOf(forwarded, "'@'")} + 1)) IN ${among()}`
+
+/** Holds what waits of accounts and addresses whose domain is closed, and lets go what was held of others. */
 export const domainHold = defineWrite<null>('outbound.domains', sql => {
+  const names = JSON.stringify(closedNames(sql))
   // Nearly always nothing is closed, and nothing held.
-  if (sql('SELECT 1 FROM domain WHERE disabled = 1 LIMIT 1').get() !== undefined) {
-    sql(
-      `UPDATE outbound_target SET due = due + ${closedFrom} WHERE state = 0 AND ${free} AND message IN (${closed})`,
-    ).run()
+  if (names !== '[]') {
+    sql(`UPDATE outbound_target SET due = due + ${closedFrom} WHERE state = 0 AND ${free}
+      AND (message IN (${closed}) OR message IN (${closedForwards}))`).run(names)
   }
-  sql(`UPDATE outbound_target SET due = due - ${closedFrom} WHERE state = 0 AND state < 2 AND ${held}
-    AND message NOT IN (${closed})`).run()
+  sql(`UPDATE outbound_target SET due = due - ${closedFrom} WHERE state = 0 AND ${held}
+    AND message NOT IN (${closed}) AND message NOT IN (${closedForwards})`).run(names)
 })
 
-/** What is added to when a target is due for the domain of its account. */
-export function closedFor(sql: Sql, user: string | null): number {
-  if (user === null) return 0
-  const found = sql(`SELECT 1 FROM "user" WHERE id = ? AND ${closedByDomain}`).get(user)
-  return found === undefined ? 0 : closedFrom
+/** Closed domains with their other names, in the forms that addresses are given in. */
+function closedNames(sql: Sql): string[] {
+  const rows = sql(closedNamesText).all() as { name: string }[]
+  return rows.flatMap(({ name }) => [name, domainToAscii(name)])
+}
+
+interface About {
+  readonly user: string | null
+  readonly origin: Origin
+  readonly forwardedFor: string | null
+}
+
+function aboutOf(sql: Sql, message: number): About | undefined {
+  const text = `SELECT o."user", o.origin, ${forwarded} AS forwardedFor FROM outbound o WHERE o.num = ?`
+  return sql(text).get(message) as About | undefined
+}
+
+function isClosed(sql: Sql, { user, forwardedFor }: About): boolean {
+  if (user !== null) return sql(`SELECT 1 FROM "user" WHERE id = ? AND ${closedByDomain}`).get(user) !== undefined
+  if (forwardedFor === null) return false
+  return closedNames(sql).includes(normalizeAddress(forwardedFor).domain)
+}
+
+/** What is added to when a target of a queued message is due, for the domain it is sent for. */
+export function closedFor(sql: Sql, message: number): number {
+  const about = aboutOf(sql, message)
+  return about !== undefined && isClosed(sql, about) ? closedFrom : 0
 }
 
 /** The same also for a pause of the account (pause.ts). */
-export function heldFor(sql: Sql, user: string | null, origin: Origin): number {
-  return closedFor(sql, user) + (isPaused(sql, user, origin) ? pausedFrom : 0)
+export function heldFor(sql: Sql, message: number): number {
+  const about = aboutOf(sql, message)
+  if (about === undefined) return 0
+  return (isClosed(sql, about) ? closedFrom : 0) + (isPaused(sql, about) ? pausedFrom : 0)
 }
 
 /** Whether mail of this kind of the account is held (pause.ts). */
-function isPaused(sql: Sql, user: string | null, origin: Origin): boolean {
+function isPaused(sql: Sql, { user, origin }: About): boolean {
   if (user === null || origin !== 'submission') return false
   return sql('SELECT 1 FROM sending_pause WHERE "user" = ? AND resumed IS NULL').get(user) !== undefined
 }
@@ -51,7 +83,8 @@ checkParts.push({
   rules: [
     {
       says: 'what is held for a closed domain belongs to an account of one',
-      query: `SELECT message FROM outbound_target WHERE state < 2 AND ${held} AND message NOT IN (${closed})`,
+      query: `SELECT message FROM outbound_target WHERE state < 2 AND ${held} AND message NOT IN (${closed})
+        AND message NOT IN (SELECT num FROM outbound WHERE "user" IS NULL)`,
     },
   ],
 })

@@ -93,16 +93,16 @@ export interface OutboundRow extends Omit<Outbound, 'done'> {
 
 const insertMessage = messages.defineInsert('row')
 
-interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets' | 'user' | 'origin'> {
+interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
   readonly message: unknown
 }
 
 /** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
 export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
   'outbound.insert',
-  (sql, { message, num, due, targets, user, origin }, effects) => {
+  (sql, { message, num, due, targets }, effects) => {
     insertMessage.run(sql, message, effects)
-    const start = due + heldFor(sql, user, origin)
+    const start = due + heldFor(sql, num)
     const insert = sql(`INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
       VALUES (?, ?, ?, ?, ?, 0, 0, ?)`)
     for (const [at, { kind, value, destination }] of targets.entries())
@@ -110,8 +110,8 @@ export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, Queue
   },
   {
     encode: ({ targets, due, ...message }) => {
-      const { num, user, origin } = message
-      return { message: insertMessage.encode?.({ ...message, done: null }), num, user, origin, due, targets }
+      const { num } = message
+      return { message: insertMessage.encode?.({ ...message, done: null }), num, due, targets }
     },
   },
 )
@@ -152,10 +152,7 @@ export const outboundSettle = defineWrite<{
 }>('outbound.settle', (sql, row, effects) => {
   const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
     response = ?, warned = CASE WHEN ? THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
-  const about = sql('SELECT "user", origin FROM outbound WHERE num = ?').get(row.message) as
-    | Pick<Outbound, 'user' | 'origin'>
-    | undefined
-  const held = about === undefined ? 0 : heldFor(sql, about.user, about.origin)
+  const held = heldFor(sql, row.message)
   for (const one of row.outcomes) {
     const { state, due, counts, failure, status, response, warned, seq } = one
     settle.run(
@@ -191,8 +188,7 @@ export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', 
 
 /** Tries what waits now; what a closed domain holds, once that is open again. */
 export const outboundRetry = defineWrite<{ message: number; at: number }>('outbound.retry', (sql, row) => {
-  const about = sql('SELECT "user" FROM outbound WHERE num = ?').get(row.message) as Pick<Outbound, 'user'> | undefined
-  const due = row.at + closedFor(sql, about?.user ?? null)
+  const due = row.at + closedFor(sql, row.message)
   sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(due, row.message)
 })
 
