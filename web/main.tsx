@@ -21,6 +21,13 @@ const openers: ReadonlySet<string> = new Set([
 
 const areas: readonly AreaEntry[] = [
   {
+    name: 'mail',
+    icon: 'mail',
+    label: () => baseTexts.value.mail,
+    isOpen: session => session.user !== undefined,
+    load: async () => (await import('./mail/area.ts')).area,
+  },
+  {
     name: 'account',
     icon: 'settings',
     label: () => baseTexts.value.account,

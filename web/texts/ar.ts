@@ -28,6 +28,7 @@ export const ar: BaseTexts = {
   language: 'اللغة',
   theme: 'المظهر',
   themes: { system: 'حسب النظام', light: 'فاتح', dark: 'داكن' },
+  mail: 'البريد',
   account: 'الحساب',
   service: 'الخدمة',
   signIn: 'تسجيل الدخول',

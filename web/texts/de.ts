@@ -28,6 +28,7 @@ export const de: BaseTexts = {
   language: 'Sprache',
   theme: 'Darstellung',
   themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
+  mail: 'Mail',
   account: 'Konto',
   service: 'Dienst',
   signIn: 'Anmelden',

@@ -26,6 +26,7 @@ export const en = {
   language: 'Language',
   theme: 'Appearance',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+  mail: 'Mail',
   account: 'Account',
   service: 'Service',
   signIn: 'Sign in',

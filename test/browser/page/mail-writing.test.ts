@@ -1,0 +1,136 @@
+// Writing in a real browser: saved as one types, sent, taken back, answered, with files, and kept through a broken connection.
+
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { type Account, account, mail } from '../../http/api/mail-world.ts'
+import { look, usePage } from './page.ts'
+
+const pages = usePage()
+const { service } = pages
+
+const writer = (page: Page) => page.locator('.mail-writer')
+
+async function write(page: Page, fields: { to: string; subject: string; text: string }): Promise<void> {
+  await page.getByRole('button', { name: 'New message' }).click()
+  await writer(page).getByLabel('To', { exact: true }).fill(fields.to)
+  await writer(page).getByLabel('Subject').fill(fields.subject)
+  await writer(page).getByLabel('What you write').fill(fields.text)
+}
+
+const drafts = async (user: Account) =>
+  (await user.call('GET', `/mailboxes/${user.box('Drafts')}/messages`)).body.results
+
+test('a letter is saved as one types, sent, and taken back as the draft it was', async () => {
+  const user = await account(service, 'hasty')
+  const page = await pages.visit('/app/mail', { as: 'hasty' })
+  await write(page, { to: 'Friend <friend@example.net>', subject: 'Too soon', text: 'I think that' })
+  await writer(page).getByText('Draft saved').waitFor()
+  await look(page)
+  expect(await drafts(user)).toMatchObject([{ subject: 'Too soon' }])
+  await writer(page).getByLabel('What you write').press('End')
+  await writer(page).getByLabel('What you write').pressSequentially(' and more')
+  await writer(page).getByText('Draft saved').waitFor()
+  await expect
+    .poll(async () => (await drafts(user)).map((one: { intro: string }) => one.intro))
+    .toEqual([expect.stringContaining('and more')])
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await expect.poll(() => writer(page).count()).toBe(0)
+  expect(await drafts(user)).toEqual([])
+  await page.getByRole('button', { name: 'Take back' }).click()
+  await writer(page).waitFor()
+  expect(await writer(page).getByLabel('Subject').inputValue()).toBe('Too soon')
+  expect(await drafts(user)).toHaveLength(1)
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('Sent', { exact: true }).last().waitFor()
+  const waiting = await user.call('GET', '/outbound')
+  expect(waiting.body.total).toBe(1)
+})
+
+test('a message is answered, with what it said below and the other one marked', async () => {
+  const user = await account(service, 'polite')
+  const id = await user.put(
+    'INBOX',
+    mail('Question', 'Why?\nReally?', { cc: [{ name: 'C', address: 'c@example.net' }] }),
+  )
+  const page = await pages.visit(`/app/mail/${user.box('INBOX')}?m=${id}`, { as: 'polite' })
+  await page.getByRole('button', { name: 'Reply to all' }).click()
+  expect(await writer(page).getByLabel('To', { exact: true }).inputValue()).toContain('sender@example.net')
+  expect(await writer(page).getByLabel('Cc', { exact: true }).inputValue()).toContain('c@example.net')
+  expect(await writer(page).getByLabel('Subject').inputValue()).toBe('Re: Question')
+  expect(await writer(page).getByLabel('What you write').inputValue()).toContain('> Why?\n> Really?')
+  await writer(page).getByLabel('What you write').pressSequentially('Because.')
+  await page.keyboard.press('Control+Enter')
+  await expect.poll(() => writer(page).count()).toBe(0)
+  await page.getByRole('img', { name: 'Answered' }).waitFor()
+  const sent = (await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/1`)).body
+  expect(sent.text).toMatch(/^Because\./)
+  expect(sent.references).toHaveLength(1)
+})
+
+test('files are attached and go along', async () => {
+  const user = await account(service, 'carrier')
+  const page = await pages.visit('/app/mail', { as: 'carrier' })
+  await write(page, { to: 'a@example.net', subject: 'Files', text: 'see them' })
+  const files = [
+    { name: 'größe.txt', mimeType: 'text/plain', buffer: Buffer.from('big') },
+    { name: 'b.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(100_000, 7) },
+  ]
+  await writer(page).locator('input[type=file]').setInputFiles(files)
+  await writer(page).getByRole('button', { name: 'Remove b.bin' }).waitFor()
+  await writer(page).getByText('Draft saved').waitFor()
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await expect.poll(() => writer(page).count()).toBe(0)
+  const { attachments } = (await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/1`)).body
+  expect(attachments.map((one: { filename: string }) => one.filename)).toEqual(['größe.txt', 'b.bin'])
+  await page.getByRole('button', { name: 'Take back' }).click()
+  await writer(page).getByRole('button', { name: 'Remove größe.txt' }).waitFor()
+})
+
+test('addresses are completed from whom one has written to', async () => {
+  const user = await account(service, 'friendly')
+  await user.call('POST', '/contacts', { name: 'Zoë Zebra', emails: [{ value: 'zoe@example.net' }] })
+  const page = await pages.visit('/app/mail', { as: 'friendly' })
+  await page.getByRole('button', { name: 'New message' }).click()
+  const to = writer(page).getByLabel('To', { exact: true })
+  await to.pressSequentially('zo')
+  await page.getByRole('option', { name: /Zoë Zebra/ }).waitFor()
+  await to.press('Enter')
+  expect(await to.inputValue()).toBe('Zoë Zebra <zoe@example.net>, ')
+})
+
+test('what was written survives a broken connection and a closed window, and is sent once', async () => {
+  const user = await account(service, 'unlucky')
+  const page = await pages.visit('/app/mail', { as: 'unlucky' })
+  pages.expectErrors('ERR_', 'Failed to load', 'net::')
+  await page.context().setOffline(true)
+  await write(page, { to: 'a@example.net', subject: 'In the tunnel', text: 'no words lost' })
+  await writer(page).getByText('kept in this browser').waitFor()
+  await page.context().setOffline(false)
+  await page.reload()
+  await writer(page).waitFor()
+  expect(await writer(page).getByLabel('What you write').inputValue()).toContain('no words lost')
+  await page.context().setOffline(true)
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('It will be sent').waitFor()
+  await page.context().setOffline(false)
+  await expect.poll(async () => (await user.call('GET', '/outbound')).body.total, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => drafts(user)).toEqual([])
+  await page.waitForTimeout(500)
+  expect((await user.call('GET', '/outbound')).body.total).toBe(1)
+})
+
+test('what cannot be sent is said, and a draft is thrown away when asked', async () => {
+  const user = await account(service, 'wrong')
+  const page = await pages.visit('/app/mail', { as: 'wrong' })
+  await write(page, { to: '', subject: 'To nobody', text: 'x' })
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('Say whom it is for').waitFor()
+  await writer(page).getByLabel('To', { exact: true }).fill('not an address')
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await writer(page).getByRole('alert').getByText('not an address').waitFor()
+  await writer(page).getByText('Draft saved').waitFor()
+  await writer(page).getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('dialog', { name: 'Discard this draft?' }).getByRole('button', { name: 'Discard' }).click()
+  await expect.poll(() => writer(page).count()).toBe(0)
+  await expect.poll(() => drafts(user)).toEqual([])
+})

@@ -1,0 +1,128 @@
+// The folders of the account with their counts: those of special use first, the others as a tree of their paths.
+//
+// Messages are dropped on them, and a new one is made below.
+
+import { useSignal } from '@preact/signals'
+import { call } from '../../base/client.ts'
+import { Dialog } from '../../base/dialog.tsx'
+import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
+import { Icon, type IconName } from '../../base/icon.tsx'
+import { number } from '../../base/language.ts'
+import { at } from '../../base/router.ts'
+import { move } from '../actions.ts'
+import { type Folder, folderName, folders, loadFolders, user } from '../store.ts'
+import { mailTexts } from '../texts/texts.ts'
+import { dragged } from './list.tsx'
+
+const order = ['INBOX', '\\Drafts', '\\Sent', '\\Archive', '\\Junk', '\\Trash']
+const icons: Readonly<Record<string, IconName>> = {
+  INBOX: 'mail',
+  '\\Drafts': 'edit',
+  '\\Sent': 'forward',
+  '\\Archive': 'archive',
+  '\\Junk': 'alert',
+  '\\Trash': 'trash',
+}
+
+function useOf({ path, specialUse }: Folder): string {
+  return path === 'INBOX' ? path : specialUse || ''
+}
+
+export function Folders({ current }: { readonly current: string }) {
+  const texts = mailTexts.value
+  const isNaming = useSignal(false)
+  const all = folders.value ?? []
+  const rank = (folder: Folder) => {
+    const at = order.indexOf(useOf(folder))
+    return at < 0 ? order.length : at
+  }
+  const sorted = all.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path))
+  return (
+    <nav class="mail-folders" aria-label={texts.folders}>
+      <ul>
+        {sorted.map(folder => (
+          <FolderLine key={folder.id} folder={folder} isCurrent={folder.id === current} />
+        ))}
+      </ul>
+      <button
+        type="button"
+        class="link"
+        onClick={() => {
+          isNaming.value = true
+        }}
+      >
+        <Icon name="plus" />
+        <span>{texts.newFolder}</span>
+      </button>
+      {isNaming.value && (
+        <NewFolder
+          onClose={() => {
+            isNaming.value = false
+          }}
+        />
+      )}
+    </nav>
+  )
+}
+
+function FolderLine({ folder, isCurrent }: { readonly folder: Folder; readonly isCurrent: boolean }) {
+  const texts = mailTexts.value
+  const isOver = useSignal(false)
+  const use = useOf(folder)
+  const depth = use === '' ? folder.path.split('/').length - 1 : 0
+  const isDrafts = use === '\\Drafts'
+  const count = (isDrafts ? folder.total : folder.unseen) ?? 0
+  const said = isDrafts ? texts.total(number(count)) : texts.unread(number(count))
+  const drop = (event: DragEvent) => {
+    event.preventDefault()
+    isOver.value = false
+    void move(dragged.value, folder)
+  }
+  return (
+    <li
+      class={isOver.value ? 'over' : undefined}
+      style={{ '--depth': String(depth) }}
+      onDragOver={event => {
+        if (dragged.value.length === 0) return
+        event.preventDefault()
+        isOver.value = true
+      }}
+      onDragLeave={() => {
+        isOver.value = false
+      }}
+      onDrop={drop}
+    >
+      <a
+        href={at(`/mail/${folder.id}`)}
+        aria-current={isCurrent ? 'page' : undefined}
+        class={count > 0 && !isDrafts ? 'news' : undefined}
+      >
+        <Icon name={icons[use] ?? 'folder'} />
+        <bdi>{folderName(folder)}</bdi>
+        {count > 0 && (
+          <span class="count">
+            <span aria-hidden="true">{number(count)}</span>
+            <span class="unseen">{said}</span>
+          </span>
+        )}
+      </a>
+    </li>
+  )
+}
+
+function NewFolder({ onClose }: { onClose(): void }) {
+  const texts = mailTexts.value
+  const form = useForm({ path: '' }, async ({ path }) => {
+    await call('POST /users/:user/mailboxes', { params: { user: user() }, body: { path } })
+    await loadFolders()
+    onClose()
+  })
+  return (
+    <Dialog title={texts.newFolder} onClose={onClose}>
+      <Form of={form}>
+        <TextField name="path" label={texts.folderPath} autofocus />
+        <Submit>{texts.create}</Submit>
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,28 @@
+// The menu of folders that messages are moved to.
+
+import { move, type Place } from '../actions.ts'
+import { folderName, folders } from '../store.ts'
+import { mailTexts } from '../texts/texts.ts'
+
+export function MoveMenu({ act }: { act(run: (places: readonly Place[]) => Promise<void>): void }) {
+  const texts = mailTexts.value
+  return (
+    <select
+      class="mail-move"
+      aria-label={texts.move}
+      value=""
+      onChange={event => {
+        const folder = folders.value?.find(one => one.id === event.currentTarget.value)
+        event.currentTarget.value = ''
+        if (folder !== undefined) act(places => move(places, folder))
+      }}
+    >
+      <option value="">{texts.move}</option>
+      {(folders.value ?? []).map(folder => (
+        <option key={folder.id} value={folder.id}>
+          {folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : folder.path}
+        </option>
+      ))}
+    </select>
+  )
+}

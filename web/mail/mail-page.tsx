@@ -1,0 +1,127 @@
+// The page of mail: folders, the list, the message that is read, beside each other where there is room and else one after the other.
+//
+// Where one is stands in the address: the folder as its path, `m` and `b` the message and its folder, `q` a search. So a message has an
+// address, and the way back leads to the list as it was.
+
+import { useEffect, useRef } from 'preact/hooks'
+import { Icon } from '../base/icon.tsx'
+import { failed } from '../base/notice.tsx'
+import { go, search, type Values } from '../base/router.ts'
+import { runUndo, undo } from './actions.ts'
+import { withWords } from './addresses.ts'
+import { Help, helpOpen, useKeys } from './keys.tsx'
+import { Folders } from './list/folders.tsx'
+import { List } from './list/list.tsx'
+import { Search } from './list/search.tsx'
+import { Reader } from './read/reader.tsx'
+import { folderFor, folderOf, folders, isOffline, listOf, loadFolders } from './store.ts'
+import { mailTexts } from './texts/texts.ts'
+import { follow } from './updates.ts'
+import { Writers } from './write/writer.tsx'
+import { newLetter, restoreLetters } from './write/writing.ts'
+
+export function MailPage({ values }: { readonly values: Values }) {
+  useEffect(() => {
+    loadFolders().catch(failed)
+    restoreLetters()
+    return follow()
+  }, [])
+  const all = folders.value
+  const inbox = folderFor('INBOX')
+  const folder = values.folder === undefined ? undefined : folderOf(values.folder)
+  useEffect(() => {
+    if (all !== null && folder === undefined && inbox !== undefined) go(`/mail/${inbox.id}`, { replace: true })
+  }, [all, folder, inbox])
+  if (all === null || folder === undefined) return <Waiting />
+  return <Shown folder={folder.id} />
+}
+
+function Waiting() {
+  return (
+    <div class="state" role="status">
+      <span class="spinner" aria-hidden="true" />
+    </div>
+  )
+}
+
+function Shown({ folder }: { readonly folder: string }) {
+  const texts = mailTexts.value
+  const q = search.value.get('q') ?? ''
+  const uid = Number(search.value.get('m') ?? 0)
+  const mailbox = search.value.get('b') ?? folder
+  const list = listOf(folder, q)
+  const words = { ...(q !== '' && { q }) }
+  const open = (row: { mailbox: string; id: number } | undefined) => {
+    if (row === undefined) go(withWords(folder, words))
+    else go(withWords(folder, { ...words, m: String(row.id), ...(row.mailbox !== folder && { b: row.mailbox }) }))
+  }
+  const page = useRef<HTMLDivElement>(null)
+  useKeys({ list, open, isReading: uid > 0, message: uid > 0 ? { mailbox, uid } : null, page })
+  return (
+    <div ref={page} class={`mail-all${uid > 0 ? ' reading' : ''}`}>
+      <h1 class="unseen">{texts.mail}</h1>
+      <aside class="mail-side">
+        <button type="button" class="primary mail-write" onClick={() => newLetter({})}>
+          <Icon name="edit" />
+          <span>{texts.write}</span>
+        </button>
+        <Folders current={folder} />
+        <button
+          type="button"
+          class="link mail-keys"
+          onClick={() => {
+            helpOpen.value = true
+          }}
+        >
+          {texts.keys}
+        </button>
+      </aside>
+      <div class="mail-middle">
+        <Search folder={folder} q={q} />
+        {isOffline.value && (
+          <p class="mail-offline" role="status">
+            <Icon name="alert" />
+            {texts.offline}
+          </p>
+        )}
+        <List
+          key={`${folder} ${q}`}
+          list={list}
+          folder={folder}
+          q={q}
+          open={open}
+          current={uid > 0 ? `${mailbox}:${uid}` : ''}
+        />
+      </div>
+      <section class="mail-reader" aria-label={texts.message}>
+        {uid > 0 ? (
+          <Reader key={`${mailbox}:${uid}`} mailbox={mailbox} uid={uid} list={list} open={open} />
+        ) : (
+          <div class="state mail-choose">
+            <Icon name="mail" />
+            <p>{texts.chooseMessage}</p>
+          </div>
+        )}
+      </section>
+      <Writers />
+      <UndoBar />
+      {helpOpen.value && <Help />}
+    </div>
+  )
+}
+
+function UndoBar() {
+  const offered = undo.value
+  return (
+    <div class="mail-undo" role="status" aria-live="polite">
+      {offered !== null && (
+        <div class="notice done">
+          <span>{offered.text}</span>
+          <button type="button" class="link" onClick={() => void runUndo()}>
+            {offered.label}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,52 @@
+// Names that others chose, made fit to be shown: of people, of files, of subjects.
+//
+// Signs that turn the direction of text round, or cannot be seen, are taken out: `exe.gpj` must not read `jpg.exe`. What is
+// shown is put into <bdi> by whoever shows it.
+
+/** Explicit directions, isolates, zero width signs, line and paragraph separators, tags, controls. */
+const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu
+
+const lengthMax = 500
+
+export function shownName(text: string): string {
+  return text
+    .slice(0, 4 * lengthMax)
+    .replace(unseen, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, lengthMax)
+}
+
+export interface Person {
+  readonly name?: string
+  readonly address: string
+}
+
+/** A name, or the address where there is none. One that looks like another address is not believed. */
+export function personName({ name = '', address }: Person): string {
+  const shown = shownName(name)
+  const pretends = /@/.test(shown) && shown.toLowerCase() !== address.toLowerCase()
+  return shown === '' || pretends ? shownName(address) : shown
+}
+
+/** `Name <address>`, for a field that takes several. */
+export function personText({ name = '', address }: Person): string {
+  const shown = shownName(name)
+  if (shown === '' || shown === address) return address
+  return /^[\p{L}\p{N} '-]+$/u.test(shown) ? `${shown} <${address}>` : `"${shown.replace(/["\\]/g, '')}" <${address}>`
+}
+
+/** People in such a field, and what was no address. */
+export function readPeople(text: string): { people: Person[]; wrong: string[] } {
+  const people: Person[] = []
+  const wrong: string[] = []
+  for (const part of text.match(/(?:"[^"]*"|[^,;\n])+/g) ?? []) {
+    const piece = part.trim()
+    if (piece === '') continue
+    const match = /^(?:(.*?)\s*<\s*)?([^\s<>@"]+@[^\s<>@"]+)\s*>?$/.exec(piece)
+    const address = match?.[2]
+    if (address === undefined) wrong.push(piece)
+    else people.push({ name: (match?.[1] ?? '').replace(/^"|"$/g, '').trim(), address })
+  }
+  return { people, wrong }
+}

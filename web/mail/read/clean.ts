@@ -1,0 +1,250 @@
+// HTML that a stranger wrote, made harmless before it is put into a frame (frame.tsx) that would not let it do anything.
+//
+// It is cleaned into nodes and never written out and read again, so that nothing changes its meaning on the way. Left over are
+// text, tables, pictures and styles. Pictures from elsewhere are taken out and counted unless somebody asked for them.
+
+import DOMPurify from 'dompurify'
+
+export interface Cleaned {
+  /** The body with its styles before it. */
+  readonly nodes: DocumentFragment
+  /** Attributes of the body that have to do with looks. */
+  readonly look: Readonly<Record<string, string>>
+  /** Pictures and the like that were left out. */
+  readonly blocked: number
+  /** Pictures of the message itself: where they are shown, and ids of their attachments. */
+  readonly own: readonly { readonly image: HTMLImageElement; readonly attachment: string }[]
+}
+
+const tags = [
+  ...[
+    'a',
+    'abbr',
+    'acronym',
+    'address',
+    'article',
+    'aside',
+    'b',
+    'bdi',
+    'bdo',
+    'big',
+    'blockquote',
+    'body',
+    'br',
+    'caption',
+  ],
+  ...[
+    'center',
+    'cite',
+    'code',
+    'col',
+    'colgroup',
+    'dd',
+    'del',
+    'dfn',
+    'dir',
+    'div',
+    'dl',
+    'dt',
+    'em',
+    'figcaption',
+    'figure',
+  ],
+  ...[
+    'font',
+    'footer',
+    'h1',
+    'h2',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'header',
+    'hgroup',
+    'hr',
+    'i',
+    'img',
+    'ins',
+    'kbd',
+    'li',
+    'main',
+  ],
+  ...[
+    'mark',
+    'menu',
+    'nav',
+    'nobr',
+    'ol',
+    'p',
+    'pre',
+    'q',
+    'rp',
+    'rt',
+    'ruby',
+    's',
+    'samp',
+    'section',
+    'small',
+    'span',
+  ],
+  ...[
+    'strike',
+    'strong',
+    'style',
+    'sub',
+    'sup',
+    'table',
+    'tbody',
+    'td',
+    'tfoot',
+    'th',
+    'thead',
+    'time',
+    'tr',
+    'tt',
+    'u',
+    'ul',
+  ],
+  ...['var', 'wbr', '#text'],
+]
+const plain = [
+  ...[
+    'align',
+    'alt',
+    'bgcolor',
+    'border',
+    'cellpadding',
+    'cellspacing',
+    'class',
+    'color',
+    'cols',
+    'colspan',
+    'dir',
+    'face',
+  ],
+  ...[
+    'height',
+    'href',
+    'hspace',
+    'id',
+    'lang',
+    'nowrap',
+    'noshade',
+    'reversed',
+    'rowspan',
+    'rows',
+    'rules',
+    'size',
+    'span',
+  ],
+  ...[
+    'src',
+    'start',
+    'style',
+    'summary',
+    'title',
+    'type',
+    'valign',
+    'value',
+    'vspace',
+    'width',
+    'text',
+    'link',
+    'scope',
+  ],
+]
+const ownPicture = /^attachment:([A-Za-z0-9]{1,32})$/
+const carried = /^data:image\/(?:png|jpeg|gif|webp|bmp|x-icon);base64,/i
+const elsewhere = /^(?:https?:)?\/\//i
+const link = /^(?:https?:\/\/|mailto:|tel:)/i
+
+/**
+ * @param pictures whether those from elsewhere are wanted
+ * @param inside the window of the frame it is for: what is made of it belongs there from the start, under the policy of the frame
+ */
+export function clean(html: string, pictures: boolean, inside: Window & typeof globalThis): Cleaned {
+  const purify = DOMPurify(inside)
+  const body = purify.sanitize(html, {
+    ALLOWED_TAGS: tags,
+    ALLOWED_ATTR: plain,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    ALLOW_UNKNOWN_PROTOCOLS: false,
+    ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|tel:|attachment:|data:image\/|\/\/|#)/i,
+    FORCE_BODY: true,
+    SANITIZE_NAMED_PROPS: true,
+    RETURN_DOM: true,
+  }) as unknown as HTMLElement
+  let blocked = 0
+  const own: { image: HTMLImageElement; attachment: string }[] = []
+  for (const element of body.querySelectorAll<HTMLElement>('*')) {
+    if (element.localName === 'img') {
+      const image = element as HTMLImageElement
+      const src = (image.getAttribute('src') ?? '').trim()
+      const attachment = ownPicture.exec(src)?.[1]
+      if (attachment !== undefined) own.push({ image, attachment })
+      const stays = carried.test(src) || (pictures && elsewhere.test(src))
+      if (!stays) image.removeAttribute('src')
+      if (elsewhere.test(src) && !pictures) blocked += 1
+      if (image.getAttribute('alt') === null) image.setAttribute('alt', '')
+    } else if (element.hasAttribute('src')) element.removeAttribute('src')
+    if (element.hasAttribute('href')) tame(element)
+    const style = element.getAttribute('style')
+    if (style !== null) {
+      const safe = styleOf(style, pictures)
+      blocked += safe.blocked
+      if (safe.text === '') element.removeAttribute('style')
+      else element.setAttribute('style', safe.text)
+    }
+    if (element.localName === 'style') {
+      const safe = styleOf(element.textContent ?? '', pictures)
+      blocked += safe.blocked
+      element.textContent = safe.text
+    }
+  }
+  const nodes = inside.document.createDocumentFragment()
+  const look = lookOf(body, pictures)
+  nodes.append(...body.childNodes)
+  return { nodes, look, blocked, own }
+}
+
+/** Links lead out, in a window of their own that knows nothing of this one. */
+function tame(element: HTMLElement): void {
+  const href = (element.getAttribute('href') ?? '').trim()
+  if (element.localName !== 'a' || !link.test(href)) {
+    element.removeAttribute('href')
+    return
+  }
+  element.setAttribute('target', '_blank')
+  element.setAttribute('rel', 'noopener noreferrer nofollow')
+}
+
+/** Styles without what they would fetch. Whatever this does not see the frame does not fetch either. */
+function styleOf(given: string, pictures: boolean): { text: string; blocked: number } {
+  let blocked = 0
+  // Escapes are a way to write `url` so that nobody sees it.
+  const written = given.replaceAll('\\', '').replace(/\/\*[\s\S]*?\*\//g, '')
+  let text = written.replace(/@(?:import|charset|namespace)[^;]*;?/gi, '').replace(/@font-face[^{]*\{[^}]*\}?/gi, '')
+  text = text.replace(
+    /(?:url|src|image-set|image|cross-fade|element)\s*\(\s*(["']?)([^)]*)\)/gi,
+    (whole, _, target: string) => {
+      if (carried.test(target.trim())) return whole
+      if (elsewhere.test(target.trim())) {
+        if (pictures) return whole
+        blocked += 1
+      }
+      return 'none'
+    },
+  )
+  text = text.replace(/expression\s*\(|-moz-binding|behavior\s*:/gi, 'x')
+  return { text, blocked }
+}
+
+function lookOf(body: HTMLElement, pictures: boolean): Record<string, string> {
+  const look: Record<string, string> = {}
+  for (const name of ['bgcolor', 'text', 'dir', 'lang', 'style']) {
+    const value = body.getAttribute(name)
+    if (value !== null) look[name] = name === 'style' ? styleOf(value, pictures).text : value
+  }
+  return look
+}

@@ -1,0 +1,105 @@
+// The frame that shows somebody's HTML: an empty document of the service's own, with a policy of its own, in a sandbox without
+// scripts (src/http/api/owner/mail-frame.ts), into which cleaned nodes are put.
+//
+// It is as high as what is in it, so that the page scrolls and not the frame. Keys that are pressed in it are the page's.
+
+import { useEffect, useRef } from 'preact/hooks'
+import { type Cleaned, clean } from './clean.ts'
+
+/** Of the frame: what was written for white paper stays on white paper. */
+const sheet = `
+:root { color-scheme: light; background: #fff; color: #1c1c1e; font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 0; padding: 16px; overflow-wrap: anywhere; }
+img { max-width: 100%; height: auto; }
+table { max-width: 100%; }
+pre { white-space: pre-wrap; }
+blockquote { margin: 8px 0; padding-inline-start: 12px; border-inline-start: 3px solid #d5d8dc; color: #555b63; }
+`
+
+const heightMax = 200_000
+
+export function HtmlFrame({
+  html,
+  pictures,
+  title,
+  addressOf,
+  onBlocked,
+  onKey,
+}: {
+  readonly html: string
+  readonly pictures: boolean
+  readonly title: string
+  /** Where an attachment of the message is. */
+  addressOf(attachment: string): string
+  /** Told how many pictures were left out. */
+  onBlocked(count: number): void
+  onKey(event: KeyboardEvent): void
+}) {
+  const element = useRef<HTMLIFrameElement>(null)
+  useEffect(() => {
+    const frame = element.current
+    if (frame === null) return
+    const made: string[] = []
+    let watcher: ResizeObserver | undefined
+    let isGone = false
+    const fill = () => {
+      const inside = frame.contentDocument
+      const window = frame.contentWindow as (Window & typeof globalThis) | null
+      if (inside === null || window === null || isGone) return
+      const content = clean(html, pictures, window)
+      onBlocked(content.blocked)
+      const style = inside.createElement('style')
+      style.textContent = sheet
+      inside.head.append(style)
+      for (const [name, value] of Object.entries(content.look)) inside.body.setAttribute(name, value)
+      inside.body.replaceChildren(content.nodes)
+      showOwn(content, addressOf, made, () => isGone)
+      const measure = () => {
+        frame.style.blockSize = `${Math.min(heightMax, inside.documentElement.scrollHeight)}px`
+      }
+      watcher = new ResizeObserver(measure)
+      watcher.observe(inside.body)
+      measure()
+      inside.addEventListener('keydown', onKey)
+    }
+    frame.addEventListener('load', fill)
+    frame.src = pictures ? '/frame/pictures' : '/frame/closed'
+    return () => {
+      isGone = true
+      watcher?.disconnect()
+      frame.removeEventListener('load', fill)
+      for (const url of made) URL.revokeObjectURL(url)
+    }
+  }, [html, pictures])
+  return (
+    <iframe
+      ref={element}
+      class="mail-html"
+      title={title}
+      sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"
+      referrerpolicy="no-referrer"
+    />
+  )
+}
+
+/** Pictures of the message itself: fetched by the page, since the frame fetches nothing. */
+function showOwn(
+  { own }: Cleaned,
+  addressOf: (attachment: string) => string,
+  made: string[],
+  isGone: () => boolean,
+): void {
+  for (const { image, attachment } of own.slice(0, picturesMax)) {
+    fetch(addressOf(attachment), { headers: { 'X-Teal-Page': '1' } })
+      .then(async answer => {
+        const blob = answer.ok ? await answer.blob() : undefined
+        if (blob === undefined || isGone() || !/^image\/(?!svg)/.test(blob.type)) return
+        const url = URL.createObjectURL(blob)
+        made.push(url)
+        image.setAttribute('src', url)
+      })
+      .catch(() => {})
+  }
+}
+
+const picturesMax = 200

@@ -1,0 +1,51 @@
+// What happens in the account while its page is open, by the service's event stream: counts, flags, what comes and goes.
+//
+// The browser comes back by itself after a break and says what it heard last, so nothing is missed; where that is too much to
+// be told one by one everything is loaded anew. Two windows hear the same.
+
+import { folderOf, folders, forgetLists, isOffline, listsOf, loadFolders, setCounters, user } from './store.ts'
+
+interface Told {
+  readonly command: string
+  readonly mailbox?: string
+  readonly uid?: number
+  readonly flags?: readonly string[]
+  readonly total?: number
+  readonly unseen?: number
+}
+
+/** Follows the account until the function it gives is called. */
+export function follow(): () => void {
+  const source = new EventSource(`/users/${user()}/updates`)
+  source.addEventListener('message', event => hear(JSON.parse(event.data) as Told))
+  // Named by the service; the browser's own have no data.
+  source.addEventListener('error', event => {
+    if (event instanceof MessageEvent) again()
+    else isOffline.value = !navigator.onLine || source.readyState !== EventSource.OPEN
+  })
+  source.addEventListener('open', () => {
+    if (isOffline.value) again()
+    isOffline.value = false
+  })
+  return () => source.close()
+}
+
+function again(): void {
+  loadFolders().catch(() => {})
+  forgetLists()
+}
+
+function hear({ command, mailbox = '', uid = 0, flags = [], total = 0, unseen = 0 }: Told): void {
+  if (command === 'COUNTERS') setCounters(mailbox, { total, unseen })
+  else if (command === 'FETCH') {
+    const has = (flag: string) => flags.includes(flag)
+    const change = {
+      ...{ seen: has('\\Seen'), flagged: has('\\Flagged'), answered: has('\\Answered'), draft: has('\\Draft') },
+      forwarded: has('$Forwarded'),
+    }
+    for (const list of listsOf(mailbox)) list.patch(mailbox, new Set([uid]), change)
+  } else if (command === 'EXISTS' || command === 'EXPUNGE') {
+    for (const list of listsOf(mailbox)) if (list.isLive) list.refresh()
+    if (folders.value !== null && folderOf(mailbox) === undefined) loadFolders().catch(() => {})
+  } else if (command === 'CREATE' || command === 'RENAME' || command === 'DELETE') loadFolders().catch(() => {})
+}

@@ -1,0 +1,124 @@
+// A letter that is being written, as this browser keeps it: its fields, the draft that the service has of it, what it answers.
+//
+// Every change is kept in the browser at once, under the account, until the service has it and nobody writes any more; so neither a broken
+// connection nor a closed window loses a word. A letter is open in one window at a time (a lock of the browser says in which).
+
+import { type Signal, signal } from '@preact/signals'
+import { user } from '../store.ts'
+
+export interface LetterFile {
+  readonly id: string
+  readonly name: string
+  readonly size: number
+}
+
+export interface Fields {
+  readonly from: string
+  readonly to: string
+  readonly cc: string
+  readonly bcc: string
+  readonly subject: string
+  readonly text: string
+  readonly files: readonly LetterFile[]
+}
+
+export interface Reference {
+  readonly mailbox: string
+  readonly id: number
+  readonly action: 'reply' | 'replyAll' | 'forward'
+  readonly attachments?: boolean
+}
+
+interface DraftPlace {
+  readonly mailbox: string
+  readonly id: number
+}
+
+/** What is known of how a letter is kept. */
+type Kept = 'same' | 'changed' | 'saving' | 'here'
+
+export interface Letter {
+  readonly key: string
+  readonly fields: Signal<Fields>
+  readonly kept: Signal<Kept>
+  readonly uploads: Signal<readonly { readonly name: string; readonly part: number }[]>
+  draft: DraftPlace | null
+  reference: Reference | undefined
+  /** It is to go as soon as the service answers, and not before this moment (0: with the usual time to think again). */
+  pending: number | null
+  release(): void
+}
+
+interface Stored {
+  readonly fields: Fields
+  readonly draft: DraftPlace | null
+  readonly reference?: Reference
+  readonly pending: number | null
+}
+
+export const empty: Fields = { from: '', to: '', cc: '', bcc: '', subject: '', text: '', files: [] }
+
+export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUUID()): Letter {
+  const letter: Letter = {
+    key,
+    fields: signal(given.fields ?? empty),
+    kept: signal<Kept>('same'),
+    uploads: signal<Letter['uploads']['value']>([]),
+    draft: given.draft ?? null,
+    reference: given.reference,
+    pending: given.pending ?? null,
+    release: () => {},
+  }
+  // Held for as long as it is open here.
+  void navigator.locks?.request(
+    lockName(key),
+    () =>
+      new Promise<void>(resolve => {
+        letter.release = resolve
+      }),
+  )
+  return letter
+}
+
+function lockName(key: string): string {
+  return `teal.letter.${key}`
+}
+
+function place(): string {
+  return `teal.letters.${user()}`
+}
+
+function readAll(): Record<string, Stored> {
+  try {
+    return JSON.parse(localStorage.getItem(place()) ?? '{}') as Record<string, Stored>
+  } catch {
+    return {}
+  }
+}
+
+/** Keeps it in this browser; false where there is no room. */
+export function keepHere(letter: Letter): boolean {
+  const { draft, reference, pending } = letter
+  const all = { ...readAll(), [letter.key]: { fields: letter.fields.value, draft, reference, pending } }
+  try {
+    localStorage.setItem(place(), JSON.stringify(all))
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function forgetHere({ key }: Letter): void {
+  const { [key]: _, ...rest } = readAll()
+  localStorage.setItem(place(), JSON.stringify(rest))
+}
+
+/** Letters that were left in this browser and are open in no window. */
+export async function leftHere(): Promise<Letter[]> {
+  const found: Letter[] = []
+  for (const [key, stored] of Object.entries(readAll())) {
+    const isOpen = await navigator.locks?.request(lockName(key), { ifAvailable: true }, async lock => lock === null)
+    if (isOpen !== true) found.push(makeLetter(stored, key))
+  }
+  return found
+}
