@@ -10,7 +10,7 @@ import { Shell } from './base/shell.tsx'
 import { applyTheme } from './base/theme.ts'
 import { baseTexts } from './texts/texts.ts'
 
-/** Who may do one of these for everybody looks after the service. */
+/** Who may do one of these for everybody, or for some domains, looks after the service or a part of it. */
 const openers: ReadonlySet<string> = new Set([
   'figures.read',
   'userlisting.read',
@@ -38,8 +38,8 @@ const areas: readonly AreaEntry[] = [
     name: 'service',
     icon: 'chart',
     label: () => baseTexts.value.service,
-    isOpen: ({ grants = {} }) => Object.entries(grants).some(([grant, scope]) => scope === 'any' && openers.has(grant)),
-    load: async () => (await import('./admin/area.ts')).area,
+    isOpen: ({ grants = {} }) => Object.entries(grants).some(([grant, scope]) => scope !== 'own' && openers.has(grant)),
+    load: async () => (await import('./admin/area.tsx')).area,
   },
 ]
 

@@ -30,7 +30,7 @@ export function AddressesPage() {
     setEdited(undefined)
     void found.reload()
   }
-  const add = may('addresses.create', 'any') && (
+  const add = may('addresses.create', 'domain') && (
     <button type="button" class="primary" onClick={() => setEdited(null)}>
       {texts.add}
     </button>
@@ -108,7 +108,7 @@ function Doings({
     )
   return (
     <span class="row">
-      {may('addresses.update', 'any') && (
+      {may('addresses.update', 'domain') && (
         <>
           <IconButton icon="edit" label={`${baseTexts.value.edit} ${address}`} onClick={edit} />
           <IconButton
@@ -118,7 +118,7 @@ function Doings({
           />
         </>
       )}
-      {may('addresses.delete', 'any') && (
+      {may('addresses.delete', 'domain') && (
         <IconButton icon="trash" danger label={`${baseTexts.value.remove} ${address}`} onClick={() => void remove()} />
       )}
     </span>

@@ -31,10 +31,10 @@ export function DomainPage({ values }: { readonly values: Values }) {
           actions={<Closing domain={data} of={found} />}
         >
           <Holding domain={data} />
-          {may('dkim.read', 'any') && <Records domain={data.name} />}
-          {may('dkim.read', 'any') && <Keys domain={data.name} />}
-          {may('domains.update', 'any') && <Settings key={data.name} domain={data} of={found} />}
-          {may('domainaliases.read', 'any') && <Aliases domain={data.name} />}
+          {may('dkim.read', 'domain') && <Records domain={data.name} />}
+          {may('dkim.read', 'domain') && <Keys domain={data.name} />}
+          {may('domains.update', 'domain') && <Settings key={data.name} domain={data} of={found} />}
+          {may('domainaliases.read', 'domain') && <Aliases domain={data.name} />}
         </Page>
       )}
     </Loaded>
@@ -181,7 +181,7 @@ function Keys({ domain }: { readonly domain: string }) {
   const rotate = () => act(() => call('POST /domainkeys/rotate', { body: { domain } }), texts.rotated, keys.reload)
   const check = () =>
     act(() => call('POST /domainkeys/check', { body: { domain } }), baseTexts.value.saved, keys.reload)
-  const actions = may('dkim.create', 'any') && (
+  const actions = may('dkim.create', 'domain') && (
     <>
       <button type="button" onClick={() => void check()}>
         {texts.check}
@@ -234,6 +234,8 @@ const mebi = 1024 ** 2
 function Settings({ domain, of }: Part) {
   const { domains: texts, common } = adminTexts.value
   const { catchAll } = domain
+  // Who looks after a domain lives within the limits it was given.
+  const isLimited = may('domains.update', 'any')
   const initial = {
     description: domain.description,
     maxUsers: String(domain.maxUsers),
@@ -247,10 +249,12 @@ function Settings({ domain, of }: Part) {
     const isCaught = fields.targets !== initial.targets
     const body = {
       description: fields.description,
-      maxUsers: Number(fields.maxUsers),
-      maxAddresses: Number(fields.maxAddresses),
-      maxForwards: Number(fields.maxForwards),
-      quota: Number(fields.quotaMb) * mebi,
+      ...(isLimited && {
+        maxUsers: Number(fields.maxUsers),
+        maxAddresses: Number(fields.maxAddresses),
+        maxForwards: Number(fields.maxForwards),
+        quota: Number(fields.quotaMb) * mebi,
+      }),
       ...(isCaught && { catchAll: targets.length === 0 ? (false as const) : { targets } }),
     }
     await call('PUT /domains/:domain', { params: { domain: domain.name }, body })
@@ -258,15 +262,17 @@ function Settings({ domain, of }: Part) {
     await of.reload()
   })
   return (
-    <Card title={texts.limits} text={texts.limitsHint}>
+    <Card title={isLimited ? texts.limits : common.description} text={isLimited ? texts.limitsHint : undefined}>
       <Form of={form}>
         <TextField name="description" label={common.description} autocomplete="off" />
-        <div class="pair">
-          <TextField name="maxUsers" label={texts.maxUsers} kind="number" />
-          <TextField name="maxAddresses" label={texts.maxAddresses} kind="number" />
-          <TextField name="maxForwards" label={texts.maxForwards} kind="number" />
-          <TextField name="quotaMb" label={texts.quotaMb} kind="number" />
-        </div>
+        {isLimited && (
+          <div class="pair">
+            <TextField name="maxUsers" label={texts.maxUsers} kind="number" />
+            <TextField name="maxAddresses" label={texts.maxAddresses} kind="number" />
+            <TextField name="maxForwards" label={texts.maxForwards} kind="number" />
+            <TextField name="quotaMb" label={texts.quotaMb} kind="number" />
+          </div>
+        )}
         <TextArea name="targets" label={texts.catchAll} hint={texts.catchAllHint} rows={2} isCode />
         <Submit>{baseTexts.value.save}</Submit>
       </Form>
@@ -306,7 +312,7 @@ function Aliases({ domain }: { readonly domain: string }) {
           )
         }}
       </Loaded>
-      {may('domainaliases.create', 'any') && (
+      {may('domainaliases.create', 'domain') && (
         <Form of={form} label={texts.addAlias}>
           <TextField name="alias" label={texts.alias} isCode autocomplete="off" />
           <Submit>{common.add}</Submit>

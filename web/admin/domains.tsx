@@ -29,7 +29,7 @@ export function DomainsPage() {
   const [cursor, goTo] = useCursor(query)
   const [isAdding, setAdding] = useState(false)
   const found = useCall('GET /domains', { query: { limit: pageRows, ...(query !== '' && { query }), ...cursor } })
-  const add = may('domains.create', 'any') && (
+  const add = may('domains.create', 'domain') && (
     <button type="button" class="primary" onClick={() => setAdding(true)}>
       {texts.add}
     </button>
@@ -73,7 +73,7 @@ function columns(): Column<Listed>[] {
     { title: texts.users, cell: ({ users }) => number(users), atEnd: true },
     { title: texts.addresses, cell: ({ addresses }) => number(addresses), atEnd: true },
     { title: texts.storage, cell: ({ storageUsed }) => bytes(storageUsed), atEnd: true },
-    ...(may('dkim.read', 'any') ? [{ title: texts.dns, cell: ({ name }: Listed) => <Dns domain={name} /> }] : []),
+    ...(may('dkim.read', 'domain') ? [{ title: texts.dns, cell: ({ name }: Listed) => <Dns domain={name} /> }] : []),
   ]
 }
 

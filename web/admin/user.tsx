@@ -32,8 +32,8 @@ export function UserPage({ values }: { readonly values: Values }) {
           lead={<bdi>{data.name === '' ? data.address : `${data.name} · ${data.address}`}</bdi>}
         >
           <Standing user={data} of={account} />
-          {may('users.update', 'any') && <Limits key={`limits ${data.id}`} user={data} of={account} />}
-          {may('addresses.read', 'any') && <Addresses user={data.id} />}
+          {may('users.update', 'domain') && <Limits key={`limits ${data.id}`} user={data} of={account} />}
+          {may('addresses.read', 'domain') && <Addresses user={data.id} />}
           {may('users.update', 'any') && <Forwarding key={`targets ${data.id}`} user={data} of={account} />}
           {may('authentication.read', 'any') && <AuthLog user={data.id} />}
         </Page>
@@ -109,8 +109,9 @@ function Doings({ user, of }: Part) {
     may('impersonation.create', 'any') && ([texts.impersonate, async () => setActing(true), false] as const),
     may('users.update', 'any') && ([texts.logout, logout, false] as const),
     may('users.update', 'any') && ([texts.reset, reset, false] as const),
-    may('users.update', 'any') && ([user.suspended ? texts.resume : texts.suspend, suspend, !user.suspended] as const),
-    may('users.delete', 'any') && ([texts.delete, remove, true] as const),
+    may('users.update', 'domain') &&
+      ([user.suspended ? texts.resume : texts.suspend, suspend, !user.suspended] as const),
+    may('users.delete', 'domain') && ([texts.delete, remove, true] as const),
   ]
   return (
     <>
@@ -224,7 +225,7 @@ function Addresses({ user }: { readonly user: string }) {
           </ul>
         )}
       </Loaded>
-      {may('addresses.create', 'any') && (
+      {may('addresses.create', 'domain') && (
         <Form of={form} label={texts.addAddress}>
           <TextField name="address" label={texts.addAddress} isCode autocomplete="off" />
           <Submit>{adminTexts.value.common.add}</Submit>

@@ -35,7 +35,7 @@ export function UsersPage() {
   const [cursor, goTo] = useCursor(query)
   const [isAdding, setAdding] = useState(false)
   const found = useCall('GET /users', { query: { limit: pageRows, ...(query !== '' && { query }), ...cursor } })
-  const add = may('users.create', 'any') && (
+  const add = may('users.create', 'domain') && (
     <button type="button" class="primary" onClick={() => setAdding(true)}>
       {texts.add}
     </button>

@@ -229,11 +229,19 @@ async function who(deps: PageSessionDeps, token: string) {
   const caller = await identified(deps, token)
   if (caller === null) return { signedIn: false }
   const { role, domains } = caller
-  const may = { role, grants: grantsOf(role), ...(domains !== undefined && { domains: [...domains] }) }
+  const may = { role, grants: grantsWith(role, domains), ...(domains !== undefined && { domains: [...domains] }) }
   if (caller.user === null) return { signedIn: true, ...may }
   const user = await liveUser(deps.system, caller.user)
   const { id, username, name, address, options, temporary } = user
   const requirePasswordChange = options.requirePasswordChange === true || (temporary?.expires ?? 0) > now()
   const shown = { id, username, name, address, requirePasswordChange, language: options.language ?? '' }
   return { signedIn: true, ...may, user: { ...shown, factors: factorsOf(user) } }
+}
+
+/** What a role may do; with domains to look after also what that allows. */
+function grantsWith(role: Caller['role'], domains: readonly string[] = []): Record<string, string> {
+  const own = grantsOf(role)
+  if (domains.length === 0) return { ...own }
+  const wider = Object.entries(grantsOf('domain')).filter(([grant]) => own[grant] !== 'any')
+  return { ...own, ...Object.fromEntries(wider) }
 }

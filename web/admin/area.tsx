@@ -2,7 +2,9 @@
 //
 // The grants of a session decide what is shown, the service what is allowed. An area knows nothing of the others, so that it is loaded alone.
 
+import { useEffect } from 'preact/hooks'
 import type { Area, Group, Item } from '../base/area.ts'
+import { go } from '../base/router.ts'
 import { may } from '../base/session.ts'
 import { AddressesPage } from './addresses.tsx'
 import { DomainPage } from './domain.tsx'
@@ -44,9 +46,12 @@ const places = {
   backups: { icon: 'storage', grant: 'backups.read' },
 } as const satisfies Record<Name, { icon: Item['icon']; grant: string }>
 
+/** Pages that show those of some domains to whoever looks after these. */
+const ofDomains: ReadonlySet<Name> = new Set(['users', 'addresses', 'domains'])
+
 function itemsOf(...names: Name[]): Item[] {
   return names
-    .filter(name => may(places[name].grant, 'any'))
+    .filter(name => may(places[name].grant, ofDomains.has(name) ? 'domain' : 'any'))
     .map(name => ({ path: pathOf(name), icon: places[name].icon, label: pages()[name] }))
 }
 
@@ -58,7 +63,7 @@ export const area: Area = {
   texts: adminTexts,
   isWide: true,
   routes: [
-    { path: base, title: title('overview'), view: OverviewPage },
+    { path: base, title: title('overview'), view: StartPage },
     { path: `${base}/users`, title: title('users'), view: UsersPage },
     { path: `${base}/users/:user`, title: title('users'), view: UserPage },
     { path: `${base}/addresses`, title: title('addresses'), view: AddressesPage },
@@ -77,13 +82,24 @@ export const area: Area = {
     { path: `${base}/settings`, title: title('settings'), view: SettingsPage },
     { path: `${base}/backups`, title: title('backups'), view: BackupsPage },
   ],
-  menu() {
-    const { groups } = adminTexts.value
-    const all: Group[] = [
-      { label: groups.people, items: itemsOf('overview', 'users', 'domains', 'addresses') },
-      { label: groups.mail, items: itemsOf('queue', 'trace', 'log') },
-      { label: groups.service, items: itemsOf('certificates', 'webhooks', 'tokens', 'audits', 'settings', 'backups') },
-    ]
-    return all.filter(({ items }) => items.length > 0)
-  },
+  menu,
+}
+
+function menu(): Group[] {
+  const { groups } = adminTexts.value
+  const all: Group[] = [
+    { label: groups.people, items: itemsOf('overview', 'users', 'domains', 'addresses') },
+    { label: groups.mail, items: itemsOf('queue', 'trace', 'log') },
+    { label: groups.service, items: itemsOf('certificates', 'webhooks', 'tokens', 'audits', 'settings', 'backups') },
+  ]
+  return all.filter(({ items }) => items.length > 0)
+}
+
+/** The first page of this session: not everybody may see the overview. */
+function StartPage() {
+  const first = menu()[0]?.items[0]?.path
+  useEffect(() => {
+    if (first !== undefined && first !== base) go(first, { replace: true })
+  }, [first])
+  return first === base ? <OverviewPage /> : null
 }
