@@ -37,7 +37,7 @@ const faults = [
   ...['cli/cli', 'dev/command', 'front/fronts', 'jobs/relay/dane', 'jobs/relay/trace', 'jobs/returned/allowance'],
   ...['jobs/returned/way', 'pool/pool', 'service/owner', 'service/removal-crash', 'service/spam'],
   ...['cli/dns', 'cli/keys-and-ways', 'cli/maildir', 'imap/heavy', 'http/api/messages/long-rows'],
-  ...['service/arrived-reports', 'service/library', 'service/log'],
+  ...['service/arrived-reports', 'service/closed-domain', 'service/library', 'service/log'],
 ].map(name => `test/${name}.test.ts`)
 
 /** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
