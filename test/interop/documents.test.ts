@@ -25,8 +25,9 @@ beforeAll(async () => {
 afterAll(() => town?.close())
 
 /** The blocks of a document that are run, in order. */
-function blocks(document: string): string[] {
-  return [...readFileSync(document, 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text)
+function blocks(document: string, language = 'sh'): string[] {
+  const fenced = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm')
+  return [...readFileSync(document, 'utf8').matchAll(fenced)].map(([, text = '']) => text)
 }
 
 test('docs/owner.md: from nothing, on a terminal', async () => {
@@ -99,16 +100,58 @@ test('README.md: the first mail, and what keeps it', async () => {
   await inFolder(`${beside.split('\n')[0]}\n${alone}`)
 })
 
+/** Of the package that Python's programmers ask with, what docs/dev.md uses. */
+const requests = `
+import json, urllib.request
+class Answer:
+    def __init__(self, text): self.text = text
+    def json(self): return json.loads(self.text)
+def post(url, json={}, _encode=json.dumps):
+    request = urllib.request.Request(url, _encode(json).encode(), {'content-type': 'application/json'})
+    return Answer(urllib.request.urlopen(request).read().decode())
+`
+
+const registration = (to: string) =>
+  `printf 'From: app@example.com\\nTo: ${to}\\nSubject: Welcome\\n\\nYour code is 482913.\\n' | ` +
+  `curl -sS --fail smtp://127.0.0.1:1025 --mail-from app@example.com --mail-rcpt ${to} -T -`
+
+test('docs/dev.md: as it stands, with the answers it shows', async () => {
+  const laptop = await town.machine('laptop', '44.128.1.4')
+  await laptop.good(['mkdir', '-p', '/var/app/node_modules/.bin'])
+  laptop.write('/var/app/node_modules/.bin/teal', `#!/bin/sh\nexec /opt/node ${program}/dist/main.js "$@"\n`, 0o755)
+  const [begin = '', wait = '', ...more] = blocks('docs/dev.md')
+  expect([begin.trim(), more]).toEqual(['npx teal dev', []])
+  const env = { HOME: '/var/app', npm_config_offline: 'true' }
+  const dev = laptop.start(['sh', '-c', `cd /var/app && exec ${begin}`], env)
+  await listening(laptop, 8025, dev.output)
+  await listening(laptop, 1025, dev.output)
+  await laptop.good(['sh', '-c', registration('anna@example.com')])
+  const shown = blocks('docs/dev.md', 'json').map(text => JSON.parse(text) as Record<string, unknown>)
+  const [mail, missing] = shown
+  const got = JSON.parse(await laptop.good(['sh', '-c', `${wait.trim()} 2>/dev/null`])) as Record<string, unknown>
+  expect(got).toMatchObject({ subject: 'Welcome', code: '482913' })
+  expect(Object.keys(got)).toEqual(expect.arrayContaining(Object.keys(mail ?? {})))
+  const late = JSON.parse(
+    await laptop.good(['sh', '-c', `${wait.trim().replace('timeout=5000', 'timeout=10')} 2>/dev/null`]),
+  ) as object
+  expect(Object.keys(late)).toEqual(expect.arrayContaining(Object.keys(missing ?? {})))
+  const [python = ''] = blocks('docs/dev.md', 'py')
+  laptop.write('/var/app/requests.py', requests)
+  const register = `import subprocess\ndef register(address):\n    subprocess.run(${JSON.stringify(registration('ADDRESS'))}.replace('ADDRESS', address), shell=True, check=True)\n`
+  laptop.write('/var/app/script.py', `${register}${python}`)
+  await laptop.good(['sh', '-c', 'cd /var/app && python3 script.py'], { env })
+  dev.process.kill('SIGTERM')
+})
+
 /** Where else commands of documents are run, or why they are not. */
 const elsewhere: Readonly<Record<string, string>> = {
-  // What it says is tried there, though not by reading it.
-  'docs/dev.md': 'test/dev',
+  // Its one command installs the package, which is what is done there with what was built.
   'docs/testing.md': 'test/package',
 }
 
 test('each document with commands is run here or known to be run elsewhere', () => {
   const documents = readdirSync('docs').flatMap(name => (name.endsWith('.md') ? [`docs/${name}`] : []))
-  const here = ['docs/owner.md', 'docs/hoster.md', 'docs/moving.md']
+  const here = ['docs/owner.md', 'docs/hoster.md', 'docs/moving.md', 'docs/dev.md']
   const bearing = documents.filter(document => blocks(document).length > 0)
   expect(bearing.toSorted()).toEqual([...here, ...Object.keys(elsewhere)].toSorted())
 })
