@@ -1,4 +1,4 @@
-// `teal doctor` among real servers: a set-up that is well, and the same one broken in thirteen ways, each of which it finds. Before and
+// `teal doctor` among real servers: a set-up that is well, and the same one broken in sixteen ways, each of which it finds. Before and
 // after each it is well.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -53,6 +53,8 @@ interface Illness {
   readonly finding: () => readonly string[]
   readonly ahead?: string
 }
+
+const settings = () => own.machine.read(config)
 
 const dated = (created: string) => {
   const file = `${backup}/backup.json`
@@ -119,6 +121,32 @@ const illnesses: readonly Illness[] = [
     broken: () => shell('mount -o remount,size=600M /mnt'),
     mended: () => shell('mount -o remount,size=50% /mnt'),
     finding: () => ['disk'],
+  },
+  {
+    what: 'a policy of MTA-STS that others are told otherwise',
+    broken: async () => own.machine.write(config, settings().replace(/stsMode = .*/, "stsMode = 'testing'"), 0o644),
+    mended: async () => own.machine.write(config, settings().replace(/stsMode = .*/, "stsMode = 'enforce'"), 0o644),
+    finding: () => ['mta-sts example.org'],
+  },
+  {
+    what: 'a name for the policy that leads to others',
+    broken: () => town.names.put('mta-sts.example.org. IN CNAME mx.example.net.'),
+    mended: () => town.names.put(...own.zone),
+    finding: () => ['certificate mta-sts.example.org'],
+  },
+  {
+    what: 'HTTPS that strangers do not reach',
+    broken: async () => {
+      const here = settings().replace(/(\[web\][^[]*?host = )\S+/, "$1'127.0.0.1'")
+      expect(here).not.toBe(settings())
+      own.machine.write(config, here, 0o644)
+      await own.restart()
+    },
+    mended: async () => {
+      own.machine.write(config, settings().replace(/(\[web\][^[]*?host = )\S+/, "$1'0.0.0.0'"), 0o644)
+      await own.restart()
+    },
+    finding: () => ['certificate mta-sts.example.org'],
   },
   {
     what: 'a service that does not run',

@@ -28,6 +28,7 @@ import {
   lookAtVersion,
   readRun,
 } from '../inspect/running.ts'
+import { lookAtWeb } from '../inspect/web.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
 import { print } from '../print.ts'
@@ -64,7 +65,7 @@ export function serversOf({ server }: AskOptions): string[] {
 
 export function doctorCommand(): Command {
   return withAsked(withConfig(new Command('doctor')))
-    .description('Look a set-up through: DNS, certificate, blocklists, queue, disk, backups, clock, versions')
+    .description('Look a set-up through: DNS, certificates, MTA-STS, blocklists, queue, disk, backups, clock, versions')
     .argument('[domains...]', 'unset: all that have keys here')
     .option('--backup <folder>', 'where backups are kept')
     .option('--strict', 'notes make the exit code, too')
@@ -124,6 +125,7 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
     for (const domain of named.length > 0 ? named : await domainsOf(to)) {
       yield* (await seenRecords(config, domain, to, servers)).map(findingOf)
       yield* await lookAtKeys(to, domain)
+      yield* await lookAtWeb(config, domain, servers)
       yield* await lookAtPolicy(domain, hostname, own.addresses, servers)
     }
   } finally {

@@ -89,7 +89,7 @@ async function setup(given: string, options: Options): Promise<void> {
     await provideDomain(to, domain)
     await provideKeys(to, domain)
     const records = await seenRecords(config, domain, to, servers)
-    const shown = account.made && password.generated ? { ...account, password: await password.value() } : account
+    const shown = account.made && password.generated() ? { ...account, password: await password.value() } : account
     for (const text of toldOf(plan, shown, records)) said(text)
     const left = await waited(() => seenRecords(config, domain, to, servers), records, options, said)
     said(next(plan, config, left))
@@ -110,13 +110,14 @@ async function settled(domain: string, options: Options, questions: Questions) {
   const known = before === undefined ? undefined : loadConfig({ file: configFile })
   const own = osHostname().toLowerCase()
   const usualName = options.hostname ?? known?.hostname ?? (own.endsWith(`.${domain}`) ? own : `mail.${domain}`)
-  const hostname = known === undefined ? await questions.text('Name of this server', usualName) : usualName
+  const hostname = known === undefined ? await questions.text('Name of this server', usualName, noHost) : usualName
   const dataDir = resolve(options.dataDir ?? known?.dataDir ?? (isRoot ? '/var/lib/teal' : 'data'))
   if (known !== undefined && (hostname !== known.hostname || dataDir !== known.dataDir)) {
     const text = `${configFile} is for ${known.hostname} in ${known.dataDir}: change it there, or name another with --config.`
     throw refusal(`${text}\nNothing was changed.`)
   }
-  const admin = `${await questions.text('First account', options.admin)}@${domain}`
+  const noAccount = (name: string) => (isAddress(`${name}@${domain}`) ? undefined : `${name}@${domain} is no address.`)
+  const admin = `${await questions.text('First account', options.admin, noAccount)}@${domain}`
   if (!isAddress(admin)) throw refusal(`${admin} is no address.`)
   const agreed = "Fetch certificates from Let's Encrypt, and agree to its terms (https://letsencrypt.org/repository/)?"
   const acme = options.acme ?? (known === undefined && (await questions.yes(agreed, false)))
@@ -127,6 +128,8 @@ async function settled(domain: string, options: Options, questions: Questions) {
   const plan: Plan = { domain, hostname, configFile, dataDir, admin, acme, email, listen, set: options.set }
   return { plan, config: known ?? configOf(plan), written: known !== undefined }
 }
+
+const noHost = (name: string) => (isDomain(name) ? undefined : `${name} is no host name, such as mail.example.org.`)
 
 /** The file of an earlier run; one that cannot be read is found by the preflight. */
 function readable(file: string): string | undefined {
@@ -156,7 +159,8 @@ async function lookFirst(config: Config, options: Options, servers: readonly str
 }
 
 interface Password {
-  readonly generated: boolean
+  /** Whether it was made up, which is known once it was needed. */
+  generated(): boolean
   /** Asked for once, and only where it is needed. */
   value(): Promise<string>
 }
@@ -164,15 +168,18 @@ interface Password {
 async function passwordFor(options: Options, questions: Questions): Promise<Password> {
   if (options.passwordFile !== undefined) {
     const text = readSecret(options.passwordFile)
-    return { generated: false, value: async () => text }
+    return { generated: () => false, value: async () => text }
   }
   let kept: string | undefined
+  let generated = false
   const value = async () => {
     kept ??= questions.asks ? await questions.secret('Password (empty: one is made up): ') : ''
-    if (kept === '') kept = newTemporaryPassword()
+    if (kept !== '') return kept
+    generated = true
+    kept = newTemporaryPassword()
     return kept
   }
-  return { generated: true, value }
+  return { generated: () => generated, value }
 }
 
 /** `password` where it was made up. */
