@@ -82,7 +82,7 @@ test('an authenticator is set up by its QR code, asked for at the next sign-in, 
   await page.getByRole('button', { name: 'Turn on' }).click()
   await page.getByText('The authenticator is on.').waitFor()
   await page.getByRole('button', { name: 'Turn off' }).waitFor()
-  const other = await pages.visit('/')
+  const other = await pages.visit('/app/account')
   await enter(other, 'totp', 'secret of totp')
   const next = generateSync({ secret: seed, epoch: Math.floor(Date.now() / 1000) + 30 })
   await other.getByLabel('Code').fill(next)

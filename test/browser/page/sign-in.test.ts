@@ -11,7 +11,7 @@ const firstLoadMax = 150_000
 
 test('somebody signs in with a password, sees the account, and signs out', async () => {
   await service.user('anna', { name: 'Anna Abel' })
-  const page = await pages.visit('/')
+  const page = await pages.visit('/app/account')
   await look(page)
   await shoot(page, 'sign-in')
   pages.expectErrors('status of 403')
@@ -57,7 +57,7 @@ test('a second factor is asked for, also where the API leaves it to its callers'
   const { body } = await service.call('POST', `/users/${id}/2fa/totp/setup`, {})
   const code = () => generateSync({ secret: body.seed })
   await service.call('POST', `/users/${id}/2fa/totp/enable`, { token: code() })
-  const page = await pages.visit('/')
+  const page = await pages.visit('/app/account')
   await page.getByLabel('Address or username').fill('coded')
   await page.getByLabel('Password').fill('secret of coded')
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
