@@ -7,6 +7,7 @@ const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
 const faults = [
   ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
   'front/faults',
+  'service/marks',
   'jobs/relay/relay',
   ...[
     'actors/auth/attempts',

@@ -8,6 +8,7 @@ import type { Command } from './kernel/actor.ts'
 import { appendMessage, appendMessages } from './mailbox/append.ts'
 import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
+import { noteMark } from './screening/marks.ts'
 import { queueMessage } from './sending/outgoing.ts'
 import { notePace, pauseSending, warnSender } from './sending/pausing.ts'
 import { noteArrivedReport } from './sending/report-arrival.ts'
@@ -31,6 +32,6 @@ export const userCrossings = byName([
 
 /** Of what belongs to no account. */
 export const directoryCrossings = byName<DirectoryState>([
-  ...[queueAll, noteReports, noteArrivedReport, noteReturned],
+  ...[queueAll, noteReports, noteArrivedReport, noteReturned, noteMark],
   ...[pauseSending, warnSender, notePace],
 ])

@@ -4,6 +4,7 @@
 import { Resolver } from 'node:dns/promises'
 import { limits } from '../src/lib/limits.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
+import { checkMark } from '../src/mail/bimi/mark.ts'
 import { DnsAnswers } from '../src/mail/crypt/dns-answers.ts'
 import { type VerifyInput, verifyMessage } from '../src/mail/crypt/verification.ts'
 import { type ListZones, Standings } from '../src/mail/spam/standing.ts'
@@ -23,4 +24,4 @@ async function verify(input: VerifyInput) {
   return { ...found, standing }
 }
 
-serve({ verify }, { end })
+serve({ verify, mark: checkMark }, { end })

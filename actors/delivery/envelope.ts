@@ -5,6 +5,7 @@
 import type { Rewritten } from '#mail/address/srs.ts'
 import type { Address } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
+import type { HeldMark } from '#store/domains/mark.ts'
 import type { MessageMeta, SpamPart } from '#store/mailboxes/messages.ts'
 import type { Appended } from '../mailbox/append.ts'
 import type { VerificationResults } from '../screening/verification.ts'
@@ -44,6 +45,8 @@ export interface DeliveryEnvelope {
   readonly found?: readonly SpamPart[]
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults
+  /** The mark of its author's domain. */
+  readonly bimi?: HeldMark | undefined
   /** What is known of From; worked out where absent. */
   readonly trust?: Trust
   /** What goes on of it is protected as it was (RFC 8689). */

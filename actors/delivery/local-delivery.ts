@@ -132,9 +132,9 @@ export class LocalDelivery {
 
   async #deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const prepared = await prepare(received, this.#options.sequence)
-    const { from, score = 0, verification, found, trace: prefix = '', transport, requireTls } = envelope
+    const { from, score = 0, verification, found, trace: prefix = '', transport, requireTls, bimi } = envelope
     const arrived = arriveReceived(prepared, received, { from, score })
-    const message = { ...arrived, verification, found, prefix, transport, requireTls, trust: trustOf(envelope) }
+    const message = { ...arrived, verification, found, prefix, transport, requireTls, bimi, trust: trustOf(envelope) }
     return this.#toAll(message, envelope, () => received.stream())
   }
 
@@ -321,7 +321,7 @@ export class LocalDelivery {
 }
 
 function plainAppend(
-  { prepared, prefix, from, verification, transport, trust, spam, requireTls }: Arriving,
+  { prepared, prefix, from, verification, transport, trust, spam, requireTls, bimi }: Arriving,
   { address }: DeliveryRecipient,
   source: string,
   classifies: boolean,
@@ -337,6 +337,7 @@ function plainAppend(
       ...{ from, rcpt: address, source },
       ...(transport !== undefined && { transport }),
       ...(verification !== undefined && { verificationResults: { ...verification } }),
+      ...(bimi !== undefined && { bimi: { ...bimi } }),
       ...(spam !== undefined && { spam }),
       ...(trust !== undefined && trust !== 'theirs' && { trust }),
       ...(requireTls === true && { requireTls }),

@@ -191,6 +191,7 @@ export class Reception {
         transport,
         speaker,
         requireTls: notice?.requireTls,
+        bimi: judged?.bimi,
         ...known,
       })
       return { results, score, found, ...known }

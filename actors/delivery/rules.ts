@@ -26,6 +26,7 @@ import { listAddresses } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import { domainVerdict } from '#store/domains/access.ts'
+import type { HeldMark } from '#store/domains/mark.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -73,6 +74,8 @@ export interface Arriving {
   readonly spam?: SpamScore
   /** Whether it comes from whom it says, where that was looked at. */
   readonly verification?: VerificationResults | undefined
+  /** The mark of its author's domain. */
+  readonly bimi?: HeldMark | undefined
   /** What is known of From. */
   readonly trust?: Trust | undefined
   /** What goes on of it is protected as it was (RFC 8689). */

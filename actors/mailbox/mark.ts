@@ -4,6 +4,7 @@
 // The events stand in the unit of the move itself, so that what is learned and what is stored never differ.
 
 import { isGroup, mailboxes } from '#mail/address/address.ts'
+import { shownMark } from '#store/domains/mark.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Message } from '#store/mailboxes/messages.ts'
 import { readSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
@@ -82,6 +83,6 @@ async function markedPayload(
     subject: summary.subject,
     date: new Date(idate).toISOString(),
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
-    ...(meta.bimi === undefined ? {} : { bimi: meta.bimi }),
+    ...(meta.bimi === undefined ? {} : { bimi: shownMark(turn.read, meta.bimi) }),
   }
 }

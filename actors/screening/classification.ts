@@ -87,6 +87,6 @@ export async function withoutVerdicts(
   }
 }
 
-const suspicious = /authentication-results|wd-mail-classification|x-spam/i
+const suspicious = /authentication-results|wd-mail-classification|x-spam|bimi-/i
 /** A program that reads them would take a stranger's word for ours. */
-const strangers = /^x-spam(?:-|$)/
+const strangers = /^(?:x-spam(?:-|$)|bimi-(?:location|indicator|logo-preference)$|x-bimi-indicator-hash$)/

@@ -19,10 +19,13 @@ import type { Failure, Policy, Verified, VerifyInput } from '#mail/crypt/verific
 import type { DmarcDetail } from '#mail/made/dmarc-report.ts'
 import type { Pools } from '#pool'
 import type { Received } from '#store/bodies/bodies.ts'
+import type { HeldMark } from '#store/domains/mark.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
+import type { Marks } from './marks.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
-export interface VerificationResults extends Partial<Omit<Verified, 'results' | 'failure' | 'standing' | 'aggregate'>> {
+export interface VerificationResults
+  extends Partial<Omit<Verified, 'results' | 'failure' | 'standing' | 'aggregate' | 'assertion'>> {
   readonly tls: { readonly name: string; readonly version: string } | false
 }
 
@@ -41,6 +44,8 @@ export interface VerifierOptions {
   readonly sealers: readonly string[]
   readonly log: Log
   readonly metrics: Metrics
+  /** Fetches marks of domains; without it none are shown. */
+  readonly marks?: Pick<Marks, 'of'> | undefined
   /** Where it is counted what became of mail, for the domains that want to be told. */
   readonly counts?: { add(kind: 'dmarc', domain: string, detail: DmarcDetail): void } | undefined
 }
@@ -60,6 +65,8 @@ export interface Judged {
   readonly results: readonly string[]
   /** What the net thinks of who brought it, as parts of the score. */
   readonly standing: readonly SpamPart[]
+  /** The mark of its author's domain. */
+  readonly bimi?: HeldMark | undefined
 }
 
 const quarantineScore = 50
@@ -93,7 +100,7 @@ export class Verifier {
     const ip = remoteAddress.replace(mappedPrefix, '')
     if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [], standing: [] }
     const found = await this.#ask(received, { ip, helo, sender, hostname, sealers })
-    const { results = [], failure, standing, aggregate, ...shown }: Partial<Verified> = found ?? {}
+    const { results = [], failure, standing, aggregate, assertion, ...shown }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
     const verification = { tls: secured, ...shown }
@@ -101,7 +108,8 @@ export class Verifier {
       const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
       metrics.verified.labels(result).inc()
       this.#count(aggregate, ip, 'none')
-      return { verification, score: 0, results, standing: parts }
+      const bimi = await this.#options.marks?.of(assertion)
+      return { verification, score: 0, results, standing: parts, bimi }
     }
     const pardon = this.#pardon(failure, ip, shown.spf)
     const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'

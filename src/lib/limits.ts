@@ -692,6 +692,29 @@ export const limits = {
     absentMs: minute,
     failureMs: 5 * second,
   },
+  /** The marks that domains show beside their mail (mail/bimi, actors/screening/marks.ts). */
+  bimi: {
+    /** Characters of both URLs together, bytes of a picture and of a chain of certificates, in which the picture is once more. */
+    urlsLengthMax: 2000,
+    indicatorBytesMax: 32 * kib,
+    bundleBytesMax: 128 * kib,
+    chainMax: 6,
+    /** Parts of a certificate that are looked through for the picture. */
+    nodesMax: 1000,
+    /** Questions to DNS for one message. */
+    lookupsMax: 4,
+    /** Time for one file; a message waits no longer than the second for both. */
+    fetchMs: 10 * second,
+    waitMs: 2 * second,
+    /** Marks fetched at once; others are left out this time. */
+    fetchesMax: 16,
+    /** Marks that are kept in the store, some 44 KB each at most, and for how long one counts without being fetched again. */
+    rowsMax: 1000,
+    keptMs: day,
+    /** What is remembered besides, mark or none, and for how long that there is none. */
+    knownMax: 2000,
+    failureMs: hour,
+  },
   /** Filter patterns. */
   pattern: {
     /** Characters of one pattern. */

@@ -177,6 +177,7 @@ function meters({ counter, gauge, most, histogram }: ReturnType<typeof makers>) 
     poolTasks: counter('pool_tasks_total', 'Tasks of the thread pools', ['pool', 'result']),
     poolSeconds: histogram('pool_task_seconds', 'Time from asking a thread pool to its answer', seconds, ['pool']),
     verified: counter('verifications_total', 'Messages of strangers by what DMARC asked for', ['result']),
+    marks: counter('marks_total', 'Marks of domains (BIMI) that were fetched, by what they proved', ['result']),
     turnedAway: counter('turned_away_total', 'Messages and recipients put off at the door', ['reason']),
     dnsListsOff: most('dns_lists_off', 'Lists in DNS that are not asked: the resolver is public, or they do not work'),
     scanned: counter('scanned_total', 'Messages that other programs looked at', ['scanner', 'result']),

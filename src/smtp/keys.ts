@@ -1,8 +1,9 @@
 // The sections of the configuration that belong to SMTP, LMTP and submission, one for each listener. What is said here is read by config show
 // and the sample, too.
+// A file is named here by its path and read by whoever uses it, at start.
 
 import { limits } from '#lib/limits.ts'
-import { choice, count, flag, list, notCidr, notForwarder, notHostname, notServer } from '../config/kinds.ts'
+import { choice, count, flag, list, notCidr, notForwarder, notHostname, notServer, path } from '../config/kinds.ts'
 import { listener } from '../config/listener.ts'
 
 const loopback = ['127.0.0.0/8', '::1/128']
@@ -34,6 +35,9 @@ export const smtpKeys = {
       'Domains whose ARC seals are believed: what proved its author when it came to them is not refused',
       notHostname,
     ),
+    bimi: flag(true, 'Whether marks of domains (BIMI) are looked up, fetched and shown with their mail'),
+    bimiAuthorities: path('', 'Certificates in PEM of authorities for marks instead of the known ones'),
+    bimiCa: path('', 'Certificates in PEM to trust when marks are fetched instead of the public ones'),
     stsMode: choice(
       ['none', 'testing', 'enforce'],
       'none',

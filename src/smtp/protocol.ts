@@ -4,12 +4,15 @@
 //
 // In a test (Ground.hooks) each of them takes mail of everybody.
 
+import { readFileSync } from 'node:fs'
 import { Reception } from '#actors/delivery/reception.ts'
 import { Door } from '#actors/screening/door.ts'
+import { Marks } from '#actors/screening/marks.ts'
 import { Scanners } from '#actors/screening/scanning.ts'
 import { Verifier } from '#actors/screening/verification.ts'
 import { ReportCounts } from '#actors/sending/report-counts.ts'
 import type { MailCore } from '#mail-core'
+import { Outward } from '#net/outward/outward.ts'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import type { Speaker } from './backend.ts'
 import { startSmtp } from './server.ts'
@@ -105,11 +108,18 @@ function scannersOf({ config: { spam }, log, metrics }: MailCore): Scanners {
   return new Scanners({ rspamd, clamd, relays, log, metrics })
 }
 
-function verifierOf(
-  { config: { smtp, hostname }, pools, log, metrics }: MailCore,
-  counts: ReportCounts | undefined,
-): Verifier {
+function verifierOf(core: MailCore, counts: ReportCounts | undefined): Verifier {
+  const { pools, log, metrics } = core
+  const { smtp, hostname } = core.config
   const { authenticate: enabled, dmarc, unjudged, forwarders, arcSealers: sealers } = smtp
   const how = { enabled, heed: dmarc === 'heed', unjudged, forwarders, sealers }
-  return new Verifier({ pool: pools.verify, hostname, log, metrics, counts, ...how })
+  const marks = enabled && smtp.bimi ? marksOf(core) : undefined
+  return new Verifier({ pool: pools.verify, hostname, log, metrics, counts, marks, ...how })
+}
+
+function marksOf({ config: { smtp, network }, system, pools, log, metrics }: MailCore): Marks {
+  const read = (file: string) => (file === '' ? '' : readFileSync(file, 'utf8'))
+  const outward = new Outward(network)
+  const trusted = { ca: read(smtp.bimiCa), authorities: read(smtp.bimiAuthorities) }
+  return new Marks({ system, outward, pool: pools.verify, log, metrics, ...trusted })
 }

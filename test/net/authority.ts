@@ -23,6 +23,8 @@ interface Wanted {
   /** Milliseconds since 1970. */
   readonly expires?: number
   readonly key?: KeyObject
+  /** Besides those of the names. */
+  readonly extensions?: readonly x509.Extension[]
 }
 
 export interface Authority {
@@ -72,13 +74,14 @@ function authority(own: x509.X509Certificate, signingKey: webcrypto.CryptoKey): 
     })
   return {
     cert: own.toString('pem'),
-    async issue({ commonName = '', names = [], addresses = [], expires = now() + 90 * day, key = newKey() }) {
+    async issue({ commonName = '', names = [], addresses = [], expires = now() + 90 * day, key = newKey(), ...more }) {
       const { publicKey } = await cryptoKeys(key)
       const others = [
         ...names.map(value => ({ type: 'dns' as const, value })),
         ...addresses.map(value => ({ type: 'ip' as const, value })),
       ]
-      const extensions = others.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(others)]
+      const extensions: x509.Extension[] = others.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(others)]
+      extensions.push(...(more.extensions ?? []))
       const cert = await sign(commonName, publicKey, expires, extensions)
       return { key: pem(key), cert: `${cert.toString('pem')}\n` }
     },

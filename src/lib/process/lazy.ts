@@ -2,6 +2,7 @@
 // cost some 30 MB and a quarter of a second, which the person with one small server should not pay for nothing.
 // Their types are imported where they are used, which costs nothing.
 
+import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 
@@ -53,6 +54,11 @@ export const mailVerifiers = () => {
     getARChain: arc.getARChain,
   }
 }
+/** What a domain asserts of its mark (BIMI). */
+export const markLookup = (): typeof import('mailauth/lib/bimi/index.js')['bimi'] =>
+  load('mailauth/lib/bimi/index.js').bimi
+/** Certificates of the authorities for marks that are known. */
+export const markAuthorities = (): readonly X509Certificate[] => load('@postalsys/vmc').RootStore.create().rootCerts
 /** Puts a set of ARC fields together. */
 export const arcSealer = (): typeof import('mailauth/lib/arc/index.js')['sealMessage'] =>
   load('mailauth/lib/arc/index.js').sealMessage

@@ -10,6 +10,8 @@ import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { alignment, mailVerifiers } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
+import { type Assertion, assertionOf } from '../bimi/assertion.ts'
+import type { MarkTasks } from '../bimi/mark.ts'
 import { cutUnwanted } from '../header/cut.ts'
 import type { Standing } from '../spam/standing.ts'
 import { type Chain, sealersOf, vouched } from './arc-chain.ts'
@@ -46,6 +48,8 @@ export interface Verified {
   readonly failure?: Failure
   /** What its domain is told of it, where it asks. */
   readonly aggregate?: DmarcFacts
+  /** Where its mark lies, as its domain says. */
+  readonly assertion?: Assertion
   /** What the net thinks of who brings it. */
   readonly standing?: Standing
   /** What was looked at, for Authentication-Results (RFC 8601 2.2): `spf=pass smtp.mailfrom=...` and so on. */
@@ -63,7 +67,7 @@ export interface Failure {
 
 export type Policy = 'none' | 'quarantine' | 'reject'
 
-export interface VerifyTasks {
+export interface VerifyTasks extends MarkTasks {
   verify: { input: VerifyInput; value: Verified }
 }
 
@@ -96,7 +100,11 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
   const percent = percentOf(response)
   const facts = dmarcFacts(response, percent, signed.results, host, sender)
   const told = { ...(facts !== undefined && { aggregate: facts }), results }
-  if (result === 'pass') return { ...found, dmarc: { domain: from, policy }, ...told }
+  if (result === 'pass') {
+    const { assertion, info } = await assertionOf(response, signed as never, ask(limits.bimi.lookupsMax))
+    if (info !== undefined) results.push(...infoOf([{ info }]))
+    return { ...found, dmarc: { domain: from, policy }, ...(assertion !== undefined && { assertion }), ...told }
+  }
   const unanswered =
     (host === undefined || host.status.result === 'temperror') && isNear(host?.domain || domainOf(sender) || helo, from)
   const unread = signed.results.some(one => one.status.result === 'temperror' && isNear(one.signingDomain ?? '', from))

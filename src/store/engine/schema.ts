@@ -39,6 +39,7 @@ import { signed } from './migrations/030-signed.ts'
 import { figures } from './migrations/031-figures.ts'
 import { contacts } from './migrations/032-contacts.ts'
 import { domains } from './migrations/033-domains.ts'
+import { marks } from './migrations/034-marks.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -76,6 +77,7 @@ export const migrations: readonly string[] = [
   figures,
   contacts,
   domains,
+  marks,
 ]
 
 /**

@@ -184,6 +184,7 @@ export function shownMessage(
   mailbox: string,
   user: string,
   text: MessageText,
+  bimi: Record<string, unknown> | undefined,
 ): ValueOf<typeof shownShape> {
   const summary = JSON.parse(message.summary) as StoredSummary
   const { meta } = message
@@ -208,7 +209,7 @@ export function shownMessage(
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
     ...(meta.spam === undefined ? {} : { spam: { score: meta.spam.score, parts: [...meta.spam.parts] } }),
     ...(meta.transport && { transport: { ...meta.transport, time: new Date(meta.transport.time).toISOString() } }),
-    ...(meta.bimi === undefined ? {} : { bimi: meta.bimi }),
+    ...(bimi === undefined ? {} : { bimi }),
     contentType: contentTypeOf(summary),
     metaData: meta.metaData ?? {},
     ...(meta.reference === undefined ? {} : { reference: meta.reference }),

@@ -6,6 +6,7 @@
 import { Type } from 'typebox'
 import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view/message.ts'
 import { flag } from '#mail/flags.ts'
+import { shownMark } from '#store/domains/mark.ts'
 import { counted } from '#store/engine/counted.ts'
 import type { ReadOptions } from '#store/engine/reads.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
@@ -123,8 +124,10 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       }
       const files = await filesOf(sources, mailbox.user, message)
       const outbound = await waysOut(sources, input.user, message)
+      const { bimi } = message.meta
+      const mark = bimi && shownMark(read, bimi)
       return {
-        ...shownMessage(message, mailbox.id, input.user, await textOf(sources, message)),
+        ...shownMessage(message, mailbox.id, input.user, await textOf(sources, message), mark),
         ...(files.length > 0 && { files: files.map(shownFile) }),
         ...(outbound !== undefined && { outbound: outbound.map(shownWay) }),
       }
