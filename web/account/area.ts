@@ -1,8 +1,14 @@
 // The account of whoever is signed in: its places and its menu.
+//
+// Each page has a file of its own; what is asked for there is that account's alone.
 
 import type { Area } from '../base/area.ts'
 import { ActivityPage } from './activity.tsx'
+import { AutoreplyPage } from './autoreply.tsx'
+import { DataPage } from './data.tsx'
 import { FactorsPage } from './factors.tsx'
+import { FiltersPage } from './filters.tsx'
+import { ForwardingPage } from './forwarding.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PasswordPage } from './password.tsx'
 import { ProgramsPage } from './programs.tsx'
@@ -18,6 +24,10 @@ export const area: Area = {
     { path: `${base}/factors`, title: () => accountTexts.value.factors.title, view: FactorsPage },
     { path: `${base}/programs`, title: () => accountTexts.value.programs.title, view: ProgramsPage },
     { path: `${base}/activity`, title: () => accountTexts.value.activity.title, view: ActivityPage },
+    { path: `${base}/filters`, title: () => accountTexts.value.filters.title, view: FiltersPage },
+    { path: `${base}/autoreply`, title: () => accountTexts.value.autoreply.title, view: AutoreplyPage },
+    { path: `${base}/forwarding`, title: () => accountTexts.value.forwarding.title, view: ForwardingPage },
+    { path: `${base}/data`, title: () => accountTexts.value.data.title, view: DataPage },
   ],
   menu() {
     const texts = accountTexts.value
@@ -34,6 +44,18 @@ export const area: Area = {
           { path: `${base}/programs`, icon: 'phone', label: texts.programs.title },
           { path: `${base}/activity`, icon: 'log', label: texts.activity.title },
         ],
+      },
+      {
+        label: texts.groups.mail,
+        items: [
+          { path: `${base}/filters`, icon: 'filter', label: texts.filters.title },
+          { path: `${base}/autoreply`, icon: 'palm', label: texts.autoreply.title },
+          { path: `${base}/forwarding`, icon: 'forward', label: texts.forwarding.title },
+        ],
+      },
+      {
+        label: texts.groups.data,
+        items: [{ path: `${base}/data`, icon: 'storage', label: texts.data.title }],
       },
     ]
   },
