@@ -124,6 +124,7 @@ for (const [transport, kind, button] of [
     await page.getByRole('button', { name: button }).waitFor()
     await look(page)
     await page.getByRole('button', { name: button }).click()
+    await page.getByRole('link', { name: 'Account', exact: true }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await open(page, 'Second factors')
     await page.getByRole('button', { name: 'Remove: Blue' }).click()
