@@ -86,7 +86,12 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: n
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
     axes: [
-      { ...axis, size: timeAxisHeight, values: (_plot, ticks) => ticks.map(tick => tickOf(tick, ticks, code)) },
+      {
+        ...axis,
+        size: timeAxisHeight,
+        space: timeSpace,
+        values: (_plot, ticks) => ticks.map(tick => tickOf(tick, ticks, code)),
+      },
       { ...axis, size: valueAxisWidth, values: (_plot, ticks) => ticks.map(tick => form(tick)) },
     ],
     series: [
@@ -101,6 +106,9 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: n
     ],
   }
 }
+
+/** Pixels between two times at least, so that they do not run into each other. */
+const timeSpace = 90
 
 const daySeconds = 86_400
 
