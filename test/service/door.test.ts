@@ -106,6 +106,29 @@ test('names that lead nowhere are counted, and shown with the message', async ()
   expect(source).toMatch(/^X-Spam-Status: No, score=5 required=50\r\n\ttests=helo=5\r$/m)
 })
 
+test('whom the account wrote to has points in his favour, once he proves to be himself', async () => {
+  dns.texts.set('pen.test', ['v=spf1 ip4:127.0.0.1 -all'])
+  dns.texts.set('_dmarc.pen.test', ['v=DMARC1; p=none'])
+  expect(await send('there', 'friend@pen.test')).toMatch(/^250/)
+  const before = (await newest()).spam.parts.map(({ name }: Body) => name)
+  expect(before).not.toContain('correspondent')
+  const sent = (await service.call('GET', `/users/${anna}/mailboxes/resolve?path=Sent%20Mail`)).body.id
+  const to = [{ address: 'pal@pen.test' }, { address: 'pal@lie.test' }]
+  expect(
+    (await service.call('POST', `/users/${anna}/mailboxes/${sent}/messages`, { subject: 'x', text: 'x', to })).status,
+  ).toBe(200)
+  const register = async () => (await service.call('GET', `/users/${anna}/addressregister?query=pal`)).body.results
+  await expect.poll(register, { timeout: 15_000 }).toHaveLength(2)
+  expect(await send('there', 'pal@pen.test')).toMatch(/^250/)
+  const { spam } = await newest()
+  expect(spam.parts).toContainEqual({ name: 'correspondent', score: -10, info: 'in the address register' })
+  expect(spam.score).toBe(0)
+  dns.texts.set('lie.test', ['v=spf1 -all'])
+  dns.texts.set('_dmarc.lie.test', ['v=DMARC1; p=none'])
+  expect(await send('there', 'pal@lie.test')).toMatch(/^250/)
+  expect((await newest()).spam.parts.map(({ name }: Body) => name)).not.toContain('correspondent')
+})
+
 test('what a stranger says of spam is cut out', async () => {
   expect(await send('there', 'bob@far.test', 'x', ['X-Spam-Flag: NO', 'x-spam-status: No, score=-9'])).toMatch(/^250/)
   const { source } = await newest()
