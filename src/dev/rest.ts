@@ -10,6 +10,7 @@ import { MailboxError } from '#testing/arrived/mailbox.ts'
 import type { Host } from '#testing/host.ts'
 import { variables } from '#testing/variables.ts'
 import type { Draft, Failure, Mail, Seed, Stack } from '#testing.d'
+import { checkLinks, checksOf } from './checks.ts'
 import {
   type Answer,
   type Call,
@@ -116,6 +117,12 @@ function mailRoutes({ shelf }: RestDeps): Route[] {
     if (found === undefined) throw missing(`attachment ${call.params.at}`)
     return { type: 'application/octet-stream', headers: attachmentHeaders(found.filename), body: found.content }
   }
+  const checks = async (call: Call): Promise<Answer> => {
+    const entry = entryOf(call)
+    return json(checksOf(await entry.mail(), entry.facts.size))
+  }
+  const links = async (call: Call): Promise<Answer> =>
+    json(await checkLinks((await entryOf(call).mail()).links(), call.signal))
   return [
     { method: 'GET', path: '/mails/:id', run: one },
     { method: 'DELETE', path: '/mails/:id', run: forget },
@@ -123,6 +130,8 @@ function mailRoutes({ shelf }: RestDeps): Route[] {
     { method: 'GET', path: '/mails/:id/raw', run: raw },
     { method: 'GET', path: '/mails/:id/html', run: async call => safeHtml(await entryOf(call).mail()) },
     { method: 'GET', path: '/mails/:id/attachments/:at', run: attachment },
+    { method: 'GET', path: '/mails/:id/checks', run: checks },
+    { method: 'POST', path: '/mails/:id/links', run: links },
   ]
 }
 
@@ -208,7 +217,7 @@ function inboxRoutes({ host }: RestDeps): Route[] {
 }
 
 function failureRoutes({ host }: RestDeps): Route[] {
-  const live = new Map<string, { hits(): number; stop(): void }>()
+  const live = new Map<string, { rule: object; hits(): number; stop(): void }>()
   let last = 0
   const find = ({ params: { id = '' } }: Call) => {
     const found = live.get(id)
@@ -228,7 +237,7 @@ function failureRoutes({ host }: RestDeps): Route[] {
         try {
           const made = host.failures.add(rule as unknown as Failure)
           last += 1
-          live.set(String(last), made)
+          live.set(String(last), { rule, ...made })
         } catch (error) {
           throw invalid((error as Error).message)
         }
@@ -237,10 +246,15 @@ function failureRoutes({ host }: RestDeps): Route[] {
     },
     {
       method: 'GET',
+      path: '/failures',
+      run: () => json([...live].map(([id, { rule, hits }]) => ({ id, rule, hits: hits() }))),
+    },
+    {
+      method: 'GET',
       path: '/failures/:id',
       run: call => {
         const { id, found } = find(call)
-        return json({ id, hits: found.hits() })
+        return json({ id, rule: found.rule, hits: found.hits() })
       },
     },
     {

@@ -1104,6 +1104,11 @@ export const limits = {
     snippetLength: 250,
     /** Bytes of pictures that are put into the HTML of a mail. */
     pictureBytesMax: 16 * mib,
+    /** Links of a mail that are tried, and how long each of them may take. */
+    linksCheckedMax: 50,
+    linkMs: 5 * second,
+    /** A mail above it is said to be large. */
+    largeMailBytes: 1 * mib,
   },
   /** Moving mail and accounts in and out. */
   transfer: {

@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type Dev, startDev } from '#dev/dev.ts'
 import { deliver, writeDraft } from '#testing/sending.ts'
 import { startChromium } from './chromium.ts'
+import { look } from './page/page.ts'
 
 let browser: Browser
 let dev: Dev
@@ -116,7 +117,7 @@ test('mails appear as they arrive, and are read, searched and deleted by keyboar
   }
   await page.keyboard.press('k')
   await page.keyboard.press('j')
-  await page.locator('h2', { hasText: 'First' }).waitFor()
+  await page.locator('#detail h2', { hasText: 'First' }).waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('welcome')
   await page.locator('#list li', { hasText: 'First' }).waitFor({ state: 'detached' })
@@ -153,7 +154,7 @@ test('a hostile mail runs nothing, fetches nothing and leads nowhere', async () 
   const frame = page.frameLocator('iframe')
   await frame.getByText('Hostile').waitFor()
   for (const id of ['a', 'top', 'here', 'go']) await frame.locator(`#${id}`).click()
-  await page.locator('h2').click()
+  await page.locator('#detail h2').click()
   for (const key of ['2', '3', '4', '5', '6', '7', '1']) await page.keyboard.press(key)
   await frame.getByText('Hostile').waitFor()
   await page.waitForTimeout(500)
@@ -191,4 +192,44 @@ test('in the dark it is dark', async () => {
           .backgroundColor,
     )
   expect(color).toBe('rgb(14, 21, 20)')
+})
+
+test('what goes wrong for an application is set and taken away on the page, with the keyboard', async () => {
+  await page.keyboard.press('f')
+  await page.getByRole('dialog', { name: 'Failures' }).waitFor()
+  await page.getByLabel('Recipient').fill('anna@example.com')
+  await page.getByLabel('Times').fill('1')
+  await page.getByRole('button', { name: 'Add' }).press('Enter')
+  await page.getByText('reply 451 4.3.0 Later', { exact: false }).waitFor()
+  await look(page)
+  await expect(send({ subject: 'Refused', text: 'x' })).rejects.toThrow('451')
+  await send({ subject: 'Taken', text: 'x' })
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.keyboard.press('f')
+  await page.getByText(': 1 time', { exact: false }).waitFor()
+  await page.getByLabel('What').selectOption('drop')
+  expect(await page.locator('#rule-value').isVisible()).toBe(false)
+  await page.getByLabel('What').selectOption('reply')
+  await page.getByLabel('Answer').fill('later')
+  await page.getByRole('button', { name: 'Add' }).click()
+  await page.getByRole('alert').getByText("not 'later'", { exact: false }).waitFor()
+  wrong = wrong.filter(one => !one.includes('400'))
+  await page.getByRole('button', { name: 'Take away rule', exact: false }).click()
+  await page.getByRole('button', { name: 'Take away rule', exact: false }).waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('button', { name: 'Failures' }).textContent()).toBe('Failures')
+})
+
+test('a mail is looked through, its links are tried, and the page is fit for everybody', async () => {
+  const html = `<p>Hello there</p><script>1</script><a href="${dev.url}/">home</a> <a href="${dev.url}/nothing">nothing</a>`
+  await send({ subject: 'Checked', html })
+  await page.locator('#list li', { hasText: 'Checked' }).waitFor()
+  await page.keyboard.press('j')
+  await page.keyboard.press('7')
+  await page.getByText('mind: script: taken out').waitFor()
+  await look(page)
+  await page.keyboard.press('5')
+  await page.getByRole('button', { name: 'Try the links' }).press('Enter')
+  await page.getByText('1 of 2 do not answer as they should').waitFor()
+  await look(page)
 })

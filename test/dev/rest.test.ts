@@ -1,7 +1,8 @@
 // The REST for tests of any language: what is waited for comes by push, what did not come says what did, and no page of
 // another origin gets in.
 
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { ImapFlow } from 'imapflow'
 import { describe, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
@@ -103,13 +104,59 @@ test('failures strike, are counted and end', async () => {
   const rule = { at: 'rcpt', to: inbox.address, reply: '451 4.3.0 Later', times: 1 }
   const { id } = (await on.call('POST', '/dev/v1/failures', rule)).body
   await expect(on.send({ to: inbox.address, subject: 'x' }, inbox.address)).rejects.toThrow('451')
-  expect((await on.call('GET', `/dev/v1/failures/${id}`)).body).toEqual({ id, hits: 1 })
+  expect((await on.call('GET', `/dev/v1/failures/${id}`)).body).toEqual({ id, rule, hits: 1 })
+  expect((await on.call('GET', '/dev/v1/failures')).body).toContainEqual({ id, rule, hits: 1 })
   await on.send({ to: inbox.address, subject: 'x' }, inbox.address)
   expect((await on.call('DELETE', `/dev/v1/failures/${id}`)).status).toBe(200)
   expect((await on.call('GET', `/dev/v1/failures/${id}`)).status).toBe(404)
   expect((await on.call('POST', '/dev/v1/failures', { at: 'dinner' })).status).toBe(400)
   await on.call('PUT', `/dev/v1/inboxes/${inbox.address}/full`, { full: true })
   await expect(on.send({ to: inbox.address, subject: 'x' }, inbox.address)).rejects.toThrow('552')
+})
+
+test('a mail is looked through, and its links are tried when somebody asks', async () => {
+  const asked: string[] = []
+  const server = createServer(({ method, url = '' }, response) => {
+    asked.push(`${method} ${url}`)
+    if (url === '/moved') response.writeHead(302, { location: '/there' })
+    else response.writeHead(url === '/there' ? 200 : 404)
+    response.end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    const inbox = await inboxOf('checked')
+    const links = ['/there', '/moved', '/gone'].map(path => `<a href="${at}${path}">${path}</a>`).join(' ')
+    const html = `<form action="/x">Quarterly figures about gardens</form><img src="cid:x">${links} <a href="mailto:a@b.example">a</a>`
+    await on.send({ to: inbox.address, subject: 'Figures', html, text: 'Something else entirely' }, inbox.address)
+    const { id } = (await on.call('GET', `/dev/v1/wait?inbox=${inbox.address}`)).body
+    const { body: checks } = await on.call('GET', `/dev/v1/mails/${id}/checks`)
+    const verdicts = Object.fromEntries(checks.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]))
+    expect(verdicts).toMatchObject({ 'Text part': false, 'Words for pictures': false, 'Field date': true, Size: true })
+    expect(verdicts).toMatchObject({ 'HTML that mail programs show': false, 'Way to unsubscribe': null })
+    expect(asked).toEqual([])
+    const { body: tried } = await on.call('POST', `/dev/v1/mails/${id}/links`)
+    expect(tried.map(({ url, ok, status }: { url: string; ok: boolean; status: number }) => [url, ok, status])).toEqual(
+      [
+        [`${at}/there`, true, 200],
+        [`${at}/moved`, true, 302],
+        [`${at}/gone`, false, 404],
+      ],
+    )
+    expect(asked.toSorted()).toEqual(['HEAD /gone', 'HEAD /moved', 'HEAD /there'])
+
+    const plain =
+      'Date: Mon, 05 Jan 2026 10:00:00 +0000\r\nDate: Mon, 05 Jan 2026 10:00:00 +0000\r\nList-Id: <a.example>\r\n\r\n'
+    const headers = { 'content-type': 'message/rfc822' }
+    await on.call('POST', `/dev/v1/mails?to=${inbox.address}`, plain, headers)
+    const { id: other } = (await on.call('GET', `/dev/v1/wait?inbox=${inbox.address}`)).body
+    const again = (await on.call('GET', `/dev/v1/mails/${other}/checks`)).body
+    const wrong = again.filter(({ ok }: { ok: boolean }) => ok === false).map(({ name }: { name: string }) => name)
+    expect(wrong).toEqual(expect.arrayContaining(['Text part', 'Field date', 'Field from', 'Way to unsubscribe']))
+    expect((await on.call('GET', '/dev/v1/mails/nothing/checks')).status).toBe(404)
+  } finally {
+    server.close()
+  }
 })
 
 test('time goes on when told to', async () => {

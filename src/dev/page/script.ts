@@ -102,12 +102,32 @@ function panel(name, mail) {
     return [h('p', {}, h('a', { href: mail.raw, download: mail.id + '.eml' }, 'Download')), pre];
   }
   if (name === 'Headers') return h('table', {}, Object.entries(mail.headers).flatMap(([key, values]) => values.map(value => h('tr', {}, h('th', {}, key), h('td', {}, value)))));
-  if (name === 'Links') return mail.links.length === 0 ? none('It has no links.') : h('ul', {}, mail.links.map(link => h('li', {}, /^https?:/i.test(link) ? h('a', { href: link, target: '_blank', rel: 'noopener noreferrer' }, link) : link)));
+  if (name === 'Links') {
+    if (mail.links.length === 0) return none('It has no links.');
+    const said = new Map();
+    const rows = h('ul', {}, mail.links.map(link => {
+      const verdict = h('span', {});
+      said.set(link, verdict);
+      return h('li', {}, /^https?:/i.test(link) ? h('a', { href: link, target: '_blank', rel: 'noopener noreferrer' }, link) : link, ' ', verdict);
+    }));
+    const told = h('p', { class: 'quiet', role: 'status' });
+    const ask = async () => {
+      told.textContent = 'asking';
+      try {
+        const found = await (await call('/mails/' + mail.id + '/links', { method: 'POST' })).json();
+        for (const { url, ok, status, info } of found) said.get(url)?.replaceChildren(h('span', { class: ok ? 'yes' : 'no' }, [status || 'no answer', info].filter(Boolean).join(', ')));
+        told.textContent = found.filter(one => !one.ok).length + ' of ' + found.length + ' do not answer as they should';
+      } catch { told.textContent = 'It could not be asked.'; }
+    };
+    return [h('p', {}, h('button', { type: 'button', id: 'ask', onclick: ask }, 'Try the links')), told, rows];
+  }
   if (name === 'Attachments') return mail.attachments.length === 0 ? none('It has no attachments.') : h('table', {}, mail.attachments.map(one => h('tr', {},
     h('td', {}, h('a', { href: one.url, download: one.filename || 'attachment' }, one.filename || '(no name)')), h('td', {}, one.contentType), h('td', {}, size(one.size)), h('td', {}, one.inline ? 'in the HTML' : ''))));
   const verdict = value => value === false ? h('span', { class: 'no' }, 'not proven') : value === null ? h('span', { class: 'quiet' }, 'no policy, or not asked') : h('span', { class: 'yes' }, value);
   const { session } = mail;
-  return h('table', {}, [
+  const advice = h('tbody', {});
+  call('/mails/' + mail.id + '/checks').then(answer => answer.json()).then(found => advice.replaceChildren(...found.map(({ name, ok, info }) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, h('span', { class: ok === null ? 'quiet' : ok ? 'yes' : 'no' }, (ok === null ? '' : ok ? 'good: ' : 'mind: ') + info))))), () => {});
+  return h('table', {}, advice, [
     ['SPF', verdict(mail.spf)], ['DKIM', verdict(mail.dkim)], ['DMARC', verdict(mail.dmarc)],
     ['Protocol', session ? session.protocol : 'made in here'], ['EHLO', session ? session.helo : ''],
     ['TLS', session && session.tls ? session.tls.protocol + ', ' + session.tls.cipher : 'none'],
@@ -131,8 +151,38 @@ function step(by) {
   const next = rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))];
   if (next && next.id !== chosen) void choose(next.id);
 }
+const values = { reply: ['Answer', '451 4.3.0 Later'], delay: ['Milliseconds', '5000'], drop: ['', ''], greylist: ['Milliseconds', '60000'], bounce: ['Reason', '550 5.1.1 No such user'] };
+async function rules() {
+  const all = await (await call('/failures')).json();
+  $('failing').textContent = all.length ? 'Failures (' + all.length + ')' : 'Failures';
+  $('rules').replaceChildren(...all.map(({ id, rule, hits }) => h('li', {},
+    h('span', {}, Object.entries(rule).map(([key, value]) => key + ' ' + value).join(', ') + ': ' + hits + (hits === 1 ? ' time' : ' times')),
+    h('button', { type: 'button', onclick: () => call('/failures/' + id, { method: 'DELETE' }).then(rules, () => {}), 'aria-label': 'Take away rule ' + id }, 'Take away'))));
+}
+async function addRule() {
+  const does = $('rule-does').value, given = $('rule-value').value.trim();
+  const rule = { at: $('rule-at').value, [does]: does === 'drop' ? true : does === 'reply' || does === 'bounce' ? given : Number(given) };
+  for (const name of ['to', 'from']) if ($('rule-' + name).value.trim()) rule[name] = $('rule-' + name).value.trim();
+  if ($('rule-times').value.trim()) rule.times = Number($('rule-times').value);
+  if ($('rule-chance').value.trim()) rule.chance = Number($('rule-chance').value) / 100;
+  $('rule-wrong').textContent = '';
+  const answer = await fetch(base + '/failures', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(rule) }).catch(() => null);
+  if (answer === null || !answer.ok) $('rule-wrong').textContent = answer === null ? 'It is not reachable.' : (await answer.json()).message;
+  await rules().catch(() => {});
+}
+$('failing').addEventListener('click', () => { $('failures').showModal(); void rules(); });
+$('failures-close').addEventListener('click', () => $('failures').close());
+$('rule-add').addEventListener('click', addRule);
+$('rule-does').addEventListener('change', () => {
+  const [label, value] = values[$('rule-does').value];
+  $('rule-value-field').hidden = label === '';
+  $('rule-value-field').firstChild.textContent = label;
+  $('rule-value').value = value;
+  const at = { greylist: 'rcpt', bounce: 'end' }[$('rule-does').value];
+  if (at) $('rule-at').value = at;
+});
 document.addEventListener('keydown', event => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || $('failures').open) return;
   const typing = event.target === $('search');
   if (event.key === 'Escape' && typing) { $('search').value = ''; list(); $('list').focus(); return; }
   if (typing) return;
@@ -141,6 +191,7 @@ document.addEventListener('keydown', event => {
   else if (event.key === 'k' || event.key === 'ArrowUp') step(-1);
   else if (event.key === 'd' || event.key === 'Delete') void remove();
   else if (event.key === 'D') void clear();
+  else if (event.key === 'f') $('failing').click();
   else if (event.key === '/') $('search').focus();
   else if (number >= 1 && number <= views.length && shown) { view = views[number - 1]; detail(); }
   else return;

@@ -14,16 +14,17 @@ export const style = `:root {
   }
 }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 html { height: 100%; }
 body {
   margin: 0; height: 100%; display: grid; grid-template-rows: auto 1fr auto; background: var(--back); color: var(--text);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
 }
 .hidden, .skip:not(:focus) { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-header { display: flex; gap: 1rem; align-items: center; padding: .6rem 1rem; border-bottom: 1px solid var(--line); background: var(--panel); }
+header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .6rem 1rem; border-bottom: 1px solid var(--line); background: var(--panel); }
 h1 { font-size: 1.1rem; margin: 0; color: var(--accent); }
 h2 { font-size: 1.25rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
-.search { flex: 1; }
+.search { flex: 1 1 8rem; min-width: 0; }
 input { width: 100%; max-width: 28rem; }
 input, button {
   font: inherit; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 6px; padding: .3rem .7rem;
@@ -63,6 +64,16 @@ th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; 
 th { font-weight: 500; color: var(--quiet); white-space: nowrap; }
 a { color: var(--accent); }
 .yes { color: var(--ok); } .no { color: var(--bad); } .quiet { color: var(--quiet); }
+dialog { max-width: min(46rem, calc(100vw - 2rem)); width: 100%; border: 1px solid var(--line); border-radius: 10px; background: var(--back); color: var(--text); padding: 1rem 1.25rem; }
+dialog::backdrop { background: rgb(0 0 0 / 40%); }
+.rule { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .7rem; align-items: end; }
+.field { display: grid; gap: .15rem; }
+.field label { color: var(--quiet); font-size: .85rem; }
+.rule input, .rule select { max-width: none; width: 100%; color: var(--text); font-size: 1rem; }
+select { font: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 6px; padding: .3rem .5rem; }
+#rules li { display: flex; gap: 1rem; align-items: center; justify-content: space-between; padding: .35rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+#rules { margin-bottom: 1rem; }
+#rule-wrong { color: var(--bad); min-height: 1.5em; margin: .5rem 0 0; }
 footer { padding: .3rem 1rem; border-top: 1px solid var(--line); color: var(--quiet); font-size: .8rem; background: var(--panel); }
 @media (max-width: 50rem) {
   main { grid-template-columns: 1fr; grid-template-rows: 40% 1fr; }
