@@ -17,6 +17,9 @@ import { lockFile } from './place.ts'
 const prefix = 'teal-run-'
 const pattern = /^teal-run-[A-Za-z0-9]{6}$/
 
+/** Another process that starts now may try the lock of one that just closed, which puts a file there again: once more, then. */
+const whole = { recursive: true, force: true, maxRetries: 5, retryDelay: 20 } as const
+
 /** Those of this process. */
 const open = new Set<string>()
 
@@ -33,7 +36,7 @@ export async function makeTemporary(): Promise<{ readonly dataDir: string; remov
       open.delete(dataDir)
       stay()
       if (open.size === 0) process.off('exit', removeAll)
-      await rm(dataDir, { recursive: true, force: true })
+      await rm(dataDir, whole)
     },
   }
 }
@@ -52,7 +55,7 @@ function removeAll(): void {
 async function sweep(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const dataDir = resolve(tmpdir(), name)
-    if (pattern.test(name) && !open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, { recursive: true, force: true })
+    if (pattern.test(name) && !open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, whole)
   }
 }
 
