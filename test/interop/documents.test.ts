@@ -86,7 +86,8 @@ test('README.md: the first mail, and what keeps it', async () => {
   for (const name of ['dist', 'node_modules'])
     await bare.good(['ln', '-s', `${program}/${name}`, `/var/readme/${name}`])
   const serve = bare.start(['sh', '-c', `cd /var/readme && exec /opt/node ${program}/dist/main.js serve`])
-  await listening(bare, 8080, serve.output)
+  // Ports open one after the other, those of mail last.
+  for (const port of [8080, 1025, 2424]) await listening(bare, port, serve.output)
   const all = blocks('README.md')
   const inFolder = (text: string) => bare.good(['bash', '-c', `set -euo pipefail; cd /var/readme\n${text}`])
   const first = all.find(text => text.includes('# 1. A user')) ?? ''
