@@ -72,7 +72,8 @@ beforeAll(async () => {
 /** Opens a message and waits until it is shown. */
 async function open(page: Page, uid: number): Promise<void> {
   await page.goto(`${pages.origin}/app/mail/${victim.box('INBOX')}?m=${uid}`)
-  await page.locator('.mail-html, .mail-text').first().waitFor()
+  // What is far too large takes its time on a busy machine.
+  await page.locator('.mail-html, .mail-text').first().waitFor({ timeout: 90_000 })
   await page.waitForTimeout(100)
 }
 
