@@ -142,7 +142,7 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
 }
 
 /** Waits until these processes do next to nothing: what one of them still indexes would be taken from the next to run. */
-async function idle(pids: readonly number[]): Promise<void> {
+export async function idle(pids: readonly number[]): Promise<void> {
   const used = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
   for (let waited = 0; waited < idleMsMax; waited += lookMs) {
     const before = used()

@@ -11,6 +11,7 @@ import { letter, type MixName } from '../load/mix.ts'
 import type { Plan } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from '../service.ts'
+import { idle } from './delivery.ts'
 
 const frontCounts = [0, 1, 2] as const
 const cores = [4, 8, 16] as const
@@ -117,6 +118,7 @@ async function measure({ what, run, wanted }: Piece, sides: readonly Side[], ms:
     for (const [index, side] of sides.entries()) {
       const sum = sums[index]
       if (sum === undefined) continue
+      await idle(sides.map(({ service }) => service.pid))
       const before = await useOf(side.service)
       const { done } = await run(side, ms, round)
       const after = await useOf(side.service)
