@@ -1,10 +1,12 @@
 // Mail programs of Debian's that tests run against the service: installed where they are missing (as root), run with a
 // deadline, their output kept for the report of a failure.
 
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sleep } from '#lib/clock.ts'
 import { installed } from '../../bench/peer/install.ts'
 
 export interface Output {
@@ -50,6 +52,33 @@ export async function good(...parameters: Parameters<typeof run>): Promise<strin
   const { code, text } = await run(...parameters)
   if (code !== 0) throw new Error(`${parameters[0]} ended with ${code}:\n${text}`)
   return text
+}
+
+/** A daemon that runs beside the tests, in a group of its own. `stop` asks it to end, and its workers with it, and waits until it has. */
+export interface Daemon {
+  readonly process: ChildProcess
+  stop(): Promise<void>
+}
+
+/** Starts a daemon in the foreground, its output thrown away. */
+export function daemon(program: string, args: readonly string[]): Daemon {
+  const child = spawn(program, [...args], { stdio: 'ignore', detached: true })
+  const running = () => child.exitCode === null && child.signalCode === null
+  return {
+    process: child,
+    async stop() {
+      if (child.pid === undefined || !running()) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await Promise.race([ended, sleep(10_000)])
+      try {
+        process.kill(-child.pid, 'SIGKILL')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
+      await ended
+    },
+  }
 }
 
 /** A folder of its own for one program's files, removed by the returned function. */

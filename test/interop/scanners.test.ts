@@ -1,6 +1,5 @@
 // Debian's rspamd and clamd look at mail for the service: their verdicts, over their own protocols.
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +9,7 @@ import { teachRspamd } from '#net/outward/rspamd.ts'
 import { startTeal, type Teal } from '#service'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { accessTo, type Running } from '../running.ts'
-import { folder, needPrograms } from './programs.ts'
+import { type Daemon, daemon, folder, needPrograms } from './programs.ts'
 
 /** What every scanner takes for bad, as its makers have it; put together here so that this file is not bad itself. */
 const eicar = ['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR', 'STANDARD-ANTIVIRUS-TEST-FILE!$H+H*'].join('-')
@@ -18,7 +17,7 @@ const gtube = ['XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE', 'STANDARD-ANTI-UBE-TEST-EMAI
 
 const ports = { clamd: 33_310, rspamd: 33_311, controller: 33_312 }
 const controller = `http://127.0.0.1:${ports.controller}`
-const children: ChildProcess[] = []
+const daemons: Daemon[] = []
 let place = { path: '', remove: () => {} }
 let teal: Teal
 let service: Running
@@ -40,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await teal?.close()
-  for (const child of children) child.kill('SIGKILL')
+  await Promise.all(daemons.map(scanner => scanner.stop()))
   place.remove()
 })
 
@@ -57,7 +56,7 @@ function startClamd(path: string): void {
     'User root',
   ]
   writeFileSync(config, `${lines.join('\n')}\n`)
-  children.push(spawn('/usr/sbin/clamd', ['-c', config], { stdio: 'ignore' }))
+  daemons.push(daemon('/usr/sbin/clamd', ['-c', config]))
 }
 
 function startRspamd(path: string): void {
@@ -72,7 +71,7 @@ function startRspamd(path: string): void {
   for (const folder of [path, local]) chmodSync(folder, 0o755)
   const places = ['DBDIR', 'RUNDIR', 'LOGDIR'].map(name => `--var=${name}=${path}`)
   const args = ['-f', '-i', '-c', '/etc/rspamd/rspamd.conf', `--var=LOCAL_CONFDIR=${path}`, ...places]
-  children.push(spawn('/usr/bin/rspamd', args, { stdio: 'ignore' }))
+  daemons.push(daemon('/usr/bin/rspamd', args))
 }
 
 async function listening(port: number): Promise<void> {
