@@ -14,15 +14,17 @@ import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
 import { Reader } from '../src/store/engine/reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
-import { countFolderThreads, type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
+import { type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
 import { SearchCache } from '../src/store/search/cache.ts'
+import { Conversations, type ConversationTask } from '../src/store/search/conversations.ts'
 import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
 import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
 const end = threadEnd<{ readonly dataDir: string }>()
 const cache = new SearchCache()
+const conversations = new Conversations()
 let opened: SearchScope
 
 function open(): void {
@@ -38,9 +40,7 @@ serve(
   {
     search: sharing((task: SearchTask, slices) => searchMessages(opened, cache, task, slices)),
     searchEvery: sharing((task: Parameters<typeof searchAll>[2], slices) => searchAll(opened, cache, task, slices)),
-    countThreads: sharing(({ mailbox, unseen }: { mailbox: number; unseen: boolean }) =>
-      countFolderThreads(opened.read, mailbox, unseen),
-    ),
+    conversations: sharing((task: ConversationTask) => conversations.page(opened.read, task)),
     rowAt: sharing((task: RowAt) => rowAt(opened.read, task)),
     texts: sharing((bodies: readonly number[], slices) => indexTexts(opened, bodies, slices)),
     scan: sharing((task: ScanTask, slices) => scanTexts(opened, cache, task, slices)),

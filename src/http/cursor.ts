@@ -24,6 +24,8 @@ export interface Paging {
   readonly limit: number
   readonly next?: Cursor | undefined
   readonly previous?: Cursor | undefined
+  /** Rows that the list leaves out before a page without a cursor. */
+  readonly skip?: number | undefined
 }
 
 export interface List<Row> {
@@ -69,9 +71,9 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
 
   const first = shown[0]
   const last = shown.at(-1)
-  const hasPrevious = back ? extra : cursor !== undefined
+  const hasPrevious = back ? extra : cursor !== undefined || (paging.skip ?? 0) > 0
   const hasNext = back || extra
-  const page = hasPrevious && cursor !== undefined ? cursor.page : 1
+  const page = hasPrevious ? (cursor?.page ?? 2) : 1
   return {
     page,
     previousCursor: hasPrevious && first !== undefined ? encodeCursor(list.boundary(first), page - 1) : false,

@@ -1057,6 +1057,10 @@ export const limits = {
     indexWeightMax: 100_000,
     /** Hits of earlier searches kept by a thread, 16 bytes each; every search counts as a thousand more. */
     cachedMax: 1_000_000,
+    /** Messages of folders listed as conversations that a thread remembers, 24 bytes each and 4 for each order. */
+    conversationRowsMax: 1_000_000,
+    /** Messages of a conversation that a row of a list names. */
+    conversationUidsMax: 500,
     /** Bodies looked up for indexing in one go. */
     indexDocs: 32,
     /** Characters of text indexed in one unit: some milliseconds of the writer. */

@@ -10,6 +10,7 @@ import type { ListedUser, UserListTask } from '../accounts/users.ts'
 import type { DomainListTask, ListedDomain } from '../domains/domain-list.ts'
 import type { MessageBoundary, RowAt } from '../mailboxes/messages.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
+import type { ConversationPage, ConversationTask } from '../search/conversations.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
 import type { IndexedText } from '../search/texts.ts'
@@ -29,8 +30,8 @@ export interface Reads {
   search(task: SearchTask, options?: ReadOptions): Promise<SearchAnswer>
   /** Numbers of all messages that fit, rising. */
   searchEvery(task: Pick<SearchTask, 'user' | 'query'>, options?: ReadOptions): Promise<number[]>
-  /** How many threads have messages in a folder. */
-  countThreads(task: { mailbox: number; unseen: boolean }, options?: ReadOptions): Promise<number>
+  /** One page of the conversations of a folder, with how many there are. */
+  conversations(task: ConversationTask, options?: ReadOptions): Promise<ConversationPage>
   /** Where the row of this number of a folder's list is; null where the list is shorter. */
   rowAt(task: RowAt, options?: ReadOptions): Promise<MessageBoundary | null>
   /** What is to be indexed of bodies, in their order. */
@@ -63,7 +64,7 @@ export function makeReads(run: Run, seal: Run): Reads {
   return {
     search: (task, options) => run('search', task, options) as Promise<SearchAnswer>,
     searchEvery: (task, options) => run('searchEvery', task, options) as Promise<number[]>,
-    countThreads: (task, options) => run('countThreads', task, options) as Promise<number>,
+    conversations: (task, options) => run('conversations', task, options) as Promise<ConversationPage>,
     rowAt: (task, options) => run('rowAt', task, options) as Promise<MessageBoundary | null>,
     texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,

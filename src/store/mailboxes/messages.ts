@@ -215,14 +215,12 @@ export interface MessagePage {
   readonly falling: boolean
   /** Only messages without `\Seen`. */
   readonly unseen: boolean
-  /** One message of each thread: the first of the list. */
-  readonly collapse: boolean
 }
 
 /** A page of a folder by internal date; `back` gives what comes before the boundary, the nearest first. */
 export async function pageMessages(
   read: Reader,
-  { mailbox, falling, unseen, collapse }: MessagePage,
+  { mailbox, falling, unseen }: MessagePage,
   boundary: MessageBoundary | null,
   direction: 'forward' | 'back',
   count: number,
@@ -231,11 +229,7 @@ export async function pageMessages(
   const edge = boundary ?? (down ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = down ? 'DESC' : 'ASC'
   const only = unseen ? 'AND m.flags & 1 = 0' : ''
-  const first = collapse
-    ? `AND NOT EXISTS (SELECT 1 FROM message n WHERE n.thread = m.thread AND n.mailbox = m.mailbox
-        ${unseen ? 'AND n.flags & 1 = 0' : ''} AND (n.idate, n.uid) ${falling ? '>' : '<'} (m.idate, m.uid))`
-    : ''
-  const text = `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only} ${first}
+  const text = `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only}
      ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`
   return someRows(read.iterate<{ summary: string }>(text, mailbox, edge.idate, edge.uid, count), decode)
 }
@@ -315,10 +309,15 @@ export async function rowAt(read: Reader, { mailbox, falling, unseen, row }: Row
   return read.one<MessageBoundary>(text, mailbox, row - 1) ?? null
 }
 
-/** How many threads have messages in a folder. Scans: not for the main loop. */
-export async function countFolderThreads(read: Reader, mailbox: number, unseen: boolean): Promise<number> {
-  const text = `SELECT count(DISTINCT thread) AS n FROM message WHERE mailbox = ? ${unseen ? 'AND flags & 1 = 0' : ''}`
-  return read.one<{ n: number }>(text, mailbox)?.n ?? 0
+/** Messages of a folder by their uids, in the order of `uids`. */
+export function messagesOf(read: Reader, mailbox: number, uids: readonly number[]): SomeRows<Outlined> {
+  const text = `${outlined} WHERE m.mailbox = ? AND m.uid IN ${among()}`
+  const rows = read.all<{ uid: number; summary: string }>(text, mailbox, JSON.stringify(uids))
+  const byUid = new Map(rows.map(row => [row.uid, row]))
+  return someRows(
+    uids.flatMap(uid => byUid.get(uid) ?? []),
+    decode,
+  )
 }
 
 /** Drafts of an account in some threads, with the id each answers; at most a thousand. */

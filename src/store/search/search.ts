@@ -34,6 +34,8 @@ export interface SearchTask {
   readonly collapse: boolean
   /** Rows after (`forward`) or before the row with this key and number; null: from the start. */
   readonly boundary: readonly [key: number, num: number] | null
+  /** Rows left out before the page where there is no boundary. */
+  readonly skip: number
   readonly direction: 'forward' | 'back'
   readonly count: number
 }
@@ -70,7 +72,7 @@ export async function searchMessages(
       if (task.direction === 'forward' ? order <= 0 : order < 0) from = middle + 1
       else high = middle
     }
-  } else if (task.direction === 'back') from = nums.length
+  } else from = task.direction === 'back' ? nums.length : task.skip
   const hits: [number, number][] = []
   const step = task.direction === 'forward' ? 1 : -1
   for (let at = step === 1 ? from : from - 1; hits.length < task.count && at >= 0 && at < nums.length; at += step) {

@@ -8,7 +8,7 @@ import { Pace } from '#lib/pace.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
-import { bool, field } from '../../schema.ts'
+import { amount, bool, field } from '../../schema.ts'
 import { listedMessage, type listedShape } from './message-view.ts'
 
 export const orderField = field<'asc' | 'desc'>(
@@ -27,6 +27,8 @@ export const listingFields = {
   threadCounters: bool({ default: false, description: 'With the number of messages in each thread' }),
   includeHeaders: bool({ default: false, description: 'With the header fields' }),
 }
+
+export const skipField = amount({ min: 0, max: 2 ** 31, description: 'Rows before the page; not with a cursor' })
 
 /** Rows of an account as they are shown. @param mailboxOf id of the folder a row lies in */
 export async function showListed(

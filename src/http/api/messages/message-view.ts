@@ -14,6 +14,7 @@ import type { MessageText } from '#mail/text/text.ts'
 import type { FileRow } from '#store/accounts/file.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
 import { type StoredSummary, shownMessageId } from '#store/mailboxes/outlines.ts'
+import type { Conversation } from '#store/search/conversations.ts'
 import type { ValueOf } from '../../endpoint.ts'
 import { moment } from '../../schema.ts'
 import { seqText } from '../sending/way.ts'
@@ -67,10 +68,25 @@ const sharedShape = {
   bimi: verification,
 }
 
+const conversationShape = Type.Object(
+  {
+    total: Type.Integer(),
+    unseen: Type.Integer(),
+    flagged: Type.Integer(),
+    here: Type.Integer({ description: 'Those in this mailbox' }),
+    messages: Type.Array(Type.Integer(), { description: 'Their numbers, the newest first; at most 500' }),
+  },
+  {
+    description:
+      'With `collapseThreads` and `threadCounters`, in a mailbox: the letters of the thread that do not lie in Junk or Trash, unless that is this mailbox',
+  },
+)
+
 /** A row of a listing, for the documentation. */
 export const listedShape = Type.Object({
   ...sharedShape,
   threadMessageCount: Type.Optional(Type.Integer()),
+  conversation: Type.Optional(conversationShape),
   hasDrafts: Type.Optional(Type.Boolean({ description: 'A draft answers it, or lies in its thread' })),
   from: Type.Optional(person),
   to: people,
@@ -260,6 +276,10 @@ function listOf(list: NonNullable<StoredSummary['list']>) {
     ...(list.id === null ? {} : { id: list.id }),
     ...(list.unsubscribe.length > 0 ? { unsubscribe: [...list.unsubscribe] } : {}),
   }
+}
+
+export function shownConversation({ total, unseen, flagged, here, uids }: Conversation) {
+  return { total, unseen, flagged, here, messages: [...uids] }
 }
 
 /** A stored file that a message was made from. */

@@ -11,10 +11,11 @@ import { counted } from '#store/engine/counted.ts'
 import type { ReadOptions } from '#store/engine/reads.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
 import { pageMessages, type RowAt } from '#store/mailboxes/messages.ts'
+import type { Conversation } from '#store/search/conversations.ts'
 import { binary } from '../../answer.ts'
 import { type Cursor, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
-import { amount, bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
+import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
@@ -22,9 +23,9 @@ import { mailboxOrResolve } from './mailboxes.ts'
 import { mboxEndpoints } from './mbox.ts'
 import { changeEndpoints } from './message-changes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { listingFields, orderField, showListed } from './message-listing.ts'
+import { listingFields, orderField, showListed, skipField } from './message-listing.ts'
 import { mailboxOf, messageOf, place, setFlags } from './message-place.ts'
-import { listedShape, shownFile, shownMessage, shownShape, shownWay } from './message-view.ts'
+import { listedShape, shownConversation, shownFile, shownMessage, shownShape, shownWay } from './message-view.ts'
 import { searchEndpoints } from './search.ts'
 import { uploadEndpoints } from './upload.ts'
 
@@ -67,9 +68,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       ...listingFields,
       includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
       collapseThreads: bool({ default: false, description: 'One message of each thread' }),
-      skip: optional(
-        amount({ min: 0, max: 2 ** 31, description: 'Rows before the page; not with a cursor or collapsed threads' }),
-      ),
+      skip: optional(skipField),
       order: orderField,
       ...paging,
     },
@@ -80,22 +79,40 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const unseen = input.unseen === true
       const collapse = input.collapseThreads
       const inFolder = async () => folderCounters(read, mailbox.num)?.[unseen ? 'unseen' : 'total'] ?? 0
-      const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen, collapse }
+      const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen }
+      const options = { signal, turnKey: input.user }
       const { skip = 0, next, previous } = input
-      const jumps = skip > 0 && !collapse && next === undefined && previous === undefined
-      const before = jumps ? await placeOf({ ...form, row: skip }, { signal, turnKey: input.user }) : undefined
-      const { rows, ...cursors } = await pagedCounted(before === undefined ? input : { ...input, next: before }, {
-        key: ['number', 'number'],
-        fetch: (boundary, direction, count) => {
-          const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
-          return counted(read, inFolder, () => pageMessages(read, form, edge, direction, count))
+      const jumps = skip > 0 && next === undefined && previous === undefined
+      const before = jumps && !collapse ? await placeOf({ ...form, row: skip }, options) : undefined
+      const conversations = new Map<number, Conversation>()
+      const { rows, total, ...cursors } = await pagedCounted(
+        before === undefined ? input : { ...input, next: before },
+        {
+          key: ['number', 'number'],
+          fetch: async (boundary, direction, count) => {
+            const edge = boundary === null ? null : { idate: Number(boundary[0]), uid: Number(boundary[1]) }
+            if (collapse) {
+              const wish = {
+                boundary: edge,
+                skip,
+                direction,
+                count,
+                counted: input.threadCounters ? mailbox.user : null,
+              }
+              const page = await reads.conversations({ ...form, ...wish }, options)
+              for (const one of page.conversations) conversations.set(one.thread, one)
+              return page
+            }
+            return counted(read, inFolder, () => pageMessages(read, form, edge, direction, count))
+          },
+          boundary: message => [message.idate, message.uid],
         },
-        boundary: message => [message.idate, message.uid],
-      })
-      const total = collapse
-        ? await reads.countThreads({ mailbox: mailbox.num, unseen }, { signal, turnKey: input.user })
-        : cursors.total
+      )
       const results = await showListed(sources, mailbox.user, rows, () => mailbox.id, { ...input, collapse })
+      for (const [at, row] of results.entries()) {
+        const one = conversations.get(rows[at]?.thread ?? 0)
+        if (one !== undefined) row.conversation = shownConversation(one)
+      }
       return { ...cursors, total, specialUse: mailbox.specialUse, results }
     },
   })

@@ -28,7 +28,7 @@ import {
 } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { listingFields, showListed } from './message-listing.ts'
+import { listingFields, showListed, skipField } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
 
 const words = text({ max: 255, trim: true })
@@ -96,6 +96,7 @@ const listed = {
   includeHasDrafts: bool({ default: false, description: 'Say of each whether a draft answers it' }),
   collapseThreads: bool({ default: false, description: 'One message of each thread' }),
   order: optional(orderWish),
+  skip: optional(skipField),
   ...paging,
 }
 
@@ -128,7 +129,8 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
         async fetch(boundary, direction, count) {
           if (query === null) return []
           const edge = boundary === null ? null : ([Number(boundary[0]), Number(boundary[1])] as const)
-          const task = { user: user.num, query, order, collapse, boundary: edge, direction, count }
+          const skip = input.skip ?? 0
+          const task = { user: user.num, query, order, collapse, boundary: edge, skip, direction, count }
           const answer = await reads.search(task, { signal, turnKey: user.id })
           total = answer.total
           const nums = answer.hits.map(([, num]) => num)
