@@ -4,6 +4,7 @@
 
 import type { Area } from '../base/area.ts'
 import { ActivityPage } from './activity.tsx'
+import { AddressesPage } from './addresses.tsx'
 import { AutoreplyPage } from './autoreply.tsx'
 import { DataPage } from './data.tsx'
 import { FactorsPage } from './factors.tsx'
@@ -20,6 +21,7 @@ export const area: Area = {
   texts: accountTexts,
   routes: [
     { path: base, title: () => accountTexts.value.overview.title, view: OverviewPage },
+    { path: `${base}/addresses`, title: () => accountTexts.value.addresses.title, view: AddressesPage },
     { path: `${base}/password`, title: () => accountTexts.value.password.title, view: PasswordPage },
     { path: `${base}/factors`, title: () => accountTexts.value.factors.title, view: FactorsPage },
     { path: `${base}/programs`, title: () => accountTexts.value.programs.title, view: ProgramsPage },
@@ -34,7 +36,10 @@ export const area: Area = {
     return [
       {
         label: texts.groups.account,
-        items: [{ path: base, icon: 'account', label: texts.overview.title }],
+        items: [
+          { path: base, icon: 'account', label: texts.overview.title },
+          { path: `${base}/addresses`, icon: 'signature', label: texts.addresses.title },
+        ],
       },
       {
         label: texts.groups.security,

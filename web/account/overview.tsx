@@ -8,6 +8,7 @@ import { bytes, number, percent } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
 import { Badge, Card, Fact, Facts, Loaded, Meter, Page } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
+import { at } from '../base/router.ts'
 import { owner, refreshSession } from '../base/session.ts'
 import { baseTexts } from '../texts/texts.ts'
 import { accountTexts } from './texts/texts.ts'
@@ -70,6 +71,9 @@ export function OverviewPage() {
             </ul>
           )}
         </Loaded>
+        <p>
+          <a href={at('/account/addresses')}>{texts.change}</a>
+        </p>
       </Card>
     </Page>
   )

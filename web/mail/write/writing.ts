@@ -37,10 +37,14 @@ const holdMs = 10_000
 const timers = new Map<string, ReturnType<typeof setTimeout>>()
 const saves = new Map<string, Promise<void>>()
 
+/** Anew for each letter, since names and signatures change; those that are known do where nobody answers. */
 async function loadIdentities(): Promise<void> {
-  if (identities.value.length > 0) return
-  const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
-  identities.value = results.filter(one => !one.address.includes('*'))
+  try {
+    const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
+    identities.value = results.filter(one => !one.address.includes('*'))
+  } catch (error) {
+    if (identities.value.length === 0) throw error
+  }
 }
 
 function mainIdentity(): Identity | undefined {
