@@ -220,6 +220,33 @@ test('what goes wrong for an application is set and taken away on the page, with
   expect(await page.getByRole('button', { name: 'Failures' }).textContent()).toBe('Failures')
 })
 
+test('keys that are pressed before a mail is here count for it, and nothing of another is shown meanwhile', async () => {
+  await send({ subject: 'Older', text: 'What the older says' })
+  await send({ subject: 'Newer', html: '<p>Newer</p><script>1</script>' })
+  await page.locator('#list li', { hasText: 'Newer' }).waitFor()
+  const held = Promise.withResolvers<void>()
+  await page.route(/\/dev\/v1\/mails\/[^/]+$/, async route => {
+    await held.promise
+    await route.continue()
+  })
+  await page.keyboard.press('j')
+  await page.keyboard.press('7')
+  held.resolve()
+  await page.getByText('mind: script: taken out').waitFor()
+  await page.unroute(/\/dev\/v1\/mails\/[^/]+$/)
+  const second = Promise.withResolvers<void>()
+  await page.route(/\/dev\/v1\/mails\/[^/]+$/, async route => {
+    await second.promise
+    await route.continue()
+  })
+  await page.keyboard.press('j')
+  await page.keyboard.press('2')
+  await page.locator('#list li[aria-selected=true]', { hasText: 'Older' }).waitFor()
+  expect(await page.locator('#detail').textContent()).toBe('')
+  second.resolve()
+  await page.locator('#panel', { hasText: 'What the older says' }).waitFor()
+})
+
 test('a mail is looked through, its links are tried, and the page is fit for everybody', async () => {
   const html = `<p>Hello there</p><script>1</script><a href="${dev.url}/">home</a> <a href="${dev.url}/nothing">nothing</a>`
   await send({ subject: 'Checked', html })

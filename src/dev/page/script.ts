@@ -10,6 +10,7 @@ const base = '/dev/v1';
 ${elements}
 const views = ['HTML', 'Text', 'Source', 'Headers', 'Links', 'Attachments', 'Checks'];
 let mails = [], chosen = null, view = null, shown = null, loading = 0, again = false;
+// What is shown is of the mail that is chosen, or nothing: a key that is pressed before it is here counts for it all the same.
 
 const call = async (path, init) => {
   const answer = await fetch(base + path, init);
@@ -55,7 +56,7 @@ function list() {
   else $('list').setAttribute('aria-activedescendant', 'm' + chosen);
 }
 async function choose(id) {
-  chosen = id;
+  if (id !== chosen) { chosen = id; shown = null; detail(); }
   list();
   document.getElementById('m' + id)?.scrollIntoView({ block: 'nearest' });
   try {
@@ -68,6 +69,7 @@ async function choose(id) {
 }
 function detail() {
   const mail = shown;
+  $('detail').setAttribute('aria-busy', String(chosen !== null && !mail));
   if (!mail) return $('detail').replaceChildren();
   const now = view ?? (mail.html ? 'HTML' : 'Text');
   const rows = [
@@ -193,7 +195,7 @@ document.addEventListener('keydown', event => {
   else if (event.key === 'D') void clear();
   else if (event.key === 'f') $('failing').click();
   else if (event.key === '/') $('search').focus();
-  else if (number >= 1 && number <= views.length && shown) { view = views[number - 1]; detail(); }
+  else if (number >= 1 && number <= views.length && chosen !== null) { view = views[number - 1]; detail(); }
   else return;
   event.preventDefault();
 });
