@@ -108,6 +108,8 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          // What a page shows it shows when it can; a busy machine takes its time.
+          expect: { poll: { timeout: 30_000 } },
         },
       },
     ],

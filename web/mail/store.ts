@@ -43,6 +43,11 @@ export function setCounters(id: string, counters: { total: number; unseen: numbe
   folders.value = folders.value?.map(folder => (folder.id === id ? { ...folder, ...counters } : folder)) ?? null
 }
 
+/** It is gone, here or elsewhere: nothing of it is asked for any more. */
+export function forgetFolder(id: string): void {
+  folders.value = folders.value?.filter(folder => folder.id !== id) ?? null
+}
+
 const lists = new Map<string, MessageList>()
 const listsMax = 8
 
@@ -69,6 +74,7 @@ export function forgetLists(): void {
 
 function byRow(mailbox: string): Page {
   return async (first, limit, signal) => {
+    if (folders.value !== null && folderOf(mailbox) === undefined) return { total: 0, rows: [] }
     const query = { limit, skip: first, threadCounters: true }
     const params = { user: user(), mailbox }
     const { total, results } = await call('GET /users/:user/mailboxes/:mailbox/messages', { params, query, signal })

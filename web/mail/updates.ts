@@ -3,7 +3,17 @@
 // The browser comes back by itself after a break and says what it heard last, so nothing is missed; where that is too much to
 // be told one by one everything is loaded anew. Two windows hear the same.
 
-import { folderOf, folders, forgetLists, isOffline, listsOf, loadFolders, setCounters, user } from './store.ts'
+import {
+  folderOf,
+  folders,
+  forgetFolder,
+  forgetLists,
+  isOffline,
+  listsOf,
+  loadFolders,
+  setCounters,
+  user,
+} from './store.ts'
 
 interface Told {
   readonly command: string
@@ -47,5 +57,6 @@ function hear({ command, mailbox = '', uid = 0, flags = [], total = 0, unseen = 
   } else if (command === 'EXISTS' || command === 'EXPUNGE') {
     for (const list of listsOf(mailbox)) if (list.isLive) list.refresh()
     if (folders.value !== null && folderOf(mailbox) === undefined) loadFolders().catch(() => {})
-  } else if (command === 'CREATE' || command === 'RENAME' || command === 'DELETE') loadFolders().catch(() => {})
+  } else if (command === 'DELETE') forgetFolder(mailbox)
+  else if (command === 'CREATE' || command === 'RENAME') loadFolders().catch(() => {})
 }

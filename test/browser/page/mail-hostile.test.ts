@@ -69,12 +69,24 @@ beforeAll(async () => {
   victim = await account(service, 'victim')
 })
 
-/** Opens a message and waits until it is shown. */
-async function open(page: Page, uid: number): Promise<void> {
-  await page.goto(`${pages.origin}/app/mail/${victim.box('INBOX')}?m=${uid}`)
+/** Opens a message as the page itself would and waits until it is shown. */
+async function open(page: Page, uid: number, subject: string): Promise<void> {
+  const place = `/app/mail/${victim.box('INBOX')}?m=${uid}`
+  await page.evaluate(`history.pushState(null, '', '${place}'); dispatchEvent(new PopStateEvent('popstate'))`)
   // What is far too large takes its time on a busy machine.
-  await page.locator('.mail-html, .mail-text').first().waitFor({ timeout: 90_000 })
-  await page.waitForTimeout(100)
+  const timeout = 90_000
+  await page.locator('.mail-message h2', { hasText: subject }).waitFor({ timeout })
+  await page.locator('.mail-html[aria-busy=false], .mail-text').first().waitFor({ timeout })
+  await settled(page)
+}
+
+/** What was put in was drawn twice, and a request that was made after that was seen: so was everything it asked for before. */
+async function settled(page: Page): Promise<void> {
+  const seen = page.waitForRequest(`${pages.origin}/app/settled`)
+  await page.evaluate(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(
+    () => fetch('/app/settled').then(done)
+  )))`)
+  await seen
 }
 
 /** Nothing ran, nothing was asked for elsewhere, and the page answers. */
@@ -105,7 +117,7 @@ test('nothing runs and nothing leaves, whatever is tried, with pictures blocked 
       victim,
       `Subject: ${name}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>${name}</p>${html}\r\n`,
     )
-    await open(page, uid)
+    await open(page, uid, name)
     const inside = page.frameLocator('iframe.mail-html')
     for (const link of await inside.getByRole('link').all()) {
       expect(await link.getAttribute('href'), name).toMatch(/^(https?:|mailto:|tel:)/)
@@ -132,10 +144,13 @@ test('nothing runs and nothing leaves, whatever is tried, with pictures blocked 
   }
   const show = page.getByRole('button', { name: 'Show pictures' })
   for (const name of ['pictures', 'styles', 'svg', 'handlers']) {
-    const uid = await bring(victim, `Subject: again\r\nContent-Type: text/html\r\n\r\n<p>x</p>${vectors[name]}\r\n`)
-    await open(page, uid)
-    if ((await show.count()) > 0) await show.click()
-    await page.waitForTimeout(200)
+    const uid = await bring(victim, `Subject: ${name}\r\nContent-Type: text/html\r\n\r\n<p>x</p>${vectors[name]}\r\n`)
+    await open(page, uid, name)
+    if ((await show.count()) > 0) {
+      await show.click()
+      await page.locator('.mail-html[src$=pictures][aria-busy=false]').waitFor()
+    }
+    await settled(page)
     expect(await page.evaluate('globalThis.ran')).toBeUndefined()
     expect(asked.filter(url => !/\.png$/.test(url))).toEqual([])
     asked.length = 0
@@ -146,7 +161,7 @@ test('what is too large, too deep or turned round is shown, and the page stays o
   const page = await pages.visit('/app/mail', { as: 'victim' })
   const asked: string[] = []
   for (const [name, source] of odd) {
-    await open(page, await bring(victim, source))
+    await open(page, await bring(victim, source), name)
     await unharmed(page, asked)
     expect(await page.locator('.mail-message h2').textContent()).toContain(name)
   }

@@ -61,8 +61,10 @@ export function HtmlFrame({
       watcher.observe(inside.body)
       measure()
       inside.addEventListener('keydown', onKey)
+      frame.ariaBusy = 'false'
     }
     frame.addEventListener('load', fill)
+    frame.ariaBusy = 'true'
     frame.src = pictures ? '/frame/pictures' : '/frame/closed'
     return () => {
       isGone = true

@@ -1,18 +1,18 @@
 // The folders of the account with their counts: those of special use first, the others as a tree of their paths.
 //
-// Messages are dropped on them, and a new one is made below.
+// Messages are dropped on them, a new one is made below, and what is changed of one is asked for in front of the page.
 
 import { useSignal } from '@preact/signals'
-import { call } from '../../base/client.ts'
-import { Dialog } from '../../base/dialog.tsx'
-import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
 import { Icon, type IconName } from '../../base/icon.tsx'
 import { number } from '../../base/language.ts'
+import { IconButton } from '../../base/parts.tsx'
 import { at } from '../../base/router.ts'
 import { move } from '../actions.ts'
-import { type Folder, folderName, folders, loadFolders, user } from '../store.ts'
+import { dragged } from '../list/list.tsx'
+import { type Folder, folderName, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import { dragged } from './list.tsx'
+import { empty } from './change.ts'
+import { FolderDialog, NewFolder } from './dialogs.tsx'
 
 const order = ['INBOX', '\\Drafts', '\\Sent', '\\Archive', '\\Junk', '\\Trash']
 const icons: Readonly<Record<string, IconName>> = {
@@ -68,7 +68,9 @@ export function Folders({ current }: { readonly current: string }) {
 function FolderLine({ folder, isCurrent }: { readonly folder: Folder; readonly isCurrent: boolean }) {
   const texts = mailTexts.value
   const isOver = useSignal(false)
+  const isEdited = useSignal(false)
   const use = useOf(folder)
+  const name = folderName(folder)
   const depth = use === '' ? folder.path.split('/').length - 1 : 0
   const isDrafts = use === '\\Drafts'
   const count = (isDrafts ? folder.total : folder.unseen) ?? 0
@@ -98,7 +100,7 @@ function FolderLine({ folder, isCurrent }: { readonly folder: Folder; readonly i
         class={count > 0 && !isDrafts ? 'news' : undefined}
       >
         <Icon name={icons[use] ?? 'folder'} />
-        <bdi>{folderName(folder)}</bdi>
+        <bdi>{name}</bdi>
         {count > 0 && (
           <span class="count">
             <span aria-hidden="true">{number(count)}</span>
@@ -106,23 +108,26 @@ function FolderLine({ folder, isCurrent }: { readonly folder: Folder; readonly i
           </span>
         )}
       </a>
+      <span class="mail-folder-tools">
+        {(use === '\\Trash' || use === '\\Junk') && (folder.total ?? 0) > 0 && (
+          <IconButton icon="close" label={texts.folder.empty(name)} onClick={() => void empty(folder)} />
+        )}
+        <IconButton
+          icon="settings"
+          label={texts.folder.change(name)}
+          onClick={() => {
+            isEdited.value = true
+          }}
+        />
+      </span>
+      {isEdited.value && (
+        <FolderDialog
+          folder={folder}
+          onClose={() => {
+            isEdited.value = false
+          }}
+        />
+      )}
     </li>
-  )
-}
-
-function NewFolder({ onClose }: { onClose(): void }) {
-  const texts = mailTexts.value
-  const form = useForm({ path: '' }, async ({ path }) => {
-    await call('POST /users/:user/mailboxes', { params: { user: user() }, body: { path } })
-    await loadFolders()
-    onClose()
-  })
-  return (
-    <Dialog title={texts.newFolder} onClose={onClose}>
-      <Form of={form}>
-        <TextField name="path" label={texts.folderPath} autofocus />
-        <Submit>{texts.create}</Submit>
-      </Form>
-    </Dialog>
   )
 }
