@@ -56,7 +56,7 @@ export interface ComposingDeps {
   /** Right side of what has no domain of its own. */
   readonly hostname: string
   /** Whom an account has written to. */
-  readonly addressBook: { note(user: number, addresses: readonly MailAddress[], used: number): void }
+  readonly addressBook: { note(user: number, addresses: readonly MailAddress[], used: number, known?: boolean): void }
 }
 
 /** A message and what is to be done with it. */
@@ -143,7 +143,7 @@ export class Composing {
         reference: sends && referenced ? answered(placeOf(referenced)) : undefined,
       }
       const done = await this.#submit(user, submission, letter.line, signal)
-      if (sends) addressBook.note(user.num, everybody(fields), now())
+      if (sends) addressBook.note(user.num, everybody(fields), now(), true)
       return done
     })
   }
@@ -172,7 +172,7 @@ export class Composing {
         files: given.deleteFiles ? files : [],
       }
       const done = await this.#submit(user, submission, given.line, signal)
-      addressBook.note(user.num, people, now())
+      addressBook.note(user.num, people, now(), true)
       return done
     })
   }
@@ -197,7 +197,8 @@ export class Composing {
         meta: metaOf({ meta, files, referenced }),
       }
       const appended = await system.handle(user.id).run(appendMessage, append, signal)
-      if (!draft) addressBook.note(user.num, learned(received.root.header, mailbox.specialUse), now())
+      const { specialUse } = mailbox
+      if (!draft) addressBook.note(user.num, learned(received.root.header, specialUse), now(), specialUse === '\\Sent')
       return appended
     })
   }

@@ -31,16 +31,22 @@ export class AddressBook {
     this.#writer = writer
   }
 
-  /** Notes addresses an account used at `used`. @param user number of the account */
-  note(user: number, addresses: readonly Mailbox[], used: number): void {
+  /**
+   * Notes addresses an account used at `used`.
+   *
+   * @param user number of the account
+   * @param known whether it was the account that did so: it wrote to them, or says that it knows them
+   */
+  note(user: number, addresses: readonly Mailbox[], used: number, known = false): void {
     for (const { name, address: given } of addresses.slice(0, limits.addressBook.addressesMax)) {
       if (!isAddress(given) || isNobody(given)) continue
       const { address, key } = normalizeAddress(given)
       const place = `${user} ${key}`
       if (this.#pending.size >= limits.addressBook.pendingMax && !this.#pending.has(place)) continue
-      const known = this.#pending.get(place)
-      const shown = name.slice(0, nameLengthMax) || (known?.name ?? '')
-      this.#pending.set(place, { id: known?.id ?? newId(), user, key, address, name: shown, used })
+      const before = this.#pending.get(place)
+      const shown = name.slice(0, limits.addressBook.nameLengthMax) || (before?.name ?? '')
+      const entry = { id: before?.id ?? newId(), user, key, address, name: shown, used }
+      this.#pending.set(place, { ...entry, known: known || before?.known === true })
     }
     if (this.#pending.size > 0) this.#timer ??= after(limits.addressBook.flushMs, () => this.flush())
   }
@@ -69,7 +75,6 @@ export class AddressBook {
   }
 }
 
-const nameLengthMax = 256
 const unitNotes = 500
 
 /** Addresses that nobody reads. */

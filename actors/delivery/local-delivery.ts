@@ -114,6 +114,13 @@ export class LocalDelivery {
     if (!junk) this.#options.addressBook.note(account.num, sendersOf(message), now())
   }
 
+  /** Notes whom an account writes to: those in its fields who get it. */
+  noteSent(account: User, header: Header, recipients: readonly string[]): void {
+    const keys = new Set(recipients.map(address => normalizeAddress(address).key))
+    const people = learned(header, '\\Sent').filter(({ address }) => keys.has(normalizeAddress(address).key))
+    this.#options.addressBook.note(account.num, people, now(), true)
+  }
+
   /** Stores a message for each recipient; one result for each, in order. */
   async deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { root, size } = received

@@ -1,9 +1,13 @@
 // What a user says about spam by moving mail: events marked.spam and marked.ham with their whole payload (api-semantics
 // 9.6). Into Junk is spam; out of Junk to anywhere but Trash is ham; what is delivered or uploaded there says nothing.
 //
-// The events stand in the unit of the move itself, so that what is learned and what is stored never differ.
+// The events stand in the unit of the move itself, so that what is learned and what is stored never differ. Who is taken out
+// of Junk is one whom the account knows, and who is put there is none any more, where he proved to be himself.
 
-import { isGroup, mailboxes } from '#mail/address/address.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import { isAddress, isGroup, mailboxes, normalizeAddress } from '#mail/address/address.ts'
+import { type AddressBookNote, addressBookForget, addressBookNote } from '#store/accounts/address-book.ts'
 import { shownMark } from '#store/domains/mark.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { Message } from '#store/mailboxes/messages.ts'
@@ -43,12 +47,29 @@ export async function markFlagged(turn: UserTurn, mailbox: Mailbox, messages: re
 /** Has the classifier learn it, when it comes to it (store/rules/spam.ts). */
 async function learnFrom(turn: UserTurn, spam: boolean, messages: readonly Message[]): Promise<void> {
   const marks: [reference: number, body: number][] = []
-  for (const { body } of messages) {
+  const authors = new Map<string, AddressBookNote>()
+  for (const { body, meta } of messages) {
     const summary = await readSummary(turn.read, body)
-    if (summary !== undefined) marks.push([referenceHash(shownMessageId(summary, body)), body])
+    if (summary === undefined) continue
+    marks.push([referenceHash(shownMessageId(summary, body)), body])
+    const [author] = mailboxes(summary.from)
+    const { domain } = (meta.verificationResults?.dmarc ?? {}) as { readonly domain?: unknown }
+    const proven = typeof domain === 'string'
+    if (author === undefined || !isAddress(author.address) || (spam && !proven)) continue
+    const { key, address } = normalizeAddress(author.address)
+    const entry = { user: turn.state.num, key, address, name: author.name.slice(0, limits.addressBook.nameLengthMax) }
+    authors.set(key, { id: newId(), ...entry, used: turn.now, known: true })
   }
+  knowAuthors(turn, spam, [...authors.values()].slice(-limits.addressBook.addressesMax))
   if (marks.length === 0) return
   turn.write(spamMark, { user: turn.state.num, spam, at: turn.now, marks }, 60 + 16 * marks.length)
+}
+
+function knowAuthors(turn: UserTurn, spam: boolean, notes: readonly AddressBookNote[]): void {
+  if (notes.length === 0) return
+  const { entriesMax } = limits.addressBook
+  if (!spam) turn.write(addressBookNote, { notes, entriesMax }, 150 * notes.length)
+  else turn.write(addressBookForget, { user: turn.state.num, keys: notes.map(({ key }) => key) }, 60 * notes.length)
 }
 
 function markOf(source: Mailbox, target: Mailbox): 'marked.spam' | 'marked.ham' | null {

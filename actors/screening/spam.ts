@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
 import type { Pools } from '#pool'
-import { isInAddressBook } from '#store/accounts/address-book.ts'
+import { isKnown } from '#store/accounts/address-book.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Changes } from '#store/engine/watched.ts'
@@ -29,7 +29,7 @@ export interface SpamOptions {
   readonly log: Log
 }
 
-/** Points for a sender the account knows, where he proved to be himself. */
+/** Points for a sender whom the account knows by what it did itself, where he proved to be himself. */
 const knownPoints = -10
 /** Of what was learned: for each unit of log odds, and at most. */
 const points = { perUnit: 10, most: 75, least: -20, immature: 20 } as const
@@ -69,8 +69,12 @@ export class SpamJudge {
     const [sender]: Mailbox[] = learned(header, null)
     if (sender === undefined) return undefined
     const { key } = normalizeAddress(sender.address)
-    return isInAddressBook(this.#options.read, num, key)
-      ? { name: 'correspondent', score: knownPoints, info: 'in the address register' }
+    return isKnown(this.#options.read, num, key)
+      ? {
+          name: 'correspondent',
+          score: knownPoints,
+          info: 'the account wrote to him, or said that he is none of the spam',
+        }
       : undefined
   }
 

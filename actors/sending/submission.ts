@@ -137,8 +137,9 @@ export class Submission {
   }
 
   async #deliver(received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
-    const { system, hostname, bodies } = this.#options
+    const { system, hostname, bodies, delivery } = this.#options
     const { read } = system
+    const { recipients } = envelope
     const user = await this.#live(envelope.user)
     const form = await sentForm({ read, bodies, hostname }, user, writtenIn(received))
     try {
@@ -148,6 +149,8 @@ export class Submission {
       const from = envelope.from === '' ? '' : (await senderFor(read, user, wanted, hostname)).address
       const results = await this.#send(user, form.received ?? received, { ...envelope, from })
       const sent = results.every(result => 'stored' in result)
+      const gets = recipients.flatMap(({ address }, at) => ('stored' in (results[at] ?? {}) ? [address] : []))
+      delivery.noteSent(user, received.root.header, gets)
       if (sent && user.options.uploadSentMessages === true) await this.#keep(user, received, from)
       return results
     } finally {

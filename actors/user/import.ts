@@ -134,7 +134,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     if (isInAddressBook(turn.read, turn.state.num, key)) return 'existing'
     turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
-      ...{ used: moment(row.used), disabled: truth(row.disabled) },
+      ...{ used: moment(row.used), disabled: truth(row.disabled), known: truth(row.known) },
     })
     return 'imported'
   },

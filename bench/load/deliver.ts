@@ -44,9 +44,11 @@ async function messageSource(job: DeliverJob): Promise<MessageSource> {
 async function signed({ bytes, at }: Stamped, { domain, selector, privateKey }: SigningKey): Promise<Stamped> {
   const { signatures } = await dkimSign(bytes, {
     canonicalization: 'relaxed/relaxed',
-    ...{ signingDomain: domain, selector, privateKey },
     headerList: 'From:To:Subject:Date:MIME-Version:Content-Type',
+    ...{ signingDomain: domain, selector, privateKey },
+    signatureData: [{ signingDomain: domain, selector, privateKey }],
   })
+  if (signatures === '') throw new Error('a message could not be signed')
   const field = Buffer.from(signatures)
   return { bytes: Buffer.concat([field, bytes]), at: at + field.length }
 }

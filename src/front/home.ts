@@ -121,7 +121,7 @@ export class FrontHome {
       },
       keepRecent: ({ user, mailbox }) => recency.keep(system.handle(user), mailbox),
       uncount: ({ kind, id }) => cache.remove(kind, id),
-      correspond: ({ user, addresses, used }) => addressBook.note(user, addresses, used),
+      correspond: ({ user, addresses, used, known }) => addressBook.note(user, addresses, used, known),
       log: ({ level, fields, text }) => log[level](fields, text),
     }
   }

@@ -68,8 +68,8 @@ export type HomeWords = {
   left: string
   keepRecent: { user: string; mailbox: number }
   uncount: { kind: string; id: string }
-  /** Whom an account heard from. */
-  correspond: { user: number; addresses: readonly Mailbox[]; used: number }
+  /** Whom an account heard from, or wrote to. */
+  correspond: { user: number; addresses: readonly Mailbox[]; used: number; known: boolean }
   log: { level: Exclude<LogLevel, 'silent'>; fields: Record<string, unknown>; text: string }
 }
 

@@ -154,7 +154,8 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
     each: (task: unknown, options?: object) => run('each', task, options),
   } as unknown as DeliveryPools['patterns']
   const addressBook = {
-    note: (user: number, addresses: HomeAddresses, used: number) => home.tell('correspond', { user, addresses, used }),
+    note: (user: number, addresses: HomeAddresses, used: number, known = false) =>
+      home.tell('correspond', { user, addresses, used, known }),
   }
   const { delivery } = openDelivery({
     ...{ config, log, system, sequence, settings, bodies, read, reads, addressBook, keys },

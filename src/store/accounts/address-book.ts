@@ -22,6 +22,8 @@ const entries = table(
     name: text,
     used: moment,
     disabled: boolean,
+    /** The account itself wrote to it, put it among its contacts, or took a message of it out of Junk. */
+    known: boolean,
   },
   {
     key: ['id'],
@@ -31,26 +33,32 @@ const entries = table(
 )
 
 export type AddressBookEntry = RowOf<typeof entries>
-/** `id` is for a new entry. */
+/** `id` is for a new entry; what is not `known` takes nothing from one that is. */
 export type AddressBookNote = Omit<AddressBookEntry, 'disabled'>
 
 export const addressBookInsert = entries.defineInsert()
 
-const noteEntry = `INSERT INTO register (id, "user", key, address, name, used, disabled)
-  SELECT @id, @user, @key, @address, @name, @used, 0 FROM "user" WHERE num = @user AND deleted IS NULL
-  ON CONFLICT ("user", key) DO UPDATE SET used = ${greatest('register.used', 'excluded.used')}, address = excluded.address,
+const noteEntry = `INSERT INTO register (id, "user", key, address, name, used, disabled, known)
+  SELECT @id, @user, @key, @address, @name, @used, 0, @known FROM "user" WHERE num = @user AND deleted IS NULL
+  ON CONFLICT ("user", key) DO UPDATE SET used = ${greatest('register.used', 'excluded.used')},
+    known = ${greatest('register.known', 'excluded.known')}, address = excluded.address,
     name = CASE WHEN register.name = '' THEN excluded.name ELSE register.name END`
 
-/** Notes addresses that were used; an address book keeps its latest `entriesMax`. */
+/** Notes addresses that were used; an address book keeps `entriesMax`: whom the account knows, and then the latest. */
 export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; entriesMax: number }>(
   'register.note',
   (sql, { notes, entriesMax }) => {
     for (const note of notes) {
-      sql(noteEntry).run(note)
+      sql(noteEntry).run({ ...note, known: note.known ? 1 : 0 })
     }
     for (const user of new Set(notes.map(note => note.user))) {
+      const { n } = sql('SELECT count(*) AS n FROM register WHERE "user" = ?').get(user) as { n: number }
+      if (n <= entriesMax) continue
       sql(`DELETE FROM register WHERE id IN
-        (SELECT id FROM register WHERE "user" = ? ORDER BY used DESC LIMIT -1 OFFSET ?)`).run(user, entriesMax)
+        (SELECT id FROM register WHERE "user" = ? ORDER BY known DESC, used DESC LIMIT -1 OFFSET ?)`).run(
+        user,
+        entriesMax,
+      )
     }
   },
 )
@@ -98,6 +106,19 @@ checkParts.push({
     },
   ],
 })
+
+/** What an account says by taking a message for spam that proved to be of this address. */
+export const addressBookForget = defineWrite<{ user: number; keys: readonly string[] }>(
+  'register.forget',
+  (sql, { user, keys }) => {
+    for (const key of keys) sql('UPDATE register SET known = 0 WHERE "user" = ? AND key = ?').run(user, key)
+  },
+)
+
+/** Whether an account knows this address, by its key, from what it did itself: being written to by it is not enough. */
+export function isKnown(read: Reader, user: number, key: string): boolean {
+  return read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ? AND known = 1', user, key) !== undefined
+}
 
 /** Whether an account's address book has this address, by its key. */
 export function isInAddressBook(read: Reader, user: number, key: string): boolean {

@@ -85,7 +85,7 @@ const queries: Readonly<Record<AccountPart, string>> = {
     FROM asp t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   credential: `SELECT t.id, u.id AS user, t.raw_id AS rawId, t.public_key AS publicKey, t.counter, t.description,
     t.attachment, t.created FROM credential t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
-  register: `SELECT t.id, u.id AS user, t.key, t.address, t.name, t.used, t.disabled
+  register: `SELECT t.id, u.id AS user, t.key, t.address, t.name, t.used, t.disabled, t.known
     FROM register t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   contact: `SELECT t.id, u.id AS user, t.card, t.created, t.changed
     FROM contact t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,

@@ -40,6 +40,7 @@ import { figures } from './migrations/031-figures.ts'
 import { contacts } from './migrations/032-contacts.ts'
 import { domains } from './migrations/033-domains.ts'
 import { marks } from './migrations/034-marks.ts'
+import { known } from './migrations/035-known.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -78,6 +79,7 @@ export const migrations: readonly string[] = [
   contacts,
   domains,
   marks,
+  known,
 ]
 
 /**

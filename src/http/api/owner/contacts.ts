@@ -22,7 +22,7 @@ import { requireUser } from '../messages/mailboxes.ts'
 export interface ContactDeps {
   readonly system: ActorSystem
   /** For completing addresses. */
-  readonly addressBook: { note(user: number, addresses: readonly MailAddress[], used: number): void }
+  readonly addressBook: { note(user: number, addresses: readonly MailAddress[], used: number, known?: boolean): void }
 }
 
 const { textLengthMax, noteLengthMax, valuesMax, groupsMax, groupLengthMax } = limits.contact
@@ -154,7 +154,7 @@ function changeEndpoints({ system, addressBook }: ContactDeps): Endpoint[] {
   /** So that completing finds them at once. */
   async function noted(user: string, { name = '', emails = [] }: Partial<Pick<Card, 'name' | 'emails'>>) {
     const addresses = emails.map(({ value: address }) => ({ name, address }))
-    addressBook.note((await requireUser(read, user)).num, addresses, now())
+    addressBook.note((await requireUser(read, user)).num, addresses, now(), true)
   }
 
   const create = endpoint({
@@ -232,7 +232,7 @@ function fileEndpoints({ system, addressBook }: ContactDeps): Endpoint[] {
         created += done.created
         stored += done.ids.length
         const people = cards.flatMap(({ name, emails }) => emails.map(({ value: address }) => ({ name, address })))
-        addressBook.note(num, people, now())
+        addressBook.note(num, people, now(), true)
       }
       let batch: Card[] = []
       for (const card of readCards(await request.body())) {
