@@ -1041,6 +1041,11 @@ export const limits = {
     byBodyMax: 20_000,
     /** Rows read in one go. */
     sliceRows: 2000,
+    /** The same for the first hits of who is still typing, for whom a moment must do, and how long that is. */
+    newestRows: 100,
+    quickMs: 40,
+    /** Bodies that the index names for them; of a needle that more have the newest messages are looked into. */
+    quickBodiesMax: 5000,
     /** Characters of one key that messages are sorted by, and of all of them; of more than that less of each is kept. */
     sortKeyLengthMax: 1000,
     sortKeysLengthMax: 64 * mib,
@@ -1073,6 +1078,8 @@ export const limits = {
   task: {
     /** Accounts whose tasks run at once. */
     inFlightMax: 4,
+    /** Characters by which a task tells where the messages of a folder went: as many as a search takes. */
+    movedLengthMax: 1024,
     /** Due tasks that are looked at for one that may run. */
     aheadMax: 500,
     /** A task that was not heard of for this long is taken again. */

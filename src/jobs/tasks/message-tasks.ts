@@ -50,18 +50,30 @@ async function applySearch(deps: MessageTaskDeps, task: Task, run: TaskRun) {
   const { query, action } = task.input as { query: Query; action: SearchAction }
   const nums = await reads.searchEvery({ user: num, query }, { signal: run.signal, turnKey: handle.id })
   let changed = 0
+  const ways = new Map<string, UidRanges>()
+  const told = () => ({ found: nums.length, changed, ...(ways.size > 0 && { moved: movedBy(ways) }) })
   for (let at = 0; at < nums.length; at += limits.task.batchMessages) {
     run.signal.throwIfAborted()
     const batch = nums.slice(at, at + limits.task.batchMessages)
     const byMailbox = Map.groupBy(await placesOf(system.read, num, batch), place => place.mailbox)
     for (const [mailbox, places] of byMailbox) {
       const uids = joinRanges(places.map(({ uid }) => [uid, uid]))
-      await change(deps, handle, mailbox, uids, action)
+      const moved = await change(deps, handle, mailbox, uids, action)
       changed += places.length
+      const known = ways.get(mailbox) ?? []
+      if (moved.length > 0) ways.set(mailbox, joinRanges([...known, ...moved].map(([from, to]) => [from, to])))
     }
-    await run.progress({ found: nums.length, changed })
+    await run.progress(told())
   }
-  return { found: nums.length, changed }
+  return told()
+}
+
+/** From which folder messages came, and their numbers where they are now; nothing of a folder whose are too scattered to be told. */
+function movedBy(ways: ReadonlyMap<string, UidRanges>): { mailbox: string; messages: string }[] {
+  return [...ways].flatMap(([mailbox, ranges]) => {
+    const messages = ranges.map(([from, to]) => (from === to ? `${from}` : `${from}:${to}`)).join(',')
+    return messages.length > limits.task.movedLengthMax ? [] : { mailbox, messages }
+  })
 }
 
 async function change(
@@ -70,7 +82,7 @@ async function change(
   mailbox: string,
   uids: UidRanges,
   action: SearchAction,
-): Promise<void> {
+): Promise<UidRanges> {
   const names = (['seen', 'flagged'] as const).filter(name => action[name] !== undefined)
   if (names.length > 0) {
     const mask = names.reduce((bits, name) => bits | flag[name], 0)
@@ -80,8 +92,11 @@ async function change(
   }
   if (action.delete === true) await handle.run(expungeMessages, { mailbox, uids, marked: false })
   else if (action.moveTo !== undefined && action.moveTo !== mailbox) {
-    await transferMessages(deps, handle, moveMessages, { from: mailbox, to: action.moveTo, uids })
+    const transfer = { from: mailbox, to: action.moveTo, uids }
+    const moved = await transferMessages(deps, handle, moveMessages, transfer)
+    return joinRanges(moved.uids.map(([, to]) => [to, to]))
   }
+  return []
 }
 
 /** Input: `mailbox`, `last` (the highest uid that goes), `skipArchive`. */

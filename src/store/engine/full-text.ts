@@ -23,10 +23,16 @@ export function removeText(sql: Sql, user: number, body: number): void {
   for (const index of indexes) sql(`DELETE FROM ${index} WHERE rowid = (? << 32) | ?`).run(user, body)
 }
 
-/** Bodies of an account in which all terms are. */
-export function bodiesWith(read: Reader, index: TextIndex, user: number, terms: readonly string[]): Set<number> {
+/** Bodies of an account in which all terms are; at most `count` of them. */
+export function bodiesWith(
+  read: Reader,
+  index: TextIndex,
+  user: number,
+  terms: readonly string[],
+  count = -1,
+): Set<number> {
   const expression = terms.map(term => `"${term.replaceAll('"', '""')}"`).join(' AND ')
-  return bodiesFor(read, index, user, expression)
+  return bodiesFor(read, index, user, expression, count)
 }
 
 /** Bodies of an account in which a word begins with the term, which is letters and digits. */
@@ -34,12 +40,14 @@ export function bodiesWithWord(read: Reader, user: number, term: string): Set<nu
   return bodiesFor(read, 'search_word', user, `"${term}" *`)
 }
 
-function bodiesFor(read: Reader, index: TextIndex, user: number, expression: string): Set<number> {
+function bodiesFor(read: Reader, index: TextIndex, user: number, expression: string, count = -1): Set<number> {
   const rows = read.arrays<[number]>(
-    `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295`,
+    `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295
+     LIMIT ?`,
     expression,
     user,
     user,
+    count,
   )
   return new Set(rows.map(([body]) => body))
 }

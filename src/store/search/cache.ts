@@ -24,7 +24,7 @@ export class SearchCache {
 
   /** What a search found; `what` is all that it depends on but the account. */
   async find(read: Reader, user: number, what: unknown, search: () => Promise<Found>): Promise<Found> {
-    const key = JSON.stringify([user, modseqOf(read, user), what])
+    const key = keyOf(read, user, what)
     const known = this.#found.get(key)
     if (known !== undefined) return known
     const found = await search()
@@ -37,6 +37,11 @@ export class SearchCache {
       this.#length -= nums.length + 1000
     }
     return found
+  }
+
+  /** What such a search has found, where it is remembered. */
+  known(read: Reader, user: number, what: unknown): Found | undefined {
+    return this.#found.get(keyOf(read, user, what))
   }
 
   /** The index of an account as it is now, for the time of one look: a folder may be gone through in several. */
@@ -58,6 +63,10 @@ export class SearchCache {
     }
     return index
   }
+}
+
+function keyOf(read: Reader, user: number, what: unknown): string {
+  return JSON.stringify([user, modseqOf(read, user), what])
 }
 
 function modseqOf(read: Reader, user: number): number {

@@ -5,6 +5,7 @@
 // it fast. Synchronous and heavy: this belongs on a thread for long reads. Bodies are indexed for each account that has
 // one, under (user << 32) | body, so that one account's search never walks through the others'.
 
+import { monotonic } from '#lib/clock.ts'
 import { isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
@@ -22,7 +23,7 @@ import { StoredFacts } from '../mailboxes/stored-facts.ts'
 import type { Found, SearchCache } from './cache.ts'
 import { byIndex, candidateBodies, narrowed } from './plan.ts'
 import { MessageText, type SearchScope } from './texts.ts'
-import type { Index } from './trigrams.ts'
+import { Index } from './trigrams.ts'
 
 export interface SearchTask {
   /** Number of the account. */
@@ -38,11 +39,15 @@ export interface SearchTask {
   readonly skip: number
   readonly direction: 'forward' | 'back'
   readonly count: number
+  /** What can be found in a moment will do, where the newest are asked for first, from the start. */
+  readonly quick: boolean
 }
 
 export interface SearchAnswer {
   /** Messages that fit. */
   readonly total: number
+  /** There may be more than that, which were not looked for. */
+  readonly more: boolean
   /** Key and number of some of them, in the order of the list, for `back` in reverse. */
   readonly hits: readonly (readonly [key: number, num: number])[]
 }
@@ -55,7 +60,15 @@ export async function searchMessages(
   slices: Slices,
 ): Promise<SearchAnswer> {
   const { user, query, order, collapse } = task
-  const found = await cache.find(scope.read, user, [order, collapse, query], async () => {
+  const what = [order, collapse, query]
+  const isFirst = order === 'desc' && !collapse && task.boundary === null && task.skip === 0
+  if (task.quick && isFirst && cache.known(scope.read, user, what) === undefined) {
+    const { rows, more } = await new Search(scope, cache, user, query, true).first(slices, task.count)
+    const { keys, nums } = sorted(rows, task)
+    const hits = Array.from(nums.subarray(0, task.count), (num, at) => [keys[at] as number, num] as const)
+    return { total: nums.length, more, hits }
+  }
+  const found = await cache.find(scope.read, user, what, async () => {
     return sorted(await new Search(scope, cache, user, query).run(slices), task)
   })
   const { keys, nums, falling } = found
@@ -78,7 +91,7 @@ export async function searchMessages(
   for (let at = step === 1 ? from : from - 1; hits.length < task.count && at >= 0 && at < nums.length; at += step) {
     hits.push([keys[at] as number, nums[at] as number])
   }
-  return { total: nums.length, hits }
+  return { total: nums.length, more: false, hits }
 }
 
 /** Numbers of all messages that fit, rising. */
@@ -147,7 +160,7 @@ class Search {
   /** So few bodies may be looked into that their texts are worth keeping. */
   #few = false
 
-  constructor(scope: SearchScope, cache: SearchCache, user: number, query: Query) {
+  constructor(scope: SearchScope, cache: SearchCache, user: number, query: Query, quick = false) {
     this.#scope = scope
     this.#cache = cache
     this.#user = user
@@ -162,15 +175,36 @@ class Search {
       if (wideOps.has(leaf.op)) columns = searched.list
     }
     this.#columns = columns
-    this.#index = cache.index(scope.read, user)
+    this.#index = quick ? new Index(scope.read, user, limits.search.quickBodiesMax) : cache.index(scope.read, user)
   }
 
   async run(slices: Slices): Promise<Row[]> {
     const hits: Row[] = []
+    await this.#judge(this.#rows(), hits, slices, () => false)
+    return hits
+  }
+
+  /** The newest that fit, as many as are wanted or can be found in a moment. */
+  async first(slices: Slices, count: number): Promise<{ rows: Row[]; more: boolean }> {
+    const started = monotonic()
+    const bodies = candidateBodies(this.#index, this.#query)
+    this.#few = bodies !== null
+    const hits: Row[] = []
+    if (bodies !== null && bodies.size <= limits.search.keptMax) {
+      await this.#judge(this.#ofBodies(bodies), hits, slices, () => false)
+      return { rows: hits, more: false }
+    }
+    const isEnough = () => hits.length >= count || monotonic() - started > limits.search.quickMs
+    return { rows: hits, more: await this.#judge(this.#newest(bodies), hits, slices, isEnough) }
+  }
+
+  /** Adds the rows that fit, until there are enough: then true. */
+  async #judge(rows: Iterable<Row>, hits: Row[], slices: Slices, isEnough: () => boolean): Promise<boolean> {
     let facts: Facts | undefined
     const verdictOf = (leaf: Leaf, about: Facts) => this.#verdict(leaf, about)
-    for (const row of this.#rows()) {
+    for (const row of rows) {
       if (slices.spent) await slices.turn()
+      if (isEnough()) return true
       if ((row[column.flags] & flag.deleted) !== 0) continue
       facts ??= new Facts(row)
       facts.row = row
@@ -178,7 +212,7 @@ class Search {
       if (verdict === false) continue
       if (verdict === true || (await this.#look(facts))) hits.push(row)
     }
-    return hits
+    return false
   }
 
   /** Messages that may fit. */
@@ -186,23 +220,49 @@ class Search {
     const { read } = this.#scope
     const bodies = candidateBodies(this.#index, this.#query)
     this.#few = bodies !== null && bodies.size <= limits.search.keptMax
-    if (bodies !== null && bodies.size <= limits.search.byBodyMax) {
-      const all = [...bodies]
-      for (let at = 0; at < all.length; at += limits.search.sliceRows) {
-        yield* read.arrays<Row>(
-          `SELECT ${this.#columns} FROM message m WHERE m.body IN ${among()} AND m."user" = ?`,
-          JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
-          this.#user,
-        )
-      }
-      return
-    }
-    const allowed = narrowed(this.#query, leaf => this.#named.get(leaf) ?? null)
-    for (const { num } of this.#folders) {
-      if (allowed !== null && !allowed.has(num)) continue
+    if (bodies !== null && bodies.size <= limits.search.byBodyMax) return yield* this.#ofBodies(bodies)
+    for (const num of this.#searched()) {
       for (const row of folderRows(read, this.#columns, num))
         if (bodies === null || bodies.has(row[column.body])) yield row
     }
+  }
+
+  *#ofBodies(bodies: ReadonlySet<number>): Generator<Row> {
+    const all = [...bodies]
+    for (let at = 0; at < all.length; at += limits.search.sliceRows) {
+      yield* this.#scope.read.arrays<Row>(
+        `SELECT ${this.#columns} FROM message m WHERE m.body IN ${among()} AND m."user" = ?`,
+        JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
+        this.#user,
+      )
+    }
+  }
+
+  /** Messages by internal date, the newest first, whatever folder they lie in. */
+  *#newest(bodies: ReadonlySet<number> | null): Generator<Row> {
+    const open = this.#searched().map(num => {
+      const rows = newestRows(this.#scope.read, this.#columns, num)
+      return { rows, next: rows.next() }
+    })
+    for (;;) {
+      let best: (typeof open)[number] | undefined
+      let newest = Number.NEGATIVE_INFINITY
+      for (const one of open) {
+        if (one.next.done === true || one.next.value[column.idate] <= newest) continue
+        newest = one.next.value[column.idate]
+        best = one
+      }
+      if (best === undefined || best.next.done === true) return
+      const row = best.next.value
+      if (bodies === null || bodies.has(row[column.body])) yield row
+      best.next = best.rows.next()
+    }
+  }
+
+  /** Folders that may have what is looked for. */
+  #searched(): number[] {
+    const allowed = narrowed(this.#query, leaf => this.#named.get(leaf) ?? null)
+    return this.#folders.flatMap(({ num }) => (allowed === null || allowed.has(num) ? num : []))
   }
 
   /** What the row and the index alone decide; undefined where the message must be looked into. */
@@ -261,6 +321,22 @@ const roles: Readonly<Record<string, string>> = {
   junk: '\\Junk',
   spam: '\\Junk',
   archive: '\\Archive',
+}
+
+function* newestRows(read: Reader, columns: string, mailbox: number): Generator<Row, undefined> {
+  let [idate, uid] = [9e15, 9e15]
+  for (;;) {
+    const rows = read.arrays<Row>(
+      `SELECT ${columns} FROM message m WHERE m.mailbox = ? AND (m.idate, m.uid) < (?, ?)
+       ORDER BY m.idate DESC, m.uid DESC LIMIT ?`,
+      ...[mailbox, idate, uid, limits.search.newestRows],
+    )
+    yield* rows
+    const end = rows.at(-1)
+    if (end === undefined || rows.length < limits.search.newestRows) return
+    idate = end[column.idate]
+    uid = end[column.uid]
+  }
 }
 
 function* folderRows(read: Reader, columns: string, mailbox: number): Generator<Row> {

@@ -14,6 +14,7 @@ import { cutDocs, waitingBodies } from './docs.ts'
 export class Index {
   readonly #read: Reader
   readonly #user: number
+  readonly #most: number
   readonly #sets = new Map<string, { bodies: Set<number>; exact: boolean } | null>()
   readonly #sure = new Map<string, ReadonlySet<number>>()
   #waiting: ReadonlySet<number> | undefined
@@ -21,9 +22,11 @@ export class Index {
   /** Bodies in everything that it remembers; some for each needle. */
   weight = 0
 
-  constructor(read: Reader, user: number) {
+  /** @param most needles that more bodies may have are taken for too short to tell */
+  constructor(read: Reader, user: number, most = Number.POSITIVE_INFINITY) {
     this.#read = read
     this.#user = user
+    this.#most = most
   }
 
   /** Bodies that may contain a squeezed text; null where it is too short to tell. */
@@ -85,8 +88,11 @@ export class Index {
     if (terms.length === 0) return null
     // What waits is read first: a body that is indexed meanwhile is then in both.
     const { waiting } = this
-    const bodies = bodiesWith(this.#read, 'search', this.#user, terms)
+    const count = Number.isFinite(this.#most) ? this.#most + 1 : -1
+    if (waiting.size > this.#most) return null
+    const bodies = bodiesWith(this.#read, 'search', this.#user, terms, count)
     for (const body of waiting) bodies.add(body)
+    if (bodies.size > this.#most) return null
     return { bodies, exact: terms.length === 1 }
   }
 }

@@ -97,6 +97,10 @@ const listed = {
   collapseThreads: bool({ default: false, description: 'One message of each thread' }),
   order: optional(orderWish),
   skip: optional(skipField),
+  quick: bool({
+    default: false,
+    description: 'With `order=desc`: what is found in a moment will do; `complete` says whether that is all',
+  }),
   ...paging,
 }
 
@@ -115,7 +119,14 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       ...criteria,
       ...listed,
     },
-    reply: { query: Type.String(), ...pageReply, results: Type.Array(listedShape) },
+    reply: {
+      query: Type.String(),
+      ...pageReply,
+      complete: Type.Optional(
+        Type.Boolean({ description: 'With `quick`; false: `total` counts only what was found in that moment' }),
+      ),
+      results: Type.Array(listedShape),
+    },
     faults: ['UserNotFound', 'Overloaded', 'TimedOut'],
     async run({ input, signal }) {
       const user = await requireUser(read, input.user)
@@ -123,6 +134,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       const order = input.order ?? null
       const collapse = input.collapseThreads
       let total = 0
+      let complete = true
       const found = new Map<number, Outlined>()
       const { rows, ...cursors } = await paged(input, {
         key: ['number', 'number'],
@@ -130,9 +142,20 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
           if (query === null) return []
           const edge = boundary === null ? null : ([Number(boundary[0]), Number(boundary[1])] as const)
           const skip = input.skip ?? 0
-          const task = { user: user.num, query, order, collapse, boundary: edge, skip, direction, count }
+          const task = {
+            user: user.num,
+            query,
+            order,
+            collapse,
+            boundary: edge,
+            skip,
+            direction,
+            count,
+            quick: input.quick,
+          }
           const answer = await reads.search(task, { signal, turnKey: user.id })
           total = answer.total
+          complete = !answer.more
           const nums = answer.hits.map(([, num]) => num)
           const { rows: messages, more } = await findByNumbers(read, user.num, nums)
           for (const message of messages) found.set(message.num, message)
@@ -147,7 +170,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
         ...input,
         collapse,
       })
-      return { query: input.q ?? input.query ?? '', total, ...cursors, results }
+      return { query: input.q ?? input.query ?? '', total, ...(input.quick && { complete }), ...cursors, results }
     },
   })
 
@@ -156,7 +179,8 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
     path: '/users/:user/search',
     tag: 'Messages',
     summary: 'Change everything that a search finds, as a task',
-    description: 'The task says how many messages were found and changed',
+    description:
+      'The task says how many messages were found and changed; of those that moved, for each `mailbox` they came from, their `messages` where they are now, so that a second search can move them back',
     allow: 'messages.update',
     params: { user: userId },
     body: {

@@ -168,8 +168,13 @@ test('a search changes what it finds, as a task', async () => {
   const action = { moveTo: trash, seen: true }
   const started = await sorter.call('POST', '/search', { q: 'subject:newsletter', action })
   expect(started.body).toMatchObject({ success: true, existing: false })
-  expect((await sorter.done(started.body.scheduled)).result).toEqual({ found: 8, changed: 8 })
+  const moved = [{ mailbox: box, messages: '1:8' }]
+  expect((await sorter.done(started.body.scheduled)).result).toEqual({ found: 8, changed: 8, moved })
   expect((await sorter.call('GET', `/mailboxes/${trash}`)).body).toMatchObject({ total: 8, unseen: 0 })
+  const back = { mailbox: trash, id: '1:8', action: { moveTo: box } }
+  await sorter.done((await sorter.call('POST', '/search', back)).body.scheduled)
+  expect((await sorter.call('GET', `/mailboxes/${trash}`)).body).toMatchObject({ total: 0 })
+  await sorter.done((await sorter.call('POST', '/search', { q: 'subject:newsletter', action })).body.scheduled)
   const ended = await sorter.call('POST', '/search', { query: 'newsletter', action: { delete: true } })
   expect((await sorter.done(ended.body.scheduled)).result).toEqual({ found: 8, changed: 8 })
   expect((await sorter.call('GET', '/archived/messages')).body.total).toBe(8)
@@ -215,4 +220,27 @@ test('hostile queries are answered', async () => {
     expect([text.slice(0, 20), status === 200 || status === 400]).toEqual([text.slice(0, 20), true])
   }
   expect((await user.call('GET', `/search?query=${'x'.repeat(256)}`)).status).toBe(400)
+})
+
+test('who is still typing hears of the newest in a moment, and whether that is all', async () => {
+  const writer = await account(service, 'typing')
+  for (let n = 0; n < 12; n += 1) {
+    const path = n % 3 === 0 ? 'Trash' : 'INBOX'
+    await writer.put(path, mail(`part ${n}`, n === 5 ? 'a needle in it' : 'hay', at(n + 1)))
+  }
+  const found = async (query: string) => {
+    const { body } = await writer.call('GET', `/search?quick=true&order=desc&${query}`)
+    return { ...body, names: body.results.map((row: { subject: string }) => row.subject) }
+  }
+  for (const isIndexed of [false, true]) {
+    if (isIndexed) await service.indexed()
+    const few = await found('q=needle')
+    expect([few.names, few.total, few.complete]).toEqual([['part 5'], 1, true])
+    const first = await found('q=subject:part&limit=4')
+    expect(first.names).toEqual(['part 11', 'part 10', 'part 9', 'part 8'])
+    expect(await found('q=in:trash')).toMatchObject({ total: 4, complete: true })
+    const [subject] = (await found(`q=subject:part&limit=4&next=${first.nextCursor}`)).names
+    expect(subject).toBe('part 7')
+    expect(await found('q=subject:part&limit=4')).toMatchObject({ total: 12, complete: true })
+  }
 })
