@@ -191,6 +191,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
     hostname: config.hostname,
     metrics: core.metrics,
     journal: core.journal,
+    tracer: core.tracer,
     away: config.outbound.enabled,
     relay: way,
     port: config.outbound.port,

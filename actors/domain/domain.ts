@@ -43,6 +43,8 @@ const putDomain: DirectoryCommand<DomainChange, { closed: boolean }> = {
     if (!row.disabled) row.disabledReason = ''
     turn.write(domainPut, row)
     if (admins !== undefined) turn.write(domainAdmins, { domain: name, users: admins })
+    if (known === undefined) turn.emit('domain.created', { domain: name })
+    else turn.emit('domain.updated', { domain: name, disabled: row.disabled })
     if (row.disabled === before.disabled) return { closed: false }
     turn.write(domainHold, null)
     turn.wake()
@@ -82,6 +84,8 @@ export const forgetDomain: DirectoryCommand<{ name: string; force: boolean }, vo
     if (known?.disabled === true && addresses > 0) {
       throw new Fault('NotPermitted', { text: 'The domain is disabled: its addresses would be open; enable it first' })
     }
-    if (known !== undefined) turn.write(domainDelete, { name })
+    if (known === undefined) return
+    turn.write(domainDelete, { name })
+    turn.emit('domain.deleted', { domain: name })
   },
 }

@@ -76,6 +76,12 @@ export interface Events {
   'authentication.failed': { user?: string; scope: string; protocol: string; ip: string; result: string }
   /** Addition. */
   'filter.updated': { user: string; filter: string }
+  /** Addition: something was said of a domain for the first time. */
+  'domain.created': { domain: string }
+  /** Addition: limits, admins or notes of a domain were changed, or it was closed or opened. */
+  'domain.updated': { domain: string; disabled: boolean }
+  /** Addition: what was said of a domain was forgotten. */
+  'domain.deleted': { domain: string }
   /** Addition: a subscription was paused because its endpoint kept failing. */
   'webhook.disabled': { webhook: string; url: string; reason: string; user?: string }
 }
@@ -132,5 +138,8 @@ export const additions: ReadonlySet<EventName> = new Set<EventName>([
   'authentication.succeeded',
   'authentication.failed',
   'filter.updated',
+  'domain.created',
+  'domain.updated',
+  'domain.deleted',
   'webhook.disabled',
 ])

@@ -57,6 +57,32 @@ export const directoryScenarios = [
     },
   }),
   scenario({
+    event: 'domain.created',
+    name: 'POST /domains',
+    async act(world) {
+      await world.ok('POST', '/domains', { name: 'made.example' })
+      return { domain: 'made.example' }
+    },
+  }),
+  scenario({
+    event: 'domain.updated',
+    name: 'PUT /domains/:domain that closes it',
+    prepare: world => world.ok('POST', '/domains', { name: 'closing.example' }),
+    async act(world) {
+      await world.ok('PUT', '/domains/closing.example', { disabled: true })
+      return { domain: 'closing.example', disabled: true }
+    },
+  }),
+  scenario({
+    event: 'domain.deleted',
+    name: 'DELETE /domains/:domain',
+    prepare: world => world.ok('POST', '/domains', { name: 'forgotten.example' }),
+    async act(world) {
+      await world.ok('DELETE', '/domains/forgotten.example')
+      return { domain: 'forgotten.example' }
+    },
+  }),
+  scenario({
     event: 'domainalias.created',
     name: 'POST /domainaliases',
     async act(world) {

@@ -69,9 +69,21 @@ test('calls and messages come to the collector, and nothing secret with them', a
   const mail = Buffer.from('From: x@example.org\r\nMessage-ID: <one@example.org>\r\nSubject: hush\r\n\r\nwords\r\n')
   expect((await deliver(lmtp, 'x@example.org', ['anna@example.com'], mail))[0]).toMatch(/^250/)
   lmtp.close()
+  const letter = { to: [{ address: 'anna@example.com' }], subject: 'hush', text: 'words' }
+  const { queueId } = (await service.call('POST', `/users/${id}/submit`, letter)).body.message
+  await expect
+    .poll(async () => (await service.call('GET', `/users/${id}/mailboxes?counters=true`)).body.results[0].total)
+    .toBe(2)
   expect(await teal.check()).toEqual([])
   await teal.close()
   const all = spans()
+  expect(all.find(one => one.name === 'send outbound')).toMatchObject({
+    ...{ kind: 3, status: {} },
+    attributes: {
+      ...{ 'messaging.operation.type': 'send', 'teal.queue.id': queueId, 'teal.reply.code': '250' },
+      ...{ 'teal.recipients': '1', 'teal.recipients.delivered': '1', 'teal.recipients.failed': '0' },
+    },
+  })
   const call = all.find(one => one.traceId === traceId)
   expect(call).toMatchObject({
     ...{ name: 'GET /users/:user', kind: 2, parentSpanId: 'b7ad6b7169203331', status: {} },

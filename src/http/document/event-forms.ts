@@ -126,6 +126,12 @@ const forms = {
   'authentication.succeeded': ['Somebody logged in', { user, ...attempt }],
   'authentication.failed': ['Somebody failed to log in', { user: maybe(user), ...attempt, result: text() }],
   'filter.updated': ['A filter was changed', filter],
+  'domain.created': ['A domain was made, or something was said of one for the first time', { domain: text() }],
+  'domain.updated': [
+    'Limits, admins or notes of a domain were changed, or it was closed (`disabled`) or opened',
+    { domain: text(), disabled: Type.Boolean() },
+  ],
+  'domain.deleted': ['What was said of a domain was forgotten', { domain: text() }],
   'webhook.disabled': [
     'A webhook was paused because its endpoint kept failing, or ended because the endpoint answered 410',
     { webhook: text(), url: text(), reason: text(), user: maybe(user) },

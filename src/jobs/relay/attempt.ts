@@ -3,7 +3,8 @@
 // 5xx is final, everything else may pass; where nobody answered, the attempt reached nobody, and its destination rests.
 
 import { smtpReply } from '#lib/fault.ts'
-import type { Target } from '#store/sending/outbound.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
+import { type Outbound, queueId, type Target } from '#store/sending/outbound.ts'
 import type { Attempt } from './results.ts'
 import type { MailFailed, MailSent } from './smtp-client.ts'
 
@@ -82,4 +83,28 @@ export function byFault(error: unknown): Pick<Attempt, 'outcome' | 'failure' | '
   const { code, enhanced, text } = smtpReply(error)
   const outcome = code >= permanent ? 'failed' : 'retry'
   return { outcome, failure: 'rejected', status: code, response: `${enhanced} ${text}` }
+}
+
+/** One attempt for a message as a span: where it went and what came of it, without anybody's address. */
+export async function traceAttempts(
+  tracer: Tracer | undefined,
+  message: Outbound,
+  run: () => Promise<readonly Attempt[]>,
+): Promise<void> {
+  if (tracer === undefined) return void (await run())
+  const begun = tracer.begin()
+  const attempts = await run()
+  const count = (outcome: Attempt['outcome']) => attempts.filter(one => one.outcome === outcome).length
+  const answered = attempts.find(({ status }) => status !== null)
+  tracer.end(begun, {
+    name: 'send outbound',
+    kind: 'client',
+    attributes: {
+      ...{ 'messaging.operation.type': 'send', 'teal.queue.id': queueId(message.num) },
+      ...{ 'teal.recipients': attempts.length, 'teal.recipients.delivered': count('delivered') },
+      ...{ 'teal.recipients.deferred': count('retry'), 'teal.recipients.failed': count('failed') },
+      ...{ 'server.address': attempts.find(({ host }) => host !== undefined)?.host },
+      ...{ 'teal.reply.code': answered?.status ?? undefined },
+    },
+  })
 }

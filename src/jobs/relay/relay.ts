@@ -17,6 +17,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
+import type { Tracer } from '#lib/tracing/tracer.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import type { SrsKey } from '#mail/address/srs.ts'
 import { NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
@@ -41,6 +42,7 @@ import {
   cameOf,
   failed,
   type Recipient,
+  traceAttempts,
   unconnected,
   unreached,
 } from './attempt.ts'
@@ -69,6 +71,7 @@ export interface RelayOptions {
   readonly outward: Outward
   readonly log: Log
   readonly journal?: Journal
+  readonly tracer?: Tracer | undefined
   readonly hostname: string
   readonly version: string
   /** Whether anything leaves the service; mail for its own users arrives all the same. */
@@ -162,7 +165,7 @@ class Sender implements Relay {
       {
         name: 'relay',
         claim: (room, at) => this.#destinations.claim(room, at),
-        run: (item, signal) => this.#run(item, signal),
+        run: (item, signal) => traceAttempts(options.tracer, item.message, () => this.#run(item, signal)),
         next: () => this.#destinations.next(),
       },
       { inFlightMax: limits.outbound.inFlightMax, log },
@@ -182,13 +185,14 @@ class Sender implements Relay {
     await this.#policies.close()
   }
 
-  async #run(item: RelayItem, signal: AbortSignal): Promise<void> {
+  /** What came of it; nothing where the end of the service cut it off. */
+  async #run(item: RelayItem, signal: AbortSignal): Promise<readonly Attempt[]> {
     const { message, targets, destination } = item
     let attempts: readonly Attempt[]
     try {
       attempts = await this.#attempt(message, targets, signal)
     } catch (error) {
-      if (signal.aborted) return
+      if (signal.aborted) return []
       const { log } = this.#options
       if (!(error instanceof Fault)) log.error({ error, queueId: queueId(message.num) }, 'a message could not be sent')
       attempts = targets.map(target => ({ target, ...byFault(error), reached: true }))
@@ -196,9 +200,10 @@ class Sender implements Relay {
       this.#destinations.release(destination)
     }
     // Cut off by the end of the service: the next one goes on.
-    if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return
+    if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return []
     this.#destinations.report(destination, cameOf(attempts))
     await this.#results.record(message, attempts, signal)
+    return attempts
   }
 
   async #attempt(message: Outbound, targets: readonly Target[], signal: AbortSignal): Promise<Attempt[]> {
