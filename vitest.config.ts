@@ -89,7 +89,8 @@ export default defineConfig({
           globalSetup: 'test/built.ts',
           include: ['test/interop/**/*.test.ts'],
           testTimeout: 300_000,
-          hookTimeout: 300_000,
+          // Dozens of programs are installed first where they are missing.
+          hookTimeout: 900_000,
         },
       },
       {
@@ -107,7 +108,7 @@ export default defineConfig({
           globalSetup: 'test/built.ts',
           include: ['test/browser/**/*.test.ts'],
           testTimeout: 120_000,
-          hookTimeout: 120_000,
+          hookTimeout: 600_000,
           // What a page shows it shows when it can; a busy machine takes its time.
           expect: { poll: { timeout: 30_000 } },
         },

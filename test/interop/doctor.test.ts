@@ -165,6 +165,17 @@ describe('teal doctor', () => {
     await until('well again', async () => (await wrong()).length === 0)
   })
 
+  test('does not call wrong what only a router in front keeps from this machine itself', async () => {
+    await town.names.put('mta-sts.example.org. IN CNAME routed.example.net.', 'routed.example.net. IN A 44.128.55.55')
+    await shell('ip route add unreachable 44.128.55.55')
+    const { text } = await own.machine.run(['teal', 'doctor', '--config', config, '--backup', backup, '--json'])
+    expect(text).toContain('mta-sts.example.org is not reached from this machine itself')
+    expect(await wrong()).not.toContain('certificate mta-sts.example.org')
+    await shell('ip route del unreachable 44.128.55.55')
+    await town.names.put(...own.zone)
+    await until('well again', async () => (await wrong()).length === 0)
+  })
+
   test('finds what waits for two days, after two days', async () => {
     const message = `From: <${own.user}>\r\nTo: <x@nowhere.example>\r\nSubject: lost\r\n\r\nx\r\n`
     const how = { host: own.host, from: own.user, to: 'x@late.example', password: own.password, message }

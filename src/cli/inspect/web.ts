@@ -7,10 +7,11 @@
 import type { Config } from '#config'
 import { limits } from '#lib/limits.ts'
 import { stsPolicyText } from '#mail/made/sts-policy.ts'
+import { ownAddresses } from '#net/outward/own-addresses.ts'
 import { type Certified, fetchPage, type Page } from '#net/outward/page-probe.ts'
 import { lookUp } from '#net/outward/records.ts'
 import { parsePolicy } from '#net/tls/mta-sts.ts'
-import { type Finding, good, warning, wrong } from './finding.ts'
+import { type Finding, good, unknown, warning, wrong } from './finding.ts'
 
 const port = 443
 const policyPath = '/.well-known/mta-sts.txt'
@@ -37,7 +38,7 @@ async function lookAtStsPolicy(
   if (address === undefined) return []
   const subject = domain
   const page = await fetchPage({ name, address, port, path: policyPath })
-  const certificate = certificateOf(name, page, wrong)
+  const certificate = certificateOf(name, address, page, wrong)
   if (certificate.state !== 'good') return [certificate]
   const told = (text: string, advice: string) => [certificate, wrong('mta-sts', text, { subject, advice })]
   const own = `It is to be what this service answers under https://${name}${policyPath}.`
@@ -57,12 +58,17 @@ async function lookAtStsPolicy(
 async function lookAtNameOf(name: string, servers: readonly string[]): Promise<Finding[]> {
   const address = await addressOf(name, servers)
   if (address === undefined) return []
-  return [certificateOf(name, await fetchPage({ name, address, port, path: '/' }), warning)]
+  return [certificateOf(name, address, await fetchPage({ name, address, port, path: '/' }), warning)]
 }
 
-function certificateOf(name: string, page: Page, bad: typeof wrong): Finding {
+function certificateOf(name: string, address: string, page: Page, bad: typeof wrong): Finding {
   const subject = name
   if (page.certified === undefined) {
+    if (unanswered(page) && !ownAddresses().includes(address)) {
+      // A router in front often does not lead its own network back in, while it does let others in.
+      const advice = `Look from another network: https://${name}/. Many routers do not lead back in from behind them.`
+      return unknown('certificate', `${name} is not reached from this machine itself.`, { subject, advice })
+    }
     const advice = `Open port ${port} to the world (web.enabled), if it is not reached from elsewhere either.`
     return unreached(page)
       ? bad('certificate', `Nothing answers on port ${port} of ${name}.`, { subject, advice })
@@ -80,6 +86,11 @@ function certificateOf(name: string, page: Page, bad: typeof wrong): Finding {
 
 function unreached({ failure }: Page): boolean {
   return failure !== undefined && /^(ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(failure)
+}
+
+/** Nobody said no, either. */
+function unanswered({ failure }: Page): boolean {
+  return failure !== undefined && /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(failure)
 }
 
 function problemOf(problem: string, { names }: Certified, name: string): string {

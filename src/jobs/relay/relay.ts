@@ -147,13 +147,8 @@ class Sender implements Relay {
     this.#ways = new Ways({ ...options, names, policies: this.#policies, dane, flawed })
     this.#sessions = new RelaySessions(outward, (route, facts) => tell(options.counts, route, facts))
     const here = options.away ? undefined : hereOf(read, options.srs.domain)
-    this.#destinations = new Destinations({
-      read,
-      writer,
-      settings: options.settings,
-      relay: options.away ? relay : '',
-      here,
-    })
+    const { settings } = options
+    this.#destinations = new Destinations({ read, writer, settings, relay: options.away ? relay : '', here })
     this.#results = new RelayResults(options)
     const slowed = () => this.#destinations.slowed
     options.metrics?.observe(
@@ -326,10 +321,8 @@ class Sender implements Relay {
       // A host that is out of reach for now may keep what the others do not.
       return attempts.map(one => (obstacle.startsWith('4') && one.response === requireTlsMissing ? hindered(one) : one))
     } catch (error) {
-      if (error instanceof NoMailHost) {
-        const { status, message: response } = error
-        return recipients.map(({ target }) => failed(target, 'unresolved', status, response))
-      }
+      if (error instanceof NoMailHost)
+        return recipients.map(({ target }) => failed(target, 'unresolved', error.status, error.message))
       if (error instanceof MailFailed || error instanceof Fault) throw error
       return recipients.map(({ target }) => unreached(target, 'unresolved', 'the domain could not be looked up'))
     }
