@@ -17,6 +17,17 @@ export function shownName(text: string): string {
     .slice(0, lengthMax)
 }
 
+/** A text as it is, with such signs by their numbers; line ends and tabs stay. */
+export function shownSigns(text: string): string {
+  return text.replace(unseen, sign =>
+    /[\n\t]/.test(sign)
+      ? sign
+      : sign === '\r'
+        ? ''
+        : `<U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`,
+  )
+}
+
 export interface Person {
   readonly name?: string
   readonly address: string

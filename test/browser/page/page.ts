@@ -96,7 +96,9 @@ function watch(page: Page, origin: string, tell: (text: string) => void): void {
   page.on('pageerror', error => tell(`error: ${error.message}`))
   page.on('request', request => {
     const url = request.url()
-    if (!url.startsWith(`${origin}/`) && !/^(data|blob|about):/.test(url)) tell(`request: ${url}`)
+    // What shows a PDF is an extension of the browser's own.
+    if (!url.startsWith(`${origin}/`) && !/^(data|blob|about|chrome|chrome-extension):/.test(url))
+      tell(`request: ${url}`)
   })
 }
 

@@ -1,11 +1,9 @@
-// Why a message is here: who sent it as far as that was found out, how it came, what spoke for spam, which filters decided; and
-// its source as it is.
+// Why a message is here: who sent it as far as that was found out, how it came, what spoke for spam, which filters decided.
 //
 // Nothing here is worked out in the browser: the service says what it knew when the message came.
 
-import { addressOf } from '../../base/client.ts'
 import { moment, number } from '../../base/language.ts'
-import { Fact, Facts } from '../../base/parts.tsx'
+import { Badge, Fact, Facts } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
 import { shownName } from '../names.ts'
 import { type Message, user } from '../store.ts'
@@ -14,10 +12,9 @@ import { mailTexts } from '../texts/texts.ts'
 export function Details({ message }: { readonly message: Message }) {
   const texts = mailTexts.value
   const { envelope, transport, spam, verificationResults } = message
-  const params = { user: user(), mailbox: message.mailbox, message: message.id }
-  const source = addressOf('GET /users/:user/mailboxes/:mailbox/messages/:message/message.eml', { params })
   const query = { mailbox: message.mailbox, message: message.id }
   const trace = useCall('GET /users/:user/filters/trace', { params: { user: user() }, query })
+  const [decided] = trace.data?.results ?? []
   const filters = (trace.data?.results ?? []).flatMap(one => one.filters.map(filter => filter.name ?? filter.id))
   return (
     <div class="mail-details">
@@ -40,7 +37,7 @@ export function Details({ message }: { readonly message: Message }) {
         )}
         {verificationResults !== undefined && (
           <Fact name={texts.authentication}>
-            <bdi dir="ltr">{verdicts(verificationResults)}</bdi>
+            <Verdicts of={verificationResults} />
           </Fact>
         )}
         {spam !== undefined && (
@@ -61,22 +58,43 @@ export function Details({ message }: { readonly message: Message }) {
             <bdi>{filters.map(shownName).join(', ')}</bdi>
           </Fact>
         )}
+        {decided?.stored != null && (
+          <Fact name={texts.filedInto}>
+            <bdi>{shownName(decided.stored)}</bdi>
+          </Fact>
+        )}
+        {decided?.verdict !== undefined && (
+          <Fact name={texts.verdict}>{texts.verdicts(decided.verdict.spam, shownName(decided.verdict.by))}</Fact>
+        )}
+        {decided?.forward !== undefined && (
+          <Fact name={texts.wentOn}>
+            <bdi dir="ltr">{decided.forward.targets.map(shownName).join(', ')}</bdi>{' '}
+            {shownName(decided.forward.reason ?? '')}
+          </Fact>
+        )}
+        {decided?.autoreply !== undefined && (
+          <Fact name={texts.answeredBy}>{shownName(decided.autoreply.reason ?? '') || texts.wasSent}</Fact>
+        )}
         <Fact name="Message-ID">
           <bdi dir="ltr" class="code">
             {shownName(message.messageId)}
           </bdi>
         </Fact>
       </Facts>
-      <a href={source} target="_blank" rel="noreferrer" download={`${message.id}.eml`}>
-        {texts.source}
-      </a>
     </div>
   )
 }
 
-function verdicts(results: Readonly<Record<string, unknown>>): string {
-  return Object.entries(results)
-    .filter(([, value]) => typeof value === 'string' || value === false)
-    .map(([name, value]) => `${shownName(name)}: ${value === false ? '–' : shownName(String(value))}`)
-    .join(' · ')
+/** What was proven, by whom; a dash where nothing was. */
+function Verdicts({ of }: { readonly of: Readonly<Record<string, unknown>> }) {
+  const shown = Object.entries(of).filter(([, value]) => typeof value === 'string' || value === false)
+  return (
+    <span class="what" dir="ltr">
+      {shown.map(([name, value]) => (
+        <Badge key={name} kind={value === false ? 'plain' : 'good'}>
+          {shownName(name).toUpperCase()}: {value === false ? '–' : shownName(String(value))}
+        </Badge>
+      ))}
+    </span>
+  )
 }

@@ -17,6 +17,8 @@ blockquote { margin: 8px 0; padding-inline-start: 12px; border-inline-start: 3px
 `
 
 const heightMax = 200_000
+/** What fits on A4 and on letter paper. */
+const paperWidth = '680px'
 
 export function HtmlFrame({
   html,
@@ -42,6 +44,10 @@ export function HtmlFrame({
     const made: string[] = []
     let watcher: ResizeObserver | undefined
     let isGone = false
+    const measure = () => {
+      const height = frame.contentDocument?.documentElement.scrollHeight ?? 0
+      frame.style.blockSize = `${Math.min(heightMax, height)}px`
+    }
     const fill = () => {
       const inside = frame.contentDocument
       const window = frame.contentWindow as (Window & typeof globalThis) | null
@@ -54,21 +60,32 @@ export function HtmlFrame({
       for (const [name, value] of Object.entries(content.look)) inside.body.setAttribute(name, value)
       inside.body.replaceChildren(content.nodes)
       showOwn(content, addressOf, made, () => isGone)
-      const measure = () => {
-        frame.style.blockSize = `${Math.min(heightMax, inside.documentElement.scrollHeight)}px`
-      }
       watcher = new ResizeObserver(measure)
       watcher.observe(inside.body)
       measure()
       inside.addEventListener('keydown', onKey)
       frame.ariaBusy = 'false'
     }
+    // Paper is narrower than most windows: the frame is made as high as its text is there.
+    const print = () => {
+      frame.style.inlineSize = paperWidth
+      measure()
+    }
+    const printed = () => {
+      frame.style.inlineSize = ''
+      frame.style.blockSize = ''
+      measure()
+    }
+    addEventListener('beforeprint', print)
+    addEventListener('afterprint', printed)
     frame.addEventListener('load', fill)
     frame.ariaBusy = 'true'
     frame.src = pictures ? '/frame/pictures' : '/frame/closed'
     return () => {
       isGone = true
       watcher?.disconnect()
+      removeEventListener('beforeprint', print)
+      removeEventListener('afterprint', printed)
       frame.removeEventListener('load', fill)
       for (const url of made) URL.revokeObjectURL(url)
     }

@@ -1,27 +1,27 @@
-// One message as it is read: who and when, its text in a frame that does nothing (frame.tsx), attachments, and why it is here.
+// One message: who wrote to whom about what, the text in its frame (frame.tsx), attachments, and one click away why it is here, its
+// header fields and its source.
 //
-// It is marked as read once it was shown. Pictures from elsewhere are shown when somebody asks, for this message and this once.
+// It is marked as read once it was shown.
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { addressOf, Refusal } from '../../base/client.ts'
-import { Icon, type IconName } from '../../base/icon.tsx'
+import { Refusal } from '../../base/client.ts'
 import { moment, number } from '../../base/language.ts'
 import { Loaded } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
-import { moveFor, type Place, remove, setFlag } from '../actions.ts'
+import { setFlag } from '../actions.ts'
 import type { MessageList } from '../list/message-list.ts'
-import { MoveMenu } from '../list/move-menu.tsx'
 import { type Person, personName, shownName } from '../names.ts'
-import { folderOf, type Message, type Row, user } from '../store.ts'
+import type { Message, Row } from '../store.ts'
+import { user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import { answer, editDraft } from '../write/writing.ts'
 import { Attachments } from './attachments.tsx'
+import { Body } from './body.tsx'
 import { Details } from './details.tsx'
-import { HtmlFrame } from './frame.tsx'
-
-/** Characters of HTML that are cleaned without asking. */
-const htmlMax = 1_500_000
+import { Invitations } from './invitation.tsx'
+import { Marks } from './marks.tsx'
+import { HeaderFields, Source } from './source.tsx'
+import { Actions } from './toolbar.tsx'
 
 interface Props {
   readonly mailbox: string
@@ -54,7 +54,6 @@ function Shown({
   open: Props['open']
 }) {
   const texts = mailTexts.value
-  const isDetailed = useSignal(false)
   const subject = shownName(message.subject) || texts.noSubject
   return (
     <article class="mail-message">
@@ -83,44 +82,43 @@ function Shown({
           <time dateTime={message.date}>{moment(message.date)}</time>
         </div>
         <Marks message={message} />
-        <button
-          type="button"
-          class="link"
-          aria-expanded={isDetailed.value}
-          onClick={() => {
-            isDetailed.value = !isDetailed.value
-          }}
-        >
-          {texts.details}
-        </button>
-        {isDetailed.value && <Details message={message} />}
+        <Behind message={message} />
       </header>
+      <Invitations message={message} />
       <Body message={message} />
       <Attachments message={message} />
     </article>
   )
 }
 
-/** What else is to be known at a glance. */
-function Marks({ message }: { readonly message: Message }) {
+const views = { why: Details, headers: HeaderFields, source: Source } as const
+type View = keyof typeof views
+
+/** What is behind the message, one at a time. */
+function Behind({ message }: { readonly message: Message }) {
   const texts = mailTexts.value
-  const type = message.contentType.value.toLowerCase()
-  const types = [type, ...message.attachments.map(one => one.contentType.toLowerCase())]
-  const says = [
-    ...(message.encrypted === true || type === 'multipart/encrypted' ? [texts.encrypted] : []),
-    ...(types.some(one => one === 'multipart/signed' || /pgp-signature|pkcs7-signature/.test(one))
-      ? [texts.signed]
-      : []),
-    ...(types.includes('text/calendar') ? [texts.invitation] : []),
-  ]
-  return says.length === 0 ? null : (
-    <p class="mail-marks">
-      {says.map(text => (
-        <span key={text} class="badge plain">
-          {text}
-        </span>
-      ))}
-    </p>
+  const chosen = useSignal<View | ''>('')
+  const names: Readonly<Record<View, string>> = { why: texts.details, headers: texts.headers, source: texts.source }
+  const Chosen = chosen.value === '' ? null : views[chosen.value]
+  return (
+    <>
+      <p class="mail-behind">
+        {(Object.keys(views) as View[]).map(view => (
+          <button
+            key={view}
+            type="button"
+            class="link"
+            aria-expanded={chosen.value === view}
+            onClick={() => {
+              chosen.value = chosen.value === view ? '' : view
+            }}
+          >
+            {names[view]}
+          </button>
+        ))}
+      </p>
+      {Chosen !== null && <Chosen message={message} />}
+    </>
   )
 }
 
@@ -153,170 +151,5 @@ function People({ label, people = [] }: { readonly label: string; readonly peopl
         </button>
       )}
     </p>
-  )
-}
-
-function Body({ message }: { readonly message: Message }) {
-  const texts = mailTexts.value
-  const html = message.html?.join('<hr>') ?? ''
-  const isLong = html.length > htmlMax
-  const asText = useSignal(isLong || html === '')
-  const pictures = useSignal(false)
-  const blocked = useSignal(0)
-  const place = { user: user(), mailbox: message.mailbox, message: message.id }
-  const of = (attachment: string) =>
-    addressOf('GET /users/:user/mailboxes/:mailbox/messages/:message/attachments/:attachment', {
-      params: { ...place, attachment },
-    })
-  const key = (event: KeyboardEvent) => {
-    const { key: name, metaKey, ctrlKey, altKey } = event
-    const again = new KeyboardEvent('keydown', { key: name, metaKey, ctrlKey, altKey, bubbles: true, cancelable: true })
-    if (!document.body.dispatchEvent(again)) event.preventDefault()
-  }
-  return (
-    <div class="mail-body">
-      {isLong && asText.value && (
-        <p class="mail-note">
-          {texts.tooLong}{' '}
-          <button
-            type="button"
-            class="link"
-            onClick={() => {
-              asText.value = false
-            }}
-          >
-            {texts.showAnyway}
-          </button>
-        </p>
-      )}
-      {!asText.value && blocked.value > 0 && !pictures.value && (
-        <p class="mail-note" role="status">
-          {texts.blockedPictures(number(blocked.value))}{' '}
-          <button
-            type="button"
-            class="link"
-            onClick={() => {
-              pictures.value = true
-            }}
-          >
-            {texts.showPictures}
-          </button>
-        </p>
-      )}
-      {asText.value ? (
-        <PlainText text={message.text} />
-      ) : (
-        <HtmlFrame
-          html={html}
-          pictures={pictures.value}
-          title={shownName(message.subject) || texts.message}
-          addressOf={of}
-          onBlocked={count => {
-            blocked.value = count
-          }}
-          onKey={key}
-        />
-      )}
-      {html !== '' && !isLong && (
-        <button
-          type="button"
-          class="link"
-          onClick={() => {
-            asText.value = !asText.value
-          }}
-        >
-          {asText.value ? texts.asHtml : texts.asText}
-        </button>
-      )}
-    </div>
-  )
-}
-
-const textMax = 2_000_000
-
-function PlainText({ text }: { readonly text: string }) {
-  const shown = text.slice(0, textMax)
-  const parts = shown.split(
-    /(https?:\/\/[^\s<>"'\u202a-\u202e\u2066-\u2069]{1,2000}[^\s<>"'.,;:!?)\]\u202a-\u202e\u2066-\u2069])/g,
-  )
-  return (
-    <div class="mail-text" dir="auto">
-      {parts.map((part, at) =>
-        at % 2 === 1 ? (
-          <a key={at} href={part} target="_blank" rel="noopener noreferrer nofollow">
-            {part}
-          </a>
-        ) : (
-          part
-        ),
-      )}
-    </div>
-  )
-}
-
-function Actions({
-  message,
-  list,
-  open,
-}: {
-  readonly message: Message
-  readonly list: MessageList
-  open: Props['open']
-}) {
-  const texts = mailTexts.value
-  const { mailbox, id: uid } = message
-  const places: readonly Place[] = [{ mailbox, uids: [uid] }]
-  const folder = folderOf(mailbox)
-  const isJunk = folder?.specialUse === '\\Junk'
-  const leave = (run: (places: readonly Place[]) => Promise<void>) => {
-    const index = list.indexOf(mailbox, uid)
-    open(index < 0 ? undefined : (list.row(index + 1) ?? list.row(index - 1)))
-    void run(places)
-  }
-  const button = (icon: IconName, label: string, run: () => void) => (
-    <button type="button" class="plain" title={label} aria-label={label} onClick={run}>
-      <Icon name={icon} />
-    </button>
-  )
-  return (
-    <div class="mail-actions" role="toolbar" aria-label={texts.message}>
-      <button
-        type="button"
-        class="plain mail-back"
-        aria-label={texts.back}
-        title={texts.back}
-        onClick={() => open(undefined)}
-      >
-        <Icon name="chevron" />
-      </button>
-      {message.draft ? (
-        <button type="button" class="primary" onClick={() => void editDraft(message)}>
-          {texts.edit}
-        </button>
-      ) : (
-        <>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'reply')}>
-            {texts.reply}
-          </button>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'replyAll')}>
-            {texts.replyAll}
-          </button>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'forward')}>
-            {texts.forward}
-          </button>
-        </>
-      )}
-      <span class="gap" />
-      {button('archive', texts.archive, () => leave(some => moveFor(some, '\\Archive')))}
-      {button('alert', isJunk ? texts.notJunk : texts.junk, () =>
-        leave(some => moveFor(some, isJunk ? 'INBOX' : '\\Junk')),
-      )}
-      {button('trash', texts.delete, () => leave(remove))}
-      {button('mail', texts.markUnread, () => {
-        open(undefined)
-        void setFlag(places, { seen: false })
-      })}
-      <MoveMenu act={leave} />
-    </div>
   )
 }
