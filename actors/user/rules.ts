@@ -3,7 +3,7 @@
 // Each change raises the account's `rules` number in the same unit, by which a delivery knows whether what it has compiled
 // is still right. Values were checked before; what only the account can tell (limits, whether a mailbox is its own) is here.
 
-import { Fault } from '#lib/fault.ts'
+import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { keepSecrets, maskUrl } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
@@ -80,6 +80,29 @@ export const updateFilter: UserCommand<FilterChange, { targets: readonly string[
     changed(turn)
     turn.emit('filter.updated', { user: user.id, filter: filter.id })
     return { targets: tellTargets(turn, filter, before) }
+  },
+}
+
+/** Has filters tried in the order of these ids, which are all there are. @throws Fault InputValidationError */
+export const orderFilters: UserCommand<{ ids: readonly string[] }, void> = {
+  name: 'filter.order',
+  async run(turn, { ids }) {
+    const user = requireUser(turn)
+    const before = await listFilters(turn.read, user.num)
+    const known = new Map(before.map(filter => [filter.id, filter]))
+    const isWhole = ids.length === known.size && new Set(ids).size === known.size && ids.every(id => known.has(id))
+    if (!isWhole) throw invalid('filters', 'must name each filter of the user once')
+    const ordered = ids.flatMap(id => known.get(id) ?? [])
+    // They are evaluated by number: each takes the number of the one whose place it takes.
+    const moved = ordered.flatMap((filter, at) => {
+      const num = before[at]?.num ?? filter.num
+      return num === filter.num ? [] : [{ ...filter, num }]
+    })
+    if (moved.length === 0) return
+    for (const { num } of moved) turn.write(filterDelete, { num })
+    for (const filter of moved) turn.write(filterInsert, filter)
+    changed(turn)
+    for (const { id } of moved) turn.emit('filter.updated', { user: user.id, filter: id })
   },
 }
 

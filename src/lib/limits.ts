@@ -1323,6 +1323,8 @@ export const limits = {
     nameLengthMax: 255,
     /** Forwarding targets of one filter. */
     targetsMax: 50,
+    /** Filters that one call puts in order. */
+    orderMax: 10_000,
     /** Characters of one header field, all its values together, that filters see. */
     headerCharactersMax: 64 * kib,
     /** Steps of expressions that are tried on the main loop for one message (about 1 ns each); costlier ones go to a thread. */

@@ -1,6 +1,6 @@
 // Filters over HTTP (api-semantics 6; wire-shapes, Filters): the lists of them, and changing them.
 //
-// Filters are evaluated in the order in which they were made. A change is checked here for its form and in the account's
+// Filters are evaluated in the order in which they were made, until they are put into another one (filter-order.ts). A change is checked here for its form and in the account's
 // turn for what it names. What filters decide about messages is in filter-decisions.ts.
 
 import { Type } from 'typebox'
@@ -19,6 +19,7 @@ import { requireUser } from '../messages/mailboxes.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
 import type { FilterDeps } from './filter-deps.ts'
 import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
+import { orderEndpoints } from './filter-order.ts'
 import { previewEndpoints } from './filter-preview.ts'
 import {
   actionShape,
@@ -39,7 +40,10 @@ const params = { user: userId, filter: filterId }
 const name = text({ max: limits.filter.nameLengthMax, trim: true, description: 'Name of the filter' })
 
 export function filterEndpoints(deps: FilterDeps): Endpoint[] {
-  return [...listingEndpoints(deps), ...changeEndpoints(deps), ...decisionEndpoints(deps), ...previewEndpoints(deps)]
+  return [
+    ...[...listingEndpoints(deps), ...changeEndpoints(deps), ...orderEndpoints(deps)],
+    ...[...decisionEndpoints(deps), ...previewEndpoints(deps)],
+  ]
 }
 
 function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
