@@ -5,8 +5,10 @@
 import type { Area } from '../base/area.ts'
 import { ActivityPage } from './activity.tsx'
 import { AddressesPage } from './addresses.tsx'
+import { ArchivePage } from './archive.tsx'
 import { AutoreplyPage } from './autoreply.tsx'
 import { DataPage } from './data.tsx'
+import { EncryptionPage } from './encryption.tsx'
 import { FactorsPage } from './factors.tsx'
 import { FiltersPage } from './filters.tsx'
 import { ForwardingPage } from './forwarding.tsx'
@@ -29,6 +31,8 @@ export const area: Area = {
     { path: `${base}/filters`, title: () => accountTexts.value.filters.title, view: FiltersPage },
     { path: `${base}/autoreply`, title: () => accountTexts.value.autoreply.title, view: AutoreplyPage },
     { path: `${base}/forwarding`, title: () => accountTexts.value.forwarding.title, view: ForwardingPage },
+    { path: `${base}/encryption`, title: () => accountTexts.value.encryption.title, view: EncryptionPage },
+    { path: `${base}/archive`, title: () => accountTexts.value.archive.title, view: ArchivePage },
     { path: `${base}/data`, title: () => accountTexts.value.data.title, view: DataPage },
   ],
   menu() {
@@ -56,11 +60,15 @@ export const area: Area = {
           { path: `${base}/filters`, icon: 'filter', label: texts.filters.title },
           { path: `${base}/autoreply`, icon: 'palm', label: texts.autoreply.title },
           { path: `${base}/forwarding`, icon: 'forward', label: texts.forwarding.title },
+          { path: `${base}/encryption`, icon: 'key', label: texts.encryption.title },
         ],
       },
       {
         label: texts.groups.data,
-        items: [{ path: `${base}/data`, icon: 'storage', label: texts.data.title }],
+        items: [
+          { path: `${base}/data`, icon: 'storage', label: texts.data.title },
+          { path: `${base}/archive`, icon: 'archive', label: texts.archive.title },
+        ],
       },
     ]
   },

@@ -1,20 +1,18 @@
 // Storage by folder, taking everything along as one file, and bringing mail in from a file or from another server.
 //
-// An import from elsewhere is a task of the service, which goes on without this page; here its state is asked for while it is shown.
+// An import from elsewhere is a task of the service, which goes on without this page (tasks.tsx).
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { addressOf, call, type Reply } from '../base/client.ts'
+import { addressOf, call } from '../base/client.ts'
 import { Form, SelectField, Submit, TextField, useForm } from '../base/form.tsx'
 import { Icon } from '../base/icon.tsx'
 import { bytes, number, percent } from '../base/language.ts'
 import { done, failed } from '../base/notice.tsx'
-import { Badge, Card, Loaded, Meter, Page, Table } from '../base/parts.tsx'
+import { Card, Loaded, Meter, Page, Table } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
+import { TaskLines, useTasks } from './tasks.tsx'
 import { accountTexts } from './texts/texts.ts'
-
-const pollMs = 2000
 
 export function DataPage() {
   const texts = accountTexts.value.data
@@ -60,6 +58,17 @@ function Folders() {
               { title: texts.messages, cell: row => number(row.total ?? 0), atEnd: true },
               { title: texts.size, cell: row => bytes(row.size ?? 0), atEnd: true },
             ]}
+            actions={({ id, path }) => (
+              <a
+                class="button plain"
+                href={addressOf('GET /users/:user/export.mbox', { params, query: { mailbox: id } })}
+                aria-label={texts.exportFolder(path)}
+                title={texts.exportFolder(path)}
+                download
+              >
+                <Icon name="download" />
+              </a>
+            )}
           />
         )}
       </Loaded>
@@ -126,13 +135,7 @@ function FileImport() {
 function ServerImport() {
   const texts = accountTexts.value.data
   const params = { user: owner().id }
-  const tasks = useCall('GET /users/:user/tasks', { params })
-  const isRunning = tasks.data?.results.some(({ state }) => state === 'queued' || state === 'running') === true
-  useEffect(() => {
-    if (!isRunning) return
-    const timer = setInterval(() => void tasks.reload(), pollMs)
-    return () => clearInterval(timer)
-  }, [isRunning])
+  const tasks = useTasks(['mail.import'])
   const initial = { host: '', port: '', security: 'tls' as const, login: '', password: '' }
   const form = useForm(initial, async ({ port, ...more }) => {
     const body = { ...more, ...(port !== '' && { port: Number(port) }) }
@@ -153,47 +156,7 @@ function ServerImport() {
         </div>
         <Submit>{texts.begin}</Submit>
       </Form>
-      {tasks.data !== undefined && tasks.data.results.length > 0 && (
-        <Tasks rows={tasks.data.results} onStopped={() => void tasks.reload()} />
-      )}
+      <TaskLines rows={tasks.rows} onStopped={() => void tasks.reload()} />
     </Card>
-  )
-}
-
-interface TasksProps {
-  readonly rows: Reply<'GET /users/:user/tasks'>['results']
-  onStopped(): void
-}
-
-function Tasks({ rows, onStopped }: TasksProps) {
-  const texts = accountTexts.value.data
-  const stop = async (task: string) => {
-    await call('DELETE /users/:user/tasks/:task', { params: { user: owner().id, task } })
-    onStopped()
-    done(texts.stopped)
-  }
-  const kinds = { queued: 'plain', running: 'warn', done: 'good', failed: 'bad' } as const
-  return (
-    <ul class="lines">
-      {rows.slice(0, 5).map(({ id, kind, state, result }) => (
-        <li key={id}>
-          <span class="about">
-            <strong>{texts.kinds[kind] ?? kind}</strong>
-            {typeof result.imported === 'number' && (
-              <span class="hint">{texts.imported(number(result.imported), number(Number(result.known ?? 0)))}</span>
-            )}
-            {typeof result.error === 'string' && <span class="error">{result.error}</span>}
-          </span>
-          <span class="actions">
-            <Badge kind={kinds[state]}>{texts.states[state]}</Badge>
-            {(state === 'queued' || state === 'running') && kind === 'mail.import' && (
-              <button type="button" onClick={() => void stop(id).catch(failed)}>
-                {texts.stop}
-              </button>
-            )}
-          </span>
-        </li>
-      ))}
-    </ul>
   )
 }

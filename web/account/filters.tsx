@@ -1,8 +1,10 @@
 // Filters: what is done with mail as it arrives. A list in the order in which they are tried, and a form for each.
 //
-// Whether one is switched on is changed in the list; everything else in the form (filter-form.tsx).
+// Whether one is switched on and its place are changed in the list, the place by buttons or by dragging; everything else in the form
+// (filter-form.tsx).
 
 import { useSignal } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { call, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { Icon } from '../base/icon.tsx'
@@ -49,19 +51,26 @@ export function FiltersPage() {
                 <p>{texts.noneText}</p>
               </Empty>
             ) : (
-              <ol class="lines">
-                {results.map(filter => (
-                  <Line
-                    key={filter.id}
-                    filter={filter}
-                    folders={folders.data?.results ?? []}
-                    onChanged={() => void filters.reload()}
-                    onEdit={() => {
-                      edited.value = filter
-                    }}
-                  />
-                ))}
-              </ol>
+              <Lines
+                filters={results}
+                folders={folders.data?.results ?? []}
+                onOrder={async ordered => {
+                  filters.show({ ...(filters.data as Reply<'GET /users/:user/filters'>), results: ordered })
+                  try {
+                    await call('PUT /users/:user/filters/order', {
+                      params,
+                      body: { filters: ordered.map(({ id }) => id) },
+                    })
+                  } catch (error) {
+                    failed(error)
+                    await filters.reload()
+                  }
+                }}
+                onChanged={() => void filters.reload()}
+                onEdit={filter => {
+                  edited.value = filter
+                }}
+              />
             )
           }
         </Loaded>
@@ -82,17 +91,79 @@ export function FiltersPage() {
   )
 }
 
-function Line({
-  filter,
-  folders,
-  onChanged,
-  onEdit,
-}: {
+interface LinesProps {
+  readonly filters: readonly Filter[]
+  readonly folders: Folders
+  onOrder(ordered: Filter[]): Promise<void>
+  onChanged(): void
+  onEdit(filter: Filter): void
+}
+
+/** The filters in their order, and what becomes of it. */
+function Lines({ filters, folders, onOrder, onChanged, onEdit }: LinesProps) {
+  const texts = accountTexts.value.filters
+  const list = useRef<HTMLOListElement>(null)
+  const moved = useSignal<{ id: string; to: 'up' | 'down' } | null>(null)
+  const said = useSignal('')
+  const dragged = useSignal<string | null>(null)
+  const move = (from: number, to: number) => {
+    const filter = filters[from]
+    if (filter === undefined || from === to || to < 0 || to >= filters.length) return
+    moved.value = { id: filter.id, to: to < from ? 'up' : 'down' }
+    said.value = texts.placed(filter.name || texts.unnamed, to + 1, filters.length)
+    void onOrder(filters.toSpliced(from, 1).toSpliced(to, 0, filter))
+  }
+  // A line that moves loses the focus: it goes back to the button that was pressed, or the other one at an end.
+  useLayoutEffect(() => {
+    if (moved.value === null) return
+    const line = list.current?.querySelector(`[data-filter="${moved.value.id}"]`)
+    const [first, second] = moved.value.to === 'up' ? ['up', 'down'] : ['down', 'up']
+    const wanted = line?.querySelector<HTMLElement>(`.move-${first}:enabled`)
+    const button = wanted ?? line?.querySelector<HTMLElement>(`.move-${second}:enabled`)
+    button?.focus()
+    moved.value = null
+  }, [filters])
+  return (
+    <>
+      <ol ref={list} class="lines">
+        {filters.map((filter, at) => (
+          <Line
+            key={filter.id}
+            {...{ filter, folders, onChanged }}
+            place={{ at, of: filters.length, isOver: dragged.value !== null && dragged.value !== filter.id }}
+            onEdit={() => onEdit(filter)}
+            onMove={by => move(at, at + by)}
+            onDrag={isBegin => {
+              dragged.value = isBegin ? filter.id : null
+            }}
+            onDrop={() => {
+              const from = filters.findIndex(({ id }) => id === dragged.value)
+              dragged.value = null
+              move(from, at)
+            }}
+          />
+        ))}
+      </ol>
+      <p class="unseen" role="status">
+        {said.value}
+      </p>
+    </>
+  )
+}
+
+interface LineProps {
   readonly filter: Filter
   readonly folders: Folders
+  /** Where it stands, and whether another one may be dropped there. */
+  readonly place: { readonly at: number; readonly of: number; readonly isOver: boolean }
   onChanged(): void
   onEdit(): void
-}) {
+  onMove(by: 1 | -1): void
+  onDrag(isBegin: boolean): void
+  onDrop(): void
+}
+
+function Line({ filter, folders, place, onChanged, onEdit, onMove, onDrag, onDrop }: LineProps) {
   const texts = accountTexts.value.filters
   const name = filter.name || texts.unnamed
   const params = { user: owner().id, filter: filter.id }
@@ -113,7 +184,41 @@ function Line({
     onChanged()
   }
   return (
-    <li>
+    <li
+      data-filter={filter.id}
+      draggable={place.of > 1}
+      onDragStart={event => {
+        event.dataTransfer?.setData('text/plain', name)
+        onDrag(true)
+      }}
+      onDragEnd={() => onDrag(false)}
+      onDragOver={event => {
+        if (place.isOver) event.preventDefault()
+      }}
+      onDrop={event => {
+        if (!place.isOver) return
+        event.preventDefault()
+        onDrop()
+      }}
+    >
+      {place.of > 1 && (
+        <span class="move">
+          <IconButton
+            icon="up"
+            label={`${texts.up}: ${name}`}
+            class="move-up"
+            disabled={place.at === 0}
+            onClick={() => onMove(-1)}
+          />
+          <IconButton
+            icon="down"
+            label={`${texts.down}: ${name}`}
+            class="move-down"
+            disabled={place.at === place.of - 1}
+            onClick={() => onMove(1)}
+          />
+        </span>
+      )}
       <span class="about grow">
         <span class="what">
           <strong>

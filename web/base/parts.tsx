@@ -213,17 +213,19 @@ export function IconButton({
   onClick,
   danger = false,
   disabled = false,
+  class: more = '',
 }: {
   readonly icon: IconName
   readonly label: string
   onClick(): void
   readonly danger?: boolean
   readonly disabled?: boolean
+  readonly class?: string
 }) {
   return (
     <button
       type="button"
-      class={`plain${danger ? ' danger' : ''}`}
+      class={`plain${danger ? ' danger' : ''}${more === '' ? '' : ` ${more}`}`}
       aria-label={label}
       title={label}
       disabled={disabled}

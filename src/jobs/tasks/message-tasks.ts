@@ -115,17 +115,17 @@ async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: Task
   return { deleted, errors: 0 }
 }
 
-/** Input: `start`, `end`: when the messages were deleted, milliseconds. */
+/** Input: `start`, `end`: when the messages were deleted, milliseconds; `mailbox`: where they go instead of where they were. */
 async function restoreRange({ system }: MessageTaskDeps, task: Task, run: TaskRun) {
   const { handle, num } = await accountOf(system, task)
-  const { start, end } = task.input as { start: number; end: number }
+  const { start, end, mailbox } = task.input as { start: number; end: number; mailbox?: string }
   let restored = 0
   for (let last = 0; ; ) {
     run.signal.throwIfAborted()
     const nums = await archivedBetween(system.read, num, start, end, last, limits.task.batchMessages)
     last = nums.at(-1) ?? 0
     if (nums.length === 0) return { restored }
-    restored += (await handle.run(restoreArchived, { nums })).length
+    restored += (await handle.run(restoreArchived, { nums, mailbox })).length
     await run.progress({ restored })
   }
 }

@@ -1,6 +1,10 @@
 // What belongs to an account beside its mail: addresses with names and signatures, keys, what was deleted. As its owner changes it.
 
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { openpgp } from '#lib/process/lazy.ts'
+import { account, mail } from '../../http/api/mail-world.ts'
 import { look, shoot, usePage } from './page.ts'
 
 const pages = usePage()
@@ -93,4 +97,161 @@ test('whoever has no address yet is told who gives one', async () => {
   await page.getByText('No addresses yet').waitFor()
   expect(await page.getByRole('button', { name: 'New address' }).count()).toBe(0)
   await look(page)
+})
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+
+test('a key is given by paste or as a file, shown by its fingerprint, used for what arrives, and taken away', async () => {
+  const user = await account(service, 'sealed')
+  const page = await pages.visit('/app/account/encryption', { as: 'sealed' })
+  const userIDs = [{ name: 'Sealed One', email: 'sealed@example.com' }]
+  const { publicKey, privateKey } = await openpgp().generateKey({ userIDs, format: 'armored' })
+  const { publicKey: second } = await openpgp().generateKey({
+    userIDs: [{ name: 'Second', email: 'second@example.com' }],
+    format: 'armored',
+  })
+  await page.getByLabel('Public key', { exact: true }).last().waitFor()
+  await look(page)
+  const key = page.getByRole('textbox', { name: 'Public key' })
+  const asked: string[] = []
+  page.on('request', request => asked.push(request.method()))
+  await button(page, 'Use this key').click()
+  await page.getByText('There is no key here.').waitFor()
+  await key.fill(privateKey)
+  await button(page, 'Use this key').click()
+  await page.getByText('This is a private key.').waitFor()
+  expect(asked).not.toContain('PUT')
+  pages.expectErrors('status of 400')
+  await key.fill(publicKey.slice(0, publicKey.length / 2))
+  await button(page, 'Use this key').click()
+  await page.getByText('This is no public OpenPGP key that can encrypt.').waitFor()
+  await look(page)
+  await key.fill(publicKey)
+  await button(page, 'Use this key').click()
+  const read = await openpgp().readKey({ armoredKey: publicKey })
+  const fingerprint = (read.getFingerprint().toUpperCase().match(/.{4}/g) ?? []).join(' ')
+  await page.getByText(fingerprint).waitFor()
+  await page.getByText('Sealed One · sealed@example.com').waitFor()
+  await page.getByText('Mail that arrives is encrypted', { exact: true }).waitFor()
+  await look(page)
+  await shoot(page, 'encryption')
+  const id = await user.put('INBOX', mail('quiet', 'nobody sees this'))
+  const seen = (await user.call('GET', `/mailboxes/${user.box('INBOX')}/messages/${id}`)).body
+  expect(seen).toMatchObject({ encrypted: true, text: '' })
+
+  await page.getByLabel('Mail that is sent on').check()
+  await button(page, 'Save').click()
+  await page.getByText('Saved.').waitFor()
+  expect((await user.call('GET', '')).body).toMatchObject({ encryptMessages: true, encryptForwarded: true })
+  const file = { name: 'key.asc', mimeType: 'application/pgp-keys', buffer: Buffer.from(second) }
+  await page.getByLabel('Or take it from a file').setInputFiles(file)
+  await expect.poll(() => key.inputValue()).toContain('BEGIN PGP PUBLIC KEY')
+  await button(page, 'Use this key').click()
+  await page.getByText('The other key is set.').waitFor()
+  await page.getByText('Second · second@example.com').waitFor()
+  expect((await user.call('GET', '')).body).toMatchObject({ encryptForwarded: true, keyInfo: { name: 'Second' } })
+
+  await button(page, 'Remove the key').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+  await page.getByText('The key is removed.').waitFor()
+  expect((await user.call('GET', '')).body).toMatchObject({ keyInfo: false, pubKey: '', encryptMessages: false })
+})
+
+test('a key may be dropped onto the page', async () => {
+  await account(service, 'dropped')
+  const { publicKey } = await openpgp().generateKey({ userIDs: [{ name: 'Dropped' }], format: 'armored' })
+  const page = await pages.visit('/app/account/encryption', { as: 'dropped' })
+  const data = await page.evaluateHandle<unknown>(
+    `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(publicKey)}], 'key.asc')); return data })()`,
+  )
+  await page.getByRole('group', { name: 'Public key' }).dispatchEvent('drop', { dataTransfer: data })
+  await expect
+    .poll(() => page.getByRole('textbox', { name: 'Public key' }).inputValue())
+    .toContain('BEGIN PGP PUBLIC KEY')
+})
+
+test('what was deleted is brought back one by one, to another folder, and all of it', async () => {
+  const user = await account(service, 'archived')
+  for (const subject of ['First', 'Second', 'Third', 'Fourth']) {
+    const id = await user.put('INBOX', mail(subject, 'x'))
+    await user.call('DELETE', `/mailboxes/${user.box('INBOX')}/messages/${id}`)
+  }
+  const page = await pages.visit('/app/account/archive', { as: 'archived' })
+  await page.getByText('4 can be brought back').waitFor()
+  await look(page)
+  await shoot(page, 'archive')
+  await button(page, 'Bring back: Second').click()
+  await page.getByText('“Second” is back.').waitFor()
+  await page.getByText('3 can be brought back').waitFor()
+  await page.getByLabel('What is brought back goes to').selectOption({ label: 'Trash' })
+  await button(page, 'Bring back: Third').click()
+  await page.getByText('2 can be brought back').waitFor()
+  const subjects = async (box: string) =>
+    (await user.call('GET', `/mailboxes/${user.box(box)}/messages`)).body.results.map(
+      (one: { subject: string }) => one.subject,
+    )
+  expect([await subjects('INBOX'), await subjects('Trash')]).toEqual([['Second'], ['Third']])
+  await page.getByLabel('Deleted from').fill('2031-05-10')
+  await page.getByLabel('Until').fill('2031-05-01')
+  await button(page, 'Bring all of it back').click()
+  await page.getByText('This is before the first day.').waitFor()
+  await page.getByLabel('Deleted from').fill('')
+  await page.getByLabel('Until').fill('')
+  await button(page, 'Bring all of it back').click()
+  await page.getByText('2 brought back.').waitFor()
+  await page.getByText('Nothing was deleted').waitFor()
+  await look(page)
+  expect((await subjects('Trash')).toSorted()).toEqual(['First', 'Fourth', 'Third'])
+})
+
+test('one folder goes along as a file', async () => {
+  const user = await account(service, 'exported')
+  await user.put('INBOX', mail('Inside', 'x'))
+  await user.put('Trash', mail('Elsewhere', 'x'))
+  const page = await pages.visit('/app/account/data', { as: 'exported' })
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download INBOX' }).click()
+  const text = readFileSync(await (await downloading).path(), 'latin1')
+  expect(text).toMatch(/Subject: Inside/)
+  expect(text).not.toMatch(/Subject: Elsewhere/)
+  await look(page)
+  await shoot(page, 'data')
+})
+
+test('filters are put in order with the keyboard alone, said aloud, and by dragging', async () => {
+  const user = await account(service, 'orders')
+  for (const name of ['One', 'Two', 'Three']) {
+    await user.call('POST', '/filters', { name, query: { subject: name }, action: { seen: true } })
+  }
+  const kept = async () => (await user.call('GET', '/filters')).body.results.map((one: { name: string }) => one.name)
+  const page = await pages.visit('/app/account/filters', { as: 'orders' })
+  await button(page, 'Move down: One').waitFor()
+  expect(await button(page, 'Move up: One').isDisabled()).toBe(true)
+  await look(page)
+  await button(page, 'Move down: One').focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').getByText('“One” is number 2 of 3 now.').waitFor()
+  expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Move down: One')
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').getByText('“One” is number 3 of 3 now.').waitFor()
+  expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Move up: One')
+  await expect.poll(kept).toEqual(['Two', 'Three', 'One'])
+  await shoot(page, 'filter-order')
+  const line = (name: string) =>
+    page
+      .getByRole('main')
+      .getByRole('listitem')
+      .filter({ hasText: `“${name}”` })
+  await line('One').dragTo(line('Two'))
+  await expect.poll(kept).toEqual(['One', 'Two', 'Three'])
+  await page.reload()
+  await page.getByText('One', { exact: true }).waitFor()
+  const shown = await page.getByRole('main').locator('ol > li strong').allTextContents()
+  expect(shown).toEqual(['One', 'Two', 'Three'])
+  // Somebody else removed one meanwhile: nothing is lost, and the list is what there is.
+  const [first] = (await user.call('GET', '/filters')).body.results
+  await user.call('DELETE', `/filters/${first.id}`)
+  pages.expectErrors('status of 400')
+  await button(page, 'Move up: Three').click()
+  await expect.poll(() => page.getByRole('main').locator('ol > li strong').allTextContents()).toEqual(['Two', 'Three'])
 })

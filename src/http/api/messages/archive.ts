@@ -8,6 +8,7 @@ import { restoreArchived } from '#actors/user/restore.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { counted } from '#store/engine/counted.ts'
 import { countArchive, findArchived, pageArchive } from '#store/mailboxes/archive.ts'
+import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { date, int, mailboxId, optional, pageReply, paging, userId } from '../../schema.ts'
@@ -15,6 +16,13 @@ import { requireUser } from './mailboxes.ts'
 import type { MessageDeps } from './message-deps.ts'
 import { listingFields, orderField, showListed } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
+
+/** Beside what every list says of a message. */
+const keptShape = Type.Object({
+  ...listedShape.properties,
+  archived: Type.String({ format: 'date-time', description: 'When it was deleted' }),
+  expires: Type.String({ format: 'date-time', description: 'Until when it is kept' }),
+})
 
 const archivedId = int({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Number of the message in the archive' })
 
@@ -30,7 +38,7 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
     open: true,
     params: { user: userId },
     query: { ...listingFields, order: orderField, ...paging },
-    reply: { ...pageReply, results: Type.Array(listedShape) },
+    reply: { ...pageReply, results: Type.Array(keptShape) },
     faults: ['UserNotFound'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
@@ -48,9 +56,15 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
         },
         boundary: ({ message }) => [message.idate, message.num],
       })
-      const homes = new Map(rows.map(row => [row.message.num, row.mailboxId]))
+      const kept = new Map(rows.map(row => [row.message.num, row]))
       const messages = rows.map(({ message }) => ({ ...message, uid: message.num }))
-      const results = await showListed({ read, bodies }, user.num, messages, row => homes.get(row.num) ?? '', input)
+      const mailboxOf = ({ num }: { num: number }) => kept.get(num)?.mailboxId ?? ''
+      const listed = await showListed({ read, bodies }, user.num, messages, mailboxOf, input)
+      const iso = (at = 0) => new Date(at).toISOString()
+      const results = listed.map(one => {
+        const { archived, expires } = kept.get(one.id) ?? {}
+        return { ...one, archived: iso(archived), expires: iso(expires) }
+      })
       return { ...cursors, results }
     },
   })
@@ -87,14 +101,19 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
     body: {
       start: date({ description: 'Deleted at this moment or later' }),
       end: date({ description: 'Deleted at this moment or earlier' }),
+      mailbox: optional(mailboxId),
     },
     reply: { task: Type.String({ description: 'Id of the task' }) },
-    faults: ['UserNotFound'],
+    faults: ['UserNotFound', 'NoSuchMailbox'],
     async run({ input }) {
-      await requireUser(read, input.user)
-      const { start, end } = input
+      const user = await requireUser(read, input.user)
+      const { start, end, mailbox } = input
       if (start > end) throw invalid('end', 'must not be before start')
-      const { id } = await tasks.add({ kind: 'archive.restore', user: input.user, input: { start, end } })
+      if (mailbox !== undefined && (await findMailbox(read, user.num, mailbox)) === undefined) {
+        throw new Fault('NoSuchMailbox')
+      }
+      const given = { start, end, ...(mailbox !== undefined && { mailbox }) }
+      const { id } = await tasks.add({ kind: 'archive.restore', user: input.user, input: given })
       return { task: id }
     },
   })

@@ -124,3 +124,24 @@ test('messages and archived messages go when their time is over', async () => {
   await until(async () => (await archived(user)).length === 1)
   await service.call('DELETE', '/settings/const:archive:time')
 }, 60_000)
+
+test('a list says when each was deleted and until when it is kept; a span of time goes to a folder that is named', async () => {
+  const user = await account(service, 'spanned')
+  for (const subject of ['one', 'two']) {
+    const id = await user.put('INBOX', mail(subject, 'x'))
+    await user.call('DELETE', `/mailboxes/${user.box('INBOX')}/messages/${id}`)
+  }
+  const { body } = await user.call('GET', '/archived/messages')
+  for (const { archived: at, expires } of body.results) {
+    expect(Math.abs(Date.now() - Date.parse(at))).toBeLessThan(600_000)
+    expect(Date.parse(expires)).toBeGreaterThan(Date.parse(at))
+  }
+  const span = { start: new Date(0).toISOString(), end: new Date(Date.now() + 60_000).toISOString() }
+  const unknown = await user.call('POST', '/archived/restore', { ...span, mailbox: '0'.repeat(24) })
+  expect(unknown).toMatchObject({ status: 404, body: { code: 'NoSuchMailbox' } })
+  const box = (await user.call('POST', '/mailboxes', { path: 'Back' })).body.id
+  const { task } = (await user.call('POST', '/archived/restore', { ...span, mailbox: box })).body
+  await expect.poll(async () => (await user.call('GET', `/tasks/${task}`)).body.state, { timeout: 20_000 }).toBe('done')
+  const back = (await user.call('GET', `/mailboxes/${box}/messages`)).body.results
+  expect(back.map((one: { subject: string }) => one.subject).toSorted()).toEqual(['one', 'two'])
+})
