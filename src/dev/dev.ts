@@ -3,16 +3,20 @@
 // Everything listens on loopback unless told otherwise. Nothing of a temporary folder is left when it closes.
 
 import { version } from '#lib/build-info.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { ConfigPart } from '#teal.d'
 import { Host } from '#testing/host.ts'
 import type { Route } from './exchange.ts'
 import { mailpitRoutes } from './mailpit/routes.ts'
+import { Release, type ReleaseOptions } from './out/release.ts'
+import { Webhook } from './out/webhook.ts'
 import { pageRoutes } from './page/routes.ts'
 import { type DevPort, devPorts } from './ports.ts'
 import { restRoutes } from './rest.ts'
 import { DevServer } from './server.ts'
-import { Shelf } from './shelf.ts'
+import { lineOf } from './shelf/routes.ts'
+import { Shelf } from './shelf/shelf.ts'
 
 export interface DevOptions {
   /** Address all of it listens on. Default: 127.0.0.1. */
@@ -30,6 +34,10 @@ export interface DevOptions {
   readonly max?: number
   /** Names in requests, besides localhost and addresses. */
   readonly names?: readonly string[]
+  /** Where mail is sent on to when somebody asks for it by hand; nowhere without. */
+  readonly release?: ReleaseOptions
+  /** Is told of each mail that arrived. */
+  readonly webhook?: string
 }
 
 export interface Dev {
@@ -54,19 +62,25 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
     ...(dir !== undefined && { dataDir: dir }),
   }
   const { dns } = options
+  const release =
+    options.release === undefined ? undefined : configured(() => new Release(options.release as ReleaseOptions))
   const how = { starttls, ...(accept !== undefined && { accept }), ...(dns !== undefined && { dns }) }
   const host = await Host.start({ config, ...how })
   const shelf = new Shelf(host, max)
   try {
+    const webhook = configured(() => tellWebhook(options.webhook, shelf, host))
     const { smtp, imap, pop3, submissions, imaps, pop3s, api } = host.teal.listeners
     const ports = {
       ...{ smtp: smtp?.port, imap: imap?.port, pop3: pop3?.port, api: api?.port },
       ...{ smtps: submissions?.port, imaps: imaps?.port, pop3s: pop3s?.port },
     }
-    const about = () => ({ version, ports: { ...ports, http: server?.port }, mails: shelf.entries().length })
+    const about = () => ({
+      ...{ version, ports: { ...ports, http: server?.port }, mails: shelf.count() },
+      release: release?.about() ?? null,
+    })
     const routes: Route[] = [
-      ...restRoutes({ host, shelf, about }),
-      ...mailpitRoutes({ host, shelf, version }),
+      ...restRoutes({ host, shelf, release, about }),
+      ...mailpitRoutes({ host, shelf, release, version }),
       ...pageRoutes(),
     ]
     const own = new Set(names.map(name => name.toLowerCase()))
@@ -78,6 +92,7 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
     const close = async () => {
       await opened.close()
       shelf.close()
+      await webhook?.close()
       await host.close()
     }
     const shown = at === '0.0.0.0' || at === '::' ? 'localhost' : at.includes(':') ? `[${at}]` : at
@@ -87,4 +102,24 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
     await host.close()
     throw error
   }
+}
+
+/** @throws Fault ConfigInvalid in the place of a TypeError */
+function configured<Value>(make: () => Value): Value {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new Fault('ConfigInvalid', { text: error.message, cause: error })
+  }
+}
+
+function tellWebhook(url: string | undefined, shelf: Shelf, host: Host): Webhook | undefined {
+  if (url === undefined) return undefined
+  const webhook = new Webhook(url, host.teal.core.log)
+  shelf.watch(async (news, id) => {
+    const found = news === 'arrived' && id !== undefined ? await shelf.shelved(id) : undefined
+    if (found !== undefined) webhook.push(lineOf(found))
+  })
+  return webhook
 }

@@ -25,12 +25,12 @@ import {
 import { askedBy, numberOf } from './filter.ts'
 import { safeHtml } from './html.ts'
 import { seedOf } from './seed-form.ts'
-import type { Shelf } from './shelf.ts'
-import { attachmentHeaders, base, showLine, showMail } from './shown.ts'
+import { type ShelfDeps, shelfRoutes } from './shelf/routes.ts'
+import type { Shelf } from './shelf/shelf.ts'
+import { attachmentHeaders, base, showMail } from './shown.ts'
 
-export interface RestDeps {
+export interface RestDeps extends ShelfDeps {
   readonly host: Host
-  readonly shelf: Shelf
   /** What is said of the service itself. */
   about(): object
 }
@@ -38,6 +38,7 @@ export interface RestDeps {
 export function restRoutes(deps: RestDeps): Route[] {
   const routes = [
     ...waitRoutes(deps),
+    ...shelfRoutes(deps),
     ...mailRoutes(deps),
     ...inboxRoutes(deps),
     ...failureRoutes(deps),
@@ -65,12 +66,6 @@ function waitRoutes({ host, shelf }: RestDeps): Route[] {
     const { inbox, filter } = askedBy(call.query, {})
     return json((await shelf.mailbox(inbox).list(filter)).toReversed().map(shown))
   }
-  const clear = async ({ query }: Call): Promise<Answer> => {
-    const inbox = query.get('inbox')
-    if (inbox === null) shelf.clear()
-    else await shelf.mailbox(inbox).clear()
-    return done
-  }
   const send = async (call: Call): Promise<Answer> => {
     const to = call.query.getAll('to')
     const draft = call.type === 'message/rfc822' ? await call.body() : await draftOf(call)
@@ -84,7 +79,6 @@ function waitRoutes({ host, shelf }: RestDeps): Route[] {
     ]),
     { method: 'GET', path: '/mails', run: list },
     { method: 'POST', path: '/mails', run: send },
-    { method: 'DELETE', path: '/mails', run: clear },
   ]
 }
 
@@ -99,7 +93,8 @@ function mailRoutes({ shelf }: RestDeps): Route[] {
   }
   const one = async (call: Call): Promise<Answer> => {
     const entry = entryOf(call)
-    return json(showMail(entry, await entry.mail()))
+    const { read = false, tags = [] } = (await shelf.shelved(entry.facts.id)) ?? {}
+    return json({ ...showMail(entry, await entry.mail()), read, tags })
   }
   const forget = (call: Call): Answer => {
     shelf.forget(new Set([entryOf(call).facts.id]))
@@ -300,11 +295,6 @@ function otherRoutes({ host, shelf, about }: RestDeps): Route[] {
         host.advance(numberOf('advance', (await call.object()).advance))
         return json({ now: now() })
       },
-    },
-    {
-      method: 'GET',
-      path: '/lines',
-      run: async () => json(await shelf.lines(showLine)),
     },
     { method: 'GET', path: '/events', run: () => events(shelf) },
   ]

@@ -1,5 +1,6 @@
 // A mail as JSON of the REST: everything a test looks at, with bytes left where they can be fetched.
 
+import { limits } from '#lib/limits.ts'
 import type { Entry } from '#testing/arrived/journal.ts'
 import type { Mail } from '#testing.d'
 
@@ -32,7 +33,17 @@ function codeOf(mail: Mail): string | null {
 export function showLine({ facts }: Entry, mail: Mail): object {
   const { id, arrived, envelope, from = null, subject } = mail
   const attachments = mail.attachments.filter(({ inline }) => !inline).length
-  return { id, arrived, size: facts.size, envelope, from, subject, attachments }
+  const snippet = snippetOf(mail)
+  return { id, arrived, size: facts.size, envelope, from, subject, snippet, attachments }
+}
+
+/** How its text begins. */
+export function snippetOf({ text }: Mail): string {
+  return text
+    .slice(0, limits.dev.snippetLength * 4)
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, limits.dev.snippetLength)
 }
 
 /** Name of a file in Content-Disposition (RFC 6266, RFC 8187). */

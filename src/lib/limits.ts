@@ -1114,6 +1114,21 @@ export const limits = {
     mailboxesMax: 10_000,
     /** Letters of a mail in a list. */
     snippetLength: 250,
+    /** Lines of one answer: more than fit into a window. */
+    linesMax: 500,
+    /** Letters of a mail's text that a search looks at. */
+    searchedLength: 100_000,
+    /** Tags of a mail, and letters of one. */
+    tagsPerMail: 20,
+    tagLength: 100,
+    /** Bytes of an attachment that is shown as text. */
+    previewBytesMax: 512 * kib,
+    /** Bytes that fields of delivery take on top of a mail at most, each of them. */
+    traceBytes: 16 * kib,
+    /** How long a server that mail is released to may say nothing. */
+    releaseMs: 15 * second,
+    /** Mails that a webhook is still to hear of. */
+    webhooksWaiting: 10_000,
     /** Bytes of pictures that are put into the HTML of a mail. */
     pictureBytesMax: 16 * mib,
     /** Links of a mail that are tried, and how long each of them may take. */

@@ -63,6 +63,9 @@ test.each([
   ['after:2020-01-01 before:2020-01-02', 0],
   ['larger:1M', 0],
   ['tag:x', 0],
+  ['text:there', 1],
+  ['file:a.txt', 1],
+  ['is:tagged', 0],
   ['example.com', 2],
 ])('the search %s finds %i', async (query, count) => {
   const { status, body } = await on.call('GET', `/api/v1/search?query=${encodeURIComponent(query)}`)
@@ -98,6 +101,36 @@ test('what is sent over the API arrives under the id that is told', async () => 
   const { body } = await on.call('GET', `/api/v1/message/${ID}`)
   expect(body).toMatchObject({ Subject: 'Sent', Bcc: [{ Address: 'c@example.com' }], Attachments: [{ Size: 5 }] })
   expect((await on.call('POST', '/api/v1/send', {})).body.Error).toContain('From')
+})
+
+test('tags are listed, set, renamed and deleted', async () => {
+  const to = 'tags+Shop@example.com'
+  await on.send({ to, subject: 'Tagged', text: 'x', headers: { 'X-Tags': 'one, Two <3' } }, to)
+  const tags = async () => (await on.call('GET', '/api/v1/tags')).body
+  const { messages } = (await on.call('GET', '/api/v1/search?query=tag:shop')).body
+  const { ID } = messages[0]
+  expect(messages[0].Tags).toEqual(['one', 'Shop', 'Two 3'])
+  expect(await tags()).toEqual(['one', 'Shop', 'Two 3'])
+  await on.call('PUT', '/api/v1/tags/SHOP', { Name: 'Store' })
+  await on.call('DELETE', '/api/v1/tags/one')
+  expect((await on.call('GET', `/api/v1/message/${ID}`)).body.Tags).toEqual(['Store', 'Two 3'])
+  await on.call('PUT', '/api/v1/tags', { IDs: [ID], Tags: ['three'] })
+  expect((await on.call('GET', '/api/v1/info')).body.Tags).toEqual({ three: 1 })
+  expect((await on.call('GET', '/api/v1/search?query=is:tagged')).body.messages_count).toBe(1)
+})
+
+test('chaos strikes and ends; links are tried', async () => {
+  expect((await on.call('GET', '/api/v1/chaos')).body.Sender).toEqual({ ErrorCode: 451, Probability: 0 })
+  const chaos = { Recipient: { ErrorCode: 550, Probability: 100 } }
+  expect((await on.call('PUT', '/api/v1/chaos', chaos)).body.Recipient).toEqual(chaos.Recipient)
+  await expect(on.send({ subject: 'x' }, 'chaos@example.com')).rejects.toThrow('550')
+  expect((await on.call('PUT', '/api/v1/chaos', { Recipient: { ErrorCode: 200, Probability: 1 } })).status).toBe(400)
+  expect((await on.call('PUT', '/api/v1/chaos', {})).body.Recipient.Probability).toBe(0)
+  await on.send({ subject: 'x', text: `${on.dev.url}/livez ${on.dev.url}/nothing` }, 'chaos@example.com')
+  const { body } = await on.call('GET', '/api/v1/message/latest/link-check')
+  expect(body.Errors).toBe(1)
+  expect(body.Links.map(({ StatusCode }: { StatusCode: number }) => StatusCode)).toEqual([200, 404])
+  expect((await on.call('POST', '/api/v1/message/latest/release', { To: ['a@example.com'] })).status).toBe(409)
 })
 
 test('no more are kept than were asked for', async () => {

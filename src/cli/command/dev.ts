@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { Dev } from '#dev/dev.ts'
+import type { Dev, DevOptions } from '#dev/dev.ts'
 import { type DevPort, devPorts as ports } from '#dev/ports.ts'
 import { hold } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -35,6 +35,19 @@ export function devCommand(): Command {
     )
     .addOption(option('--starttls', 'offer STARTTLS, with a certificate that nobody has signed', 'STARTTLS'))
     .addOption(option('--dns <file>', 'TXT records for SPF, DKIM and DMARC, as JSON: name to text or texts', 'DNS'))
+    .addOption(option('--webhook <url>', 'is told of each mail that arrives, by POST', 'WEBHOOK'))
+    .addOption(
+      option(
+        '--release-url <url>',
+        'server that mail is released to by hand: smtp://user:password@host:587',
+        'RELEASE_URL',
+      ),
+    )
+    .addOption(
+      option('--release-to <name...>', 'addresses and domains it may be released to; * is all', 'RELEASE_TO').argParser(
+        more,
+      ),
+    )
     .addOption(
       option('--max <mails>', 'mails that are shown; older ones are forgotten', 'MAX')
         .default(limits.dev.mailsMax)
@@ -51,6 +64,9 @@ interface Options extends Readonly<Record<`${DevPort}Port`, number | 'off'>> {
   readonly starttls?: boolean
   readonly dns?: string
   readonly max: number
+  readonly webhook?: string
+  readonly releaseUrl?: string
+  readonly releaseTo?: readonly string[]
 }
 
 function portOf(text: string): number | 'off' {
@@ -99,18 +115,33 @@ async function dev(options: Options): Promise<void> {
       return [name, port === 'off' ? null : port]
     }),
   )
-  const running = await startDev({ host, dir, accept, names: allowHost, starttls, max, ports: wanted, ...dns }).catch(
-    error => {
-      release()
-      if (!(error instanceof Fault) || error.code !== 'PortInUse') throw error
-      const text = `${error.message}. Is teal dev running already? --smtp-port, --http-port, --imap-port and --pop3-port take others, 0 a free one`
-      throw new Fault('PortInUse', { text, cause: error })
-    },
-  )
+  const further = { ...dns, ...outward(options) }
+  const running = await startDev({
+    host,
+    dir,
+    accept,
+    names: allowHost,
+    starttls,
+    max,
+    ports: wanted,
+    ...further,
+  }).catch(error => {
+    release()
+    if (!(error instanceof Fault) || error.code !== 'PortInUse') throw error
+    const text = `${error.message}. Is teal dev running already? --smtp-port, --http-port, --imap-port and --pop3-port take others, 0 a free one`
+    throw new Fault('PortInUse', { text, cause: error })
+  })
   process.stdout.write(await told(running, host))
   if (!stopping) await ended
   await running.close()
   process.exit(0)
+}
+
+/** What leaves this machine, where it was asked for. @throws Fault ConfigInvalid */
+function outward({ webhook, releaseUrl: url, releaseTo: to = [] }: Options): Pick<DevOptions, 'webhook' | 'release'> {
+  if (url === undefined && to.length > 0)
+    throw new Fault('ConfigInvalid', { text: '--release-to says to whom, and --release-url must say by which server' })
+  return { ...(webhook !== undefined && { webhook }), ...(url !== undefined && { release: { url, to } }) }
 }
 
 /** Records of a file. @throws Fault ConfigInvalid with what is wrong with it */

@@ -1,28 +1,32 @@
 // The common calls of Mailpit's API, with the shapes of its documentation, so that tests written for it go on here.
 //
-// Not here: tags, release, relaying, chaos (`/dev/v1/failures` does more), thumbnails, checks of HTML, links and spam, and events
-// over WebSocket. A list of message IDs that names none means all of them, as documented.
+// Not here: thumbnails, checks of HTML and spam, and events over WebSocket. A list of message IDs that names none means all of them, as documented.
 
 import { now } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { escapeHtml } from '#mail/text/html.ts'
 import type { Entry } from '#testing/arrived/journal.ts'
 import type { Host } from '#testing/host.ts'
+import { checkLinks } from '../checks.ts'
 import { type Answer, type Call, invalid, json, missing, type Route, text, Unwelcome } from '../exchange.ts'
 import { safeHtml } from '../html.ts'
-import type { Shelf, Shelved } from '../shelf.ts'
+import type { Release } from '../out/release.ts'
+import { released } from '../shelf/routes.ts'
+import { parseSearch } from '../shelf/search.ts'
+import { countTags, type Shelf, type Shelved } from '../shelf/shelf.ts'
 import { attachmentHeaders } from '../shown.ts'
-import { parseSearch } from './search.ts'
+import { chaosRoutes, tagRoutes } from './more.ts'
 import { headers, message, summary } from './shape.ts'
 
 export interface MailpitDeps {
   readonly host: Host
   readonly shelf: Shelf
+  readonly release: Release | undefined
   readonly version: string
 }
 
 export function mailpitRoutes(deps: MailpitDeps): Route[] {
-  return [...listRoutes(deps), ...messageRoutes(deps.shelf), ...otherRoutes(deps)]
+  return [...listRoutes(deps), ...messageRoutes(deps), ...tagRoutes(deps), ...chaosRoutes(deps), ...otherRoutes(deps)]
 }
 
 /** How many a list has, where nothing is said. */
@@ -34,12 +38,13 @@ function listRoutes({ shelf }: MailpitDeps): Route[] {
     const found = judge === undefined ? all : all.filter(judge)
     const start = whole(query.get('start'), 0)
     const limit = whole(query.get('limit'), pageLength)
-    const messages = found.slice(start, limit === 0 ? undefined : start + limit)
+    const shown = found.slice(start, limit === 0 ? undefined : start + limit)
+    const messages = await Promise.all(shown.map(async one => summary(one, await one.entry.mail())))
     const unread = (list: readonly Shelved[]) => list.filter(({ read }) => !read).length
     return json({
       ...{ total: all.length, unread: unread(all), count: messages.length },
       ...{ messages_count: found.length, messages_unread: unread(found) },
-      ...{ start, tags: [], messages: messages.map(summary) },
+      ...{ start, tags: countTags(all).map(({ name }) => name), messages },
     })
   }
   const searching = ({ query }: Call) => {
@@ -47,7 +52,8 @@ function listRoutes({ shelf }: MailpitDeps): Route[] {
     if (asked === '') throw invalid('no search query')
     return parseSearch(asked)
   }
-  const idsOf = async (judge: (one: Shelved) => boolean) => (await shelf.all()).filter(judge).map(({ mail }) => mail.id)
+  const idsOf = async (judge: (one: Shelved) => boolean) =>
+    (await shelf.all()).filter(judge).map(({ entry }) => entry.facts.id)
   return [
     { method: 'GET', path: '/api/v1/messages', run: call => page(call) },
     { method: 'GET', path: '/api/v1/search', run: call => page(call, searching(call)) },
@@ -95,7 +101,7 @@ function namedIn({ IDs = [] }: Readonly<Record<string, unknown>>): string[] {
   return IDs
 }
 
-function messageRoutes(shelf: Shelf): Route[] {
+function messageRoutes({ shelf, release }: MailpitDeps): Route[] {
   const entryOf = (id = ''): Entry => {
     const found = shelf.find(id)
     if (found === undefined) throw missing('message')
@@ -110,9 +116,11 @@ function messageRoutes(shelf: Shelf): Route[] {
       method: 'GET',
       path: '/api/v1/message/:id',
       run: async call => {
-        const found = await one(call)
-        shelf.mark([found.mail.id], true)
-        return json(message(found))
+        const { mail } = await one(call)
+        const found = await shelf.shelved(mail.id)
+        if (found === undefined) throw missing('message')
+        shelf.mark([mail.id], true)
+        return json(message(found, mail))
       },
     },
     {
@@ -137,6 +145,28 @@ function messageRoutes(shelf: Shelf): Route[] {
       },
     },
     {
+      method: 'POST',
+      path: '/api/v1/message/:id/release',
+      run: async call => {
+        const { To } = await call.object()
+        await released(release, entryOf(call.params.id), To)
+        return text('ok')
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/message/:id/link-check',
+      run: async call => {
+        const found = await checkLinks((await one(call)).mail.links(), call.signal)
+        const Links = found.map(({ url, status, info }) => ({
+          URL: url,
+          StatusCode: status,
+          Status: info || String(status),
+        }))
+        return json({ Errors: found.filter(({ ok }) => !ok).length, Links })
+      },
+    },
+    {
       method: 'GET',
       path: '/view/:file',
       run: async ({ params: { file = '' } }) => {
@@ -158,9 +188,10 @@ function otherRoutes({ host, shelf, version }: MailpitDeps): Route[] {
       path: '/api/v1/info',
       run: async () => {
         const all = await shelf.all()
+        const tags = Object.fromEntries(countTags(all).map(({ name, count }) => [name, count]))
         return json({
           ...{ Version: `Teal ${version}`, LatestVersion: `Teal ${version}`, Database: '', DatabaseSize: 0 },
-          ...{ Messages: all.length, Unread: all.filter(({ read }) => !read).length, Tags: {} },
+          ...{ Messages: all.length, Unread: all.filter(({ read }) => !read).length, Tags: tags },
           RuntimeStats: {
             ...{ Uptime: Math.floor((now() - began) / 1000), Memory: process.memoryUsage.rss() },
             ...{ MessagesDeleted: shelf.deleted, SMTPAccepted: shelf.accepted, SMTPAcceptedSize: shelf.acceptedBytes },
@@ -169,7 +200,6 @@ function otherRoutes({ host, shelf, version }: MailpitDeps): Route[] {
         })
       },
     },
-    { method: 'GET', path: '/api/v1/tags', run: () => json([]) },
     { method: 'POST', path: '/api/v1/send', run: call => send(host, shelf, call) },
     { method: 'GET', path: '/livez', run: () => text('') },
     { method: 'GET', path: '/readyz', run: () => text('') },
@@ -227,6 +257,6 @@ async function send(host: Host, shelf: Shelf, call: Call): Promise<Answer> {
     const { response, message: said } = error as { response?: string; message: string }
     throw new Unwelcome(400, 'Refused', escapeHtml(response ?? said))
   }
-  const found = (await shelf.all()).find(({ mail }) => mail.messageId.includes(mark))
-  return json({ ID: found?.mail.id ?? '' })
+  const found = (await shelf.all()).find(({ card }) => card.words.messageId === mark)
+  return json({ ID: found?.entry.facts.id ?? '' })
 }

@@ -1,11 +1,12 @@
 // Mails in the shapes of Mailpit's documented API, so that tests written for it find what they look for.
 //
-// Parts that a mail lacks are empty, as documented; there are no tags here.
+// Parts that a mail lacks are empty, as documented.
 
 import { createHash } from 'node:crypto'
-import { limits } from '#lib/limits.ts'
 import type { Mail, MailAddress, MailAttachment } from '#testing.d'
-import type { Shelved } from '../shelf.ts'
+import { bareId, hiddenOf } from '../shelf/card.ts'
+import type { Shelved } from '../shelf/shelf.ts'
+import { snippetOf } from '../shown.ts'
 
 interface Address {
   readonly Name: string
@@ -14,12 +15,6 @@ interface Address {
 
 function addressOf({ name, address }: MailAddress): Address {
   return { Name: name, Address: address }
-}
-
-/** Recipients that no field names. */
-export function hiddenOf(mail: Mail): string[] {
-  const named = new Set([...mail.to, ...mail.cc].map(({ address }) => address.toLowerCase()))
-  return mail.envelope.to.filter(address => !named.has(address.toLowerCase()))
 }
 
 function addresses(mail: Mail) {
@@ -32,24 +27,20 @@ function addresses(mail: Mail) {
   }
 }
 
-export function bareId({ messageId }: Mail): string {
-  return messageId.replace(/^<|>$/g, '')
-}
-
 /** A line of a list. */
-export function summary({ mail, read, entry }: Shelved): object {
+export function summary({ read, entry, tags }: Shelved, mail: Mail): object {
   return {
     ...{ ID: mail.id, MessageID: bareId(mail), Read: read },
     ...addresses(mail),
-    ...{ Subject: mail.subject, Created: new Date(mail.arrived).toISOString(), Tags: [] },
+    ...{ Subject: mail.subject, Created: new Date(mail.arrived).toISOString(), Tags: tags },
     ...{ Username: mail.session?.login ?? '', Size: entry.facts.size },
     Attachments: mail.attachments.filter(({ inline }) => !inline).length,
-    Snippet: mail.text.replace(/\s+/g, ' ').trim().slice(0, limits.dev.snippetLength),
+    Snippet: snippetOf(mail),
   }
 }
 
 /** One whole mail. */
-export function message({ mail, entry }: Omit<Shelved, 'read'>): object {
+export function message({ entry, tags }: Shelved, mail: Mail): object {
   const parts = mail.attachments.map((attachment, at) => ({ attachment, PartID: String(at + 1) }))
   const shown = (inline: boolean) =>
     parts
@@ -68,7 +59,7 @@ export function message({ mail, entry }: Omit<Shelved, 'read'>): object {
       Errors: '',
       HeaderPost: post,
     },
-    ...{ Tags: [], Username: mail.session?.login ?? '', Size: entry.facts.size },
+    ...{ Tags: tags, Username: mail.session?.login ?? '', Size: entry.facts.size },
     Text: mail.headers['content-type']?.some(type => /^text\/html/i.test(type)) === true ? '' : mail.text,
     ...{ HTML: mail.html, Inline: shown(true), Attachments: shown(false) },
   }

@@ -28,7 +28,7 @@ async function load() {
   try {
     do {
       again = false;
-      mails = await (await call('/lines')).json();
+      mails = (await (await call('/lines')).json()).lines;
       list();
     } while (again);
   } catch { live('off', 'not reachable'); } finally { loading = 0; }
