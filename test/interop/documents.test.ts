@@ -120,7 +120,7 @@ test('docs/dev.md: as it stands, with the answers it shows', async () => {
   const laptop = await town.machine('laptop', '44.128.1.4')
   await laptop.good(['mkdir', '-p', '/var/app/node_modules/.bin'])
   laptop.write('/var/app/node_modules/.bin/teal', `#!/bin/sh\nexec /opt/node ${program}/dist/main.js "$@"\n`, 0o755)
-  const [begin = '', wait = '', ...more] = blocks('docs/dev.md')
+  const [begin = '', wait = '', tag = '', releasing = '', release = '', ...more] = blocks('docs/dev.md')
   expect([begin.trim(), more]).toEqual(['npx teal dev', []])
   const env = { HOME: '/var/app', npm_config_offline: 'true' }
   const dev = laptop.start(['sh', '-c', `cd /var/app && exec ${begin}`], env)
@@ -141,7 +141,17 @@ test('docs/dev.md: as it stands, with the answers it shows', async () => {
   const register = `import subprocess\ndef register(address):\n    subprocess.run(${JSON.stringify(registration('ADDRESS'))}.replace('ADDRESS', address), shell=True, check=True)\n`
   laptop.write('/var/app/script.py', `${register}${python}`)
   await laptop.good(['sh', '-c', 'cd /var/app && python3 script.py'], { env })
+  expect(JSON.parse(await laptop.good(['sh', '-c', `${tag.trim()} 2>/dev/null`]))).toMatchObject({ success: true })
   dev.process.kill('SIGTERM')
+  await until('its end', async () => dev.process.exitCode !== null, dev.output)
+  const second = laptop.start(['sh', '-c', `cd /var/app && exec ${releasing}`], env)
+  await listening(laptop, 8025, second.output)
+  await listening(laptop, 1025, second.output)
+  await laptop.good(['sh', '-c', registration('anna@example.com')])
+  // The server it names is not in this town.
+  const refused = JSON.parse(await laptop.good(['sh', '-c', `${release.trim()} 2>/dev/null`])) as object
+  expect(refused).toMatchObject({ code: 'NotReleased' })
+  second.process.kill('SIGTERM')
 })
 
 /** Where else commands of documents are run, or why they are not. */

@@ -1,11 +1,13 @@
-// Mailpit's calls for tags and for chaos, with the shapes of its documentation.
+// Mailpit's calls for tags, for chaos, and for what leads elsewhere, with the shapes of its documentation.
 //
 // Tags are those of the list (shelf/card.ts). Chaos becomes rules of failures (`/dev/v1/failures`, which do more): a likelihood of 0
 // takes one away.
 
+import type { Entry } from '#testing/arrived/journal.ts'
 import type { Host } from '#testing/host.ts'
-import { invalid, json, type Route, text } from '../exchange.ts'
-import { textsOf } from '../shelf/routes.ts'
+import { checkLinks } from '../checks.ts'
+import { invalid, json, missing, type Route, text } from '../exchange.ts'
+import { released, type ShelfDeps, textsOf } from '../shelf/routes.ts'
 import { countTags, type Shelf } from '../shelf/shelf.ts'
 
 export function tagRoutes({ shelf }: { readonly shelf: Shelf }): Route[] {
@@ -89,4 +91,37 @@ function chanceOf(name: string, value: unknown): Chance {
   const isChance = Number.isInteger(Probability) && (Probability as number) >= 0 && (Probability as number) <= 100
   if (!isCode || !isChance) throw invalid(`${name} has an ErrorCode from 400 to 599 and a Probability from 0 to 100`)
   return { ErrorCode: ErrorCode as number, Probability: Probability as number }
+}
+
+/** @throws Unwelcome */
+export function entryOf(shelf: Shelf, id = ''): Entry {
+  const found = shelf.find(id)
+  if (found === undefined) throw missing('message')
+  return found
+}
+
+export function outwardRoutes({ shelf, release }: ShelfDeps): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/message/:id/release',
+      run: async call => {
+        const { To } = await call.object()
+        await released(release, entryOf(shelf, call.params.id), To)
+        return text('ok')
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/message/:id/link-check',
+      run: async ({ params, signal }) => {
+        const mail = await entryOf(shelf, params.id).mail()
+        const found = await checkLinks(mail.links(), signal)
+        const Links = found.map(({ url, status, info }) => ({
+          ...{ URL: url, StatusCode: status, Status: info || String(status) },
+        }))
+        return json({ Errors: found.filter(({ ok }) => !ok).length, Links })
+      },
+    },
+  ]
 }

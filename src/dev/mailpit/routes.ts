@@ -5,17 +5,14 @@
 import { now } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { escapeHtml } from '#mail/text/html.ts'
-import type { Entry } from '#testing/arrived/journal.ts'
 import type { Host } from '#testing/host.ts'
-import { checkLinks } from '../checks.ts'
 import { type Answer, type Call, invalid, json, missing, type Route, text, Unwelcome } from '../exchange.ts'
 import { safeHtml } from '../html.ts'
 import type { Release } from '../out/release.ts'
-import { released } from '../shelf/routes.ts'
 import { parseSearch } from '../shelf/search.ts'
 import { countTags, type Shelf, type Shelved } from '../shelf/shelf.ts'
 import { attachmentHeaders } from '../shown.ts'
-import { chaosRoutes, tagRoutes } from './more.ts'
+import { chaosRoutes, entryOf, outwardRoutes, tagRoutes } from './more.ts'
 import { headers, message, summary } from './shape.ts'
 
 export interface MailpitDeps {
@@ -26,7 +23,14 @@ export interface MailpitDeps {
 }
 
 export function mailpitRoutes(deps: MailpitDeps): Route[] {
-  return [...listRoutes(deps), ...messageRoutes(deps), ...tagRoutes(deps), ...chaosRoutes(deps), ...otherRoutes(deps)]
+  return [
+    ...listRoutes(deps),
+    ...messageRoutes(deps),
+    ...tagRoutes(deps),
+    ...chaosRoutes(deps),
+    ...outwardRoutes(deps),
+    ...otherRoutes(deps),
+  ]
 }
 
 /** How many a list has, where nothing is said. */
@@ -101,14 +105,9 @@ function namedIn({ IDs = [] }: Readonly<Record<string, unknown>>): string[] {
   return IDs
 }
 
-function messageRoutes({ shelf, release }: MailpitDeps): Route[] {
-  const entryOf = (id = ''): Entry => {
-    const found = shelf.find(id)
-    if (found === undefined) throw missing('message')
-    return found
-  }
+function messageRoutes({ shelf }: MailpitDeps): Route[] {
   const one = async ({ params }: Call) => {
-    const entry = entryOf(params.id)
+    const entry = entryOf(shelf, params.id)
     return { entry, mail: await entry.mail() }
   }
   return [
@@ -145,33 +144,11 @@ function messageRoutes({ shelf, release }: MailpitDeps): Route[] {
       },
     },
     {
-      method: 'POST',
-      path: '/api/v1/message/:id/release',
-      run: async call => {
-        const { To } = await call.object()
-        await released(release, entryOf(call.params.id), To)
-        return text('ok')
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/v1/message/:id/link-check',
-      run: async call => {
-        const found = await checkLinks((await one(call)).mail.links(), call.signal)
-        const Links = found.map(({ url, status, info }) => ({
-          URL: url,
-          StatusCode: status,
-          Status: info || String(status),
-        }))
-        return json({ Errors: found.filter(({ ok }) => !ok).length, Links })
-      },
-    },
-    {
       method: 'GET',
       path: '/view/:file',
       run: async ({ params: { file = '' } }) => {
         const [, id, ending] = /^(.+)\.(html|txt)$/.exec(file) ?? []
-        const mail = await entryOf(id).mail()
+        const mail = await entryOf(shelf, id).mail()
         if (ending === 'txt') return text(mail.text)
         if (mail.html === '') throw missing('HTML in this message')
         return safeHtml(mail)
