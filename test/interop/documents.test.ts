@@ -142,15 +142,18 @@ test('docs/dev.md: as it stands, with the answers it shows', async () => {
   laptop.write('/var/app/script.py', `${register}${python}`)
   await laptop.good(['sh', '-c', 'cd /var/app && python3 script.py'], { env })
   expect(JSON.parse(await laptop.good(['sh', '-c', `${tag.trim()} 2>/dev/null`]))).toMatchObject({ success: true })
-  dev.process.kill('SIGTERM')
-  await until('its end', async () => dev.process.exitCode !== null, dev.output)
-  const second = laptop.start(['sh', '-c', `cd /var/app && exec ${releasing}`], env)
-  await listening(laptop, 8025, second.output)
-  await listening(laptop, 1025, second.output)
-  await laptop.good(['sh', '-c', registration('anna@example.com')])
+  // Beside the first, on ports of its own.
+  const [smtp, http] = ['1026', '8026']
+  const off = { TEAL_DEV_IMAP_PORT: 'off', TEAL_DEV_POP3_PORT: 'off' }
+  const beside = { ...env, ...off, TEAL_DEV_SMTP_PORT: smtp, TEAL_DEV_HTTP_PORT: http }
+  const second = laptop.start(['sh', '-c', `cd /var/app && exec ${releasing}`], beside)
+  await listening(laptop, Number(http), second.output)
+  await listening(laptop, Number(smtp), second.output)
+  await laptop.good(['sh', '-c', registration('anna@example.com').replace('1025', smtp)])
   // The server it names is not in this town.
-  const refused = JSON.parse(await laptop.good(['sh', '-c', `${release.trim()} 2>/dev/null`])) as object
-  expect(refused).toMatchObject({ code: 'NotReleased' })
+  const asked = `${release.trim().replace('8025', http)} 2>/dev/null`
+  expect(JSON.parse(await laptop.good(['sh', '-c', asked]))).toMatchObject({ code: 'NotReleased' })
+  dev.process.kill('SIGTERM')
   second.process.kill('SIGTERM')
 })
 
