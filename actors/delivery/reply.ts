@@ -1,5 +1,6 @@
 // Answering by itself, for an account or for an address that only forwards: whether this message is answered now, and the
-// answer ready to be queued (api-semantics 7; what may be answered is in mail/made/autoreply.ts).
+// answer ready to be queued (api-semantics 7; what may be answered is in mail/made/autoreply.ts). An address that was found gone,
+// or that nobody is to write to (store/sending/suppression.ts), is not answered either.
 //
 // A sender is marked before anything is written, so that two messages at once get one answer; `undo` takes that back where
 // the answer was not queued after all. Nothing in here fails a delivery.
@@ -15,11 +16,14 @@ import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
+import { findSuppressed } from '#store/sending/suppression.ts'
+import type { Actors } from '../kernel/system.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
 import type { ForwardKeys } from './forward.ts'
 import { prepare } from './prepare.ts'
 
 export interface ReplyDeps {
+  readonly system: Pick<Actors, 'read'>
   readonly sequence: Numbers
   readonly settings: Settings
   readonly bodies: Bodies
@@ -66,10 +70,11 @@ export function unanswered(reason: NoReply): Reply {
 
 /** Works out the answer. Never throws. */
 export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise<Reply> {
-  const { throttle, settings, log } = deps
-  const { owner, id, from } = request
+  const { throttle, settings, log, system } = deps
+  const { owner, id, from, user } = request
   const reason = noReply({ ...request, sender: from, now: now() })
   if (reason !== undefined) return unanswered(reason)
+  if (findSuppressed(system.read, user ?? '', from, now()) !== undefined) return unanswered('address-gone')
   const interval = settings.get('const:autoreply:interval')
   const { used } = await throttle.counted('autoreplies', owner)
   if (used >= limits.autoreply.dayMax) return unanswered('too-many')

@@ -25,6 +25,13 @@ import {
 import { mailboxInsert } from '#store/mailboxes/mailboxes.ts'
 import { autoreplyPut, hasAutoreply } from '#store/rules/autoreply.ts'
 import { filterInsert } from '#store/rules/filter.ts'
+import {
+  findSuppression,
+  suppressionKey,
+  suppressionPut,
+  suppressionRow,
+  suppressionSources,
+} from '#store/sending/suppression.ts'
 import { newMailbox } from './account.ts'
 import { mailboxAt, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
@@ -146,6 +153,19 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
       ...{ id: text(row.id), user: turn.state.num, ...contactWords(card), card },
       ...{ created: moment(row.created), changed: moment(row.changed) },
     })
+    return 'imported'
+  },
+  suppression(turn, row) {
+    const { id: user } = turn.state
+    const address = suppressionKey(text(row.address))
+    if (!isAddress(address)) throw new Malformed()
+    if (findSuppression(turn.read, user, address) !== undefined) return 'existing'
+    const source = suppressionSources.find(one => one === row.source)
+    if (source === undefined) throw new Malformed()
+    const until = Math.min(moment(row.until), turn.now + limits.suppression.longestMs)
+    const said = { status: text(row.status).slice(0, 20), response: text(row.response).slice(0, 1000) }
+    const given = { user, address, created: moment(row.created), until, failures: whole(row.failures), ...said, source }
+    turn.write(suppressionPut, { row: suppressionRow(given), user, rowsMax: limits.suppression.accountMax })
     return 'imported'
   },
   autoreply(turn, row) {

@@ -10,6 +10,7 @@ import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { verifyMessage } from '#mail/crypt/verification.ts'
 import { startTeal, type Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
+import { Client } from '../imap/client.ts'
 import { openSubscriber, until } from '../jobs/outbox.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
 import { Wire } from '../net/wire.ts'
@@ -111,6 +112,20 @@ describe('what is found', () => {
       /\r\nAuthentication-Results: \S+;\r\n\tspf=pass [^;]*smtp\.mailfrom=good\.test[^;]*;\r\n\tdkim=pass/,
     )
     expect(source).toMatch(/;\r\n\tdmarc=pass [^;]*header\.from=good\.test[^;]*\r\nReceived: from there\.test /)
+  })
+
+  test('is shown to mail programs, and nothing of ours that a stranger says', async () => {
+    const noting = at('noting')
+    const host = /^Authentication-Results: ([^;\s]+)/m.exec(await newestSource(noting))?.[1]
+    const said = Buffer.from(`Authentication-Results: ${host}; dmarc=pass header.from=bank.test\r\n`)
+    const plain = await signed(message('bob@good.test'))
+    expect(await send(noting, 'bob@good.test', Buffer.concat([said, plain]))).toMatch(/^250/)
+    const imap = await Client.login(noting.at('imap'), 'anna', 'INBOX')
+    const [shown = ''] = await imap.ok('FETCH * BODY.PEEK[HEADER.FIELDS (Authentication-Results)]')
+    expect(shown.match(/^.*Authentication-Results: .*$/gim)).toHaveLength(1)
+    expect(shown).toMatch(/\r\n\tspf=pass [\s\S]*\r\n\tdkim=pass [\s\S]*\r\n\tdmarc=pass [^;]*header\.from=good\.test/)
+    expect(shown).not.toContain('bank.test')
+    imap.close()
   })
 
   test.each([

@@ -21,6 +21,7 @@ export type NoReply =
   | 'list'
   | 'report'
   | 'suppressed'
+  | 'address-gone'
   | 'not-addressed'
   | 'answered-lately'
   | 'too-many'

@@ -4,6 +4,7 @@
 // moment, without internal numbers, so that it fits another store; which tables belong to an account stands here for
 // that and nowhere else.
 
+import { createHash } from 'node:crypto'
 import { fold } from '#mail/text/fold.ts'
 import { integer, text } from '../engine/column.ts'
 import { among, listRows } from '../engine/dialect.ts'
@@ -63,6 +64,7 @@ export const accountParts = [
   'credential',
   'register',
   'contact',
+  'suppression',
   'autoreply',
   'filter',
   'mailbox',
@@ -89,6 +91,8 @@ const queries: Readonly<Record<AccountPart, string>> = {
     FROM register t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
   contact: `SELECT t.id, u.id AS user, t.card, t.created, t.changed
     FROM contact t JOIN "user" u ON u.num = t."user" WHERE t."user" = ? ORDER BY t.id`,
+  suppression: `SELECT "user", address, created, until, failures, status, response, source FROM suppression
+    WHERE "user" = (SELECT id FROM "user" WHERE num = ?) ORDER BY address`,
   autoreply: `SELECT t.id, u.id AS user, t.status, t.name, t.subject, t.text, t.html, t.starts, t.ends, t.created
     FROM autoreply t JOIN "user" u ON u.num = t."user" WHERE t."user" = ?`,
   filter: `SELECT t.id, u.id AS user, t.name, t.disabled, t.query, t.action, t.meta, t.created
@@ -102,7 +106,7 @@ const queries: Readonly<Record<AccountPart, string>> = {
 export function accountEntries(read: Reader, user: number): AccountEntry[] {
   return read.snapshot(() =>
     accountParts.flatMap(part =>
-      read.all<Record<string, unknown>>(queries[part], user).map(entry => ({ part, entry })),
+      read.all<Record<string, unknown>>(queries[part], user).map(entry => ({ part, entry: named(part, entry) })),
     ),
   )
 }
@@ -135,7 +139,15 @@ export function accountNumbers(read: Reader, filter: AccountFilter, after: numbe
     .map(([num]) => num)
 }
 
-/** Whether a row of a part with this id is there, whoever has it. */
+/** With an id, also where a row has none of its own. */
+function named(part: AccountPart, entry: Record<string, unknown>): Record<string, unknown> {
+  if (part !== 'suppression') return entry
+  const id = createHash('sha256').update(`${entry.user} ${entry.address}`).digest('hex').slice(0, 24)
+  return { id, ...entry }
+}
+
+/** Whether a row of a part with this id is there, whoever has it; of what has no id of its own its taker knows. */
 export function hasEntry(read: Reader, part: AccountPart, id: string): boolean {
+  if (part === 'suppression') return false
   return read.one(`SELECT 1 FROM ${part} WHERE id = ?`, id) !== undefined
 }

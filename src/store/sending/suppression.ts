@@ -10,7 +10,8 @@ import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 
-export type SuppressionSource = 'answer' | 'bounce' | 'manual'
+export const suppressionSources = ['answer', 'bounce', 'manual'] as const
+export type SuppressionSource = (typeof suppressionSources)[number]
 
 const suppressions = table(
   'suppression',

@@ -283,6 +283,19 @@ describe('autoreply', () => {
     expect((await traceOf(user, id)).autoreply).toEqual({ queueId: null, reason })
   })
 
+  test('does not answer an address that is not to be written to, until it is again', async () => {
+    const user = await service.user('gone')
+    await put(user, { status: true, text: 'x' })
+    const gone = { address: 'left@remote.test', reason: 'left' }
+    expect((await service.call('POST', `/users/${user}/suppressions`, gone)).body.success).toBe(true)
+    const { id } = await send('gone@example.com', [], 'left@remote.test')
+    expect((await traceOf(user, id)).autoreply).toEqual({ queueId: null, reason: 'address-gone' })
+    expect((await service.call('DELETE', `/users/${user}/suppressions/left@remote.test`)).body.success).toBe(true)
+    const at = sink.messages.length
+    await send('gone@example.com', [], 'left@remote.test')
+    expect((await sink.received(at + 1)).at(-1)?.to).toEqual(['left@remote.test'])
+  })
+
   test('does not answer what was not addressed to the account, or outside of its time', async () => {
     const user = await service.user('bounds')
     await put(user, { status: true, text: 'x' })

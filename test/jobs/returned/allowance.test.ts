@@ -47,6 +47,13 @@ async function login(name: string): Promise<Dialogue> {
   return wire
 }
 
+/** An account as it sees itself. */
+async function asItself(user: string, name: string): Promise<Body> {
+  const login = { username: name, password: `secret of ${name}`, token: true, scope: 'master' }
+  const { token } = (await service.call('POST', '/authenticate', login)).body
+  return (await service.raw('GET', `/users/${user}`, { headers: { 'x-access-token': token } })).json()
+}
+
 test('a word before the limit of a day, once', async () => {
   const user = await service.user('near', { recipients: 10 })
   expect((await send(user, 7)).status).toBe(200)
@@ -81,6 +88,11 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   expect(await wire.ask('MAIL FROM:<stolen@example.com>')).toMatch(/^450 4\.7\.1/)
   wire.close()
   expect((await send(user, 1)).body.code).toBe('SendingPaused')
+  // Its owner sees it with the account, and why.
+  const seen = () => asItself(user, 'stolen')
+  expect((await seen()).sendingPaused).toEqual({
+    ...{ since: expect.any(String), reason: 'burst', recipients: 350, usual: 0 },
+  })
   const [one] = await paused()
   expect(one).toMatchObject({ user, address: 'stolen@example.com', reason: 'burst', recipients: 350, usual: 0 })
   await expect
@@ -109,6 +121,7 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   await sink.received(before + 1)
   expect((await service.call('POST', `/users/${user}/outbound/resume`)).status).toBe(200)
   expect((await service.call('POST', `/users/${user}/outbound/resume`)).body.code).toBe('NotPaused')
+  expect(await seen()).not.toHaveProperty('sendingPaused')
   expect(await held()).toBe(0)
   advanceClock(limits.time.hour)
   const got = () => sink.messages.flatMap(({ to }) => to).filter(to => /^s\d+@/.test(to)).length

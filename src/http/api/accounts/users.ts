@@ -30,6 +30,7 @@ import { bool, email, id, object, optional, pageReply, paging, text, userId, use
 import { existingPassword, type FreshDeps, freshFaults, originOf, requireFresh } from '../auth/factor-fields.ts'
 import { bounded, domainOf } from '../domains/bounds.ts'
 import { mailboxPath, requireUser } from '../messages/mailboxes.ts'
+import { heldBack, heldBackShape } from '../sending/pauses.ts'
 import { words } from '../service/words.ts'
 import { targetFailures, targetFailuresShape } from './target-failures.ts'
 import { type PasswordMaker, password, resets, sealOptions, shared, storedPassword } from './user-fields.ts'
@@ -214,7 +215,7 @@ export function userEndpoints(deps: UserDeps) {
     allow: 'users.read',
     domains: true,
     params: { user: userId },
-    reply: { ...shape, targetFailures: targetFailuresShape },
+    reply: { ...shape, targetFailures: targetFailuresShape, sendingPaused: heldBackShape },
     faults: ['UserNotFound'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
@@ -224,7 +225,8 @@ export function userEndpoints(deps: UserDeps) {
         filters: await countFilters(read, user.num),
         imapConnections: deps.imapConnections(user.id),
       }
-      return { ...shown(user, known, settings, deps.counters), ...targetFailures(read, user.id) }
+      const trouble = { ...targetFailures(read, user.id), ...heldBack(read, user.id) }
+      return { ...shown(user, known, settings, deps.counters), ...trouble }
     },
   })
 

@@ -1,4 +1,4 @@
-// Accounts that are held back, over HTTP, for operators: which, holding one back, letting one go on.
+// Accounts that are held back, over HTTP: for operators which, holding one back, letting one go on; for an account that it is and why.
 //
 // What waits of a paused account is held until then, and goes on when it was due; what it submits is refused for now.
 
@@ -6,11 +6,33 @@ import { Type } from 'typebox'
 import { pauseSending, resumeSending } from '#actors/sending/pausing.ts'
 import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/accounts/users.ts'
-import { listPauses } from '#store/sending/pause.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { findPause, listPauses, type SendingPause } from '#store/sending/pause.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { moment, oneOf, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import type { OutboundDeps } from './outbound.ts'
+
+const pauseShape = {
+  since: moment,
+  reason: oneOf(['burst', 'manual'], { description: 'It sent far more than usual, or somebody holds it back' }),
+  recipients: Type.Integer({ description: 'In the ten minutes in which it was paused' }),
+  usual: Type.Integer({ description: 'The most that it usually has in such a time; 0 where that is not known' }),
+}
+
+/** With the account itself. */
+export const heldBackShape = Type.Optional(
+  Type.Object(pauseShape, { description: 'Why nothing that the account sends leaves; absent where it does' }),
+)
+
+export function heldBack(read: Reader, user: string) {
+  const pause = findPause(read, user)
+  return pause === undefined || pause.resumed !== null ? {} : { sendingPaused: shownPause(pause) }
+}
+
+function shownPause({ since, reason, recipients, usual }: SendingPause) {
+  return { since: new Date(since).toISOString(), reason, recipients, usual }
+}
 
 export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
   const { read, directory } = system
@@ -22,24 +44,13 @@ export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
     summary: 'List users who are held back, the longest first',
     allow: 'queue.read',
     reply: {
-      results: Type.Array(
-        Type.Object({
-          user: Type.String(),
-          address: Type.String(),
-          since: moment,
-          reason: oneOf(['burst', 'manual'], { description: 'It sent far more than usual, or somebody holds it back' }),
-          recipients: Type.Integer({ description: 'In the ten minutes in which it was paused' }),
-          usual: Type.Integer({
-            description: 'The most that it usually has in such a time; 0 where that is not known',
-          }),
-        }),
-      ),
+      results: Type.Array(Type.Object({ user: Type.String(), address: Type.String(), ...pauseShape })),
     },
     async run() {
       const found = listPauses(read, limits.allowance.pausedShownMax)
-      const results = found.map(async ({ user, since, reason, recipients, usual }) => {
-        const address = (await findUser(read, user))?.address ?? ''
-        return { user, address, since: new Date(since).toISOString(), reason, recipients, usual }
+      const results = found.map(async pause => {
+        const { user } = pause
+        return { user, address: (await findUser(read, user))?.address ?? '', ...shownPause(pause) }
       })
       return { results: await Promise.all(results) }
     },

@@ -80,6 +80,8 @@ describe('an export', () => {
     const reply = { status: true, subject: 'Away', text: 'I am away' }
     expect((await from.call('PUT', `/users/${user}/autoreply`, reply)).body.success).toBe(true)
     await from.call('POST', `/users/${user}/asps`, { description: 'phone', scopes: ['imap'] })
+    const gone = { address: 'gone@far.test', reason: 'left' }
+    expect((await from.call('POST', `/users/${user}/suppressions`, gone)).body.success).toBe(true)
     const client = await Client.login(from.at('imap'), 'mover')
     for (const command of ['CREATE', 'SUBSCRIBE', 'DELETE']) await client.ok(`${command} left`)
     client.close()
@@ -113,6 +115,10 @@ describe('an export', () => {
     expect(reply).toMatchObject({ status: true, subject: 'Away', text: 'I am away' })
     const { body: asps } = await to.call('GET', `/users/${user}/asps`)
     expect(asps.results).toMatchObject([{ description: 'phone', scopes: ['imap'] }])
+    const { body: gone } = await to.call('GET', `/users/${user}/suppressions`)
+    expect(gone.results).toMatchObject([{ address: 'gone@far.test', source: 'manual', response: 'left' }])
+    const refused = await to.call('POST', `/users/${user}/submit`, { to: [{ address: 'gone@far.test' }], text: 'x' })
+    expect(refused.body.code).toBe('RecipientSuppressed')
     const client = await Client.login(to.at('imap'), 'mover')
     expect(await client.ok('LSUB "" left')).toEqual(['* LSUB (\\NonExistent \\Noselect) "/" "left"'])
     client.close()
