@@ -138,7 +138,8 @@ function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
     secondFactor: { ...shared, codes, issuer: config.auth.totpIssuer },
     webAuthn: { ...shared, securityKeys },
     pageSession: {
-      ...{ system, authentication, logins, codes, securityKeys },
+      ...{ system, access, authLog, authentication, logins, codes, securityKeys },
+      log: core.log,
       identify: async token => callerOf(await access.identify(token)),
       revoke: hash => access.revoke(hash),
       lifetimeMs: config.api.accessControl.tokenLifetime,

@@ -79,6 +79,20 @@ export class DkimHandle {
     return this.#directory.run(putDkim, { values, description }, signal)
   }
 
+  /**
+   * Gives a key another selector or description; what is absent stays.
+   *
+   * @throws Fault DkimNotFound
+   */
+  rename(
+    id: string,
+    selector: string | undefined,
+    description: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<DkimRow> {
+    return this.#directory.run(moveDkim, { id, selector, description }, signal)
+  }
+
   /** @throws Fault DkimNotFound */
   delete(id: string, signal?: AbortSignal): Promise<void> {
     return this.#directory.run(deleteDkim, { id }, signal)
@@ -121,6 +135,28 @@ const putDkim: DkimCommand<PutInput, DkimRow> = {
     }
     turn.write(dkimPut, row, row.key.length + 1000)
     turn.emit(existing === undefined ? 'dkim.created' : 'dkim.updated', described(row))
+    return row
+  },
+}
+
+interface MoveInput {
+  readonly id: string
+  readonly selector: string | undefined
+  readonly description: string | undefined
+}
+
+const moveDkim: DkimCommand<MoveInput, DkimRow> = {
+  name: 'dkim.move',
+  async run(turn, { id, selector, description }) {
+    const before = await findDkim(turn.read, id)
+    if (before === undefined) throw new Fault('DkimNotFound')
+    const row = {
+      ...before,
+      selector: selector ?? before.selector,
+      description: description ?? before.description,
+    }
+    turn.write(dkimPut, row, row.key.length + 1000)
+    turn.emit('dkim.updated', described(row))
     return row
   },
 }

@@ -6,7 +6,8 @@
 import { sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 
-export type Headers = Readonly<Record<string, string | number | undefined>>
+/** A field with several values stands in the answer several times. */
+export type Headers = Readonly<Record<string, string | number | readonly string[] | undefined>>
 export type Chunks = AsyncIterable<Uint8Array>
 
 /** A JSON object with a status of its own; nothing is added to it. */

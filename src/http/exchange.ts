@@ -372,7 +372,9 @@ function ownName(values: readonly string[], index: number, caller: Caller): read
 
 function headersText(headers: Headers): string {
   let text = ''
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) text += headerText(name, value)
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) text += headerText(name, one)
+  }
   return text
 }
 

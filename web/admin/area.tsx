@@ -7,8 +7,8 @@ import type { Area, Group, Item } from '../base/area.ts'
 import { go } from '../base/router.ts'
 import { may } from '../base/session.ts'
 import { AddressesPage } from './addresses.tsx'
-import { DomainPage } from './domain.tsx'
-import { DomainsPage } from './domains.tsx'
+import { DomainPage } from './domain/domain.tsx'
+import { DomainsPage } from './domain/domains.tsx'
 import { LogPage } from './log.tsx'
 import { OverviewPage } from './overview.tsx'
 import { QueuePage } from './queue.tsx'
@@ -50,9 +50,13 @@ const places = {
 const ofDomains: ReadonlySet<Name> = new Set(['users', 'addresses', 'domains'])
 
 function itemsOf(...names: Name[]): Item[] {
-  return names
-    .filter(name => may(places[name].grant, ofDomains.has(name) ? 'domain' : 'any'))
-    .map(name => ({ path: pathOf(name), icon: places[name].icon, label: pages()[name] }))
+  return (
+    names
+      .filter(name => may(places[name].grant, ofDomains.has(name) ? 'domain' : 'any'))
+      // Whoever finds users only to begin an audit has nothing to do on their page.
+      .filter(name => name !== 'users' || may('users.update', 'domain'))
+      .map(name => ({ path: pathOf(name), icon: places[name].icon, label: pages()[name] }))
+  )
 }
 
 function pathOf(name: Name): string {

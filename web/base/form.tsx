@@ -99,7 +99,7 @@ interface FieldProps {
   readonly disabled?: boolean
 }
 
-function useField(name: string) {
+export function useField(name: string) {
   const form = useContext(Context)
   if (form === null) throw new Error('A field stands in a form')
   const id = useId()
@@ -107,7 +107,7 @@ function useField(name: string) {
   return { form, id, error, value: form.values.value[name] }
 }
 
-function Wrapped({
+export function Wrapped({
   id,
   error,
   label,
@@ -137,7 +137,7 @@ function Wrapped({
 }
 
 /** What a screen reader reads beside the label. */
-function described(id: string, error: string, hint: unknown) {
+export function described(id: string, error: string, hint: unknown) {
   const parts = [...(hint === undefined ? [] : [`${id}-hint`]), ...(error === '' ? [] : [`${id}-error`])]
   return { 'aria-describedby': parts.join(' ') || undefined, 'aria-invalid': error !== '' || undefined }
 }

@@ -89,6 +89,11 @@ export function moment(at: string | number | Date): string {
   return new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at))
 }
 
+/** Time of day. */
+export function time(at: string | number | Date): string {
+  return new Intl.DateTimeFormat(language.value, { timeStyle: 'short' }).format(new Date(at))
+}
+
 export function day(at: string | number | Date): string {
   return new Intl.DateTimeFormat(language.value, { dateStyle: 'long' }).format(new Date(at))
 }

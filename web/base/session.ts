@@ -33,6 +33,11 @@ export async function signOut(): Promise<void> {
   session.value = nobody
 }
 
+/** Comes back from acting as a user to the session that was there before. */
+export async function endActing(): Promise<void> {
+  session.value = await call('DELETE /session/acting')
+}
+
 const scopes = ['own', 'domain', 'any'] as const
 
 /** Whether the token has a grant, `users.read`, at least for one's own things, those of some domains, or everybody's. */
@@ -48,5 +53,7 @@ export function owner(): Owner {
 }
 
 watchSession(() => {
-  session.value = nobody
+  // Acting as a user ends by itself after a while: the session before goes on.
+  if (session.value?.acting?.back === true) refreshSession().catch(() => {})
+  else session.value = nobody
 })

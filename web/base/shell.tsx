@@ -6,6 +6,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
+import { Acting } from './acting.tsx'
 import type { Area, AreaEntry, Group } from './area.ts'
 import { Questions } from './dialog.tsx'
 import { Icon } from './icon.tsx'
@@ -92,6 +93,7 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
         )}
         <UserMenu session={current} />
       </header>
+      <Acting session={current} />
       <div class={`frame${area?.isWide === true ? ' wide' : ''}${groups.length === 0 ? ' alone' : ''}`}>
         {groups.length > 0 && <Side groups={groups} path={path} isOpen={isMenuOpen.value} />}
         <main id="main" tabIndex={-1}>

@@ -229,7 +229,8 @@ const table = {
   tokenAuth: { authentication: any('C') },
   attachments: { attachments: any('R') },
   downloader: { messages: any('R') },
-  audit: { users: any('R'), audit: any('CRUD') },
+  // Whoever begins an audit of an account finds it by its name.
+  audit: { users: any('R'), userlisting: any('R'), audit: any('CRUD') },
   auditclient: { audit: any('R') },
   export: { export: any('C'), import: any('C') },
   settings: { settings: any('CRUD'), queue: any('RUD'), figures: any('R') },

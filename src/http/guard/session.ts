@@ -16,6 +16,8 @@ export const pageHeaders = ['cookie', 'host', 'origin', 'sec-fetch-site', pageHe
 
 const overTls = '__Host-teal'
 const inClear = 'teal'
+/** Behind the name: of the one in whose place somebody acts for a while. */
+const actingSuffix = '-as'
 
 /** Whether our own page sent this, as far as a browser tells. */
 export function isOwnPage(header: Header, method: string): boolean {
@@ -29,16 +31,34 @@ export function isOwnPage(header: Header, method: string): boolean {
   return method === 'GET' || site !== '' || origin !== ''
 }
 
-/** The access token of the page's session; '' where there is none, or where it does not count. */
-export function pageToken(header: Header, { method, secure }: { method: string; secure: boolean }): string {
+/** What the cookies of our own page hold; '' for what is not there, or does not count. */
+export interface PageTokens {
+  /** The session's own access token. */
+  readonly own: string
+  /** The token of the user as whom the session acts. */
+  readonly acting: string
+}
+
+type Asked = { readonly method: string; readonly secure: boolean }
+
+export function pageTokens(header: Header, { method, secure }: Asked): PageTokens {
   const line = header('cookie')
-  if (line === '' || !isOwnPage(header, method)) return ''
+  if (line === '' || !isOwnPage(header, method)) return { own: '', acting: '' }
   const cookies = new Map<string, string>()
   for (const pair of line.split(';')) {
     const at = pair.indexOf('=')
     if (at > 0) cookies.set(pair.slice(0, at).trim(), pair.slice(at + 1).trim())
   }
-  return cookies.get(secure ? overTls : inClear) ?? ''
+  const name = secure ? overTls : inClear
+  const own = cookies.get(name) ?? ''
+  // Nobody acts as a user without a session to come back to.
+  return { own, acting: own === '' ? '' : (cookies.get(name + actingSuffix) ?? '') }
+}
+
+/** The access token of the page's session; '' where there is none, or where it does not count. */
+export function pageToken(header: Header, asked: Asked): string {
+  const { own, acting } = pageTokens(header, asked)
+  return acting === '' ? own : acting
 }
 
 /**
@@ -51,6 +71,11 @@ export function sessionCookie(token: string, secure: boolean, keepMs?: number): 
   const age = token === '' ? '; Max-Age=0' : keepMs === undefined ? '' : `; Max-Age=${Math.floor(keepMs / 1000)}`
   const name = secure ? overTls : inClear
   return `${name}=${token}; Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}${age}`
+}
+
+/** The same for acting as a user, which the browser forgets when it is closed; the session itself stays as it is. */
+export function actingCookie(token: string, secure: boolean): string {
+  return sessionCookie(token, secure).replace('=', `${actingSuffix}=`)
 }
 
 function hostOf(origin: string): string {

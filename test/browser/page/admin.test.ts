@@ -124,6 +124,17 @@ test('an admin acts as a user, which stands in the log, and is shut out of what 
   expect(await page.getByRole('link', { name: 'Service', exact: true }).count()).toBe(0)
   const { results } = (await call('GET', `/users/${id}/authlog?action=impersonate`)).body
   expect(results[0].target).toMatch(/ticket 12/)
+  const mark = page.getByRole('region', { name: 'Acting as a user' })
+  await mark.getByText('You act as dora@example.com until').waitFor()
+  await look(page)
+  await shoot(page, 'admin-acting')
+  await page.reload()
+  await page.goto(`${pages.origin}/app/mail`)
+  await mark.getByRole('button', { name: 'Go back' }).click()
+  await page.getByRole('heading', { name: 'dora' }).waitFor()
+  await page.getByRole('button', { name: 'Act as this user' }).waitFor()
+  expect(await mark.count()).toBe(0)
+  await page.getByRole('row').filter({ hasText: 'impersonate end: root' }).waitFor()
 })
 
 test('a domain is made, and what DNS lacks is seen', async () => {
@@ -227,7 +238,7 @@ test('whoever looks after a domain sees that domain and its users alone', async 
   await page.getByRole('heading', { name: 'kept.example' }).waitFor()
   expect(await page.getByLabel('Users at most').count()).toBe(0)
   await page.getByRole('main').getByLabel('Description').fill('Looked after')
-  await page.getByRole('main').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('main').getByRole('button', { name: 'Save' }).first().click()
   await page.getByText('Saved.').waitFor()
   expect((await call('GET', '/domains/kept.example')).body.description).toBe('Looked after')
   await look(page)

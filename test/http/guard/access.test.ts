@@ -35,6 +35,8 @@ test.each<[Role, Allow, boolean]>([
   ['downloader', 'attachments.read', false],
   ['audit', 'audit.update', true],
   ['audit', 'users.read', true],
+  ['audit', 'userlisting.read', true],
+  ['auditclient', 'userlisting.read', false],
   ['auditclient', 'audit.read', true],
   ['auditclient', 'audit.create', false],
   ['export', 'export.create', true],

@@ -2,6 +2,7 @@
 //
 // Held to the English ones by their type. Names of protocols and keys stay in their own script; the page is read from the right.
 
+import { domains } from './domains/ar.ts'
 import type { AdminTexts } from './en.ts'
 
 export const ar: AdminTexts = {
@@ -47,6 +48,9 @@ export const ar: AdminTexts = {
     description: 'الوصف',
     sure: 'هل أنت متأكد؟',
     hint: 'ما يُترك فارغًا يبقى كما هو.',
+    pickUser: 'اختر حسابًا من القائمة.',
+    wantNumber: 'أدخل عددًا صحيحًا.',
+    wantDate: 'أدخل يومًا.',
   },
   overview: {
     span: 'المدة',
@@ -129,7 +133,7 @@ export const ar: AdminTexts = {
     impersonateAsk: name =>
       `تتصرف باسم ${name} مدة ساعة. يُدوَّن ذلك في سجل الحساب وسجل الخدمة؛ وتبقى كلمات المرور والعوامل الثانية مغلقة.`,
     reason: 'السبب',
-    impersonateDone: 'أنت تتصرف الآن كهذا المستخدم في هذا المتصفح. سجّل الخروج لإنهاء ذلك.',
+    impersonateDone: 'أنت تتصرف الآن باسم هذا المستخدم في هذا المتصفح.',
     delete: 'حذف الحساب',
     deleteAsk: name => `حذف ${name} مع كل البريد؟ لا يمكن استعادته إلا ما دامت المهمة لم تنتهِ.`,
     deleted: 'يجري حذف الحساب',
@@ -145,6 +149,12 @@ export const ar: AdminTexts = {
     from: 'من',
     pwned: 'كلمة المرور معروفة من تسريب',
     created: 'أُنشئ المستخدم',
+    pop3MaxMessages: 'الرسائل المعروضة عبر POP3',
+    traffic: {
+      imapMaxUpload: 'ميغابايت تُرفع عبر IMAP في اليوم',
+      imapMaxDownload: 'ميغابايت تُقرأ عبر IMAP في اليوم',
+      pop3MaxDownload: 'ميغابايت تُقرأ عبر POP3 في اليوم',
+    },
   },
   addresses: {
     find: 'جزء من عنوان',
@@ -156,48 +166,7 @@ export const ar: AdminTexts = {
     disable: 'إيقاف',
     enable: 'تشغيل',
   },
-  domains: {
-    find: 'جزء من اسم',
-    add: 'إضافة نطاق',
-    domain: 'النطاق',
-    users: 'المستخدمون',
-    addresses: 'العناوين',
-    dns: 'DNS',
-    storage: 'المخزَّن',
-    checkAll: 'فحص DNS',
-    disabled: 'مغلق',
-    close: 'إغلاق النطاق',
-    closeAsk: name => `لا يستقبل ${name} بريدًا ولا يدخل أحد حتى يُفتح من جديد.`,
-    reopen: 'فتح النطاق',
-    records: 'سجلات DNS',
-    record: 'السجل',
-    wanted: 'المطلوب',
-    found: 'الموجود الآن:',
-    optional: 'يمكن تركه',
-    states: { ok: 'جيد', missing: 'مفقود', wrong: 'خاطئ', unknown: 'لا جواب' },
-    checked: when => `فُحص ${when}`,
-    policy: (ip, result) => `SPF يسمح لـ ${ip} بالإرسال: ${result}`,
-    dkim: 'مفاتيح DKIM',
-    noDkim: 'بريد هذا النطاق غير موقَّع.',
-    selector: 'المحدِّد',
-    signs: 'السبب',
-    keyStates: { next: 'ينتظر DNS', current: 'قيد الاستخدام', retired: 'متقاعد' },
-    rotate: 'إنشاء مفاتيح جديدة',
-    rotated: 'المفاتيح الجديدة تنتظر سجلاتها',
-    check: 'سؤال DNS عن المفاتيح',
-    limits: 'الحدود',
-    maxUsers: 'أقصى عدد للمستخدمين',
-    maxAddresses: 'أقصى عدد للعناوين',
-    maxForwards: 'أقصى عدد لعناوين التحويل',
-    quotaMb: 'تخزين كل المستخدمين بالميغابايت',
-    limitsHint: '0 يعني أي عدد.',
-    catchAll: 'العنوان الجامع',
-    catchAllHint: 'البريد إلى عناوين لا يملكها أحد يذهب إلى هذه، واحد في كل سطر؛ فارغ لا يذهب لأحد.',
-    admins: 'يعتني به',
-    aliases: 'الأسماء البديلة',
-    addAlias: 'إضافة اسم بديل',
-    alias: 'نطاق آخر يقوم مقام هذا',
-  },
+  domains,
   certificates: {
     find: 'جزء من اسم',
     name: 'اسم المضيف',
@@ -279,7 +248,6 @@ export const ar: AdminTexts = {
     messages: 'الرسائل',
     status: 'النسخ',
     add: 'بدء تدقيق',
-    user: 'معرّف الحساب',
     start: 'من',
     end: 'إلى',
     notes: 'ملاحظات',
@@ -287,6 +255,10 @@ export const ar: AdminTexts = {
     over: 'انتهى',
     hint: 'ما يحويه التدقيق منسوخ بمعزل عن الحساب، فلا يراه الحساب ولا ينهيه.',
     statuses: { queued: 'ينتظر', importing: 'يُنسخ', imported: 'مكتمل', failed: 'فشل' },
+    span: 'المدة',
+    everything: 'كل شيء',
+    between: (from, to) => `${from ?? '…'} – ${to ?? '…'}`,
+    notCopied: count => `${count} لم تُنسخ`,
   },
   tokens: {
     role: 'الدور',

@@ -2,6 +2,7 @@
 //
 // Held to the English ones by their type. Readers are addressed formally; the words are those that German programs for mail have.
 
+import { domains } from './domains/de.ts'
 import type { AdminTexts } from './en.ts'
 
 export const de: AdminTexts = {
@@ -47,6 +48,9 @@ export const de: AdminTexts = {
     description: 'Beschreibung',
     sure: 'Sind Sie sicher?',
     hint: 'Was leer bleibt, wird nicht geändert.',
+    pickUser: 'Wählen Sie ein Konto aus der Liste.',
+    wantNumber: 'Geben Sie eine ganze Zahl an.',
+    wantDate: 'Geben Sie einen Tag an.',
   },
   overview: {
     span: 'Zeitraum',
@@ -129,7 +133,7 @@ export const de: AdminTexts = {
     impersonateAsk: name =>
       `Sie handeln eine Stunde lang als ${name}. Es steht im Protokoll des Kontos und des Dienstes; Passwörter und zweite Faktoren bleiben verschlossen.`,
     reason: 'Warum',
-    impersonateDone: 'Sie handeln in diesem Browser ab jetzt als dieser Benutzer. Abmelden beendet es.',
+    impersonateDone: 'Sie handeln in diesem Browser ab jetzt als dieser Benutzer.',
     delete: 'Konto löschen',
     deleteAsk: name =>
       `${name} mit aller Mail löschen? Es lässt sich nur wiederherstellen, solange die Aufgabe nicht erledigt ist.`,
@@ -146,6 +150,12 @@ export const de: AdminTexts = {
     from: 'Von',
     pwned: 'Das Passwort ist aus einem Leck bekannt',
     created: 'Der Benutzer wurde angelegt',
+    pop3MaxMessages: 'Nachrichten über POP3',
+    traffic: {
+      imapMaxUpload: 'Megabyte über IMAP hinein am Tag',
+      imapMaxDownload: 'Megabyte über IMAP heraus am Tag',
+      pop3MaxDownload: 'Megabyte über POP3 heraus am Tag',
+    },
   },
   addresses: {
     find: 'Teil einer Adresse',
@@ -157,48 +167,7 @@ export const de: AdminTexts = {
     disable: 'Abschalten',
     enable: 'Einschalten',
   },
-  domains: {
-    find: 'Teil eines Namens',
-    add: 'Domain anlegen',
-    domain: 'Domain',
-    users: 'Benutzer',
-    addresses: 'Adressen',
-    dns: 'DNS',
-    storage: 'Gespeichert',
-    checkAll: 'DNS ansehen',
-    disabled: 'Geschlossen',
-    close: 'Domain schließen',
-    closeAsk: name => `${name} nimmt dann keine Mail an und lässt niemanden herein, bis sie wieder geöffnet wird.`,
-    reopen: 'Domain öffnen',
-    records: 'DNS-Einträge',
-    record: 'Eintrag',
-    wanted: 'Soll',
-    found: 'Ist jetzt:',
-    optional: 'kann fehlen',
-    states: { ok: 'Gut', missing: 'Fehlt', wrong: 'Falsch', unknown: 'Keine Antwort' },
-    checked: when => `Gefragt ${when}`,
-    policy: (ip, result) => `SPF lässt ${ip} senden: ${result}`,
-    dkim: 'DKIM-Schlüssel',
-    noDkim: 'Mail dieser Domain wird nicht signiert.',
-    selector: 'Selektor',
-    signs: 'Warum',
-    keyStates: { next: 'wartet auf DNS', current: 'in Gebrauch', retired: 'ausgedient' },
-    rotate: 'Neue Schlüssel machen',
-    rotated: 'Neue Schlüssel warten auf ihre Einträge',
-    check: 'DNS nach den Schlüsseln fragen',
-    limits: 'Grenzen',
-    maxUsers: 'Benutzer höchstens',
-    maxAddresses: 'Adressen höchstens',
-    maxForwards: 'Weiterleitungsadressen höchstens',
-    quotaMb: 'Speicher aller Benutzer in Megabyte',
-    limitsHint: '0 steht für beliebig viele.',
-    catchAll: 'Auffangadresse',
-    catchAllHint: 'Mail an Adressen, die niemand hat, geht an diese, eine je Zeile; leer an niemanden.',
-    admins: 'Betreut von',
-    aliases: 'Aliasse',
-    addAlias: 'Alias hinzufügen',
-    alias: 'Andere Domain, die für diese steht',
-  },
+  domains,
   certificates: {
     find: 'Teil eines Namens',
     name: 'Rechnername',
@@ -291,7 +260,6 @@ export const de: AdminTexts = {
     messages: 'Nachrichten',
     status: 'Kopieren',
     add: 'Prüfung beginnen',
-    user: 'Kennung des Kontos',
     start: 'Von',
     end: 'Bis',
     notes: 'Notizen',
@@ -299,6 +267,10 @@ export const de: AdminTexts = {
     over: 'vorbei',
     hint: 'Was eine Prüfung enthält, ist getrennt vom Konto kopiert; dieses sieht und beendet sie nicht.',
     statuses: { queued: 'wartet', importing: 'kopiert', imported: 'vollständig', failed: 'gescheitert' },
+    span: 'Zeitraum',
+    everything: 'alles',
+    between: (from, to) => `${from ?? '…'} – ${to ?? '…'}`,
+    notCopied: count => `${count} nicht kopiert`,
   },
   tokens: {
     role: 'Rolle',

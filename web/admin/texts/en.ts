@@ -2,6 +2,8 @@
 // Sentences with a name or a number in them are functions, since languages put those in different places. Plain words, no jargon that the
 // protocols do not force.
 
+import { domains } from './domains/en.ts'
+
 export const en = {
   groups: { people: 'Accounts', mail: 'Mail', service: 'Service' },
   pages: {
@@ -45,6 +47,9 @@ export const en = {
     description: 'Description',
     sure: 'Are you sure?',
     hint: 'What is left empty stays as it is.',
+    pickUser: 'Pick an account from the list.',
+    wantNumber: 'Give a whole number.',
+    wantDate: 'Give a day.',
   },
   overview: {
     span: 'Span',
@@ -127,7 +132,7 @@ export const en = {
     impersonateAsk: (name: string) =>
       `You act as ${name} for an hour. It stands in the log of the account and of the service; passwords and second factors stay closed.`,
     reason: 'Why',
-    impersonateDone: 'You act as this user in this browser from now on. Sign out to end it.',
+    impersonateDone: 'You act as this user in this browser from now on.',
     delete: 'Delete the account',
     deleteAsk: (name: string) =>
       `Delete ${name} with all mail? It can be restored only as long as the task is not over.`,
@@ -144,6 +149,12 @@ export const en = {
     from: 'From',
     pwned: 'The password is known from a leak',
     created: 'The user was made',
+    pop3MaxMessages: 'Messages shown over POP3',
+    traffic: {
+      imapMaxUpload: 'Megabytes put in over IMAP a day',
+      imapMaxDownload: 'Megabytes read over IMAP a day',
+      pop3MaxDownload: 'Megabytes read over POP3 a day',
+    },
   },
   addresses: {
     find: 'Part of an address',
@@ -155,48 +166,7 @@ export const en = {
     disable: 'Switch off',
     enable: 'Switch on',
   },
-  domains: {
-    find: 'Part of a name',
-    add: 'Add a domain',
-    domain: 'Domain',
-    users: 'Users',
-    addresses: 'Addresses',
-    dns: 'DNS',
-    storage: 'Stored',
-    checkAll: 'Look at DNS',
-    disabled: 'Closed',
-    close: 'Close the domain',
-    closeAsk: (name: string) => `${name} then takes no mail and lets nobody in, until it is opened again.`,
-    reopen: 'Open the domain',
-    records: 'DNS records',
-    record: 'Record',
-    wanted: 'Should be',
-    found: 'Is now:',
-    optional: 'may be left out',
-    states: { ok: 'Good', missing: 'Missing', wrong: 'Wrong', unknown: 'No answer' },
-    checked: (when: string) => `Asked ${when}`,
-    policy: (ip: string, result: string) => `SPF lets ${ip} send: ${result}`,
-    dkim: 'DKIM keys',
-    noDkim: 'Mail of this domain is not signed.',
-    selector: 'Selector',
-    signs: 'Why',
-    keyStates: { next: 'waits for DNS', current: 'in use', retired: 'retired' },
-    rotate: 'Make new keys',
-    rotated: 'New keys wait for their records',
-    check: 'Ask DNS for the keys',
-    limits: 'Limits',
-    maxUsers: 'Users at most',
-    maxAddresses: 'Addresses at most',
-    maxForwards: 'Forwarding addresses at most',
-    quotaMb: 'Storage of all users in megabytes',
-    limitsHint: '0 stands for any number.',
-    catchAll: 'Catch-all',
-    catchAllHint: 'Mail for addresses that nobody has goes to these addresses, one a line; empty for nobody.',
-    admins: 'Looked after by',
-    aliases: 'Aliases',
-    addAlias: 'Add an alias',
-    alias: 'Other domain that stands for this one',
-  },
+  domains,
   certificates: {
     find: 'Part of a name',
     name: 'Host name',
@@ -284,7 +254,6 @@ export const en = {
     messages: 'Messages',
     status: 'Copying',
     add: 'Begin an audit',
-    user: 'Id of the account',
     start: 'From',
     end: 'Until',
     notes: 'Notes',
@@ -292,6 +261,10 @@ export const en = {
     over: 'over',
     hint: 'What an audit holds is copied apart from the account, which neither sees nor ends it.',
     statuses: { queued: 'waits', importing: 'copying', imported: 'complete', failed: 'failed' },
+    span: 'Time',
+    everything: 'everything',
+    between: (from: string | null, to: string | null) => `${from ?? '…'} – ${to ?? '…'}`,
+    notCopied: (count: string) => `${count} not copied`,
   },
   tokens: {
     role: 'Role',

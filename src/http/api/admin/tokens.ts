@@ -6,19 +6,18 @@
 import { Type } from 'typebox'
 import type { Access } from '#actors/auth/access.ts'
 import type { AuthLog } from '#actors/auth/auth-log.ts'
-import { liveUser } from '#actors/auth/one-time-code.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
-import { findProvisioned, findToken, listTokens, type TokenRow } from '#store/accounts/tokens.ts'
-import { findStanding } from '#store/accounts/users.ts'
-import { type Endpoint, endpoint, type Request } from '../../endpoint.ts'
+import { findProvisioned, listTokens, type TokenRow } from '#store/accounts/tokens.ts'
+import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { type Caller, isRole, mayHandOut, roles } from '../../guard/access.ts'
 import { id, list as list_, moment, oneOf, optional, text, userId } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 import { originOf } from '../auth/factor-fields.ts'
+import { beginActing, callerName } from '../auth/impersonation.ts'
 
 export interface TokenDeps {
   readonly system: ActorSystem
@@ -39,7 +38,8 @@ const shape = Type.Object({
   own: Type.Boolean({ description: 'Whether it is the one of this call' }),
 })
 
-export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): Endpoint[] {
+export function tokenEndpoints(deps: TokenDeps): Endpoint[] {
+  const { system, access, log } = deps
   const { read } = system
 
   const list = endpoint({
@@ -83,7 +83,7 @@ export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): End
       const bound = input.role === 'domain'
       if (bound !== (input.domains !== undefined)) throw invalid('domains', 'goes with the role "domain" and no other')
       const made = await access.provision(input.label ?? '', input.role, input.domains ?? null)
-      log.info({ id: made.id, role: input.role, by: await nameOf(caller, request) }, 'a token was made')
+      log.info({ id: made.id, role: input.role, by: await callerName(system, caller, request) }, 'a token was made')
       return made
     },
   })
@@ -100,7 +100,7 @@ export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): End
       const row = await findProvisioned(read, input.token)
       if (row === undefined || !within(caller, row)) throw new Fault('TokenNotFound')
       await access.revoke(row.hash)
-      log.info({ id: row.id, role: row.role, by: await nameOf(caller, request) }, 'a token was ended')
+      log.info({ id: row.id, role: row.role, by: await callerName(system, caller, request) }, 'a token was ended')
     },
   })
 
@@ -118,30 +118,9 @@ export function tokenEndpoints({ system, access, authLog, log }: TokenDeps): End
     reply: { id: userId, username: Type.String(), token: Type.String(), expires: moment },
     faults: ['UserNotFound', 'UserDisabled'],
     async run({ input, caller, request }) {
-      const user = await liveUser(system, input.user)
-      const standing = await findStanding(read, user.id)
-      if (standing?.open !== true) throw new Fault('UserDisabled')
-      const by = await nameOf(caller, request)
-      const reason = input.reason ?? ''
-      const said = `${by} ${reason}`.trim()
-      await authLog.add(user.num, { action: 'impersonate', result: 'success', target: said, ...originOf(input) })
-      await authLog.flush()
-      log.warn(
-        { user: user.id, username: user.username, by, reason, ip: input.ip ?? request.address },
-        'an operator acts as a user',
-      )
-      const { token, expires } = await access.impersonate(user.id, standing.authVersion, said)
-      return { id: user.id, username: user.username, token, expires: new Date(expires).toISOString() }
+      return beginActing(deps, { user: input.user, reason: input.reason ?? '', ...originOf(input) }, caller, request)
     },
   })
-
-  /** Who calls, for a log: an account, or the token by its id and label. */
-  async function nameOf({ user, role }: Caller, { token }: Request): Promise<string> {
-    if (user !== null) return `user ${user}`
-    const row = token === null ? undefined : await findToken(read, tokenDigest(token))
-    if (row === undefined) return role
-    return `${role} ${row.id}${row.label === '' ? '' : ` (${row.label})`}`
-  }
 
   return [list, create, revoke, impersonate]
 }

@@ -9,21 +9,21 @@ import type { Authentication } from '#actors/auth/authentication.ts'
 import type { Logins } from '#actors/auth/login.ts'
 import { liveUser, type OneTimeCodes } from '#actors/auth/one-time-code.ts'
 import type { SecurityKeys } from '#actors/auth/security-key.ts'
-import type { ActorSystem } from '#actors/kernel/system.ts'
 import { factorsOf } from '#actors/user/credential.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { findToken } from '#store/accounts/tokens.ts'
 import { json } from '../../answer.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { type Caller, grantsOf } from '../../guard/access.ts'
-import { isOwnPage, pageHeaders, pageToken, sessionCookie } from '../../guard/session.ts'
-import { bool, hex, optional, text, userId } from '../../schema.ts'
+import { actingCookie, isOwnPage, pageHeaders, pageTokens, sessionCookie } from '../../guard/session.ts'
+import { bool, hex, moment, optional, text, userId } from '../../schema.ts'
+import { beginActing, endActing, type ImpersonationDeps } from './impersonation.ts'
 import { answering, askedOf, asking, assertionFields } from './webauthn-fields.ts'
 
-export interface PageSessionDeps {
-  readonly system: ActorSystem
+export interface PageSessionDeps extends ImpersonationDeps {
   readonly authentication: Authentication
   readonly logins: Logins
   readonly codes: OneTimeCodes
@@ -56,6 +56,12 @@ const shape = {
   domains: Type.Optional(
     Type.Array(Type.String(), { description: 'Those that the caller looks after, where it is limited to some' }),
   ),
+  acting: Type.Optional(
+    Type.Object(
+      { expires: moment, back: Type.Boolean({ description: 'Whether the session before goes on afterwards' }) },
+      { description: 'Somebody who looks after the service acts as this user' },
+    ),
+  ),
   pending: Type.Optional(
     Type.Object({ user: userId, nonce: Type.String(), factors }, { description: 'What is still to be shown' }),
   ),
@@ -75,8 +81,14 @@ export function pageSessionEndpoints(deps: PageSessionDeps) {
     summary: 'Who is signed in on the page',
     reply: shape,
     async run({ request }) {
-      const token = ownToken(request)
-      return token === '' ? { signedIn: false } : who(deps, token)
+      const { own, acting } = tokensOf(request)
+      if (own === '') return { signedIn: false }
+      if (acting === '') return who(deps, own)
+      const acted = await who(deps, acting, true)
+      if (acted.signedIn) return acted
+      // Its time is over: the session itself goes on.
+      const headers = { 'set-cookie': actingCookie('', request.secure) }
+      return json(200, { success: true, ...(await who(deps, own)) }, headers)
     },
   })
 
@@ -180,12 +192,62 @@ export function pageSessionEndpoints(deps: PageSessionDeps) {
     faults: ['ForeignPage'],
     async run({ request }) {
       requirePage(request)
-      await release(deps, ownToken(request))
-      return json(200, { success: true }, { 'set-cookie': sessionCookie('', request.secure) })
+      const { own } = await leaveActing(deps, request)
+      await release(deps, own)
+      const cookies = [sessionCookie('', request.secure), actingCookie('', request.secure)]
+      return json(200, { success: true }, { 'set-cookie': cookies })
     },
   })
 
-  return [show, begin, code, challenge, key, end]
+  return [show, begin, code, challenge, key, end, ...actingEndpoints(deps)]
+}
+
+/** The page of an operator acts as a user for a while, and comes back. */
+function actingEndpoints(deps: PageSessionDeps) {
+  const act = endpoint({
+    ...common,
+    method: 'POST',
+    path: '/session/acting',
+    summary: 'Act as a user on the page for a while',
+    description:
+      'As `POST /users/:user/impersonate`, in a second cookie: the session itself stays, and goes on when this is ended or over.',
+    allow: 'impersonation.create',
+    body: { user: userId, reason: optional(text({ max: limits.token.labelLengthMax, trim: true, empty: true })) },
+    reply: shape,
+    faults: ['ForeignPage', 'UserNotFound', 'UserDisabled'],
+    async run({ input, caller, request }) {
+      requirePage(request)
+      if (tokensOf(request).own === '') throw new Fault('ForeignPage')
+      const wanted = { user: input.user, reason: input.reason ?? '', ip: request.address }
+      const { token } = await beginActing(deps, wanted, caller, request)
+      const headers = { 'set-cookie': actingCookie(token, request.secure) }
+      return json(200, { success: true, ...(await who(deps, token, true)) }, headers)
+    },
+  })
+
+  const cease = endpoint({
+    ...common,
+    method: 'DELETE',
+    path: '/session/acting',
+    summary: 'Come back from acting as a user',
+    reply: shape,
+    faults: ['ForeignPage'],
+    async run({ request }) {
+      requirePage(request)
+      const { own } = await leaveActing(deps, request)
+      const answer = own === '' ? { signedIn: false } : await who(deps, own)
+      return json(200, { success: true, ...answer }, { 'set-cookie': actingCookie('', request.secure) })
+    },
+  })
+
+  return [act, cease]
+}
+
+/** Ends acting as a user, where somebody does. */
+async function leaveActing(deps: PageSessionDeps, request: Request) {
+  const tokens = tokensOf(request)
+  if (tokens.acting !== '') await endActing(deps, tokens.acting, request)
+  return tokens
 }
 
 /** What may stand in a cookie (RFC 6265 4.1.1). */
@@ -195,18 +257,19 @@ function requirePage(request: Request): void {
   if (!isOwnPage(name => request.header(name), request.method)) throw new Fault('ForeignPage')
 }
 
-function ownToken(request: Request): string {
-  return pageToken(name => request.header(name), request)
+function tokensOf(request: Request) {
+  return pageTokens(name => request.header(name), request)
 }
 
 /** Puts a token into the browser, and ends the one that was there. */
 async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean) {
   const answer = await who(deps, token)
   if (!answer.signedIn) throw new Fault('InvalidToken')
-  const before = ownToken(request)
+  const { own: before, acting } = await leaveActing(deps, request)
   if (before !== token) await release(deps, before)
   const cookie = sessionCookie(token, request.secure, keep ? deps.lifetimeMs : undefined)
-  return json(200, { success: true, ...answer }, { 'set-cookie': cookie })
+  const cookies = acting === '' ? [cookie] : [cookie, actingCookie('', request.secure)]
+  return json(200, { success: true, ...answer }, { 'set-cookie': cookies })
 }
 
 /** Ends a session's token; one of an operator stays. */
@@ -225,11 +288,17 @@ async function identified(deps: PageSessionDeps, token: string): Promise<Caller 
   }
 }
 
-async function who(deps: PageSessionDeps, token: string) {
+/** @param back whether another session goes on behind this one */
+async function who(deps: PageSessionDeps, token: string, back = false) {
   const caller = await identified(deps, token)
   if (caller === null) return { signedIn: false }
   const { role, domains } = caller
-  const may = { role, grants: grantsWith(role, domains), ...(domains !== undefined && { domains: [...domains] }) }
+  const row = role === 'impersonated' ? await findToken(deps.system.read, tokenDigest(token)) : undefined
+  const may = {
+    ...{ role, grants: grantsWith(role, domains) },
+    ...(domains !== undefined && { domains: [...domains] }),
+    ...(row !== undefined && { acting: { expires: new Date(row.expires ?? 0).toISOString(), back } }),
+  }
   if (caller.user === null) return { signedIn: true, ...may }
   const user = await liveUser(deps.system, caller.user)
   const { id, username, name, address, options, temporary } = user

@@ -8,6 +8,7 @@ import { auditMbox, createAudit } from '#actors/admin/audit.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { findUser } from '#store/accounts/users.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import { counted } from '#store/engine/counted.ts'
 import { type Audit, countAudits, findAudit, listAudits } from '#store/mailboxes/audits.ts'
@@ -30,6 +31,7 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
   const shape = {
     id: auditId,
     user: Type.String(),
+    username: Type.Optional(Type.String({ description: 'Of the account, as long as it is here' })),
     start: maybe,
     end: maybe,
     expires: moment,
@@ -87,7 +89,7 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
           ),
         boundary: ({ id: audit }) => [audit],
       })
-      return { ...cursors, results: rows.map(shown) }
+      return { ...cursors, results: await Promise.all(rows.map(shown)) }
     },
   })
 
@@ -123,10 +125,15 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
     },
   })
 
+  async function shown(audit: Audit) {
+    const account = await findUser(read, audit.user)
+    return { ...plain(audit), ...(account !== undefined && { username: account.username }) }
+  }
+
   return [create, list, get, mbox]
 }
 
-function shown(audit: Audit) {
+function plain(audit: Audit) {
   const { starts, ends, deleted, last, state: status, failed, copied } = audit
   return {
     id: audit.id,

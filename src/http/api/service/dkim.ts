@@ -39,6 +39,15 @@ const listedShape = {
   created: moment,
 }
 
+const selector = text({
+  max: 253,
+  trim: true,
+  lower: true,
+  pattern: /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?)*$/,
+  description: 'Tells the keys of a domain apart in DNS (RFC 6376 3.1)',
+})
+const description = optional(text({ max: descriptionLengthMax, trim: true }))
+
 const { created: _created, ...named } = listedShape
 
 const shape = {
@@ -86,13 +95,7 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     domains: true,
     body: {
       domain: domainName,
-      selector: text({
-        max: 253,
-        trim: true,
-        lower: true,
-        pattern: /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?)*$/,
-        description: 'Tells the keys of a domain apart in DNS (RFC 6376 3.1)',
-      }),
+      selector,
       privateKey: optional(
         text({
           max: keyLengthMax,
@@ -100,14 +103,35 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
           description: 'RSA or Ed25519 in PEM, not encrypted, or an Ed25519 seed of 32 bytes in base64',
         }),
       ),
-      description: optional(text({ max: descriptionLengthMax, trim: true })),
+      description,
     },
     reply: shape,
     faults: ['TooManyDkimKeys'],
     async run({ input, signal, onlyDomains }) {
-      const { domain, selector, privateKey, description } = input
-      requireWithin(onlyDomains, domain)
-      return shown(await handle.put({ domain, selector, privateKey, description }, signal))
+      requireWithin(onlyDomains, input.domain)
+      const { domain, privateKey } = input
+      const form = { domain, selector: input.selector, privateKey, description: input.description }
+      return shown(await handle.put(form, signal))
+    },
+  })
+
+  const update = endpoint({
+    method: 'PUT',
+    path: '/dkim/:dkim',
+    tag: 'DKIM',
+    summary: 'Give a key another selector or description',
+    description:
+      'The key stays the same; the next message is signed under the new selector, so publish the record under its name first.',
+    allow: 'dkim.create',
+    domains: true,
+    params: { dkim: dkimId },
+    body: { selector: optional(selector), description },
+    reply: shape,
+    faults: ['DkimNotFound'],
+    async run({ input, signal, onlyDomains }) {
+      const found = await findDkim(read, input.dkim)
+      if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('DkimNotFound')
+      return shown(await handle.rename(found.id, input.selector, input.description, signal))
     },
   })
 
@@ -161,7 +185,7 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
     },
   })
 
-  return [listing, create, resolve, get, remove]
+  return [listing, create, update, resolve, get, remove]
 }
 
 function shown(row: DkimRow) {

@@ -191,3 +191,51 @@ test('a login that waits for its factor has no cookie, and its calls take no wro
   }
   expect((await send('POST', '/session/webauthn', page(), shown)).body.code).toBe('Invalid2faNonce')
 })
+
+test('an operator acts as a user in the browser and comes back to the own session, which both logs say', async () => {
+  const user = await service.user('acted')
+  const cookieOf = (head: string, name: string) => new RegExp(`set-cookie: (${name}=[^;]*)`, 'i').exec(head)?.[1] ?? ''
+  const entered = await send('POST', '/session', page(), { accessToken: service.teal.rootToken })
+  const own = cookieOf(entered.head, 'teal')
+  const begun = await send('POST', '/session/acting', { ...page(), cookie: own }, { user, reason: 'ticket 3' })
+  expect(begun.body).toMatchObject({ role: 'impersonated', user: { id: user }, acting: { back: true } })
+  expect(begun.head).not.toContain(`${own};`)
+  const as = cookieOf(begun.head, 'teal-as')
+  expect(as).toMatch(/^teal-as=[0-9a-f]{40}$/)
+  const both = { ...page(), cookie: `${own}; ${as}` }
+  expect((await send('GET', '/users/me', both)).body).toMatchObject({ id: user })
+  expect((await send('GET', '/tokens', both)).status).toBe(403)
+  // Without a session to come back to, and from another site, it is nothing.
+  expect((await send('GET', '/users/me', { ...page(), cookie: as })).status).toBe(403)
+  const foreign = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site', cookie: both.cookie }
+  expect((await send('DELETE', '/session/acting', foreign)).body).toMatchObject({ code: 'ForeignPage' })
+
+  const back = await send('DELETE', '/session/acting', both)
+  expect(back.body).toMatchObject({ signedIn: true, role: 'root' })
+  expect(back.head).toMatch(/set-cookie: teal-as=; .*Max-Age=0/i)
+  // A window that still has the cookie is told who it is without it.
+  const after = await send('GET', '/session', both)
+  expect(after.body).toMatchObject({ signedIn: true, role: 'root' })
+  expect(after.head).toMatch(/set-cookie: teal-as=; .*Max-Age=0/i)
+  expect((await send('GET', '/users/me', both)).status).toBe(403)
+  await expect
+    .poll(async () => {
+      const { results } = (await service.call('GET', `/users/${user}/authlog`)).body
+      return results.map(({ action }: { action: string }) => action)
+    })
+    .toEqual(['impersonate end', 'impersonate', 'account created'])
+})
+
+test('signing out ends both, and who has no right to act as others does not', async () => {
+  const user = await service.user('acted-too')
+  const cookie = await signIn('acted-too')
+  expect((await send('POST', '/session/acting', { ...page(), cookie }, { user })).status).toBe(403)
+  const entered = await send('POST', '/session', page(), { accessToken: service.teal.rootToken })
+  const own = /set-cookie: (teal=[^;]*)/i.exec(entered.head)?.[1] ?? ''
+  const begun = await send('POST', '/session/acting', { ...page(), cookie: own }, { user })
+  const as = /set-cookie: (teal-as=[^;]*)/i.exec(begun.head)?.[1] ?? ''
+  const left = await send('DELETE', '/session', { ...page(), cookie: `${own}; ${as}` })
+  expect(left.head.match(/set-cookie: [^;]*=;/gi)).toHaveLength(2)
+  const { status } = await service.call('GET', '/users/me', undefined, as.slice('teal-as='.length))
+  expect(status).toBe(403)
+})

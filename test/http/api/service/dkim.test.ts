@@ -59,6 +59,18 @@ describe('the API', () => {
     }
   })
 
+  test('gives a key another selector, and keeps the key', async () => {
+    const made = await put({ domain: 'example.com', selector: 's1', privateKey: privatePem(rsa), description: 'Mail' })
+    const moved = await call('PUT', `/dkim/${made.id}`, { selector: 'S2' })
+    const name = 's2._domainkey.example.com'
+    expect(moved.body).toEqual({ ...made, selector: 's2', dnsTxt: { ...made.dnsTxt, name } })
+    const { body } = await call('PUT', `/dkim/${made.id}`, { description: 'Other' })
+    expect([body.selector, body.description]).toEqual(['s2', 'Other'])
+    const { status } = await call('PUT', `/dkim/${'0'.repeat(24)}`, { selector: 's3' })
+    expect(status).toBe(404)
+    expect((await call('PUT', `/dkim/${made.id}`, { selector: 'no/such' })).status).toBe(400)
+  })
+
   test('makes a key where none is given', async () => {
     const made = await put({ domain: 'example.com', selector: 's1' })
     const key = createPublicKey(made.publicKey)

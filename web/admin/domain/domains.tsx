@@ -3,25 +3,23 @@
 // A page has few of them, and their looks at DNS go one after the other: they may take seconds where nobody answers.
 
 import { useState } from 'preact/hooks'
-import { call, type Reply } from '../base/client.ts'
-import { Dialog } from '../base/dialog.tsx'
-import { Form, Submit, TextField, useForm } from '../base/form.tsx'
-import { bytes, number } from '../base/language.ts'
-import { Badge, Card, type Column, Loaded, Page, Table } from '../base/parts.tsx'
-import { useCall, useResource } from '../base/resource.ts'
-import { at, go } from '../base/router.ts'
-import { may } from '../base/session.ts'
-import { baseTexts } from '../texts/texts.ts'
-import { Pager, Search, useCursor } from './kit/list.tsx'
-import { adminTexts } from './texts/texts.ts'
+import { call, type Reply } from '../../base/client.ts'
+import { Dialog } from '../../base/dialog.tsx'
+import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
+import { bytes, number } from '../../base/language.ts'
+import { Badge, Card, type Column, Loaded, Page, Table } from '../../base/parts.tsx'
+import { useCall, useResource } from '../../base/resource.ts'
+import { at, go } from '../../base/router.ts'
+import { may } from '../../base/session.ts'
+import { baseTexts } from '../../texts/texts.ts'
+import { Pager, Search, useCursor } from '../kit/list.tsx'
+import { adminTexts } from '../texts/texts.ts'
+import { DnsBadge } from './value.tsx'
 
 type Listed = Reply<'GET /domains'>['results'][number]
-type DnsState = keyof ReturnType<typeof statesOf>
 
 /** Each asks DNS: few on a page. */
 const pageRows = 20
-
-const statesOf = () => adminTexts.value.domains.states
 
 export function DomainsPage() {
   const { pages, domains: texts, common } = adminTexts.value
@@ -91,16 +89,9 @@ function look(domain: string, signal: AbortSignal) {
 
 function Dns({ domain }: { readonly domain: string }) {
   const asked = useResource(signal => look(domain, signal), `dns ${domain}`)
-  if (asked.data === undefined) return <span class="muted">{asked.error === undefined ? '…' : statesOf().unknown}</span>
+  if (asked.data === undefined)
+    return <span class="muted">{asked.error === undefined ? '…' : adminTexts.value.domains.states.unknown}</span>
   return <DnsBadge state={asked.data.state} />
-}
-
-const kinds = { ok: 'good', missing: 'bad', wrong: 'bad', unknown: 'plain' } as const
-
-export function DnsBadge({ state, isOptional = false }: { readonly state: string; readonly isOptional?: boolean }) {
-  const known: DnsState = state in kinds ? (state as DnsState) : 'unknown'
-  const kind = kinds[known]
-  return <Badge kind={kind === 'bad' && isOptional ? 'warn' : kind}>{statesOf()[known]}</Badge>
 }
 
 function AddDomain({ onClose }: { onClose(): void }) {
