@@ -15,7 +15,6 @@ import {
   forgetLists,
   listsOf,
   loadFolders,
-  type Row,
   user,
 } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
@@ -52,12 +51,6 @@ export async function runUndo(): Promise<void> {
 }
 
 const updating = 'PUT /users/:user/mailboxes/:mailbox/messages'
-
-/** Rows by the folder they lie in. */
-export function placesOf(rows: readonly Row[]): Place[] {
-  const byFolder = Map.groupBy(rows, row => row.mailbox)
-  return [...byFolder].map(([mailbox, some]) => ({ mailbox, uids: some.map(row => row.id) }))
-}
 
 export async function setFlag(places: readonly Place[], change: { seen?: boolean; flagged?: boolean }): Promise<void> {
   for (const { mailbox, uids } of places)
@@ -109,8 +102,13 @@ export async function moveFor(
   places: readonly Place[],
   use: '\\Archive' | '\\Junk' | '\\Trash' | 'INBOX',
 ): Promise<void> {
-  const found = folderFor(use) ?? (use === '\\Archive' ? await makeArchive() : undefined)
+  const found = await folderMade(use)
   if (found !== undefined) await move(places, found)
+}
+
+/** The folder of a use; the archive is made where there is none. */
+export async function folderMade(use: '\\Archive' | '\\Junk' | '\\Trash' | 'INBOX'): Promise<Folder | undefined> {
+  return folderFor(use) ?? (use === '\\Archive' ? await makeArchive() : undefined)
 }
 
 /** Into the Trash; from there, and drafts, for good (the service keeps what is deleted for a while). */
@@ -136,8 +134,12 @@ export async function remove(places: readonly Place[]): Promise<void> {
 async function makeArchive(): Promise<Folder | undefined> {
   const path = 'Archive'
   if (folders.value?.some(folder => folder.path === path) !== true) {
-    await call('POST /users/:user/mailboxes', { params: { user: user() }, body: { path } }).catch(failed)
+    // Another window may have made it in this moment: what counts is that it is there.
+    const refused = await call('POST /users/:user/mailboxes', { params: { user: user() }, body: { path } }).catch(
+      (error: unknown) => error,
+    )
     await loadFolders()
+    if (folders.value?.some(folder => folder.path === path) !== true) failed(refused)
   }
   return folders.value?.find(folder => folder.path === path)
 }

@@ -6,9 +6,11 @@ import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Dialog } from '../base/dialog.tsx'
-import { moveFor, type Place, placesOf, remove, runUndo, setFlag } from './actions.ts'
-import { rowHeight, select, selectedPlaces } from './list/list.tsx'
+import { folderMade, move, type Place, remove, runUndo, setFlag } from './actions.ts'
+import { applyToAll, moveAll, removeAll } from './list/bulk.ts'
+import { rowHeight } from './list/list.tsx'
 import type { MessageList } from './list/message-list.ts'
+import { placesOf, select, selectAll, selectedPlaces } from './list/selection.ts'
 import { folderOf, type Row } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 import { answer, newLetter } from './write/writing.ts'
@@ -21,6 +23,8 @@ interface Keyed {
   readonly message: { readonly mailbox: string; readonly uid: number } | null
   readonly page: RefObject<HTMLDivElement | null>
   open(row: Row | undefined): void
+  /** Goes back from a conversation to the list it stands in. */
+  leave(): void
 }
 
 type KeyName = keyof typeof mailTexts.value.keyNames
@@ -35,6 +39,8 @@ const keys: Readonly<Record<string, KeyName>> = {
   u: 'close',
   Escape: 'close',
   x: 'select',
+  X: 'selectTo',
+  '*': 'selectAll',
   c: 'write',
   r: 'reply',
   a: 'replyAll',
@@ -82,11 +88,14 @@ const plain: Partial<Record<KeyName, (keyed: Keyed) => void>> = {
   next: keyed => step(keyed, 1),
   previous: keyed => step(keyed, -1),
   open: ({ list, open }) => open(list.row(list.cursor.value)),
-  close({ list, isReading, open }) {
+  close({ list, isReading, open, leave }) {
     if (isReading) open(undefined)
-    else list.selected.value = new Set()
+    else if (list.selected.value.size > 0 || list.isAll.value) selectAll(list, false)
+    else if (list.of.thread !== '') leave()
   },
-  select: ({ list }) => select(list, list.cursor.value, false),
+  select: ({ list }) => void select(list, list.row(list.cursor.value), list.cursor.value, false),
+  selectTo: ({ list }) => void select(list, list.row(list.cursor.value), list.cursor.value, true),
+  selectAll: ({ list }) => selectAll(list, !list.isAll.value),
   write: () => newLetter({}),
   search: () => document.getElementById('mail-search')?.focus(),
   undo: () => void runUndo(),
@@ -104,6 +113,10 @@ function act(name: KeyName, keyed: Keyed): void {
     if (at) void answer(at, name)
     return
   }
+  if (list.isAll.value && message === null) {
+    actOnAll(name, list)
+    return
+  }
   const places = placesFor(keyed)
   if (places.length === 0) return
   if (name === 'flag') void setFlag(places, { flagged: row?.flagged !== true })
@@ -114,10 +127,23 @@ function act(name: KeyName, keyed: Keyed): void {
   if (name !== 'archive' && name !== 'junk' && name !== 'delete') return
   const index = message === null ? -1 : list.indexOf(message.mailbox, message.uid)
   if (isReading) open(index < 0 ? undefined : (list.row(index + 1) ?? list.row(index - 1)))
-  const isJunk = folderOf(places[0]?.mailbox ?? '')?.specialUse === '\\Junk'
-  if (name === 'archive') void moveFor(places, '\\Archive')
-  else if (name === 'junk') void moveFor(places, isJunk ? 'INBOX' : '\\Junk')
-  else void remove(places)
+  if (name === 'delete') return void remove(places)
+  void folderMade(useFor(name, places[0]?.mailbox ?? '')).then(folder => folder && move(places, folder))
+}
+
+function useFor(name: 'archive' | 'junk', mailbox: string) {
+  if (name === 'archive') return '\\Archive'
+  return folderOf(mailbox)?.specialUse === '\\Junk' ? 'INBOX' : '\\Junk'
+}
+
+function actOnAll(name: KeyName, list: MessageList): void {
+  if (name === 'unread') void applyToAll(list, { seen: false })
+  else if (name === 'flag') void applyToAll(list, { flagged: true })
+  else if (name === 'delete') void removeAll(list)
+  else if (name === 'archive' || name === 'junk') {
+    const use = useFor(name, list.of.q === '' ? list.of.folder : '')
+    void folderMade(use).then(folder => folder && moveAll(list, folder))
+  }
 }
 
 /** What keys act on: the message that is read, else what is selected, else the row they are at. */

@@ -13,6 +13,7 @@ import { Folders } from './folders/folders.tsx'
 import { Help, helpOpen, useKeys } from './keys.tsx'
 import { List } from './list/list.tsx'
 import { Search } from './list/search.tsx'
+import { byConversation } from './list/sources.ts'
 import { Reader } from './read/reader.tsx'
 import { folderFor, folderOf, folders, isOffline, listOf, loadFolders } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
@@ -36,6 +37,13 @@ export function MailPage({ values }: { readonly values: Values }) {
   return <Shown folder={folder.id} />
 }
 
+interface Opened {
+  readonly mailbox: string
+  readonly id: number
+  readonly thread?: string
+  readonly conversation?: { readonly total: number }
+}
+
 function Waiting() {
   return (
     <div class="state" role="status">
@@ -49,14 +57,18 @@ function Shown({ folder }: { readonly folder: string }) {
   const q = search.value.get('q') ?? ''
   const uid = Number(search.value.get('m') ?? 0)
   const mailbox = search.value.get('b') ?? folder
-  const list = listOf(folder, q)
-  const words = { ...(q !== '' && { q }) }
-  const open = (row: { mailbox: string; id: number } | undefined) => {
+  const thread = search.value.get('t') ?? ''
+  const list = listOf(folder, q, thread)
+  const outer = { ...(q !== '' && { q }) }
+  const open = (row: Opened | undefined) => {
+    const opened = thread || ((row?.conversation?.total ?? 1) > 1 ? row?.thread : '') || ''
+    const words = { ...outer, ...(opened !== '' && { t: opened }) }
     if (row === undefined) go(withWords(folder, words))
     else go(withWords(folder, { ...words, m: String(row.id), ...(row.mailbox !== folder && { b: row.mailbox }) }))
   }
+  const leave = () => go(withWords(folder, outer))
   const page = useRef<HTMLDivElement>(null)
-  useKeys({ list, open, isReading: uid > 0, message: uid > 0 ? { mailbox, uid } : null, page })
+  useKeys({ list, open, isReading: uid > 0, message: uid > 0 ? { mailbox, uid } : null, page, leave })
   return (
     <div ref={page} class={`mail-all${uid > 0 ? ' reading' : ''}`}>
       <h1 class="unseen">{texts.mail}</h1>
@@ -84,8 +96,14 @@ function Shown({ folder }: { readonly folder: string }) {
             {texts.offline}
           </p>
         )}
+        {thread !== '' && (
+          <button type="button" class="link mail-out" onClick={leave}>
+            <Icon name="chevron" />
+            <span>{texts.back}</span>
+          </button>
+        )}
         <List
-          key={`${folder} ${q}`}
+          key={`${folder} ${q} ${thread} ${byConversation.value}`}
           list={list}
           folder={folder}
           q={q}

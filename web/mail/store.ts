@@ -5,7 +5,8 @@
 import { signal } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
 import { owner } from '../base/session.ts'
-import { MessageList, type Page } from './list/message-list.ts'
+import { MessageList } from './list/message-list.ts'
+import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
 import { mailTexts } from './texts/texts.ts'
 
 export type Folder = Reply<'GET /users/:user/mailboxes'>['results'][number]
@@ -51,12 +52,15 @@ export function forgetFolder(id: string): void {
 const lists = new Map<string, MessageList>()
 const listsMax = 8
 
-/** The list of a folder, or of what a search finds; kept for when one comes back to it. */
-export function listOf(folder: string, query: string): MessageList {
-  const key = `${folder} ${query}`
+/** The list of a folder, of a conversation, or of what a search finds; kept for when one comes back to it. */
+export function listOf(folder: string, q: string, thread = ''): MessageList {
+  const isFolder = q === '' && thread === ''
+  const key = JSON.stringify([folder, q, thread, isFolder && byConversation.value])
   let list = lists.get(key)
   lists.delete(key)
-  list ??= new MessageList(query === '' ? byRow(folder) : bySearch(folder, query), query === '')
+  const of = { folder, q: thread === '' ? q : '', thread }
+  const source = () => (isFolder ? fromShown(folder) : fromSearch(user(), of, folderOf(folder)))
+  list ??= new MessageList(source(), of)
   lists.set(key, list)
   for (const old of [...lists.keys()].slice(0, Math.max(0, lists.size - listsMax))) lists.delete(old)
   return list
@@ -64,7 +68,13 @@ export function listOf(folder: string, query: string): MessageList {
 
 /** Lists that may show messages of a folder, to be told what happens in it. */
 export function listsOf(folder: string): MessageList[] {
-  return [...lists].filter(([key]) => key.startsWith(folder) || !key.endsWith(' ')).map(([, list]) => list)
+  return [...lists.values()].filter(({ of }) => of.folder === folder || of.q !== '' || of.thread !== '')
+}
+
+/** Lists of other folders by conversations, which may have letters in this one. */
+export function conversationsBeside(folder: string): MessageList[] {
+  if (!byConversation.value) return []
+  return [...lists.values()].filter(({ of }) => of.folder !== folder && of.q === '' && of.thread === '')
 }
 
 /** Everything anew: what happened cannot be told one by one. */
@@ -72,28 +82,11 @@ export function forgetLists(): void {
   for (const list of lists.values()) list.refresh()
 }
 
-function byRow(mailbox: string): Page {
-  return async (first, limit, signal) => {
+/** A folder as it was told of; nothing of one that is gone. */
+function fromShown(mailbox: string): Source {
+  const source = fromFolder(user(), mailbox)
+  return async (...asked) => {
     if (folders.value !== null && folderOf(mailbox) === undefined) return { total: 0, rows: [] }
-    const query = { limit, skip: first, threadCounters: true }
-    const params = { user: user(), mailbox }
-    const { total, results } = await call('GET /users/:user/mailboxes/:mailbox/messages', { params, query, signal })
-    return { total, rows: results }
-  }
-}
-
-/** A search has no rows by number: its pages are gone through one after the other. */
-function bySearch(_folder: string, q: string): Page {
-  const cursors = new Map<number, string>()
-  return async (first, limit, signal) => {
-    for (let at = 0; ; at += limit) {
-      const next = cursors.get(at)
-      if (at > 0 && next === undefined) return { total: at, rows: [] }
-      if (at < first && cursors.has(at + limit)) continue
-      const query = { q, limit, threadCounters: true, ...(next !== undefined && { next }) }
-      const answer = await call('GET /users/:user/search', { params: { user: user() }, query, signal })
-      if (typeof answer.nextCursor === 'string') cursors.set(at + limit, answer.nextCursor)
-      if (at >= first) return { total: answer.total, rows: answer.results }
-    }
+    return source(...asked)
   }
 }

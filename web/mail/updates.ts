@@ -4,6 +4,7 @@
 // be told one by one everything is loaded anew. Two windows hear the same.
 
 import {
+  conversationsBeside,
   folderOf,
   folders,
   forgetFolder,
@@ -54,8 +55,9 @@ function hear({ command, mailbox = '', uid = 0, flags = [], total = 0, unseen = 
       forwarded: has('$Forwarded'),
     }
     for (const list of listsOf(mailbox)) list.patch(mailbox, new Set([uid]), change)
+    for (const list of conversationsBeside(mailbox)) list.refresh()
   } else if (command === 'EXISTS' || command === 'EXPUNGE') {
-    for (const list of listsOf(mailbox)) if (list.isLive) list.refresh()
+    for (const list of [...listsOf(mailbox), ...conversationsBeside(mailbox)]) list.refresh()
     if (folders.value !== null && folderOf(mailbox) === undefined) loadFolders().catch(() => {})
   } else if (command === 'DELETE') forgetFolder(mailbox)
   else if (command === 'CREATE' || command === 'RENAME') loadFolders().catch(() => {})

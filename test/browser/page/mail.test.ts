@@ -130,7 +130,7 @@ test('a search finds as one types, and ends', async () => {
   await expect.poll(() => page.locator('.mail-row').count()).toBe(1)
   await row(page, 'With a plan').getByRole('link').click()
   await frame(page).getByRole('heading', { name: 'The plan' }).waitFor()
-  await page.getByRole('searchbox').press('Escape')
+  await page.getByRole('combobox', { name: 'Search mail' }).press('Escape')
   await row(page, 'Letter 120').waitFor()
 })
 

@@ -5,17 +5,17 @@
 
 import { signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Icon, type IconName } from '../../base/icon.tsx'
 import { language, number } from '../../base/language.ts'
 import { explain } from '../../base/notice.tsx'
 import { at } from '../../base/router.ts'
-import { moveFor, type Place, placesOf, remove, setFlag } from '../actions.ts'
+import { type Place, setFlag } from '../actions.ts'
 import { withWords } from '../addresses.ts'
 import { personName, shownName } from '../names.ts'
 import { folderName, folderOf, type Row } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import type { MessageList } from './message-list.ts'
-import { MoveMenu } from './move-menu.tsx'
+import { isSelected, placesOf, select, selectedPlaces } from './selection.ts'
+import { Toolbar, Working } from './toolbar.tsx'
 
 /** What is being dragged. */
 export const dragged = signal<readonly Place[]>([])
@@ -43,6 +43,7 @@ export function List({ list, folder, q, current, open }: Props) {
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spare)
   const last = Math.min(Math.max(total, 1) - 1, Math.ceil((view.top + view.height) / rowHeight) + spare)
   useEffect(() => list.want(Math.floor(view.top / rowHeight), last), [list, view.top, last])
+  useEffect(() => () => list.leave(), [list])
   useLayoutEffect(() => {
     const element = box.current
     if (element === null) return
@@ -68,7 +69,8 @@ export function List({ list, folder, q, current, open }: Props) {
   const failure = list.failure.value
   return (
     <>
-      <Toolbar list={list} folder={folder} q={q} />
+      <Toolbar list={list} />
+      <Working />
       <section ref={box} class="mail-list" onScroll={onScroll} aria-label={texts.messages} data-rows={total}>
         {total < 0 && failure === undefined && (
           <div class="state" role="status">
@@ -113,13 +115,21 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
   const style = { insetBlockStart: `${index * rowHeight}px` }
   if (row === undefined) return <li class="mail-row waiting" style={style} aria-hidden="true" />
   const key = `${row.mailbox}:${row.id}`
-  const isSelected = list.selected.value.has(key)
+  const isChosen = isSelected(list, row)
+  const { conversation } = row
+  const isUnread = conversation === undefined ? !row.seen : conversation.unseen > 0
+  const isFlagged = conversation === undefined ? row.flagged : conversation.flagged > 0
+  const isOpened = (conversation?.total ?? 1) > 1
   const subject = shownName(row.subject) || texts.noSubject
-  const words = { ...(q !== '' && { q }), m: String(row.id), ...(row.mailbox !== folder && { b: row.mailbox }) }
-  const classes = ['mail-row', row.seen ? '' : 'unread', isSelected ? 'selected' : '', key === current ? 'current' : '']
+  const thread = list.of.thread || (isOpened ? row.thread : '')
+  const words = {
+    ...{ ...(q !== '' && { q }), ...(thread !== '' && { t: thread }), m: String(row.id) },
+    ...(row.mailbox !== folder && { b: row.mailbox }),
+  }
+  const classes = ['mail-row', isUnread ? 'unread' : '', isChosen ? 'selected' : '', key === current ? 'current' : '']
   if (list.cursor.value === index) classes.push('cursor')
   const drag = (event: DragEvent) => {
-    const rows = isSelected ? selectedPlaces(list) : placesOf([row])
+    const rows = isChosen && !list.isAll.value ? selectedPlaces(list) : placesOf([row])
     dragged.value = rows
     event.dataTransfer?.setData('text/plain', subject)
   }
@@ -137,12 +147,12 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
     >
       <input
         type="checkbox"
-        checked={isSelected}
+        checked={isChosen}
         aria-label={texts.selectOne(subject)}
-        onClick={event => select(list, index, event.shiftKey)}
+        onClick={event => void select(list, row, index, event.shiftKey)}
       />
       <a
-        href={at(row.draft ? withWords(folder, words) : withWords(folder, words))}
+        href={at(withWords(folder, words))}
         aria-current={key === current ? 'true' : undefined}
         onClick={event => {
           if (event.metaKey || event.ctrlKey || event.shiftKey) return
@@ -155,10 +165,10 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
       </a>
       <button
         type="button"
-        class={row.flagged ? 'plain star on' : 'plain star'}
-        aria-pressed={row.flagged}
+        class={isFlagged ? 'plain star on' : 'plain star'}
+        aria-pressed={isFlagged}
         aria-label={texts.flag}
-        onClick={() => void setFlag(placesOf([row]), { flagged: !row.flagged })}
+        onClick={() => void setFlag(placesOf([row]), { flagged: !isFlagged })}
       >
         ★
       </button>
@@ -172,11 +182,12 @@ function RowText({ row, folder, subject }: { readonly row: Row; readonly folder:
   const people = isOwn ? row.to : row.from === undefined ? [] : [row.from]
   const who = people.slice(0, 3).map(personName).join(', ') || texts.nobody
   const elsewhere = row.mailbox === folder ? undefined : folderOf(row.mailbox)
-  const count = row.threadMessageCount ?? 1
+  const count = row.conversation?.total ?? 1
+  const isUnread = row.conversation === undefined ? !row.seen : row.conversation.unseen > 0
   return (
     <>
       <span class="line">
-        {!row.seen && (
+        {isUnread && (
           <span class="dot">
             <span class="unseen">{texts.unseen}: </span>
           </span>
@@ -184,7 +195,8 @@ function RowText({ row, folder, subject }: { readonly row: Row; readonly folder:
         <bdi class="who">{who}</bdi>
         {count > 1 && (
           <span class="thread" title={texts.inThread(number(count))}>
-            {number(count)}
+            <span aria-hidden="true">{number(count)}</span>
+            <span class="unseen">{texts.inThread(number(count))}</span>
           </span>
         )}
         <time dateTime={row.idate}>{when(row.idate)}</time>
@@ -222,72 +234,4 @@ function when(at_: string): string {
       ? { day: 'numeric', month: 'short' }
       : { day: 'numeric', month: 'short', year: 'numeric' }
   return new Intl.DateTimeFormat(language.value, form).format(date)
-}
-
-let lastSelected = 0
-
-/** Selects a row, or with shift all from the one before. */
-export function select(list: MessageList, index: number, isRange: boolean): void {
-  const selected = new Set(list.selected.value)
-  const rowKey = (at: number) => {
-    const row = list.row(at)
-    return row === undefined ? undefined : `${row.mailbox}:${row.id}`
-  }
-  const key = rowKey(index)
-  if (key === undefined) return
-  const on = !selected.has(key)
-  const [from, to] = isRange ? [Math.min(lastSelected, index), Math.max(lastSelected, index)] : [index, index]
-  for (let at = from; at <= to; at++) {
-    const one = rowKey(at)
-    if (one !== undefined && on) selected.add(one)
-    else if (one !== undefined) selected.delete(one)
-  }
-  lastSelected = index
-  list.selected.value = selected
-}
-
-/** What is selected, by folder. */
-export function selectedPlaces(list: MessageList): Place[] {
-  const byFolder = Map.groupBy(list.selected.value, key => key.slice(0, key.indexOf(':')))
-  return [...byFolder].map(([mailbox, keys]) => ({ mailbox, uids: keys.map(key => Number(key.split(':')[1])) }))
-}
-
-function Toolbar({ list, folder, q }: { readonly list: MessageList; readonly folder: string; readonly q: string }) {
-  const texts = mailTexts.value
-  const count = list.selected.value.size
-  const shown = folderOf(folder)
-  const act = (run: (places: readonly Place[]) => Promise<void>) => () => {
-    const places = selectedPlaces(list)
-    list.selected.value = new Set()
-    void run(places)
-  }
-  const isJunk = shown?.specialUse === '\\Junk'
-  const total = Math.max(0, list.total.value)
-  if (count === 0) {
-    return (
-      <div class="mail-tools">
-        <h2>
-          <bdi>{q === '' && shown !== undefined ? folderName(shown) : texts.search}</bdi>
-        </h2>
-        <span class="hint">{q === '' ? texts.total(number(total)) : texts.found(number(total))}</span>
-      </div>
-    )
-  }
-  const button = (icon: IconName, label: string, run: (places: readonly Place[]) => Promise<void>) => (
-    <button type="button" class="plain" title={label} aria-label={label} onClick={act(run)}>
-      <Icon name={icon} />
-    </button>
-  )
-  return (
-    <div class="mail-tools" role="toolbar" aria-label={texts.selected(number(count))}>
-      <strong>{texts.selected(number(count))}</strong>
-      {button('archive', texts.archive, places => moveFor(places, '\\Archive'))}
-      {button('alert', isJunk ? texts.notJunk : texts.junk, places => moveFor(places, isJunk ? 'INBOX' : '\\Junk'))}
-      {button('trash', texts.delete, remove)}
-      {button('check', texts.markRead, places => setFlag(places, { seen: true }))}
-      {button('mail', texts.markUnread, places => setFlag(places, { seen: false }))}
-      <MoveMenu act={to => act(places => to(places))()} />
-      {button('close', texts.selectNone, async () => {})}
-    </div>
-  )
 }

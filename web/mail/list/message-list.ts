@@ -5,18 +5,18 @@
 
 import { signal } from '@preact/signals'
 import type { Row } from '../store.ts'
-
-export type Page = (
-  first: number,
-  limit: number,
-  signal: AbortSignal,
-) => Promise<{ total: number; rows: readonly Row[] }>
+import type { Found, ListOf, Source } from './sources.ts'
 
 const pageRows = 50
 /** Pages that are kept beside those in view. */
 const pagesKept = 20
 const quietMs = 150
 const changesMs = 60_000
+/** After what was found in a moment the whole search is made, unless somebody goes on typing. */
+const restMs = 400
+/** Rows asked for at once to be selected, and all of them. */
+const betweenRows = 250
+const betweenMax = 10_000
 
 export class MessageList {
   /** Rises with every change. */
@@ -25,13 +25,19 @@ export class MessageList {
   readonly failure = signal<unknown>(undefined)
   /** Rows by which what is in view has moved. */
   readonly moved = signal(0)
-  /** What is selected, as `mailbox:uid`. */
-  readonly selected = signal<ReadonlySet<string>>(new Set())
+  /** What is selected, `mailbox:uid` of each row with the letters it stands for; where all is, what is not. */
+  readonly selected = signal<ReadonlyMap<string, readonly number[]>>(new Map())
+  readonly isAll = signal(false)
+  /** The row that a range begins at. */
+  anchor = 0
+  /** Only what was found in a moment is here yet. */
+  readonly isPartial = signal(false)
   /** The row that keys act on. */
   readonly cursor = signal(0)
   /** Where it was scrolled to, for who comes back. */
   scrollTop = 0
-  readonly #page: Page
+  readonly of: ListOf
+  readonly #source: Source
   readonly #pages = new Map<number, readonly Row[]>()
   readonly #loading = new Map<number, AbortController>()
   /** What changed a moment ago: an answer that was under way does not know of it. */
@@ -43,12 +49,13 @@ export class MessageList {
   }[] = []
   #view: readonly [first: number, last: number] = [0, pageRows - 1]
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** Whether it is told of changes; a search is not, beside flags. */
-  readonly isLive: boolean
+  #rest: ReturnType<typeof setTimeout> | undefined
+  /** What the last reload took: who is told of very much does not load all the time. */
+  #tookMs = 0
 
-  constructor(page: Page, isLive: boolean) {
-    this.#page = page
-    this.isLive = isLive
+  constructor(source: Source, of: ListOf) {
+    this.#source = source
+    this.of = of
   }
 
   row(index: number): Row | undefined {
@@ -75,8 +82,35 @@ export class MessageList {
 
   /** Something came or went: what is in view is loaded anew, in a moment. */
   refresh(): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#reload(), quietMs)
+    this.#timer ??= setTimeout(
+      async () => {
+        const began = performance.now()
+        await this.#reload()
+        this.#tookMs = performance.now() - began
+        this.#timer = undefined
+      },
+      Math.max(quietMs, 3 * this.#tookMs),
+    )
+  }
+
+  /** It is not shown any more: what was still looked for is not wanted. */
+  leave(): void {
+    clearTimeout(this.#rest)
+    for (const control of this.#loading.values()) control.abort()
+    this.#loading.clear()
+  }
+
+  /** Rows of a range, loaded where they are not. */
+  async between(from: number, to: number): Promise<Row[]> {
+    const rows: Row[] = []
+    const last = Math.min(to, from + betweenMax - 1)
+    const { signal } = new AbortController()
+    for (let at = from; at <= last; at += betweenRows) {
+      const count = Math.min(betweenRows, last - at + 1)
+      const loaded = Array.from({ length: count }, (_, step) => this.row(at + step)).filter(row => row !== undefined)
+      rows.push(...(loaded.length === count ? loaded : (await this.#source(at, count, signal, false)).rows))
+    }
+    return rows
   }
 
   /** Changes rows that are loaded. */
@@ -85,10 +119,21 @@ export class MessageList {
     this.#changes = [...this.#changes.filter(one => one.at > at - changesMs), { at, mailbox, uids, change }]
     for (const [number, rows] of this.#pages) {
       if (!rows.some(row => row.mailbox === mailbox && uids.has(row.id))) continue
-      const patched = rows.map(row => (row.mailbox === mailbox && uids.has(row.id) ? { ...row, ...change } : row))
+      const patched = rows.map(row => (row.mailbox === mailbox && uids.has(row.id) ? changed(row, uids, change) : row))
       this.#pages.set(number, patched)
     }
     this.version.value += 1
+    if (this.#isTold(mailbox, uids)) this.refresh()
+  }
+
+  /** Whether some of a conversation's letters are meant, so that only the service knows what it comes to. */
+  #isTold(mailbox: string, uids: ReadonlySet<number>): boolean {
+    return [...this.#pages.values()].some(rows =>
+      rows.some(row => {
+        const letters = row.mailbox === mailbox && row.conversation !== undefined ? row.conversation.messages : []
+        return (row.conversation?.total ?? 1) > 1 && letters.some(uid => uids.has(uid))
+      }),
+    )
   }
 
   /** Takes rows out at once; what follows moves up when the list was loaded anew. */
@@ -111,7 +156,8 @@ export class MessageList {
     }
     for (const [number, rows] of pages) this.#pages.set(number, rows)
     this.total.value = Math.max(0, this.total.value - gone)
-    this.selected.value = new Set()
+    this.selected.value = new Map()
+    this.isAll.value = false
     this.cursor.value = Math.min(this.cursor.value, Math.max(0, this.total.value - 1))
     this.version.value += 1
     this.refresh()
@@ -127,15 +173,17 @@ export class MessageList {
   }
 
   /** A page with what has changed since it was asked for. */
-  async #fetch(number: number, aborted: AbortSignal): ReturnType<Page> {
+  async #fetch(number: number, aborted: AbortSignal, isQuick: boolean): Promise<Found> {
     const asked = performance.now()
-    const { total, rows } = await this.#page(number * pageRows, pageRows, aborted)
+    const found = await this.#source(number * pageRows, pageRows, aborted, isQuick)
     const later = this.#changes.filter(one => one.at >= asked)
-    const changed = (row: Row): Row => {
-      const own = later.filter(({ mailbox, uids }) => row.mailbox === mailbox && uids.has(row.id))
-      return Object.assign({}, row, ...own.map(one => one.change))
-    }
-    return { total, rows: later.length === 0 ? rows : rows.map(changed) }
+    if (later.length === 0) return found
+    const rows = found.rows.map(row =>
+      later
+        .filter(({ mailbox, uids }) => row.mailbox === mailbox && uids.has(row.id))
+        .reduce((now, { uids, change }) => changed(now, uids, change), row),
+    )
+    return { ...found, rows }
   }
 
   #viewed(): [number, number] {
@@ -147,10 +195,13 @@ export class MessageList {
     const control = new AbortController()
     this.#loading.set(number, control)
     try {
-      const { total, rows } = await this.#fetch(number, control.signal)
+      const isFirst = number === 0 && this.of.q !== ''
+      const { total, rows, isPartial = false } = await this.#fetch(number, control.signal, isFirst)
       if (control.signal.aborted) return
       this.#pages.set(number, rows)
       this.total.value = total
+      this.isPartial.value = isPartial
+      if (isPartial && !isShort(this.of.q)) this.#rest = setTimeout(() => void this.#reload(), restMs)
       this.failure.value = undefined
     } catch (error) {
       if (control.signal.aborted) return
@@ -170,7 +221,7 @@ export class MessageList {
     let total = this.total.value
     try {
       for (let number = from; number <= to; number++) {
-        const page = await this.#fetch(number, control.signal)
+        const page = await this.#fetch(number, control.signal, false)
         fresh.set(number, page.rows)
         total = page.total
       }
@@ -181,10 +232,28 @@ export class MessageList {
     this.#pages.clear()
     for (const [number, rows] of fresh) this.#pages.set(number, rows)
     this.total.value = total
+    this.isPartial.value = false
     this.failure.value = undefined
     this.version.value += 1
     // Who looks at the top wants to see what is new; who scrolled keeps what they read.
     const now = anchor === undefined || first === 0 ? -1 : this.indexOf(anchor.mailbox, anchor.id)
     if (now >= 0 && now !== first) this.moved.value = now - first
   }
+}
+
+function changed(row: Row, uids: ReadonlySet<number>, change: Partial<Row>): Row {
+  const { conversation } = row
+  if (conversation === undefined || !conversation.messages.every(uid => uids.has(uid))) return { ...row, ...change }
+  const { seen, flagged } = change
+  const { here } = conversation
+  const counts = {
+    ...(seen !== undefined && { unseen: seen ? 0 : here }),
+    ...(flagged !== undefined && { flagged: flagged ? here : 0 }),
+  }
+  return { ...row, ...change, conversation: { ...conversation, ...counts } }
+}
+
+/** A letter or two stand in nearly every message: all that have them are only looked for when they are scrolled to. */
+function isShort(q: string): boolean {
+  return /^[\p{Script=Latin}\d]{1,2}$/u.test(q.trim())
 }

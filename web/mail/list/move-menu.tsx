@@ -1,10 +1,15 @@
 // The menu of folders that messages are moved to.
 
 import { move, type Place } from '../actions.ts'
-import { folderName, folders } from '../store.ts'
+import { type Folder, folderName, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 
 export function MoveMenu({ act }: { act(run: (places: readonly Place[]) => Promise<void>): void }) {
+  return <FolderMenu go={folder => act(places => move(places, folder))} />
+}
+
+/** The same for who says what is moved. */
+export function FolderMenu({ go }: { go(folder: Folder): void }) {
   const texts = mailTexts.value
   return (
     <select
@@ -14,7 +19,7 @@ export function MoveMenu({ act }: { act(run: (places: readonly Place[]) => Promi
       onChange={event => {
         const folder = folders.value?.find(one => one.id === event.currentTarget.value)
         event.currentTarget.value = ''
-        if (folder !== undefined) act(places => move(places, folder))
+        if (folder !== undefined) go(folder)
       }}
     >
       <option value="">{texts.move}</option>
