@@ -49,6 +49,15 @@ export function frequentWord(): string {
   return new Words(1).most
 }
 
+/** Words of the texts, frequent and rare ones, as people would look for them. */
+export function wordsToType(count: number): string[] {
+  return new Words(7)
+    .line(count * 2)
+    .split(' ')
+    .filter(word => word.length > 3)
+    .slice(0, count)
+}
+
 function messageOf(words: Words, number: number): Buffer {
   const lines = Array.from({ length: 18 }, () => words.line(12))
   // One message in a hundred thousand has the word that the search looks for.

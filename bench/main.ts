@@ -28,6 +28,7 @@ import { startSection } from './section/start.ts'
 import { testingSection } from './section/testing.ts'
 import { trustSection } from './section/trust.ts'
 import { webhooksSection } from './section/webhooks.ts'
+import { webmailSection } from './section/webmail.ts'
 import { spamSection } from './spam.ts'
 import { updatesSection } from './updates.ts'
 
@@ -53,6 +54,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   listing: listingSection,
   search: searchSection,
   spam: spamSection,
+  webmail: webmailSection,
 }
 
 const { values, positionals } = parseArgs({
