@@ -4,7 +4,7 @@
 // nonce. What a browser brings is checked on a thread. The counter a key shows is stored before anybody is let in.
 
 import { Fault } from '#lib/fault.ts'
-import { newId, sameSecret } from '#lib/id.ts'
+import { isId, newId, sameSecret } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { newChallenge, tokenDigest } from '#lib/secret/token.ts'
 import {
@@ -17,7 +17,7 @@ import {
 import type { Pools } from '#pool'
 import { type CredentialRow, listCredentials } from '#store/accounts/credentials.ts'
 import { isOpen } from '#store/accounts/standing.ts'
-import type { User } from '#store/accounts/users.ts'
+import { findUser, type User } from '#store/accounts/users.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { addCredential, factorsOf, useCredential } from '../user/credential.ts'
@@ -25,6 +25,7 @@ import type { Attempts } from './attempts.ts'
 import type { AuthLog } from './auth-log.ts'
 import type { Logins } from './login.ts'
 import { liveUser, type Origin } from './one-time-code.ts'
+import { PasskeyQuestions } from './passkey.ts'
 
 export interface KeyDeps {
   readonly system: ActorSystem
@@ -67,8 +68,18 @@ export interface Assertion {
   readonly token: boolean
 }
 
+/** What a browser brings where the passkey is the whole login. */
+interface PasskeyAssertion
+  extends Pick<Assertion, 'challenge' | 'rawId' | 'clientDataJSON' | 'authenticatorData' | 'signature'> {
+  /** Whose it is, as it says itself. */
+  readonly user: string
+  /** Origin of the page. */
+  readonly page: string
+}
+
 export class SecurityKeys {
   readonly #deps: KeyDeps
+  readonly #questions = new PasskeyQuestions()
 
   constructor(deps: KeyDeps) {
     this.#deps = deps
@@ -164,6 +175,68 @@ export class SecurityKeys {
     } finally {
       attempt.withdrawn()
     }
+  }
+
+  /** `authenticationOptions` for whoever has a passkey for the page: it says itself whose it is. */
+  askAnybody(page: string) {
+    const challenge = this.#questions.ask(page)
+    return authenticationOptions({ challenge, rpId: new URL(page).hostname, known: [], alone: true })
+  }
+
+  /**
+   * A token for the owner of a passkey, who was verified by it. What is wrong is said in one word, whoever it is.
+   *
+   * @throws Fault RateLimitedError, ChallengeNotFound, InvalidAssertion
+   */
+  async enter(brought: PasskeyAssertion, origin: Origin, signal: AbortSignal): Promise<string> {
+    const { system, attempts, authLog, logins } = this.#deps
+    const account = isId(brought.user) ? brought.user : ''
+    const user = account === '' ? undefined : await findUser(system.read, account)
+    const note = async (result: 'success' | 'fail' | 'ratelimited', credential?: string) => {
+      if (user === undefined) return
+      await authLog.add(user.num, { action: 'check 2fa webauthn', result, credential, ...origin })
+    }
+    const attempt = await attempts.begin('key', { account, ip: origin.ip ?? '' }).catch(async error => {
+      await note('ratelimited')
+      throw error
+    })
+    try {
+      const credential = await this.#checkAlone(user, brought, signal).catch(async error => {
+        if (!(error instanceof Fault) || error.code !== 'InvalidAssertion') throw error
+        attempt.failed()
+        await note('fail')
+        throw new Fault('InvalidAssertion', { text: 'The answer of the passkey is refused', cause: error })
+      })
+      attempt.succeeded()
+      const token = await logins.enter(credential.user, origin.ip)
+      await note('success', credential.id)
+      return token
+    } finally {
+      attempt.withdrawn()
+    }
+  }
+
+  async #checkAlone(user: User | undefined, brought: PasskeyAssertion, signal: AbortSignal) {
+    const { system, cache, keys } = this.#deps
+    const { challenge, page, rawId, clientDataJSON, authenticatorData, signature } = brought
+    const spent = tokenDigest(challenge)
+    if (this.#questions.left(challenge, page) === 0 || cache.look('passkey', spent))
+      throw new Fault('ChallengeNotFound')
+    const known = user && (await listCredentials(system.read, user.num)).find(one => one.rawId === rawId)
+    if (user === undefined || known === undefined) throw new Fault('InvalidAssertion')
+    const { publicKey, counter } = known
+    const asked = { challenge, origin: page, rpId: new URL(page).hostname, verified: true }
+    const shown = { credential: { rawId, publicKey, counter }, clientDataJSON, authenticatorData, signature }
+    const proven = await keys.run('assert', { ...asked, ...shown }, { signal, turnKey: user.id })
+    // Seen and kept in one step: of two at once one is in.
+    if (cache.look('passkey', spent)) throw new Fault('ChallengeNotFound')
+    cache.keep('passkey', spent, 1, limits.webauthn.passkeyMs)
+    await system.handle(user.id).run(useCredential, { id: known.id, counter: proven.counter }, signal)
+    // As it is now: what was changed meanwhile counts.
+    const live = await findUser(system.read, user.id)
+    const isSame = live !== undefined && live.deleted === null && live.authVersion === user.authVersion
+    if (!isSame || !isOpen(system.read, live.id)) throw new Fault('InvalidAssertion')
+    return { id: known.id, user: live }
   }
 
   async #check(user: User, brought: Assertion, signal: AbortSignal): Promise<string> {

@@ -839,6 +839,10 @@ export const limits = {
   /** Security keys (api-semantics 3.3). */
   webauthn: {
     challengeMs: 1 * hour,
+    /** How long somebody may take to show a passkey that is the whole login. */
+    passkeyMs: 5 * minute,
+    /** Hexadecimal digits of what a passkey says of its owner (WebAuthn 5.4.3: 64 bytes). */
+    userHandleLengthMax: 128,
     /** Hexadecimal digits of a credential id. */
     rawIdLengthMax: 2048,
     /** Hexadecimal digits of what a browser sends: more than any authenticator makes. */

@@ -72,9 +72,11 @@ function Present({ account, onChanged }: Part) {
       {keyInfo !== false && (
         <Facts>
           <Fact name={texts.kind}>OpenPGP</Fact>
-          <Fact name={texts.whose}>
-            <bdi>{[keyInfo.name, keyInfo.address].filter(Boolean).join(' · ')}</bdi>
-          </Fact>
+          {(keyInfo.name !== '' || keyInfo.address !== '') && (
+            <Fact name={texts.whose}>
+              <bdi>{[keyInfo.name, keyInfo.address].filter(Boolean).join(' · ')}</bdi>
+            </Fact>
+          )}
           <Fact name={texts.fingerprint}>
             <code dir="ltr">{grouped(keyInfo.fingerprint)}</code>
           </Fact>

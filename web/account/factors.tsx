@@ -182,7 +182,7 @@ function KeyDialog({ onClose, onRegistered }: { onClose(): void; onRegistered():
     <Dialog title={texts.add} onClose={onClose}>
       <Form of={form}>
         <TextField name="description" label={texts.name} hint={texts.nameHint} autofocus />
-        <SelectField name="authenticatorAttachment" label={texts.kind} options={texts.kinds} />
+        <SelectField name="authenticatorAttachment" label={texts.kind} hint={texts.kindHint} options={texts.kinds} />
         <Submit>{texts.register}</Submit>
       </Form>
     </Dialog>

@@ -49,6 +49,24 @@ export async function askKey(
   return call('POST /session/webauthn', { body })
 }
 
+/** Signs in by a passkey alone: the browser offers those it has for this page. */
+export async function askPasskey(keep: boolean): Promise<Session | null> {
+  const { authenticationOptions: options } = await call('POST /session/passkey-challenge')
+  const optionsJSON = { ...options, challenge: base64(options.challenge), allowCredentials: [] } as Answering
+  const { startAuthentication } = await library()
+  const shown = await unlessCancelled(startAuthentication({ optionsJSON }))
+  if (shown === null) return null
+  const { clientDataJSON, authenticatorData, signature, userHandle = '' } = shown.response
+  const answer = {
+    clientDataJSON: hex(clientDataJSON),
+    authenticatorData: hex(authenticatorData),
+    signature: hex(signature),
+    userHandle: hex(userHandle),
+  }
+  const body = { keep, challenge: options.challenge, rawId: hex(shown.rawId), ...answer }
+  return call('POST /session/passkey', { body })
+}
+
 /** Registers a key; false where somebody cancelled. */
 export async function registerKey(
   user: string,
@@ -65,8 +83,12 @@ export async function registerKey(
     type: 'public-key',
   }))
   const owner = { ...options.user, id: base64(textHex(options.user.id)) }
+  // One that stays on this device can be found without a name, and signs in alone.
+  const isPasskey = form.authenticatorAttachment === 'platform'
+  const passkey = { residentKey: 'preferred', userVerification: 'preferred' }
   const optionsJSON = {
     ...options,
+    authenticatorSelection: { ...options.authenticatorSelection, ...(isPasskey && passkey) },
     user: owner,
     challenge: base64(options.challenge),
     excludeCredentials,

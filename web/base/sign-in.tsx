@@ -7,8 +7,11 @@ import { useEffect } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { call } from './client.ts'
 import { CheckField, Form, Submit, TextField, useForm } from './form.tsx'
+import { Icon } from './icon.tsx'
 import { KeyStep } from './key-step.tsx'
+import { failed } from './notice.tsx'
 import { Preferences } from './preferences.tsx'
+import { askPasskey } from './security-key.ts'
 import { begin, type Pending } from './session.ts'
 
 export function SignIn() {
@@ -63,12 +66,31 @@ function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
     if (entered.pending === undefined) begin(entered)
     else onPending({ login: entered.pending, keep: body.keep })
   })
+  const isBusy = useSignal(false)
+  const show = async () => {
+    if (isBusy.value) return
+    isBusy.value = true
+    try {
+      const entered = await askPasskey(form.values.value.keep)
+      if (entered !== null) begin(entered)
+    } catch (error) {
+      failed(error)
+    } finally {
+      isBusy.value = false
+    }
+  }
+  const passkey = 'PublicKeyCredential' in window && (
+    <button type="button" aria-disabled={isBusy.value} onClick={() => void show()}>
+      <Icon name="key" />
+      {texts.enterPasskey}
+    </button>
+  )
   return (
     <Form of={form} label={texts.signIn}>
       <TextField name="username" label={texts.username} autocomplete="username" isCode autofocus />
       <TextField name="password" label={texts.password} kind="password" autocomplete="current-password" />
       <CheckField name="keep" label={texts.keep} hint={texts.keepHint} />
-      <Submit>{texts.signIn}</Submit>
+      <Submit more={passkey}>{texts.signIn}</Submit>
     </Form>
   )
 }

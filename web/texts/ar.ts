@@ -52,6 +52,7 @@ export const ar: BaseTexts = {
   keyText: 'يتطلب حسابك مفتاح أمان أو مفتاح مرور.',
   showKey: 'استخدام مفتاح أمان',
   showPasskey: 'استخدام مفتاح المرور في هذا الجهاز',
+  enterPasskey: 'الدخول بمفتاح مرور',
   confirm: 'تأكيد',
   confirmTitle: 'هل هذا أنت؟',
   confirmText: 'مضى وقت على آخر تسجيل دخول. يُرجى إدخال كلمة المرور مرة أخرى.',

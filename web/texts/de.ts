@@ -52,6 +52,7 @@ export const de: BaseTexts = {
   keyText: 'Ihr Konto verlangt einen Sicherheitsschlüssel oder Passkey.',
   showKey: 'Sicherheitsschlüssel benutzen',
   showPasskey: 'Passkey dieses Geräts benutzen',
+  enterPasskey: 'Mit Passkey anmelden',
   confirm: 'Bestätigen',
   confirmTitle: 'Sind Sie es?',
   confirmText: 'Ihre letzte Anmeldung ist eine Weile her. Bitte geben Sie Ihr Passwort noch einmal ein.',

@@ -50,6 +50,7 @@ export const en = {
   keyText: 'Your account asks for a security key or passkey.',
   showKey: 'Use a security key',
   showPasskey: 'Use this device’s passkey',
+  enterPasskey: 'Sign in with a passkey',
   confirm: 'Confirm',
   confirmTitle: 'Is it you?',
   confirmText: 'Your last sign-in was a while ago. Please enter your password once more.',

@@ -26,6 +26,7 @@ import { type AuthenticationDeps, authenticationEndpoints } from './auth/authent
 import { type AuthLogDeps, authLogEndpoints } from './auth/authlog.ts'
 import { type ChallengeDeps, challengeEndpoints } from './auth/challenges.ts'
 import { type PageSessionDeps, pageSessionEndpoints } from './auth/page-session.ts'
+import { passkeySessionEndpoints } from './auth/passkey-session.ts'
 import { type SecondFactorDeps, secondFactorEndpoints } from './auth/second-factor.ts'
 import { type WebAuthnDeps, webAuthnEndpoints } from './auth/webauthn.ts'
 import { type ManagedDomainDeps, managedDomainEndpoints } from './domains/managed.ts'
@@ -115,6 +116,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...secondFactorEndpoints(deps.secondFactor),
     ...webAuthnEndpoints(deps.webAuthn),
     ...pageSessionEndpoints(deps.pageSession),
+    ...passkeySessionEndpoints(deps.pageSession),
     ...applicationPasswordEndpoints(deps.applicationPasswords),
     ...passwordResetEndpoints(deps.passwordReset),
     ...userEndpoints(deps.users),

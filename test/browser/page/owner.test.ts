@@ -255,3 +255,23 @@ test('filters are put in order with the keyboard alone, said aloud, and by dragg
   await button(page, 'Move up: Three').click()
   await expect.poll(() => page.getByRole('main').locator('ol > li strong').allTextContents()).toEqual(['Two', 'Three'])
 })
+
+test('each page is read from the right, and nothing is cut off', async () => {
+  const user = await account(service, 'arabic')
+  for (const name of ['One', 'Two']) {
+    await user.call('POST', '/filters', { name, query: { subject: name }, action: { seen: true } })
+    const id = await user.put('INBOX', mail(name, 'x'))
+    await user.call('DELETE', `/mailboxes/${user.box('INBOX')}/messages/${id}`)
+  }
+  const { publicKey } = await openpgp().generateKey({ userIDs: [{ name: 'Key' }], format: 'armored' })
+  await user.call('PUT', '', { pubKey: publicKey })
+  const page = await pages.visit('/app/account', { as: 'arabic', locale: 'ar' })
+  for (const path of ['/addresses', '/filters', '/encryption', '/archive', '/data']) {
+    await page.goto(`${pages.origin}/app/account${path}`)
+    await page.locator('h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    expect(await page.locator('html').getAttribute('dir')).toBe('rtl')
+    await look(page)
+    await shoot(page, `ar${path.replace('/', '-')}`)
+  }
+})

@@ -97,7 +97,8 @@ test('an authenticator is set up by its QR code, asked for at the next sign-in, 
 async function plugIn(page: Page, transport: 'usb' | 'internal'): Promise<void> {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('WebAuthn.enable')
-  const verifies = { hasUserVerification: transport === 'internal', isUserVerified: true }
+  const isPasskey = transport === 'internal'
+  const verifies = { hasUserVerification: isPasskey, hasResidentKey: isPasskey, isUserVerified: true }
   const options = { protocol: 'ctap2', transport, ...verifies, automaticPresenceSimulation: true } as const
   await cdp.send('WebAuthn.addVirtualAuthenticator', { options })
 }
@@ -134,6 +135,30 @@ for (const [transport, kind, button] of [
     expect(body.credentials).toEqual([])
   })
 }
+
+test('a passkey alone signs in, without name and password; where there is none nothing happens', async () => {
+  await service.user('alone')
+  const page = await pages.visit('/app/account/factors', { as: 'alone' })
+  await plugIn(page, 'internal')
+  await page.getByRole('button', { name: 'Add a key' }).click()
+  await page.getByLabel('Name of the key').fill('Laptop')
+  await page.getByLabel('Which kind').selectOption({ label: 'Passkey of this device' })
+  await page.getByText('also signs you in without name and password').waitFor()
+  await page.getByRole('button', { name: 'Register' }).click()
+  await page.getByText('The key is registered.').waitFor()
+  await page.getByRole('button', { name: 'You: alone' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
+  await look(page)
+  await shoot(page, 'sign-in-passkey')
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+  await page.getByRole('button', { name: 'You: alone' }).waitFor()
+  const stranger = await pages.visit('/app/account')
+  await plugIn(stranger, 'internal')
+  await stranger.getByRole('button', { name: 'Sign in with a passkey' }).click()
+  await stranger.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
+  expect(await stranger.context().cookies()).toEqual([])
+})
 
 test('a password for a program is made with what it may and a profile, used, and taken back', async () => {
   const id = await service.user('program')

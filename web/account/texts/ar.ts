@@ -93,6 +93,7 @@ export const ar: AccountTexts = {
     name: 'اسم المفتاح',
     nameHint: 'لتتعرّف عليه، مثل «المفتاح الأزرق».',
     kind: 'النوع',
+    kindHint: 'مفتاح المرور على هذا الجهاز يُدخلك أيضاً دون اسم ولا كلمة مرور.',
     kinds: { 'cross-platform': 'مفتاح أمان', platform: 'مفتاح مرور هذا الجهاز' },
     register: 'تسجيل',
     registered: 'تم تسجيل المفتاح.',

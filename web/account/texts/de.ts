@@ -94,6 +94,7 @@ export const de: AccountTexts = {
     name: 'Name des Schlüssels',
     nameHint: 'Damit Sie ihn wiedererkennen, etwa „Blauer Schlüssel“.',
     kind: 'Welche Art',
+    kindHint: 'Ein Passkey dieses Geräts meldet Sie auch ohne Name und Passwort an.',
     kinds: { 'cross-platform': 'Sicherheitsschlüssel', platform: 'Passkey dieses Geräts' },
     register: 'Einrichten',
     registered: 'Der Schlüssel ist eingerichtet.',

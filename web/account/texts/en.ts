@@ -91,6 +91,7 @@ export const en = {
     name: 'Name of the key',
     nameHint: 'So that you know it again, “Blue key” for example.',
     kind: 'Which kind',
+    kindHint: 'A passkey of this device also signs you in without name and password.',
     kinds: { 'cross-platform': 'Security key', platform: 'Passkey of this device' },
     register: 'Register',
     registered: 'The key is registered.',

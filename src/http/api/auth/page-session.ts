@@ -46,7 +46,7 @@ const account = Type.Object({
   requirePasswordChange: Type.Boolean(),
   factors: Type.Array(Type.String()),
 })
-const shape = {
+export const shape = {
   signedIn: Type.Boolean(),
   user: Type.Optional(account),
   role: Type.Optional(Type.String({ description: 'Of the token' })),
@@ -69,7 +69,7 @@ const shape = {
 const nonce = hex(40, 40, { description: 'The nonce of the login' })
 const keep = bool({ default: false, description: 'Whether the browser keeps it when it is closed' })
 const faults = ['ForeignPage', 'AuthFailed', 'InvalidAuthScope', 'RateLimitedError', 'TempPasswordNotYetValid'] as const
-const common = { tag: 'Session', allow: 'public', headers: pageHeaders } as const
+export const common = { tag: 'Session', allow: 'public', headers: pageHeaders } as const
 
 export function pageSessionEndpoints(deps: PageSessionDeps) {
   const { authentication, logins, codes, securityKeys } = deps
@@ -253,7 +253,7 @@ async function leaveActing(deps: PageSessionDeps, request: Request) {
 /** What may stand in a cookie (RFC 6265 4.1.1). */
 const cookieValue = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/
 
-function requirePage(request: Request): void {
+export function requirePage(request: Request): void {
   if (!isOwnPage(name => request.header(name), request.method)) throw new Fault('ForeignPage')
 }
 
@@ -262,7 +262,7 @@ function tokensOf(request: Request) {
 }
 
 /** Puts a token into the browser, and ends the one that was there. */
-async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean) {
+export async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean) {
   const answer = await who(deps, token)
   if (!answer.signedIn) throw new Fault('InvalidToken')
   const { own: before, acting } = await leaveActing(deps, request)
