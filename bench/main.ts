@@ -22,6 +22,7 @@ import { imapSection } from './section/imap.ts'
 import { importSection } from './section/import.ts'
 import { isolationSection } from './section/isolation.ts'
 import { loginSection } from './section/login.ts'
+import { pageSection } from './section/page.ts'
 import { piecesSection } from './section/pieces.ts'
 import { smtpSection } from './section/smtp.ts'
 import { startSection } from './section/start.ts'
@@ -55,6 +56,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   search: searchSection,
   spam: spamSection,
   webmail: webmailSection,
+  page: pageSection,
 }
 
 const { values, positionals } = parseArgs({

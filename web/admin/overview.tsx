@@ -9,7 +9,8 @@ import { Card, Loaded, Page } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { Attention } from './attention.tsx'
 import { Choice } from './kit/list.tsx'
-import { type Line, Plot } from './kit/plot.tsx'
+import { Plot } from './kit/plot.tsx'
+import type { Line } from './kit/plot-table.tsx'
 import { adminTexts } from './texts/texts.ts'
 
 type Figures = Reply<'GET /figures'>
@@ -44,7 +45,11 @@ export function OverviewPage() {
 
 /** The last sample there is. */
 function latest(data: Figures, name: Name): number | undefined {
-  return data.columns[name].findLast(value => value !== null) ?? undefined
+  return lastOf(data.columns[name])
+}
+
+function lastOf(values: readonly (number | null)[]): number | undefined {
+  return values.findLast(value => value !== null) ?? undefined
 }
 
 function Tiles({ data }: { readonly data: Figures }) {
@@ -79,17 +84,9 @@ function Plots({ data }: { readonly data: Figures }) {
   const { columns, from, step } = data
   const start = Date.parse(from) / 1000
   const times = columns.received.map((_, index) => start + index * step)
-  const counted = (label: string, name: Name): Line => ({
-    label,
-    values: columns[name],
-    sum: number(total(columns[name])),
-  })
-  const stood = (label: string, name: Name, form = number): Line => ({
-    ...{ label, values: columns[name], sum: form(latest(data, name) ?? 0) },
-  })
-  const timed = (label: string, name: Name): Line => ({
-    ...{ label, values: columns[name], sum: milliseconds(median(columns[name])) },
-  })
+  const counted = (label: string, name: Name): Line => ({ label, values: columns[name], of: total })
+  const stood = (label: string, name: Name): Line => ({ label, values: columns[name], of: lastOf })
+  const timed = (label: string, name: Name): Line => ({ label, values: columns[name], of: median })
   const half = percent(0.5)
   const nearly = percent(0.99)
   const plots: readonly (readonly [string, readonly Line[], ((value: number) => string)?])[] = [
@@ -125,7 +122,7 @@ function Plots({ data }: { readonly data: Figures }) {
       ],
       milliseconds,
     ],
-    [texts.stored, [stood(texts.storage, 'storage', bytes)], bytes],
+    [texts.stored, [stood(texts.storage, 'storage')], bytes],
     [
       texts.connections,
       [
@@ -146,13 +143,13 @@ function Plots({ data }: { readonly data: Figures }) {
   )
 }
 
-function total(values: readonly (number | null)[]): number {
-  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
+function total(values: readonly (number | null)[]): number | undefined {
+  return values.length === 0 ? undefined : values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
 }
 
-function median(values: readonly (number | null)[]): number {
+function median(values: readonly (number | null)[]): number | undefined {
   const known = values.filter(value => value !== null).sort((a, b) => a - b)
-  return known[Math.floor(known.length / 2)] ?? 0
+  return known[Math.floor(known.length / 2)]
 }
 
 function milliseconds(value: number): string {

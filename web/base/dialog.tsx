@@ -29,6 +29,8 @@ export function Dialog({
     const dialog = element.current
     const before = document.activeElement
     if (dialog?.open === false) dialog.showModal()
+    // The browser gives the focus to the first button; a field that wants it (form.tsx) comes before.
+    dialog?.querySelector<HTMLElement>('[data-met]')?.focus()
     return () => {
       dialog?.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()

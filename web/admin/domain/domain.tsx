@@ -21,7 +21,7 @@ import { CatchAll } from './catch-all.tsx'
 import { Defaults, Settings } from './limits.tsx'
 import { DnsAndKeys } from './records.tsx'
 
-export type Domain = Reply<'GET /domains/:domain'>
+type Domain = Reply<'GET /domains/:domain'>
 
 /** What a card of a domain gets. */
 export interface DomainPart {

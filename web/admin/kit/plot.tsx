@@ -1,19 +1,15 @@
-// A plot over time: lines in the colours of the page, with what they sum up to in words for those who cannot see them.
+// A plot over time: lines in the colours of the page, and what they come to in words.
 //
-// It follows the width of its place, the theme and the language. Nothing is asked of any other host.
+// The values of a moment are shown under the pointer and told to whoever moves along it with the arrow keys; all of it is there as a
+// table, too. It follows the width of its place, the theme and the language. Nothing is asked of any other host.
 
 import { signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import { language } from '../../base/language.ts'
+import { language, list, moment } from '../../base/language.ts'
 import { theme } from '../../base/theme.ts'
-
-export interface Line {
-  readonly label: string
-  readonly values: readonly (number | null)[]
-  /** What it comes to, in words. */
-  readonly sum: string
-}
+import { adminTexts } from '../texts/texts.ts'
+import { type Line, PlotTable } from './plot-table.tsx'
 
 interface PlotProps {
   readonly title: string
@@ -30,38 +26,107 @@ const valueAxisWidth = 60
 
 export function Plot({ title, times, lines, form }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
+  const drawn = useRef<uPlot | null>(null)
+  const [at, setAt] = useState<number | null>(null)
   const shown = `${language.value} ${theme.value} ${isDark.value}`
   useEffect(() => {
     const element = place.current
     if (element === null) return undefined
     const plot = new uPlot(
-      optionsOf(element, lines, form),
+      { ...optionsOf(element, lines, form), hooks: { setCursor: [({ cursor: { idx } }) => setAt(idx ?? null)] } },
       [[...times], ...lines.map(line => [...line.values])],
       element,
     )
+    drawn.current = plot
     const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }))
     resized.observe(element)
     return () => {
       resized.disconnect()
       plot.destroy()
+      drawn.current = null
     }
   }, [times, lines, shown])
+  const toMoment = (index: number | null) => {
+    const plot = drawn.current
+    const left = index === null ? -1 : (plot?.valToPos(times[index] ?? 0, 'x') ?? -1)
+    plot?.setCursor({ left, top: index === null ? -1 : 0 })
+    setAt(index)
+  }
+  const press = (event: KeyboardEvent) => {
+    const next = stepOf(event.key, at, measured(lines))
+    if (next === undefined) return
+    event.preventDefault()
+    toMoment(next)
+  }
+  const when = at === null ? undefined : times[at]
+  const valueAt = ({ values }: Line) => (at === null ? undefined : textOf(values[at], form))
+  const told =
+    when === undefined ? '' : `${moment(when * 1000)}: ${list(lines.map(one => `${one.label} ${valueAt(one)}`))}`
   return (
     <figure class="plot">
       <figcaption>
         <strong>{title}</strong>
+        <span class="muted">{when === undefined ? '' : moment(when * 1000)}</span>
         <ul>
-          {lines.map(({ label, sum }, index) => (
-            <li key={label}>
+          {lines.map((line, index) => (
+            <li key={line.label}>
               <span class={`swatch n${index + 1}`} aria-hidden="true" />
-              {label} <b>{sum}</b>
+              {line.label} <b>{valueAt(line) ?? textOf(line.of(line.values), form)}</b>
             </li>
           ))}
         </ul>
       </figcaption>
-      <div ref={place} class="canvas" aria-hidden="true" />
+      <div
+        ref={place}
+        class="canvas"
+        role="slider"
+        tabIndex={0}
+        aria-label={adminTexts.value.overview.along(title)}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(times.length - 1, 0)}
+        aria-valuenow={at ?? 0}
+        aria-valuetext={told}
+        onKeyDown={press}
+        onBlur={() => toMoment(null)}
+      />
+      <PlotTable {...{ title, times, lines, form }} />
     </figure>
   )
+}
+
+/** A value as people read it; there is none where nothing was measured. */
+function textOf(value: number | null | undefined, form: (value: number) => string): string {
+  return value === null || value === undefined ? '–' : form(value)
+}
+
+/** How many moments Page Up and Page Down go. */
+const pageSteps = 10
+
+/** The first and the last moment of which there is a value. */
+function measured(lines: readonly Line[]): readonly [number, number] | undefined {
+  const known = lines.flatMap(({ values }) => {
+    const first = values.findIndex(value => value !== null)
+    return first < 0 ? [] : [first, values.findLastIndex(value => value !== null)]
+  })
+  return known.length === 0 ? undefined : [Math.min(...known), Math.max(...known)]
+}
+
+/** Where a key leads; null out of the plot, undefined where it means nothing here. Time runs from the left in every language. */
+function stepOf(
+  key: string,
+  at: number | null,
+  range: readonly [number, number] | undefined,
+): number | null | undefined {
+  if (range === undefined) return undefined
+  const [first, last] = range
+  const from = at ?? last + 1
+  const to: Record<string, number> = {
+    ...{ ArrowLeft: from - 1, ArrowRight: from + 1, PageUp: from - pageSteps, PageDown: from + pageSteps },
+    ...{ Home: first, End: last },
+  }
+  if (key === 'Escape') return at === null ? undefined : null
+  const next = to[key]
+  return next === undefined ? undefined : Math.min(last, Math.max(first, next))
 }
 
 /** What the system has, where the page follows it. */

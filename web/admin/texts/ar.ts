@@ -95,6 +95,8 @@ export const ar: AdminTexts = {
     diskFull: share => `القرص ممتلئ بنسبة ${share}.`,
     paused: count => `حسابات أوقف إرسالها لأنها أرسلت أكثر بكثير من المعتاد: ${count}`,
     noData: 'لا أرقام بعد: تأتي الأولى بعد دقيقة.',
+    along: title => `${title}: عبر الزمن`,
+    asTable: 'كجدول',
   },
   users: {
     find: 'الاسم أو العنوان أو اسم المستخدم',

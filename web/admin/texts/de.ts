@@ -95,6 +95,8 @@ export const de: AdminTexts = {
     diskFull: share => `Die Platte ist zu ${share} voll.`,
     paused: count => `Konten, die angehalten sind, weil sie viel mehr als sonst sandten: ${count}`,
     noData: 'Noch keine Zahlen: die ersten kommen nach einer Minute.',
+    along: title => `${title}: durch die Zeit`,
+    asTable: 'Als Tabelle',
   },
   users: {
     find: 'Name, Adresse oder Benutzername',

@@ -94,6 +94,8 @@ export const en = {
     diskFull: (share: string) => `The disk is ${share} full.`,
     paused: (count: string) => `Accounts held back because they sent far more than usual: ${count}`,
     noData: 'No figures yet: the first come after a minute.',
+    along: (title: string) => `${title}: along the time`,
+    asTable: 'As a table',
   },
   users: {
     find: 'Name, address or username',
