@@ -227,6 +227,12 @@ export class Pool<Tasks extends object> {
     })
   }
 
+  /** Processor time of its threads since they were started, milliseconds; undefined where none is up, or nobody can tell. */
+  async processorMs(): Promise<number | undefined> {
+    const each = (await Promise.all(this.#threads.map(thread => thread.processorMs()))).filter(ms => ms !== undefined)
+    return each.length === 0 ? undefined : each.reduce((sum, ms) => sum + ms, 0)
+  }
+
   /** Refuses what waits and kills what runs. */
   async close(): Promise<void> {
     this.#closed = true

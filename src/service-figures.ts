@@ -46,10 +46,10 @@ export function observeQueue({ read, metrics }: Core): void {
 }
 
 /**
- * Processor time of the threads that may be at their end: the main thread, the writer, each front. The busiest of them bounds
- * the service. What the runtime does not tell is left out (Node before 22.20).
+ * Processor time of the threads that may be at their end: the main thread, the writer, each front, and those that look at mail
+ * of strangers, which are let go when nothing came for a while and then begin anew. The busiest of them bounds the service. What the runtime does not tell is left out (Node before 22.20).
  */
-export function observeThreads({ metrics, writer }: Core, fronts: Fronts | undefined): void {
+export function observeThreads({ metrics, writer, pools }: Core, fronts: Fronts | undefined): void {
   metrics.countEach(
     'thread_cpu_seconds_total',
     'Processor time of a thread that there is one of, or few',
@@ -57,8 +57,14 @@ export function observeThreads({ metrics, writer }: Core, fronts: Fronts | undef
     async () => {
       const { user, system } = process.threadCpuUsage?.() ?? {}
       const main = user === undefined || system === undefined ? undefined : (user + system) / 1000
-      const [written, each] = await Promise.all([writer.processorMs(), fronts?.processorMs() ?? []])
-      const all = [['main', main] as const, ['writer', written] as const]
+      const { verify, spam } = pools
+      const asked = [writer.processorMs(), verify.processorMs(), spam.processorMs()] as const
+      const [written, verified, classified] = await Promise.all(asked)
+      const each = (await fronts?.processorMs()) ?? []
+      const all = [
+        ...[['main', main] as const, ['writer', written] as const],
+        ...[['verify', verified] as const, ['spam', classified] as const],
+      ]
       const named = each.map((ms, number) => [`front-${number}`, ms] as const)
       return [...all, ...named].flatMap(([name, ms]): [string, number][] =>
         ms === undefined ? [] : [[name, ms / 1000]],

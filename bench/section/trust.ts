@@ -1,9 +1,11 @@
 // Mail that strangers bring, with everything looked at that can be (SPF, DKIM, ARC, DMARC, names and lists of who brings it, what was
 // learned of spam) and with nothing, against a name server on loopback.
 //
+// What was learned of spam is asked, too, once the first account had twenty messages to move into Junk.
 // Both services run at the same time and are asked in turn, the same number of messages each, so that a busy minute meets both. All messages
 // are signed and come from a host that may send them: they pass, which is what costs most.
 
+import { sleep } from '#lib/clock.ts'
 import { dnsTxt, makeSigningKey, publicPem } from '#mail/crypt/dkim.ts'
 import { startNameServer } from '../../test/net/name-server.ts'
 import { cpuSeconds, loadNote, runLoad } from '../child.ts'
@@ -25,8 +27,12 @@ const loads = [
 interface Side {
   readonly service: Service
   readonly recipients: readonly string[]
+  /** Id of the first of them. */
+  readonly user: string
   readonly results: LoadResult[]
   cpu: number
+  /** Processor seconds by thread. */
+  threads: Record<string, number>
 }
 
 export async function trustSection(plan: Plan): Promise<Row[]> {
@@ -53,8 +59,9 @@ export async function trustSection(plan: Plan): Promise<Row[]> {
     }
     for (const [index, env] of [checked, { TEAL_SMTP_AUTHENTICATE: 'false' }].entries()) {
       const service = await startService(folders[index] ?? '', { ...common, ...env })
-      const recipients = (await makeUsers(service, users)).map(({ address }) => address)
-      sides.push({ service, recipients, results: [], cpu: 0 })
+      const made = await makeUsers(service, users)
+      const recipients = made.map(({ address }) => address)
+      sides.push({ service, recipients, user: made[0]?.id ?? '', results: [], cpu: 0, threads: {} })
     }
     const rows: Row[] = []
     for (const load of loads) rows.push(...(await compare(plan, load, sides, signing)))
@@ -82,20 +89,25 @@ async function compare(
   for (const side of sides) {
     side.results.length = 0
     side.cpu = 0
+    side.threads = {}
     await send(side, 0)
   }
+  if (sides[0] !== undefined) await teach(sides[0])
   const before = await passed(sides[0])
   for (let round = 1; round <= rounds; round++) {
     for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-      const from = cpuSeconds(side.service.pid)
+      const [from, threads] = [cpuSeconds(side.service.pid), await threadSeconds(side.service)]
       side.results.push(await send(side, round))
       side.cpu += cpuSeconds(side.service.pid) - from
+      for (const [name, seconds] of Object.entries(await threadSeconds(side.service)))
+        side.threads[name] = (side.threads[name] ?? 0) + seconds - (threads[name] ?? 0)
     }
   }
   const [all, none] = sides
   if (all === undefined || none === undefined) return []
   const done = ({ results }: Side) => results.reduce((sum, result) => sum + result.done, 0)
   const each = (side: Side) => (side.cpu * 1e6) / done(side)
+  const of = (side: Side, thread: string) => ((side.threads[thread] ?? 0) * 1e6) / done(side)
   const looked = (await passed(all)) - before
   if (looked < done(all))
     throw new Error(`${done(all)} messages came and ${looked} of them were found to be what they say`)
@@ -110,6 +122,12 @@ async function compare(
       ...{ what: '  processor time of one', figure: each(all), unit: 'us' },
       bound: { name: 'without', value: each(none) },
     },
+    ...['main', 'writer', 'verify', 'spam'].map(thread => ({
+      what: `  of it the thread ${thread}`,
+      figure: of(all, thread),
+      unit: 'us',
+      note: `without ${of(none, thread).toFixed(0)}`,
+    })),
   ]
 }
 
@@ -119,11 +137,36 @@ function median({ results }: Side): LoadResult {
   return middle
 }
 
+async function metricsOf({ listener, token }: Service): Promise<string> {
+  const { host, port } = listener('api')
+  return (await fetch(`http://${host}:${port}/metrics`, { headers: { 'X-Access-Token': token } })).text()
+}
+
+/** Processor time of threads as the service says it. */
+async function threadSeconds(service: Service): Promise<Record<string, number>> {
+  const found = (await metricsOf(service)).matchAll(/thread_cpu_seconds_total\{thread="([\w-]+)"\} ([0-9.e+-]+)/g)
+  return Object.fromEntries([...found].map(([, name = '', seconds]) => [name, Number(seconds)]))
+}
+
+/** Has some messages learned, and sees on the way that they are signed where that is looked at. */
+async function teach({ service, user }: Side): Promise<void> {
+  const folder = async (path: string) =>
+    String((await service.call('GET', `/users/${user}/mailboxes/resolve?path=${path}`)).id)
+  const [inbox, junk] = [await folder('INBOX'), await folder('Junk')]
+  const messages = `/users/${user}/mailboxes/${inbox}/messages`
+  const { results } = (await service.call('GET', `${messages}?limit=25`)) as { results: readonly { id: number }[] }
+  const shown = (await service.call('GET', `${messages}/${results[0]?.id}`)) as {
+    verificationResults?: { dkim?: unknown }
+  }
+  const { dkim = domain } = shown.verificationResults ?? {}
+  if (dkim !== domain) throw new Error('a signature was not found to be right')
+  await service.call('PUT', messages, { message: results.map(({ id }) => id).join(','), moveTo: junk })
+  while (!/spam_marks_waiting 0$/m.test(await metricsOf(service))) await sleep(50)
+}
+
 /** Messages that were looked at and passed. */
 async function passed(side: Side | undefined): Promise<number> {
   if (side === undefined) return 0
-  const { host, port } = side.service.listener('api')
-  const headers = { 'X-Access-Token': side.service.token }
-  const text = await (await fetch(`http://${host}:${port}/metrics`, { headers })).text()
+  const text = await metricsOf(side.service)
   return Number(/verifications_total\{result="pass"\} (\d+)/.exec(text)?.[1] ?? 0)
 }

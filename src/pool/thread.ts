@@ -66,6 +66,11 @@ export class PoolThread {
     return this.#running
   }
 
+  /** Processor time it has had since it was started, milliseconds; undefined where there is none, or nobody can tell. */
+  async processorMs(): Promise<number | undefined> {
+    return this.#thread?.processorMs()
+  }
+
   /** Runs one task; the deadline counts from the moment the thread is up. */
   async run({ name, input, deadlineMs, stop }: PoolTask): Promise<unknown> {
     this.#running += 1
