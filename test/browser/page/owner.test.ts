@@ -275,3 +275,82 @@ test('each page is read from the right, and nothing is cut off', async () => {
     await shoot(page, `ar${path.replace('/', '-')}`)
   }
 })
+
+const ownerPages = [
+  ...['', '/addresses', '/password', '/factors', '/programs', '/activity', '/filters', '/autoreply', '/forwarding'],
+  ...['/encryption', '/data', '/archive'],
+]
+
+test('each page is gone through with the keyboard alone: everything is reached, named and seen to be reached', async () => {
+  const user = await account(service, 'tabbed')
+  for (const name of ['One', 'Two']) {
+    await user.call('POST', '/filters', { name, query: { subject: name }, action: { seen: true } })
+    const id = await user.put('INBOX', mail(name, 'x'))
+    await user.call('DELETE', `/mailboxes/${user.box('INBOX')}/messages/${id}`)
+  }
+  const page = await pages.visit('/app/account', { as: 'tabbed' })
+  for (const path of ownerPages) {
+    await page.goto(`${pages.origin}/app/account${path}`)
+    await page.locator('h1').first().waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.evaluate(`
+      globalThis.missed = new Set([...document.querySelectorAll('main :is(a[href], button, input, select, textarea)')]
+        
+        .filter(one => !one.disabled && one.tabIndex >= 0 && one.getClientRects().length > 0))
+      globalThis.unseen = []
+    `)
+    expect(await page.evaluate<number>('missed.size'), path).toBeGreaterThan(0)
+    for (let presses = 0; presses < 150 && (await page.evaluate<number>('missed.size')) > 0; presses++) {
+      await page.keyboard.press('Tab')
+      await page.evaluate(`
+        missed.delete(document.activeElement)
+        if (document.activeElement !== document.body && getComputedStyle(document.activeElement).outlineStyle === 'none')
+          unseen.push(document.activeElement.outerHTML)
+      `)
+    }
+    const left = await page.evaluate<string[]>('[...missed].map(one => one.outerHTML)')
+    expect([path, left, await page.evaluate('unseen')]).toEqual([path, [], []])
+  }
+})
+
+test('an address and a filter are made and a dialog is left without touching a mouse', async () => {
+  const user = await account(service, 'fingers')
+  const page = await pages.visit('/app/account', { as: 'fingers' })
+  const focused = () => page.evaluate<string>('document.activeElement.ariaLabel ?? document.activeElement.textContent')
+  const tabTo = async (name: string) => {
+    for (let presses = 0; presses < 80 && (await focused()) !== name; presses++) await page.keyboard.press('Tab')
+    expect(await focused()).toBe(name)
+  }
+  await tabTo('Addresses')
+  await page.keyboard.press('Enter')
+  await button(page, 'New address').waitFor()
+  await tabTo('New address')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  expect(await focused()).toBe('New address')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('shop.of.fingers')
+  await page.keyboard.press('Enter')
+  await page.getByText('shop.of.fingers@example.com is yours.').waitFor()
+  expect(await focused()).toBe('New address')
+  await tabTo('Make main: shop.of.fingers@example.com')
+  await page.keyboard.press('Enter')
+  await page.getByText('shop.of.fingers@example.com is your main address now.').waitFor()
+
+  await page.keyboard.press('Control+Home')
+  await tabTo('Filters')
+  await page.keyboard.press('Enter')
+  await button(page, 'New filter').waitFor()
+  await tabTo('New filter')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('Shops')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('shop@example.org')
+  await page.keyboard.press('Enter')
+  await page.getByText('When: From “shop@example.org”').waitFor()
+  expect((await user.call('GET', '/filters')).body.results).toMatchObject([{ name: 'Shops' }])
+})
