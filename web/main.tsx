@@ -28,6 +28,13 @@ const areas: readonly AreaEntry[] = [
     load: async () => (await import('./mail/area.ts')).area,
   },
   {
+    name: 'contacts',
+    icon: 'users',
+    label: () => baseTexts.value.contacts,
+    isOpen: session => session.user !== undefined,
+    load: async () => (await import('./contacts/area.ts')).area,
+  },
+  {
     name: 'account',
     icon: 'settings',
     label: () => baseTexts.value.account,

@@ -25,6 +25,9 @@ export function MailPage({ values }: { readonly values: Values }) {
   useEffect(() => {
     loadFolders().catch(failed)
     restoreLetters()
+    // Other pages lead here to write to somebody.
+    const to = search.value.get('to')
+    if (to !== null) newLetter({ to })
     return follow()
   }, [])
   const all = folders.value

@@ -29,6 +29,7 @@ export const ar: BaseTexts = {
   theme: 'المظهر',
   themes: { system: 'حسب النظام', light: 'فاتح', dark: 'داكن' },
   mail: 'البريد',
+  contacts: 'جهات الاتصال',
   account: 'الحساب',
   service: 'الخدمة',
   signIn: 'تسجيل الدخول',

@@ -29,6 +29,7 @@ export const de: BaseTexts = {
   theme: 'Darstellung',
   themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
   mail: 'Mail',
+  contacts: 'Kontakte',
   account: 'Konto',
   service: 'Dienst',
   signIn: 'Anmelden',

@@ -27,6 +27,7 @@ export const en = {
   theme: 'Appearance',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   mail: 'Mail',
+  contacts: 'Contacts',
   account: 'Account',
   service: 'Service',
   signIn: 'Sign in',

@@ -1,0 +1,53 @@
+// العربية.
+//
+// What contacts say.
+
+import type { ContactTexts } from './en.ts'
+
+export const ar: ContactTexts = {
+  title: 'جهات الاتصال',
+  lead: 'من تحتفظ بهم. تُعرض عناوينهم عليك أثناء الكتابة.',
+  search: 'البحث في جهات الاتصال',
+  add: 'جهة اتصال جديدة',
+  none: 'لا جهات اتصال بعد',
+  nothingFound: 'لم يُعثر على أحد',
+  count: count => `جهات الاتصال: ${count}`,
+  group: 'المجموعة',
+  allGroups: 'كل المجموعات',
+  select: name => `تحديد: ${name}`,
+  selected: count => `المحدد: ${count}`,
+  merge: 'دمج',
+  mergeText: (names, name) => `تصبح ${names} جهة اتصال واحدة بكل عناوينها وأرقامها، واسمها ${name}.`,
+  delete: 'حذف',
+  name: 'الاسم',
+  emails: 'العناوين',
+  phones: 'الأرقام',
+  oneALine: 'واحد في كل سطر.',
+  noAddress: text => `هذا ليس عنوانًا: ${text}`,
+  groups: 'المجموعات',
+  groupsHint: 'تفصل بينها فواصل.',
+  organization: 'المؤسسة',
+  position: 'المنصب',
+  birthday: 'تاريخ الميلاد',
+  note: 'ملاحظة',
+  keep: 'حفظ',
+  kept: 'تم الحفظ.',
+  files: 'ملفات vCard',
+  filesText: 'كما تقرؤها وتكتبها الهواتف والبرامج الأخرى.',
+  bring: 'جلب جهات الاتصال من ملف',
+  brought: (added, replaced) => `أُضيف: ${added}، استُبدل: ${replaced}.`,
+  takeAll: 'تنزيل كل جهات الاتصال',
+  takeGroup: name => `تنزيل المجموعة ${name}`,
+  people: {
+    title: 'المراسلون',
+    lead: 'من كتبت إليهم أو كتبوا إليك، الأحدث أولًا. يُعرضون عليك أثناء الكتابة.',
+    search: 'البحث في الأسماء والعناوين',
+    none: 'لا أحد بعد',
+    keep: address => `الاحتفاظ به جهة اتصال: ${address}`,
+    kept: name => `أصبح ${name} جهة اتصال.`,
+    rename: address => `تغيير الاسم: ${address}`,
+    hide: address => `إخفاء: ${address}`,
+    hideText: 'لا يُعرض العنوان بعد ذلك، حتى إن استُعمل مرة أخرى.',
+    hideNow: 'إخفاء',
+  },
+}

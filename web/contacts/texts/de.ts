@@ -1,0 +1,53 @@
+// Deutsch.
+//
+// What contacts say.
+
+import type { ContactTexts } from './en.ts'
+
+export const de: ContactTexts = {
+  title: 'Kontakte',
+  lead: 'Menschen, die Sie sich merken. Ihre Adressen werden beim Schreiben angeboten.',
+  search: 'Kontakte durchsuchen',
+  add: 'Neuer Kontakt',
+  none: 'Noch keine Kontakte',
+  nothingFound: 'Niemand gefunden',
+  count: count => `Kontakte: ${count}`,
+  group: 'Gruppe',
+  allGroups: 'Alle Gruppen',
+  select: name => `Auswählen: ${name}`,
+  selected: count => `${count} ausgewählt`,
+  merge: 'Zusammenführen',
+  mergeText: (names, name) => `${names} werden ein Kontakt mit allen ihren Adressen und Nummern. Er heißt ${name}.`,
+  delete: 'Löschen',
+  name: 'Name',
+  emails: 'Adressen',
+  phones: 'Nummern',
+  oneALine: 'Eine je Zeile.',
+  noAddress: text => `Das ist keine Adresse: ${text}`,
+  groups: 'Gruppen',
+  groupsHint: 'Mit Kommas dazwischen.',
+  organization: 'Organisation',
+  position: 'Stellung',
+  birthday: 'Geburtstag',
+  note: 'Notiz',
+  keep: 'Speichern',
+  kept: 'Gespeichert.',
+  files: 'vCard-Dateien',
+  filesText: 'Wie Telefone und andere Programme sie lesen und schreiben.',
+  bring: 'Kontakte aus einer Datei holen',
+  brought: (added, replaced) => `Kontakte hinzugefügt: ${added}, ersetzt: ${replaced}.`,
+  takeAll: 'Alle Kontakte herunterladen',
+  takeGroup: name => `Die Gruppe ${name} herunterladen`,
+  people: {
+    title: 'Korrespondenten',
+    lead: 'Wem Sie geschrieben haben und von wem Sie hörten, die letzten zuerst. Sie werden beim Schreiben angeboten.',
+    search: 'Namen und Adressen durchsuchen',
+    none: 'Noch niemand',
+    keep: address => `Als Kontakt merken: ${address}`,
+    kept: name => `${name} ist jetzt ein Kontakt.`,
+    rename: address => `Namen ändern: ${address}`,
+    hide: address => `Verbergen: ${address}`,
+    hideText: 'Die Adresse wird nicht mehr angeboten, auch wenn sie wieder benutzt wird.',
+    hideNow: 'Verbergen',
+  },
+}
