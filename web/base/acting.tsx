@@ -13,7 +13,7 @@ export function Acting({ session: { acting, user } }: { readonly session: Sessio
   const texts = baseTexts.value
   if (acting === undefined || user === undefined) return null
   const end = () => {
-    const after = acting.back ? endActing().then(() => go(`/service/users/${user.id}`)) : signOut().then(() => go(''))
+    const after = acting.back ? endActing(() => go(`/service/users/${user.id}`)) : signOut().then(() => go(''))
     after.catch(failed)
   }
   return (

@@ -21,10 +21,20 @@ const nobody: Session = { success: true, signedIn: false }
 
 /** Asks who is signed in. */
 export async function refreshSession(): Promise<void> {
-  session.value = await call('GET /session')
+  begin(await call('GET /session'))
 }
 
+/** Account whose letters, folders and lists this page holds in memory. */
+let held: string | undefined
+
+/** Goes on as who came in; for another account than before all of the page is loaded anew, so that it sees nothing of the first one's. */
 export function begin(entered: Session): void {
+  const user = entered.user?.id
+  if (user !== undefined && held !== undefined && user !== held) {
+    location.reload()
+    return
+  }
+  held = user ?? held
   session.value = entered
 }
 
@@ -33,9 +43,11 @@ export async function signOut(): Promise<void> {
   session.value = nobody
 }
 
-/** Comes back from acting as a user to the session that was there before. */
-export async function endActing(): Promise<void> {
-  session.value = await call('DELETE /session/acting')
+/** Comes back from acting as a user to the session that was there before. @param leave goes from where that user was */
+export async function endActing(leave: () => void): Promise<void> {
+  const before = await call('DELETE /session/acting')
+  leave()
+  begin(before)
 }
 
 const scopes = ['own', 'domain', 'any'] as const

@@ -13,7 +13,7 @@ import type { MessageList } from './list/message-list.ts'
 import { placesOf, select, selectAll, selectedPlaces } from './list/selection.ts'
 import { folderOf, type Row } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
-import { answer, newLetter } from './write/writing.ts'
+import { answer, newLetter } from './write/answer.ts'
 
 export const helpOpen = signal(false)
 

@@ -18,8 +18,9 @@ import { Reader } from './read/reader.tsx'
 import { folderFor, folderOf, folders, isOffline, listOf, loadFolders } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 import { follow } from './updates.ts'
+import { newLetter } from './write/answer.ts'
 import { Writers } from './write/writer.tsx'
-import { newLetter, restoreLetters } from './write/writing.ts'
+import { restoreLetters } from './write/writing.ts'
 
 export function MailPage({ values }: { readonly values: Values }) {
   useEffect(() => {

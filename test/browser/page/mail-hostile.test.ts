@@ -123,7 +123,17 @@ const letter = (name: string, html: string) =>
 
 /** Tags that nothing is left of. */
 const gone = ['script', 'iframe', 'form', 'input', 'button', 'svg', 'math', 'object', 'embed']
-const goneToo = ['meta[http-equiv]', 'base', 'link', 'frame', 'dialog', '[popover]', 'template', '[onerror]', '[onload]']
+const goneToo = [
+  'meta[http-equiv]',
+  'base',
+  'link',
+  'frame',
+  'dialog',
+  '[popover]',
+  'template',
+  '[onerror]',
+  '[onload]',
+]
 
 async function tried(page: Page, vectors: Readonly<Record<string, string>>): Promise<void> {
   const asked = asking(page)

@@ -18,7 +18,10 @@ export interface Fields {
   readonly cc: string
   readonly bcc: string
   readonly subject: string
+  /** What is written where it is written plainly. */
   readonly text: string
+  /** What is written with form, as safe.ts has it; null where it is written plainly. */
+  readonly html: string | null
   readonly files: readonly LetterFile[]
 }
 
@@ -26,7 +29,7 @@ export interface Reference {
   readonly mailbox: string
   readonly id: number
   readonly action: 'reply' | 'replyAll' | 'forward'
-  readonly attachments?: boolean
+  readonly attachments?: boolean | string[]
 }
 
 interface DraftPlace {
@@ -47,6 +50,8 @@ export interface Letter {
   /** It is to go as soon as the service answers, and not before this moment (0: with the usual time to think again). */
   pending: number | null
   release(): void
+  /** Puts into the fields what an editor has not told yet. */
+  flush(): void
 }
 
 interface Stored {
@@ -56,18 +61,19 @@ interface Stored {
   readonly pending: number | null
 }
 
-export const empty: Fields = { from: '', to: '', cc: '', bcc: '', subject: '', text: '', files: [] }
+export const empty: Fields = { from: '', to: '', cc: '', bcc: '', subject: '', text: '', html: null, files: [] }
 
 export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUUID()): Letter {
   const letter: Letter = {
     key,
-    fields: signal(given.fields ?? empty),
+    fields: signal({ ...empty, ...given.fields }),
     kept: signal<Kept>('same'),
     uploads: signal<Letter['uploads']['value']>([]),
     draft: given.draft ?? null,
     reference: given.reference,
     pending: given.pending ?? null,
     release: () => {},
+    flush: () => {},
   }
   // Held for as long as it is open here.
   void navigator.locks?.request(

@@ -42,12 +42,13 @@ export async function attach(letter: Letter, files: readonly File[], add: (file:
 
 const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message/attachments/:attachment'
 
-/** The files of a draft: those the service still has, or its attachments brought once more. @throws Refusal */
-export async function uploadAgain(message: Message): Promise<LetterFile[]> {
+/** The files of a draft: those the service still has, or its attachments brought once more, but not those in its text. @throws Refusal */
+export async function uploadAgain(message: Message, inText: ReadonlySet<string>): Promise<LetterFile[]> {
   const kept = (message.files ?? []).map(({ id, filename, size }) => ({ id, name: filename, size }))
   if (kept.length > 0 || message.attachments.length === 0) return kept
   const found: LetterFile[] = []
   for (const { id: attachment, filename } of message.attachments) {
+    if (inText.has(attachment)) continue
     const params = { user: user(), mailbox: message.mailbox, message: message.id, attachment }
     const answer = await fetch(addressOf(getting, { params }), { headers: { 'X-Teal-Page': '1' } })
     if (!answer.ok) throw new Refusal(answer.status, 'AttachmentNotFound', filename)

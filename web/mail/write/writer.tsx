@@ -3,17 +3,23 @@
 //
 // It keeps nothing itself: every key is a change of the letter (letter.ts), which is saved as one types.
 
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
+import type { ComponentType } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { Icon } from '../../base/icon.tsx'
 import { bytes, percent } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
 import { mailTexts } from '../texts/texts.ts'
+import { rememberRich } from './answer.ts'
+import { identities, identityOf, withSignature } from './identity.ts'
 import type { Letter } from './letter.ts'
 import { PeopleField } from './people-field.tsx'
+import type { Editor } from './rich/editor.tsx'
+import { htmlOf, textOf } from './rich/text.ts'
 import { attach } from './upload.ts'
-import { change, discard, identities, letters, saveAndClose, send } from './writing.ts'
+import { change, discard, letters, saveAndClose, send } from './writing.ts'
 
 export function Writers() {
   const open = letters.value
@@ -27,20 +33,22 @@ function Writer({ letter }: { readonly letter: Letter }) {
   const hasMore = useSignal(letter.fields.value.cc !== '' || letter.fields.value.bcc !== '')
   const later = useSignal('')
   const isOver = useSignal(false)
-  const body = useRef<HTMLTextAreaElement>(null)
   const id = useId()
-  const { subject, text, to, cc, bcc, from } = letter.fields.value
+  const { subject, text, html, to, cc, bcc, from } = letter.fields.value
+  const isFirst = useRef(to !== '').current
+  // Begins anew where something else than the keys changed what is written with form.
+  const fresh = useSignal(0)
   useEffect(() => {
-    const field = to === '' ? document.getElementById(`${id}-to`) : body.current
-    field?.focus()
-    body.current?.setSelectionRange(0, 0)
+    if (!isFirst) document.getElementById(`${id}-to`)?.focus()
   }, [])
   const submit = async () => {
     const at = later.value === '' ? 0 : new Date(later.value).getTime()
     wrong.value = (await send(letter, at)) ?? ''
   }
   const drop = async () => {
-    const isEmpty = text.trim() === '' && to === '' && subject === '' && letter.draft === null
+    letter.flush()
+    const isEmpty =
+      text.trim() === '' && textOf(html ?? '') === '' && to === '' && subject === '' && letter.draft === null
     const question = {
       title: texts.confirmDiscard,
       text: texts.confirmDiscardText,
@@ -104,7 +112,15 @@ function Writer({ letter }: { readonly letter: Letter }) {
             <select
               id={`${id}-from`}
               value={from}
-              onChange={event => change(letter, { from: event.currentTarget.value })}
+              onChange={event => {
+                const next = event.currentTarget.value
+                letter.flush()
+                change(letter, {
+                  from: next,
+                  ...withSignature(letter.fields.value, identityOf(from), identityOf(next)),
+                })
+                fresh.value += 1
+              }}
             >
               {identities.value.map(one => (
                 <option key={one.id} value={one.address}>
@@ -152,20 +168,11 @@ function Writer({ letter }: { readonly letter: Letter }) {
           />
         </div>
       </div>
-      <textarea
-        ref={body}
-        class="mail-text-field"
-        aria-label={texts.body}
-        dir="auto"
-        value={text}
-        onInput={event => change(letter, { text: event.currentTarget.value })}
-        onPaste={event => {
-          const files = [...(event.clipboardData?.files ?? [])]
-          if (files.length === 0) return
-          event.preventDefault()
-          take(files)
-        }}
-      />
+      {html === null ? (
+        <Plain letter={letter} isFirst={isFirst} take={take} />
+      ) : (
+        <Rich key={fresh.value} letter={letter} isFirst={isFirst} take={take} />
+      )}
       <Files letter={letter} />
       <div role="alert">
         {wrong.value !== '' && (
@@ -202,6 +209,9 @@ function Writer({ letter }: { readonly letter: Letter }) {
           />
         </label>
         <span class="gap" />
+        <button type="button" class="link" onClick={() => void turn(letter)}>
+          {html === null ? texts.withForm : texts.withoutForm}
+        </button>
         <button
           type="button"
           class="plain"
@@ -219,6 +229,73 @@ function Writer({ letter }: { readonly letter: Letter }) {
       )}
     </section>
   )
+}
+
+interface BodyProps {
+  readonly letter: Letter
+  readonly isFirst: boolean
+  take(files: readonly File[]): void
+}
+
+function Plain({ letter, isFirst, take }: BodyProps) {
+  const field = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    field.current?.setSelectionRange(0, 0)
+    if (isFirst) field.current?.focus()
+  }, [])
+  return (
+    <textarea
+      ref={field}
+      class="mail-text-field"
+      aria-label={mailTexts.value.body}
+      dir="auto"
+      value={letter.fields.value.text}
+      onInput={event => change(letter, { text: event.currentTarget.value })}
+      onPaste={event => {
+        const files = [...(event.clipboardData?.files ?? [])]
+        if (files.length === 0) return
+        event.preventDefault()
+        take(files)
+      }}
+    />
+  )
+}
+
+/** The editor, which is loaded when somebody needs it; where it cannot be, what was written is shown and kept. */
+function Rich({ letter, isFirst, take }: BodyProps) {
+  const loaded: Signal<ComponentType<Parameters<typeof Editor>[0]> | null> = useSignal(null)
+  useEffect(() => {
+    import('./rich/editor.tsx').then(
+      found => {
+        loaded.value = found.Editor
+      },
+      () => failed(new Refusal(0, 'Unreachable', '')),
+    )
+  }, [])
+  const View = loaded.value
+  return View === null ? (
+    <div class="mail-text-field" role="status">
+      {mailTexts.value.opening}
+    </div>
+  ) : (
+    <View letter={letter} onFiles={take} isFirst={isFirst} />
+  )
+}
+
+/** Goes on with form, or without. */
+async function turn(letter: Letter): Promise<void> {
+  const texts = mailTexts.value
+  letter.flush()
+  const { html, text } = letter.fields.value
+  if (html === null) change(letter, { html: htmlOf(text), text: '' })
+  else {
+    const hasForm = /<(?!\/|div|br|p[ >]|blockquote)/.test(html)
+    const question = { title: texts.loseForm, text: texts.loseFormText, action: texts.withoutForm, danger: true }
+    if (hasForm && !(await ask(question))) return
+    letter.flush()
+    change(letter, { html: null, text: textOf(letter.fields.value.html ?? '') })
+  }
+  rememberRich(html === null)
 }
 
 function State({ letter }: { readonly letter: Letter }) {

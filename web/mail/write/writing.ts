@@ -4,30 +4,22 @@
 // its answer was lost, that the draft is gone says that it went.
 
 import { signal } from '@preact/signals'
-import { call, Refusal, type Reply } from '../../base/client.ts'
+import { call, Refusal } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
 import { done, failed } from '../../base/notice.tsx'
 import { owner } from '../../base/session.ts'
 import { offer } from '../actions.ts'
-import { type Person, personText, readPeople } from '../names.ts'
+import { readPeople } from '../names.ts'
 import { folderFor, loadFolders, type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import {
-  empty,
-  type Fields,
-  forgetHere,
-  keepHere,
-  type Letter,
-  leftHere,
-  makeLetter,
-  type Reference,
-} from './letter.ts'
+import { identities, listed, loadIdentities } from './identity.ts'
+import { type Fields, forgetHere, keepHere, type Letter, leftHere, makeLetter, type Reference } from './letter.ts'
+import { withPictures } from './rich/pictures.ts'
+import { safeHtml, written } from './rich/safe.ts'
+import { textOf } from './rich/text.ts'
 import { uploadAgain } from './upload.ts'
 
 export const letters = signal<readonly Letter[]>([])
-
-type Identity = Reply<'GET /users/:user/addresses'>['results'][number]
-export const identities = signal<readonly Identity[]>([])
 
 const typingMs = 1500
 const againMs = 10_000
@@ -38,37 +30,8 @@ const timers = new Map<string, ReturnType<typeof setTimeout>>()
 const saves = new Map<string, Promise<void>>()
 
 /** Anew for each letter, since names and signatures change; those that are known do where nobody answers. */
-async function loadIdentities(): Promise<void> {
-  try {
-    const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
-    identities.value = results.filter(one => !one.address.includes('*'))
-  } catch (error) {
-    if (identities.value.length === 0) throw error
-  }
-}
-
-function mainIdentity(): Identity | undefined {
-  return identities.value.find(one => one.main) ?? identities.value[0]
-}
-
-function signatureOf(identity: Identity | undefined): string {
-  const text = identity?.signature?.text ?? ''
-  return text === '' ? '' : `\n\n-- \n${text.replace(/^-- \n/, '')}`
-}
-
-/** Opens an empty letter, or one with some fields. */
-export function newLetter(fields: Partial<Fields>, reference?: Reference): void {
-  void loadIdentities()
-    .catch(() => {})
-    .then(() => {
-      const identity = mainIdentity()
-      const from = identity?.address ?? owner().address ?? ''
-      const text = fields.text ?? signatureOf(identity)
-      open(makeLetter({ fields: { ...empty, from, ...fields, text }, ...(reference && { reference }) }))
-    })
-}
-
-function open(letter: Letter): void {
+/** Shows a letter in front of the others. */
+export function open(letter: Letter): void {
   letters.value = [...letters.value.filter(one => one.key !== letter.key), letter]
 }
 
@@ -80,53 +43,6 @@ function close(letter: Letter): void {
 
 const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message'
 
-/** Answers a message, or sends it on. */
-export async function answer(at: { mailbox: string; uid: number }, action: Reference['action']): Promise<void> {
-  try {
-    await loadIdentities()
-    const message = await call(getting, { params: { user: user(), mailbox: at.mailbox, message: at.uid } })
-    const own = new Set(identities.value.map(one => one.address.toLowerCase()))
-    const others = (people: readonly Person[] = []) => people.filter(one => !own.has(one.address.toLowerCase()))
-    const back = message.replyTo?.length ? message.replyTo : [message.from]
-    const isForward = action === 'forward'
-    const to = isForward ? [] : action === 'replyAll' ? [...back, ...others(message.to)] : back
-    const cc = action === 'replyAll' ? others(message.cc) : []
-    const addressed = [...(message.to ?? []), ...(message.cc ?? [])].map(one => one.address.toLowerCase())
-    const identity = identities.value.find(one => addressed.includes(one.address.toLowerCase())) ?? mainIdentity()
-    const prefix = isForward ? /^fwd?:/i : /^re:/i
-    const subject = prefix.test(message.subject) ? message.subject : `${isForward ? 'Fwd' : 'Re'}: ${message.subject}`
-    const text = `${signatureOf(identity)}\n\n${isForward ? forwarded(message) : quoted(message)}`
-    const fields = { from: identity?.address ?? '', to: listed(to), cc: listed(cc), subject, text }
-    newLetter(fields, { mailbox: at.mailbox, id: at.uid, action, attachments: isForward })
-  } catch (error) {
-    failed(error)
-  }
-}
-
-function listed(people: readonly Person[]): string {
-  return people.map(person => `${personText(person)}, `).join('')
-}
-
-const quotedMax = 200_000
-
-function quoted({ from, date, text }: Message): string {
-  const lines = text.slice(0, quotedMax).replace(/\r\n/g, '\n').trimEnd().split('\n')
-  const quote = lines.map(line => (line.startsWith('>') ? `>${line}` : `> ${line}`)).join('\n')
-  return `${mailTexts.value.wrote(from.name || from.address, moment(date))}\n${quote}\n`
-}
-
-function forwarded(message: Message): string {
-  const texts = mailTexts.value
-  const head = [
-    `---------- ${texts.forwardedMessage} ----------`,
-    `${texts.from}: ${personText(message.from)}`,
-    `${texts.date}: ${moment(message.date)}`,
-    `${texts.subject}: ${message.subject}`,
-    `${texts.to}: ${(message.to ?? []).slice(0, 50).map(personText).join(', ')}`,
-  ]
-  return `${head.join('\n')}\n\n${message.text.slice(0, quotedMax).replace(/\r\n/g, '\n')}`
-}
-
 /** Goes on with a draft. */
 export async function editDraft(message: Message): Promise<void> {
   const known = letters.value.find(one => one.draft?.mailbox === message.mailbox && one.draft.id === message.id)
@@ -136,10 +52,16 @@ export async function editDraft(message: Message): Promise<void> {
       return
     }
     await loadIdentities()
+    const { html, shown } = await withPictures(message.html?.join('<hr>') ?? '', message)
     const fields: Fields = {
       from: message.from.address,
       ...{ to: listed(message.to ?? []), cc: listed(message.cc ?? []), bcc: listed(message.bcc ?? []) },
-      ...{ subject: message.subject, text: message.text.replace(/\r\n/g, '\n'), files: await uploadAgain(message) },
+      ...{
+        subject: message.subject,
+        text: message.text.replace(/\r\n/g, '\n'),
+        html: html === '' ? null : safeHtml(html),
+      },
+      files: await uploadAgain(message, shown),
     }
     const reference = message.reference && { ...(message.reference as Reference), attachments: false }
     const draft = { mailbox: message.mailbox, id: message.id }
@@ -162,13 +84,15 @@ export function change(letter: Letter, fields: Partial<Fields>): void {
 }
 
 function composed({ fields: { value }, reference, key }: Letter) {
-  const { from, to, cc, bcc, subject, text, files } = value
+  const { from, to, cc, bcc, subject, html, files } = value
+  const text = html === null ? value.text : textOf(html)
   const people = (field: string) =>
     readPeople(field).people.map(one => ({ name: one.name ?? '', address: one.address }))
   const name = identities.value.find(one => one.address === from)?.name || owner().name || ''
   return {
     ...(from !== '' && { from: { name, address: from } }),
     ...{ to: people(to), cc: people(cc), bcc: people(bcc), subject, text, files: files.map(file => file.id) },
+    ...(html !== null && { html: written(html) }),
     ...(reference && { reference }),
     metaData: { letter: key },
   }
@@ -176,6 +100,7 @@ function composed({ fields: { value }, reference, key }: Letter) {
 
 /** Saves what was written; a save that runs is waited for, and what came meanwhile is saved after it. @throws Refusal */
 async function save(letter: Letter): Promise<void> {
+  letter.flush()
   clearTimeout(timers.get(letter.key))
   const before = saves.get(letter.key)
   if (before !== undefined) await before.catch(() => {})
@@ -227,6 +152,7 @@ function isUnreachable(error: unknown): boolean {
 }
 
 export async function saveAndClose(letter: Letter): Promise<void> {
+  letter.flush()
   try {
     if (letter.kept.value !== 'same') await save(letter)
     forgetHere(letter)
@@ -251,6 +177,7 @@ export async function discard(letter: Letter): Promise<void> {
 
 /** Sends a letter; `later` is the moment, 0 for now. What cannot be sent now is sent when it can. @returns what is wrong with it */
 export async function send(letter: Letter, later = 0): Promise<string | undefined> {
+  letter.flush()
   const { to, cc, bcc } = letter.fields.value
   const read = readPeople([to, cc, bcc].join(','))
   if (read.wrong.length > 0) return read.wrong[0]

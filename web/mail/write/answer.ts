@@ -1,0 +1,132 @@
+// Letters that begin: empty ones, answers, what is sent on. With the signature, and what is answered below, in the way one writes.
+
+import { call } from '../../base/client.ts'
+import { moment } from '../../base/language.ts'
+import { failed } from '../../base/notice.tsx'
+import { type Person, personText } from '../names.ts'
+import { type Message, user } from '../store.ts'
+import { mailTexts } from '../texts/texts.ts'
+import {
+  addressedIdentity,
+  type Identity,
+  identities,
+  listed,
+  loadIdentities,
+  mainIdentity,
+  ownAddress,
+  signatureHtml,
+  signatureText,
+} from './identity.ts'
+import { empty, type Fields, makeLetter, type Reference } from './letter.ts'
+import { withPictures } from './rich/pictures.ts'
+import { safeHtml } from './rich/safe.ts'
+import { escaped, htmlOf } from './rich/text.ts'
+import { open } from './writing.ts'
+
+/** Whether one writes with form, as one did last. */
+function isRich(): boolean {
+  return localStorage.getItem(place()) === 'rich'
+}
+
+export function rememberRich(rich: boolean): void {
+  try {
+    localStorage.setItem(place(), rich ? 'rich' : 'plain')
+  } catch {
+    // Then it is as it was before.
+  }
+}
+
+function place(): string {
+  return `teal.writing.${user()}`
+}
+
+/** Opens an empty letter, or one with some fields. */
+export function newLetter(fields: Partial<Fields>, reference?: Reference): void {
+  void loadIdentities()
+    .catch(() => {})
+    .then(() => {
+      const identity = mainIdentity()
+      const begun = fields.text === undefined ? begin(identity, '', '') : {}
+      open(
+        makeLetter({
+          fields: { ...empty, from: ownAddress(identity), ...begun, ...fields },
+          ...(reference && { reference }),
+        }),
+      )
+    })
+}
+
+/** Nothing yet, the signature, and what stands below it. */
+function begin(identity: Identity | undefined, text: string, html: string): Pick<Fields, 'text' | 'html'> {
+  if (!isRich()) return { text: signatureText(identity) + text, html: null }
+  return { text: '', html: `<div><br></div>${signatureHtml(identity)}${html}` }
+}
+
+const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message'
+
+/** Answers a message, or sends it on. */
+export async function answer(at: { mailbox: string; uid: number }, action: Reference['action']): Promise<void> {
+  try {
+    await loadIdentities()
+    const message = await call(getting, { params: { user: user(), mailbox: at.mailbox, message: at.uid } })
+    const own = new Set(identities.value.map(one => one.address.toLowerCase()))
+    const others = (people: readonly Person[] = []) => people.filter(one => !own.has(one.address.toLowerCase()))
+    const back = message.replyTo?.length ? message.replyTo : [message.from]
+    const isForward = action === 'forward'
+    const to = isForward ? [] : action === 'replyAll' ? [...back, ...others(message.to)] : back
+    const cc = action === 'replyAll' ? others(message.cc) : []
+    const identity = addressedIdentity(message) ?? mainIdentity()
+    const prefix = isForward ? /^fwd?:/i : /^re:/i
+    const subject = prefix.test(message.subject) ? message.subject : `${isForward ? 'Fwd' : 'Re'}: ${message.subject}`
+    const { html, shown } = isRich() ? await quotedHtml(message, isForward) : { html: '', shown: new Set<string>() }
+    const below = begin(identity, `\n\n${isForward ? forwarded(message) : quoted(message)}`, html)
+    const fields = { from: identity?.address ?? '', to: listed(to), cc: listed(cc), subject, ...below }
+    const attachments = isForward && message.attachments.map(one => one.id).filter(id => !shown.has(id))
+    newLetter(fields, { mailbox: at.mailbox, id: at.uid, action, attachments })
+  } catch (error) {
+    failed(error)
+  }
+}
+
+const quotedMax = 200_000
+
+function quoted({ from, date, text }: Message): string {
+  const lines = text.slice(0, quotedMax).replace(/\r\n/g, '\n').trimEnd().split('\n')
+  const quote = lines.map(line => (line.startsWith('>') ? `>${line}` : `> ${line}`)).join('\n')
+  return `${mailTexts.value.wrote(from.name || from.address, moment(date))}\n${quote}\n`
+}
+
+function forwarded(message: Message): string {
+  return `${headOf(message).join('\n')}\n\n${message.text.slice(0, quotedMax).replace(/\r\n/g, '\n')}`
+}
+
+function headOf(message: Message): string[] {
+  const texts = mailTexts.value
+  return [
+    `---------- ${texts.forwardedMessage} ----------`,
+    `${texts.from}: ${personText(message.from)}`,
+    `${texts.date}: ${moment(message.date)}`,
+    `${texts.subject}: ${message.subject}`,
+    `${texts.to}: ${(message.to ?? []).slice(0, 50).map(personText).join(', ')}`,
+  ]
+}
+
+const quotedHtmlMax = 500_000
+
+/** What a stranger wrote, cleaned, below what one writes. What is far too long is quoted as its text. */
+async function quotedHtml(message: Message, isForward: boolean): Promise<{ html: string; shown: Set<string> }> {
+  const given = message.html?.join('<hr>') ?? ''
+  const isShort = given !== '' && given.length <= quotedHtmlMax
+  const { html, shown } = isShort
+    ? await withPictures(given, message)
+    : { html: htmlOf(message.text.slice(0, quotedMax)), shown: new Set<string>() }
+  const inner = safeHtml(html)
+  if (isForward) return { html: `<div><br></div>${headOf(message).map(lineOf).join('')}<div><br></div>${inner}`, shown }
+  const { from, date } = message
+  const head = mailTexts.value.wrote(from.name || from.address, moment(date))
+  return { html: `<div><br></div>${lineOf(head)}<blockquote>${inner}</blockquote>`, shown }
+}
+
+function lineOf(text: string): string {
+  return `<div>${escaped(text)}</div>`
+}
