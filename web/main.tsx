@@ -1,4 +1,6 @@
 // Starts the page: its language and look, who is signed in, and the areas there are. Each area is loaded when somebody goes there.
+//
+// An area that the session may not open is not in the menu, and not loaded.
 
 import './style.css'
 import { render } from 'preact'

@@ -1,5 +1,7 @@
 // One contact in front of the page: a name, addresses, numbers, groups and a note. What the form does not show, such as postal addresses,
 // stays as it is.
+//
+// Addresses are checked by the service; what it refuses stands beside the field.
 
 import { type CallInput, call } from '../base/client.ts'
 import { ask, Dialog } from '../base/dialog.tsx'

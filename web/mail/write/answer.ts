@@ -1,4 +1,6 @@
 // Letters that begin: empty ones, answers, what is sent on. With the signature, and what is answered below, in the way one writes.
+//
+// What is quoted was written by strangers: HTML goes through rich/safe.ts before it stands in the page.
 
 import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
