@@ -1,7 +1,7 @@
 // Everybody the account has written to or heard from, the latest first: what completes addresses while they are typed. Names are
 // changed, entries hidden, and kept as contacts.
 //
-// One that is hidden completes nothing any more, until it is written to again.
+// One that is hidden completes nothing any more, whoever writes.
 
 import { useSignal } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
