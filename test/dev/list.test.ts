@@ -134,7 +134,7 @@ test('a mail is released to whom it may go, byte for byte, and to nobody else', 
     const mail = (await next.call('GET', '/dev/v1/wait')).body
     expect(mail).toMatchObject({ subject: 'Caught', text: 'As it was', envelope: { from: 'app@example.net', to } })
     const raw = (await next.call('GET', '/dev/v1/mails/latest/raw')).body
-    for (const field of [/^Return-Path:/gim, /^Delivered-To:/gim]) expect(raw.match(field) ?? []).toHaveLength(1)
+    expect(raw).not.toMatch(/^(?:Return-Path|Delivered-To):/im)
     const { id } = (await next.call('POST', '/dev/v1/failures', { at: 'rcpt', reply: '550 5.1.1 Nobody' })).body
     expect((await call('/mails/latest/release', { to })).body).toMatchObject({
       code: 'NotReleased',

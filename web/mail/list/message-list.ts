@@ -156,7 +156,10 @@ export class MessageList {
     }
     for (const [number, rows] of pages) this.#pages.set(number, rows)
     this.total.value = Math.max(0, this.total.value - gone)
-    this.selected.value = new Map()
+    // What somebody selected meanwhile stays so.
+    const isTaken = (key: string) => key.startsWith(`${mailbox}:`) && uids.has(Number(key.slice(mailbox.length + 1)))
+    const left = [...this.selected.value].filter(([key]) => !isTaken(key))
+    this.selected.value = new Map(this.isAll.value ? [] : left)
     this.isAll.value = false
     this.cursor.value = Math.min(this.cursor.value, Math.max(0, this.total.value - 1))
     this.version.value += 1

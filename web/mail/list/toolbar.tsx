@@ -29,6 +29,14 @@ function acting(list: MessageList) {
     move: (to: Folder | undefined) => {
       if (to !== undefined) void (list.isAll.value ? moveAll(list, to) : move(taken(), to))
     },
+    /** What is selected now: whatever is selected until the folder is made stays where it is. */
+    moveInto: (use: '\\Archive' | '\\Junk' | 'INBOX') => {
+      const places = list.isAll.value ? undefined : taken()
+      const go = (to: Folder | undefined) => {
+        if (to !== undefined) void (places === undefined ? moveAll(list, to) : move(places, to))
+      }
+      folderMade(use).then(go, failed)
+    },
   }
 }
 
@@ -39,9 +47,6 @@ export function Toolbar({ list }: { readonly list: MessageList }) {
   const shown = folderOf(folder)
   const isJunk = shown?.specialUse === '\\Junk' && q === ''
   const act = acting(list)
-  const goTo = (use: '\\Archive' | '\\Junk' | 'INBOX') => () => {
-    folderMade(use).then(act.move, failed)
-  }
   const all = (
     <input
       type="checkbox"
@@ -88,8 +93,8 @@ export function Toolbar({ list }: { readonly list: MessageList }) {
     <div class="mail-tools" role="toolbar" aria-label={texts.selected(number(count))}>
       {all}
       <strong>{list.isAll.value ? texts.allSelected(number(count)) : texts.selected(number(count))}</strong>
-      {button('archive', texts.archive, goTo('\\Archive'))}
-      {button('alert', isJunk ? texts.notJunk : texts.junk, goTo(isJunk ? 'INBOX' : '\\Junk'))}
+      {button('archive', texts.archive, () => act.moveInto('\\Archive'))}
+      {button('alert', isJunk ? texts.notJunk : texts.junk, () => act.moveInto(isJunk ? 'INBOX' : '\\Junk'))}
       {button('trash', texts.delete, act.remove)}
       {button('check', texts.markRead, () => act.flag({ seen: true }))}
       {button('mail', texts.markUnread, () => act.flag({ seen: false }))}

@@ -38,7 +38,7 @@ export async function beginActing(deps: ImpersonationDeps, wanted: Wanted, calle
   const by = await callerName(system, caller, request)
   const { reason, ip, sess } = wanted
   const said = `${by} ${reason}`.trim()
-  const event = { action: 'impersonate', result: 'success', target: said } as const
+  const event = { action: 'impersonate', result: 'success', protocol: 'API', target: said } as const
   await authLog.add(user.num, { ...event, ...(ip !== undefined && { ip }), ...(sess !== undefined && { sess }) })
   await authLog.flush()
   const told = { user: user.id, username: user.username, by, reason, ip: ip ?? request.address }
@@ -55,7 +55,8 @@ export async function endActing(deps: ImpersonationDeps, token: string, request:
   await access.revoke(row.hash)
   const user = await findUser(system.read, row.user)
   if (user === undefined) return
-  await authLog.add(user.num, { action: 'impersonate end', result: 'success', target: row.label, ip: request.address })
+  const ended = { action: 'impersonate end', result: 'success', protocol: 'API', target: row.label } as const
+  await authLog.add(user.num, { ...ended, ip: request.address })
   log.info({ user: user.id, username: user.username, by: row.label }, 'an operator acts as a user no longer')
 }
 
