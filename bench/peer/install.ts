@@ -8,6 +8,9 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 
 const policy = '/usr/sbin/policy-rc.d'
 
+/** Another suite may be installing at the same moment. */
+const patient = ['-o', 'DPkg::Lock::Timeout=300']
+
 /** Throws unless `program` is on the path or could be installed from `packages`. */
 export function installed(program: string, packages: readonly string[]): void {
   if (found(program)) return
@@ -16,8 +19,8 @@ export function installed(program: string, packages: readonly string[]): void {
   if (ownPolicy) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   try {
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-    execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-    const options = ['install', '-y', '-qq', '--no-install-recommends', ...packages]
+    execFileSync('apt-get', [...patient, 'update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+    const options = [...patient, 'install', '-y', '-qq', '--no-install-recommends', ...packages]
     execFileSync('apt-get', options, { env, stdio: ['ignore', 'ignore', 'inherit'] })
   } finally {
     if (ownPolicy) rmSync(policy, { force: true })

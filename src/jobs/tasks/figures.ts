@@ -27,6 +27,7 @@ export class Sampling {
   readonly #timer: Timer
   #before: Figures = { counts: {}, gauges: {}, times: {} }
   #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
   #failing = false
 
   constructor(options: SamplingOptions) {
@@ -34,9 +35,16 @@ export class Sampling {
     this.#timer = every(fineMs, () => void this.sample())
   }
 
-  /** Takes one now; never two at once. */
+  /** Takes one now; never two at once: who asks while one is taken gets the next. */
   sample(): Promise<void> {
-    this.#running ??= this.#round().finally(() => {
+    if (this.#running !== undefined) {
+      this.#next ??= this.#running.then(() => {
+        this.#next = undefined
+        return this.sample()
+      })
+      return this.#next
+    }
+    this.#running = this.#round().finally(() => {
       this.#running = undefined
     })
     return this.#running
@@ -44,7 +52,7 @@ export class Sampling {
 
   async close(): Promise<void> {
     this.#timer.cancel()
-    await this.#running
+    await (this.#next ?? this.#running)
   }
 
   async #round(): Promise<void> {

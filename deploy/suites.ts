@@ -1,0 +1,115 @@
+// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed".
+//
+// A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
+// machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
+
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import process from 'node:process'
+
+/** What vitest's JSON says, as far as it is read. */
+interface Report {
+  readonly numPassedTests: number
+  readonly numFailedTests: number
+  readonly testResults: readonly {
+    readonly name: string
+    readonly status: string
+    readonly message?: string
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[]
+  }[]
+}
+
+interface Outcome {
+  readonly passed: number
+  readonly failed: number
+  /** Files in which something failed, from the project's folder. */
+  readonly files: readonly string[]
+  /** The tests that failed, or the file where it broke before any. */
+  readonly names: readonly string[]
+}
+
+/** More than that is no matter of a busy machine. */
+const againMax = 8
+
+const scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts
+const results = mkdtempSync(join(tmpdir(), 'suites-'))
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+/** Runs a command with the report of vitest in a file; undefined where there is none. */
+async function reported(command: readonly string[], env: Record<string, string>): Promise<Outcome | undefined> {
+  const file = join(results, 'report.json')
+  rmSync(file, { force: true })
+  const [program = '', ...args] = [...command, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } })
+  const code = await new Promise<number>(resolve => {
+    child.on('error', () => resolve(-1)).on('close', exit => resolve(exit ?? -1))
+  })
+  const outcome = read(file)
+  // Something that is no test went wrong: an error nobody caught, a worker that ended.
+  if (outcome !== undefined && code !== 0 && outcome.failed === 0) return undefined
+  return outcome
+}
+
+function read(file: string): Outcome | undefined {
+  let report: Report
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8')) as Report
+  } catch {
+    return undefined
+  }
+  const bad = report.testResults.filter(each => each.status === 'failed')
+  const broken = bad.filter(each => each.assertionResults.every(({ status }) => status !== 'failed'))
+  const files = bad.map(each => relative(process.cwd(), each.name))
+  const names = bad.flatMap(each => {
+    const failed = each.assertionResults.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName)
+    const where = relative(process.cwd(), each.name)
+    return failed.length === 0 ? [where] : failed.map(name => `${where} > ${name}`)
+  })
+  return { passed: report.numPassedTests, failed: report.numFailedTests + broken.length, files, names }
+}
+
+/** What runs some files of a script: its variables, projects and what it leaves out, without the files it names. */
+function alone(script: string, files: readonly string[]): { command: string[]; env: Record<string, string> } {
+  const words = script.split(' ')
+  const at = words.indexOf('vitest')
+  const env = Object.fromEntries(words.slice(0, at).map(word => word.split('=', 2) as [string, string]))
+  const takesOne = (word: string | undefined) => word === '--project' || word === '--exclude'
+  const options = words.filter((word, n) => n > at && (takesOne(word) || takesOne(words[n - 1])))
+  return { command: ['node_modules/.bin/vitest', 'run', '--no-file-parallelism', ...options, ...files], env }
+}
+
+let passed = 0
+let failed = 0
+const again: { suite: string; files: readonly string[]; failed: number; names: readonly string[] }[] = []
+
+for (const suite of process.argv.slice(2)) {
+  const start = performance.now()
+  const outcome = await reported(['npm', 'run', suite, '--'], {})
+  say(`${suite}: ${Math.round((performance.now() - start) / 1000)} s`)
+  if (outcome === undefined) {
+    say(`${suite} broke`)
+    failed += 1
+    continue
+  }
+  passed += outcome.passed
+  if (outcome.failed > 0) again.push({ suite, ...outcome })
+}
+
+for (const { suite, files, failed: before, names } of again) {
+  for (const name of names) say(`failed in ${suite}: ${name}`)
+  const { command, env } = alone(scripts[suite] ?? '', files)
+  const outcome = files.length > againMax ? undefined : await reported(command, env)
+  if (outcome === undefined || outcome.failed > 0) {
+    failed += outcome?.failed ?? before
+    for (const name of outcome?.names ?? []) say(`failed again: ${name}`)
+  } else {
+    passed += before
+    say(`unsteady, passed alone: ${names.join('; ')}`)
+  }
+}
+
+rmSync(results, { recursive: true, force: true })
+say(`${passed} passed, ${failed} failed`)
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1
