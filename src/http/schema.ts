@@ -272,7 +272,7 @@ export function url(schemes: readonly string[], about: About<string> = {}): TUns
   const read: Read = (value, path, problems) => {
     if (typeof value !== 'string') return problems.add(path, 'must be a string', about.label)
     const trimmed = value.trim()
-    const scheme = trimmed.length <= urlLengthMax && URL.canParse(trimmed) ? new URL(trimmed) : null
+    const scheme = trimmed.length <= urlLengthMax && isUri(trimmed) ? new URL(trimmed) : null
     if (scheme === null || scheme.hostname === '' || !schemes.includes(scheme.protocol.slice(0, -1))) {
       return problems.add(path, `must be a valid uri with a scheme matching the ${schemes.join('|')} pattern`)
     }
@@ -283,6 +283,11 @@ export function url(schemes: readonly string[], about: About<string> = {}): TUns
     read,
     about,
   )
+}
+
+/** Whether `text` is an absolute URI: what the parser would drop from within one (line ends, tabs) is no part of it. */
+export function isUri(text: string): boolean {
+  return !/[\x00-\x20\x7f]/.test(text) && URL.canParse(text)
 }
 
 /** Bytes of a file part, or text, up to `max` bytes as sent. */
@@ -307,6 +312,11 @@ export function cursor(title: string): TUnsafe<Cursor> {
 
 /** Programs count pages and tell it; where a cursor is, it leads. */
 export const pageNumber = optional(num({ description: 'Taken and not looked at: cursors lead' }))
+
+/** The same for lists of messages, where a client's page may have something glued to it (wire-details 1). */
+export const anyPage = optional(
+  field<unknown>({ description: 'Taken and not looked at: cursors lead' }, () => undefined, {}, true),
+)
 
 /** Parameters of a paged list; hand them to `paged` of cursor.ts. */
 export const paging = {

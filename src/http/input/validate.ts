@@ -155,7 +155,9 @@ export function stringReader(rules: StringRules): Read {
   const pattern = rules.pattern === undefined ? undefined : new RegExp(rules.pattern)
   return (value, path, problems) => {
     if (typeof value !== 'string') return problems.add(path, 'must be a string', label)
-    let text = trim === true ? value.trim() : value
+    // Half a surrogate pair is no text: the store, mail and URLs would each make something else of it.
+    let text = value.toWellFormed()
+    if (trim === true) text = text.trim()
     if (lower === true) text = text.toLowerCase()
     if (text.length < minLength) {
       return problems.add(path, `length must be at least ${minLength} characters long`, label)

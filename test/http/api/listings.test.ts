@@ -27,6 +27,21 @@ test('every listing takes `page` and is led by its cursors alone', async () => {
   expect((await service.call('GET', '/users?page=second')).status).toBe(400)
 })
 
+test('a list of messages answers whatever a client has glued to the number of its page', async () => {
+  const id = await service.user('glued')
+  const { body } = await service.call('GET', `/users/${id}/mailboxes`)
+  const messages = `/users/${id}/mailboxes/${body.results[0].id}/messages`
+  for (const subject of ['one', 'two', 'three']) await service.call('POST', messages, { subject, text: subject })
+  const first = (await service.call('GET', `${messages}?limit=1`)).body
+  const second = (await service.call('GET', `${messages}?limit=1&next=${first.nextCursor}`)).body
+  const back = await service.call('GET', `${messages}?limit=1&page=100?order=desc&previous=${second.previousCursor}`)
+  expect(back.body).toMatchObject({ success: true, page: 1, results: first.results })
+  expect((await service.call('GET', `${messages}?page=`)).body).toMatchObject({ success: true, total: 3 })
+  for (const path of ['search?query=one&page=second', 'archived/messages?page=second']) {
+    expect((await service.call('GET', `/users/${id}/${path}`)).status).toBe(200)
+  }
+})
+
 test('limits, quotas and page sizes with fractions are rounded down', async () => {
   const id = await service.user('fractions')
   const form = {

@@ -8,7 +8,7 @@ import { Pace } from '#lib/pace.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
-import { amount, bool, field } from '../../schema.ts'
+import { amount, anyPage, bool, field } from '../../schema.ts'
 import { listedMessage, type listedShape } from './message-view.ts'
 
 export const orderField = field<'asc' | 'desc'>(
@@ -26,6 +26,7 @@ export const listingFields = {
   metaData: bool({ default: false }),
   threadCounters: bool({ default: false, description: 'With the number of messages in each thread' }),
   includeHeaders: bool({ default: false, description: 'With the header fields' }),
+  page: anyPage,
 }
 
 export const skipField = amount({ min: 0, max: 2 ** 31, description: 'Rows before the page; not with a cursor' })

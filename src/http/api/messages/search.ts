@@ -20,7 +20,6 @@ import {
   mailboxId,
   object,
   optional,
-  pageNumber,
   pageReply,
   paging,
   text,
@@ -187,7 +186,6 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       ...criteria,
       // A client sends the search it shows; all that it finds is changed, whatever page of it that is.
       ...listed,
-      page: pageNumber,
       action: object({
         moveTo: optional(mailboxId),
         seen: optional(bool()),

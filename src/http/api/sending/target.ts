@@ -1,7 +1,7 @@
 // Where mail may be sent on to: an address, a relay as smtp(s) URL, or an http(s) URL that takes messages.
 
 import { isAddress } from '#mail/address/address.ts'
-import { field } from '../../schema.ts'
+import { field, isUri } from '../../schema.ts'
 
 const lengthMax = 1024
 const schemes = new Set(['smtp:', 'smtps:', 'http:', 'https:'])
@@ -17,7 +17,7 @@ export const target = field<string>(
 )
 
 function isTargetUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
+  if (!isUri(text)) return false
   const { protocol, hostname } = new URL(text)
   return schemes.has(protocol) && hostname !== ''
 }

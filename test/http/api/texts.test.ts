@@ -1,0 +1,35 @@
+// Texts as strangers write them, whatever call they are for: half characters, and URIs with line ends in them.
+
+import { expect, test } from 'vitest'
+import { useTeal } from '../../running.ts'
+
+const service = useTeal()
+
+const half = 'half \ud83d of it'
+const whole = 'half \ufffd of it'
+
+test('half a surrogate pair is taken as the sign for what cannot be read, everywhere the same', async () => {
+  const id = await service.user('halves', { name: half, tags: [half] })
+  expect((await service.call('GET', `/users/${id}`)).body).toMatchObject({ name: whole, tags: [whole] })
+  const setup = await service.call('POST', `/users/${id}/2fa/totp/setup`, { issuer: half, label: half })
+  expect(setup.body).toMatchObject({ success: true, qrcode: expect.stringMatching(/^data:image\/png;base64,/) })
+  const { body: file } = await service.call('POST', `/users/${id}/storage`, { filename: half, content: half })
+  const stored = await service.raw('GET', `/users/${id}/storage/${file.id}`)
+  expect(stored.headers.get('content-disposition')).toContain(encodeURIComponent(whole))
+  const filter = { name: half, query: { subject: half }, action: {} }
+  expect((await service.call('POST', `/users/${id}/filters`, filter)).status).toBe(200)
+  const { results } = (await service.call('GET', `/users/${id}/filters`)).body
+  expect(results[0]).toMatchObject({ name: whole, originalQuery: { subject: whole } })
+})
+
+test.each(['https://hook.example.net/\r\nX-More: yes', 'https://hook\t.example.net/', 'https://hook.example.net/a b'])(
+  'a URI is taken as it stands or not at all: %j',
+  async url => {
+    const id = await service.user(`uris${url.length}`)
+    expect((await service.call('POST', '/webhooks', { type: ['*'], url })).status).toBe(400)
+    expect((await service.call('PUT', `/users/${id}`, { targets: [url] })).status).toBe(400)
+    const login = { username: `uris${url.length}`, password: `secret of uris${url.length}` }
+    expect((await service.call('POST', '/authenticate', { ...login, appId: url })).status).toBe(400)
+    expect((await service.call('POST', '/authenticate', { ...login, appId: url.slice(0, 12) })).status).toBe(200)
+  },
+)
