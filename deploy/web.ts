@@ -1,4 +1,5 @@
-// Builds the web application into dist/web: scripts that are loaded when they are needed, one style, the page that names them.
+// Builds the web application and the page of `teal dev` into dist/web: scripts that are loaded when they are needed, a style for each,
+// the pages that name them.
 //
 // Each file but the page has the hash of what is in it in its name, and lies there compressed too, so that the service only sends.
 // manifest.json says which files there are; what is not in it is not served (src/http/page/files.ts).
@@ -16,6 +17,9 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
+/** What names the scripts: the page for people, and that of `teal dev`. */
+const pages = { 'index.html': 'page.html', 'dev.html': 'dev.html' } as const
+
 /** Writes `folder`; what was put into it comes back, for the notices. */
 export async function buildWeb(root: string, folder: string): Promise<Metafile> {
   const { build } = await import('esbuild')
@@ -23,6 +27,7 @@ export async function buildWeb(root: string, folder: string): Promise<Metafile> 
     absWorkingDir: root,
     entryPoints: [
       { in: join(root, 'web/main.tsx'), out: 'main' },
+      { in: join(root, 'web/dev.tsx'), out: 'dev' },
       { in: join(root, 'web/icon.svg'), out: 'icon' },
     ],
     ...{ bundle: true, splitting: true, format: 'esm', minify: true, write: false, metafile: true },
@@ -44,7 +49,9 @@ export async function buildWeb(root: string, folder: string): Promise<Metafile> 
   })
   mkdirSync(folder, { recursive: true })
   const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]))
-  files.set('index.html', Buffer.from(page(readFileSync(join(root, 'web/page.html'), 'utf8'), [...files.keys()])))
+  const names = [...files.keys()]
+  for (const [name, source] of Object.entries(pages))
+    files.set(name, Buffer.from(page(readFileSync(join(root, 'web', source), 'utf8'), names)))
   const manifest: Record<string, object> = {}
   for (const [name, bytes] of files) manifest[name] = place(folder, name, bytes)
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))

@@ -49,6 +49,8 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>
   /** Without parameters, in lower case. */
   readonly type: string
+  /** A field of the request, '' where it is absent. */
+  header(name: string): string
   /** Aborts when the client has left. */
   readonly signal: AbortSignal
   body(): Promise<Buffer>

@@ -96,7 +96,18 @@ export class DevServer {
       const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
       const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
       const object = async () => parseObject(await bodyOf(request))
-      const call = { method, path, query, params, type, signal: left.signal, body: () => bodyOf(request), object }
+      const header = (name: string) => one(request.headers[name]) ?? ''
+      const call = {
+        method,
+        path,
+        query,
+        params,
+        type,
+        header,
+        signal: left.signal,
+        body: () => bodyOf(request),
+        object,
+      }
       const answer = await route.run(call)
       if ('body' in answer) write(response, answer, head)
       else this.#stream(response, answer.type, answer.open.bind(answer))

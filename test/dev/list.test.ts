@@ -44,6 +44,21 @@ test('the list comes in pages, with what was counted of all of it', async () => 
   expect((await on.call('GET', '/dev/v1/lines?start=-1')).status).toBe(400)
 })
 
+test('a page of it keeps to lines that are looked at, and says where one is', async () => {
+  const { lines } = (await on.call('GET', '/dev/v1/lines')).body
+  const ids: string[] = lines.map(({ id }: { id: string }) => id)
+  const near = (first: number, was: number) => `near=${ids.slice(first, first + 3).join()}&was=${was}`
+  const moved = (await on.call('GET', `/dev/v1/lines?start=1&limit=2&${near(4, 2)}&place=${ids[7]}`)).body
+  expect([moved.start, subjects(moved.lines), moved.place]).toEqual([3, ['Mail 7', 'Mail 6'], 7])
+  const gone = `near=nobody,${ids[1]}&was=5&place=nobody`
+  const back = (await on.call('GET', `/dev/v1/lines?start=2&limit=1&${gone}`)).body
+  expect([back.start, back.place]).toEqual([0, null])
+  const other = (await on.call('GET', `/dev/v1/lines?query=subject:%22mail%207%22&place=${ids[0]}`)).body
+  expect([other.found, other.place]).toEqual([1, -1])
+  expect((await on.call('GET', '/dev/v1/lines?near=nobody&was=7&start=3')).body.start).toBe(3)
+  expect((await on.call('GET', '/dev/v1/lines?near=a&was=x')).status).toBe(400)
+})
+
 test('some are marked, tagged and forgotten, by their ids or by a search', async () => {
   const { lines } = (await on.call('GET', '/dev/v1/lines?limit=3')).body
   const ids = lines.map(({ id }: { id: string }) => id)

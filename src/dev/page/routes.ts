@@ -1,9 +1,9 @@
-// The page of what arrived, and its two files. It asks this server and nobody else.
+// The page of what arrived, and its files as they were built (web/dev.tsx). It asks this server and nobody else, and nothing that a mail
+// says becomes a part of it: its policy forbids that.
 
-import type { Route } from '../exchange.ts'
-import { markup } from './markup.ts'
-import { script } from './script.ts'
-import { style } from './style.ts'
+import { PageFiles } from '#http/page/files.ts'
+import { Fault } from '#lib/fault.ts'
+import { type Answer, type Call, missing, type Route } from '../exchange.ts'
 
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
@@ -12,13 +12,33 @@ const policy = [
 ].join('; ')
 
 export function pageRoutes(): Route[] {
-  const served = (path: string, type: string, body: string): Route => {
-    const headers = { 'content-security-policy': policy }
-    return { method: 'GET', path, run: () => ({ type: `${type}; charset=utf-8`, headers, body }) }
+  const files = new PageFiles()
+  const served = async (name: string, { header }: Call): Promise<Answer> => {
+    try {
+      const { status, headers, body } = await files.asset(name, header)
+      const { 'content-type': type = '', ...more } = headers
+      const kept = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, String(value)]))
+      return {
+        status,
+        type: String(type),
+        headers: { ...kept, 'content-security-policy': policy },
+        body: body as Buffer,
+      }
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'ResourceNotFound') throw missing('such file')
+      throw error
+    }
   }
+  const anew = { 'cache-control': 'no-cache' }
   return [
-    served('/', 'text/html', markup),
-    served('/page.css', 'text/css', style),
-    served('/page.js', 'text/javascript', script),
+    {
+      method: 'GET',
+      path: '/',
+      run: async call => {
+        const page = await served('dev.html', call)
+        return { ...page, headers: { ...page.headers, ...anew } }
+      },
+    },
+    { method: 'GET', path: '/assets/:name', run: call => served(call.params.name ?? '', call) },
   ]
 }

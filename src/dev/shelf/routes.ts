@@ -77,15 +77,29 @@ export async function released(release: Release | undefined, entry: Entry, to: u
 }
 
 async function lines(shelf: Shelf, { query }: Call): Promise<Answer> {
-  const start = numberOf('start', query.get('start') ?? 0)
   const limit = Math.min(numberOf('limit', query.get('limit') ?? limits.dev.linesMax), limits.dev.linesMax)
   const all = await shelf.all()
   const asked = query.get('query')?.trim() ?? ''
   const found = asked === '' ? all : all.filter(parseSearch(asked))
+  const askedFor = query.get('place')
+  const placeOf = (id: string) => found.findIndex(({ entry }) => entry.facts.id === id)
+  const start = Math.max(0, numberOf('start', query.get('start') ?? 0) + movedBy(query, placeOf))
   return json({
     ...{ total: all.length, unread: all.filter(({ read }) => !read).length, found: found.length },
+    ...(askedFor !== null && { place: shelf.find(askedFor) === undefined ? null : placeOf(askedFor) }),
     ...{ start, tags: countTags(all), lines: found.slice(start, start + limit).map(lineOf) },
   })
+}
+
+/** By how many places the lines have moved that somebody looks at: `near` names them, the first of which was at `was`. */
+function movedBy(query: URLSearchParams, placeOf: (id: string) => number): number {
+  const near = query.get('near')?.split(',').slice(0, limits.dev.linesMax) ?? []
+  const was = numberOf('was', query.get('was') ?? 0)
+  for (const [at, id] of near.entries()) {
+    const place = placeOf(id)
+    if (place >= 0) return place - was - at
+  }
+  return 0
 }
 
 export function lineOf({ card, read, tags }: Shelved): object {
