@@ -154,6 +154,7 @@ function insert(
 ): Appended {
   const { prepared, flags } = input
   const { state } = turn
+  const keywords = asSpelled(mailbox, input.keywords)
   const num = turn.sequence.next('message')
   const thread = known.thread ?? num
   const uid = mailbox.uidNext
@@ -165,7 +166,7 @@ function insert(
   mailbox.total += 1
   mailbox.unseen += unseen
   mailbox.size += size
-  learnKeywords(turn, mailbox, input.keywords)
+  learnKeywords(turn, mailbox, keywords)
   const expires = input.expires ?? (mailbox.retention > 0 ? turn.now + mailbox.retention : null)
   turn.write(bodyAdd, prepared.row, prepared.weight)
   turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
@@ -183,7 +184,7 @@ function insert(
     body: prepared.body,
     saved: turn.now,
     attachments: prepared.attachments,
-    keywords: input.keywords,
+    keywords,
     expires,
     prefix: input.prefix,
     meta: input.meta,
@@ -194,11 +195,17 @@ function insert(
     state.references.put(hash, thread)
   }
   remember(state.recent, repeatKey(mailbox, prepared), uid, limits.actor.deliveriesMax)
-  const { keywords } = input
   turn.notify({ kind: 'exists', mailbox: mailbox.num, uid, num, modseq, flags, keywords, idate, size, thread })
   turn.notify({ kind: 'counters', mailbox: mailbox.num, total: mailbox.total, unseen: mailbox.unseen, modseq })
   const { id, num: mailboxNumber, path, uidValidity } = mailbox
   return { mailbox: id, mailboxNumber, path, uidValidity, uid, num, size, thread, modseq, duplicate: false }
+}
+
+/** Keywords as the folder has them already: case makes no difference (RFC 9051 9), so that each has one spelling there. */
+export function asSpelled({ keywords: known }: Mailbox, keywords: readonly string[]): readonly string[] {
+  if (keywords.every(keyword => known.includes(keyword))) return keywords
+  const spelling = new Map(known.toReversed().map(keyword => [keyword.toLowerCase(), keyword]))
+  return keywords.map(keyword => spelling.get(keyword.toLowerCase()) ?? keyword)
 }
 
 /** Notes keywords a folder has not had before. */

@@ -23,7 +23,7 @@ import {
 } from '#store/mailboxes/messages.ts'
 import { headerInsert, outlineInsert } from '#store/mailboxes/outlines.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
-import { learnKeywords, type Prepared } from './append.ts'
+import { asSpelled, learnKeywords, type Prepared } from './append.ts'
 import { shelve } from './archive.ts'
 import { FlagRuns } from './flag-runs.ts'
 import { markFlagged, markTransfer } from './mark.ts'
@@ -66,9 +66,10 @@ export interface Stored {
 /** Changes flags; messages that already have them are left untouched and keep their modseq. */
 export const storeFlags: UserCommand<FlagChange, Stored> = {
   name: 'message.flags',
-  async run(turn, input) {
+  async run(turn, asked) {
     requireUser(turn)
-    const mailbox = requireMailbox(turn, input.mailbox)
+    const mailbox = requireMailbox(turn, asked.mailbox)
+    const input = { ...asked, keywords: asSpelled(mailbox, asked.keywords) }
     const rows = input.uids.flatMap(([from, to]) =>
       // Between two ranges there are messages that are none of them.
       flagRows(turn.read, mailbox.num, from, to).map((row, at) => ({ row, first: at === 0 })),
@@ -325,7 +326,9 @@ function place(
   let bytes = 0
   const uids: number[] = []
   for (const message of messages) {
-    const { flags, keywords, idate, size, thread, body, prefix } = message
+    const { flags, idate, size, thread, body, prefix } = message
+    const keywords = asSpelled(target, message.keywords)
+    learnKeywords(turn, target, keywords)
     const num = turn.sequence.next('message')
     const uid = target.uidNext
     target.uidNext += 1
@@ -352,7 +355,6 @@ function place(
     bytes += size
     uids.push(uid)
   }
-  learnKeywords(turn, target, [...new Set(messages.flatMap(message => message.keywords))])
   count(turn, target, modseq, messages.length, unseen, bytes)
   return uids
 }

@@ -120,6 +120,8 @@ export class Dialogue {
       const done = await this.#run(row, gathered)
       await this.#sync(row, byUid)
       if (done?.no === true) result = 'no'
+      // Who makes sense now and then is no stranger who guesses, however long the session lasts.
+      else if (session.loggedIn) this.#errors = 0
       this.#answer(tag, done?.no === true ? 'NO' : 'OK', { text: `${byUid ? 'UID ' : ''}${name} completed`, ...done })
     } catch (error) {
       if (error instanceof Disconnected || error instanceof Flooded) throw error

@@ -403,7 +403,7 @@ export const limits = {
     recipientsMax: 1000,
     /** Silence before a session is closed (RFC 5321 4.5.3.2.7). */
     idleMs: 5 * minute,
-    /** Commands that were refused before the session is closed. */
+    /** Commands that were refused, since the last message that was taken, before the session is closed. */
     errorsMax: 20,
     /** Recipients that were refused in one SMTP session before it is closed: who asks for more is looking for names. */
     refusedRecipientsMax: 200,
@@ -471,7 +471,7 @@ export const limits = {
     keywordLengthMax: 128,
     /** Different keywords one mailbox may have. */
     keywordsMax: 500,
-    /** Commands that made no sense before the session is closed. */
+    /** Commands that made no sense, once logged in in a row, before the session is closed. */
     errorsMax: 50,
     /** Slices of a long answer with bodies that are under way at once: read on a thread while those before go out. */
     slicesAhead: 4,
@@ -529,6 +529,7 @@ export const limits = {
     drainMs: 10 * second,
     /** A command line (RFC 2449 4 asks for 255; AUTH carries more). */
     lineBytesMax: 4 * kib,
+    /** Commands that were refused, once logged in in a row, before the session is closed. */
     errorsMax: 20,
   },
   /** Threads that have sessions. */

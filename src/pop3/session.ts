@@ -194,6 +194,7 @@ export class Session {
       if (row === undefined) throw new Refusal('Unknown command')
       if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
       await row.run(this, argument)
+      if (this.#drop !== undefined) this.#errors = 0
     } catch (error) {
       result = 'error'
       this.#refuse(error)

@@ -32,6 +32,7 @@ export async function authenticate(session: Session, argument: string): Promise<
 async function converse(session: Session, argument: string): Promise<Credentials> {
   const { connection } = session
   const [mechanism = '', initial, ...rest] = argument.split(' ')
+  if (mechanism === '') throw new Fault('InputValidationError', { text: 'AUTH needs a mechanism' })
   const exchange = beginSasl(mechanism)
   if (exchange === undefined) throw new Fault('MechanismUnknown')
   if (rest.length > 0) throw new Fault('AuthMalformed')

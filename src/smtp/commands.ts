@@ -130,7 +130,8 @@ async function mail(session: Session, argument: string): Promise<void> {
     throw fault
   }
   if (needsUtf8(address) && !utf8) throw new Fault('PathNeedsUtf8')
-  if (address !== '' && !address.includes('@')) throw new Fault('PathMalformed', { text: 'The address has no domain' })
+  if (address !== '' && !address.includes('@'))
+    throw new Fault('SenderMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
   await setting.backend.sender?.(address, session)
   session.transaction = { from: address, utf8, notice, release, recipients: [], arrival: undefined }

@@ -20,13 +20,23 @@ const none: ReadonlyMap<string, string> = new Map()
  * Reads `FROM:<path> parameters` or `TO:<path> parameters`.
  *
  * @param keyword with its colon, in upper case
- * @throws Fault InputValidationError, PathMalformed
+ * @throws Fault InputValidationError; SenderMalformed or PathMalformed, by the keyword
  */
 export function readArgument(text: string, keyword: 'FROM:' | 'TO:'): Argument {
   if (text.slice(0, keyword.length).toUpperCase() !== keyword) {
     throw new Fault('InputValidationError', { text: `Expected ${keyword}<address>` })
   }
-  let start = keyword.length
+  try {
+    return readBehind(text, keyword.length)
+  } catch (error) {
+    // RFC 3463 3.2 tells a sender's address from a recipient's.
+    const sender = keyword === 'FROM:' && error instanceof Fault && error.code === 'PathMalformed'
+    throw sender ? new Fault('SenderMalformed', { text: error.message }) : error
+  }
+}
+
+function readBehind(text: string, keywordLength: number): Argument {
+  let start = keywordLength
   while (text[start] === ' ') start += 1
   const end = pathEnd(text, start)
   const rest = text.slice(end).trim()

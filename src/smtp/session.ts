@@ -148,6 +148,7 @@ export class Session implements Speaker {
 
   /** A message was taken: the session does what it is for. */
   served(): void {
+    this.#errors = 0
     this.#idleCommands = 0
     this.#since = monotonic()
     this.connection.ticket.favour()
@@ -206,7 +207,7 @@ export class Session implements Speaker {
     const space = text.indexOf(' ')
     const name = (space < 0 ? text : text.slice(0, space)).toUpperCase()
     const command = this.#commandOf(this.setting, name)
-    if (command === undefined) throw new Fault('BadCommand', { text: 'The command is not known' })
+    if (command === undefined) throw new Fault('CommandUnknown')
     this.setting.count(name)
     if (!transferring.has(name)) this.#countIdle()
     const argument = space < 0 ? '' : text.slice(space + 1).trim()

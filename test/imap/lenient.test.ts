@@ -271,3 +271,47 @@ test('NUL goes out in literals of BINARY alone, and sizes hold', async () => {
   expect((await client.ok('FETCH 1 BINARY.PEEK[]'))[0]).toContain('one\0two')
   client.close()
 })
+
+describe('what cannot be a name', () => {
+  test('of a content type makes plain text, with the fields that text has', async () => {
+    const client = await login('INBOX')
+    const message = Buffer.from('Content-Type: te\xffxt/pl\xe4in; x=1\r\n\r\nbody\r\n', 'latin1')
+    await client.ok(append('INBOX', message))
+    const structure = '("TEXT" "PLAIN" ("x" "1") NIL NIL "7BIT" 6 1'
+    expect(await client.ok('FETCH 1 (BODY BODYSTRUCTURE)')).toEqual([
+      `* 1 FETCH (BODY ${structure}) BODYSTRUCTURE ${structure} NIL NIL NIL NIL))`,
+    ])
+    client.close()
+  })
+})
+
+describe('keywords', () => {
+  test('have one spelling in a folder, that of who came first', async () => {
+    const client = await login('INBOX')
+    await client.ok('CREATE Other')
+    for (const name of ['a', 'b', 'c']) await client.ok(append('INBOX', mail(name), name === 'b' ? 'TODO' : ''))
+    await client.ok(append('Other', mail('d'), 'todo'))
+    expect(await client.ok('STORE 1,3 +FLAGS (Todo done)')).toContain('* 1 FETCH (UID 1 FLAGS (TODO done))')
+    expect(await client.ok('STORE 3 FLAGS (toDO)')).toContain('* 3 FETCH (UID 3 FLAGS (TODO))')
+    await client.ok('COPY 1 Other')
+    await client.ok(append('Other', mail('e'), 'DONE'))
+    expect((await client.ok('SELECT Other'))[1]).toBe(
+      '* FLAGS (\\Seen \\Answered \\Flagged \\Deleted \\Draft todo done)',
+    )
+    expect(await client.ok('FETCH 1:3 FLAGS')).toEqual([
+      '* 1 FETCH (FLAGS (todo))',
+      '* 2 FETCH (FLAGS (todo done))',
+      '* 3 FETCH (FLAGS (done))',
+    ])
+    client.close()
+  })
+})
+
+test('a session in which a command makes no sense now and then goes on', async () => {
+  const client = await login('INBOX')
+  for (let round = 0; round < limits.imap.errorsMax + 10; round++) {
+    expect(await statusOf(client, 'FROB')).toBe('BAD')
+    if (round % 10 === 0) expect(await statusOf(client, 'NOOP')).toBe('OK')
+  }
+  client.close()
+})

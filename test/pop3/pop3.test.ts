@@ -321,3 +321,15 @@ test('STLS drops what was pipelined behind it', async () => {
   pop.send('this is no handshake\r\n')
   await pop.closed()
 })
+
+test('a session in which a command is refused now and then goes on, and keeps what is deleted', async () => {
+  await fill(['one'])
+  const pop = await login()
+  expect(await ask(pop, 'DELE 1')).toMatch(/^\+OK/)
+  for (let round = 0; round < limits.pop3.errorsMax + 10; round++) {
+    expect(await ask(pop, 'RETR 7')).toMatch(/^-ERR/)
+    if (round % 10 === 0) expect(await ask(pop, 'NOOP')).toMatch(/^\+OK/)
+  }
+  expect(await ask(pop, 'QUIT')).toMatch(/^\+OK/)
+  expect(await ask(await login(), 'STAT')).toBe('+OK 0 0')
+})

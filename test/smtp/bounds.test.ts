@@ -77,9 +77,20 @@ describe('numbers', () => {
     const wire = await greeted()
     wire.send('A\r\nB\r\nC\r\nNOOP\r\n')
     const replies = [await wire.line(), await wire.line(), await wire.line(), await wire.line()]
-    expect(replies.map(reply => reply.slice(0, 9))).toEqual(['500 5.5.2', '500 5.5.2', '500 5.5.2', '421 4.7.0'])
+    expect(replies.map(reply => reply.slice(0, 9))).toEqual(['500 5.5.1', '500 5.5.1', '500 5.5.1', '421 4.7.0'])
     await wire.closed()
     expect(wire.unread).toBe('')
+  })
+
+  test('errors before a message that was taken count no more', async () => {
+    const { greeted } = await start('smtp', { bounds: { errorsMax: 3 } })
+    const wire = await greeted()
+    for (let round = 0; round < 3; round++) {
+      for (const bad of ['A', 'B']) expect(await wire.ask(bad)).toMatch(/^500 /)
+      for (const good of ['MAIL FROM:<a@b.test>', 'RCPT TO:<u@teal.test>', 'DATA']) await wire.ask(good)
+      expect(await wire.ask('x\r\n.')).toMatch(/^250 /)
+    }
+    expect(await wire.ask('NOOP')).toMatch(/^250 /)
   })
 
   test('looking for names over SMTP ends the session, a relay over LMTP may go on', async () => {

@@ -20,12 +20,14 @@ const before: Partial<Record<FaultCode, SmtpService>> = {
 }
 
 test.each<[code: FaultCode, ...lines: string[]]>([
-  ['BadCommand', 'XYZZY'],
+  ['BadCommand', 'NOOP\u0001'],
+  ['CommandUnknown', 'XYZZY'],
   ['CommandNotOffered', 'EXPN list'],
   ['BadSequence', one],
   ['InputValidationError', 'EHLO'],
   ['LineTooLong', `NOOP ${'x'.repeat(5000)}`],
-  ['PathMalformed', 'MAIL FROM:<a@>'],
+  ['PathMalformed', mail, 'RCPT TO:<u@>'],
+  ['SenderMalformed', 'MAIL FROM:<a@>'],
   ['PathNeedsUtf8', 'MAIL FROM:<ä@b.test>'],
   ['TlsNeeded', `${mail} REQUIRETLS`],
   ['ParameterUnknown', `${mail} X=1`],

@@ -78,7 +78,7 @@ describe('submission', () => {
   const wrong: [command: string, reply: RegExp][] = [
     [plain('me', 'no'), /^535 5\.7\.8 /],
     [plain('me', 'slow'), /^454 4\.7\.0 /],
-    ['AUTH', /^504 5\.5\.4 /],
+    ['AUTH', /^501 5\.5\.4 /],
     ['AUTH CRAM-MD5', /^504 5\.5\.4 /],
     ['AUTH PLAIN =', /^501 5\.5\.2 /],
     ['AUTH PLAIN not*base64', /^501 5\.5\.2 /],
@@ -149,7 +149,7 @@ describe('submission', () => {
     const { authenticate } = judge()
     const { greeted, backend } = await start('submissions', { authenticate, cleartext: 'never' })
     const wire = await greeted()
-    expect(await wire.ask('STARTTLS')).toMatch(/^500 5\.5\.2 /)
+    expect(await wire.ask('STARTTLS')).toMatch(/^500 5\.5\.1 /)
     expect(await wire.ask(plain('me', 'pässword'))).toBe('235 2.7.0 Welcome')
     expect(await send(wire)).toMatch(/^250 /)
     expect(backend.kept[0]?.protocol).toBe('ESMTPSA')

@@ -54,7 +54,7 @@ export function describe(part: MimePart): void {
   if (type !== undefined) {
     const valued = parseValued(type)
     // RFC 2045 5.2: what cannot be understood is plain text.
-    if (/^[^\s/]+\/[^\s/]+$/.test(valued.value)) part.type = valued
+    if (/^[!-.0-~]+\/[!-.0-~]+$/.test(valued.value)) part.type = valued
     else if (valued.value === 'multipart') part.type = { ...valued, value: 'multipart/mixed' }
     else if (valued.value !== '') part.type = { ...valued, value: 'text/plain' }
   }
