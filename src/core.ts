@@ -32,7 +32,7 @@ import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
 import type { SealTasks } from '#mail/crypt/sealing.ts'
-import { openDelivery, openTracer } from '#mail-core'
+import { openDelivery, openTracer, screeningServers } from '#mail-core'
 import { Outward } from '#net/outward/outward.ts'
 import { lookUp } from '#net/outward/records.ts'
 import { makePools, type Pools } from '#pool'
@@ -261,11 +261,6 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     (name, input, options) => pools.seal.run(name as keyof SealTasks, input as never, options),
   )
   return { pools, reads }
-}
-
-/** Who is asked about mail that comes in, and about keys of ours. */
-function screeningServers({ smtp, network }: Config): readonly string[] {
-  return smtp.dnsServers.length > 0 ? smtp.dnsServers : network.dnsServers
 }
 
 /** What signs mail of domains. */

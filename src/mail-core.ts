@@ -39,6 +39,11 @@ export function openDelivery(parts: DeliveryParts): { rules: Rules; delivery: Lo
   return { rules, delivery: new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster }) }
 }
 
+/** Who is asked about mail that comes in, and about keys of ours. */
+export function screeningServers({ smtp, network }: Config): readonly string[] {
+  return smtp.dnsServers.length > 0 ? smtp.dnsServers : network.dnsServers
+}
+
 /** What gathers spans, where a collector was configured. */
 export function openTracer({ tracing, hostname }: Config, { spans }: Metrics): Tracer | undefined {
   const { endpoint, authorization, sample } = tracing

@@ -37,6 +37,8 @@ import { type Log, makeLog } from '#lib/log.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { screeningServers } from '#mail-core'
+import { lookUp } from '#net/outward/records.ts'
 import { teachRspamd } from '#net/outward/rspamd.ts'
 
 import { findToken } from '#store/accounts/tokens.ts'
@@ -254,7 +256,8 @@ function startJobs(core: Core, closers: Closers): Tasks {
   handleMessageTasks(tasks, core)
   handleAccountTasks(tasks, core)
   handleMailImports(tasks, core)
-  handleArrivedReports(tasks, { ...core, writer })
+  const texts = (name: string) => lookUp(name, 'TXT', screeningServers(core.config))
+  handleArrivedReports(tasks, { ...core, writer, texts })
   const { secret } = core.forwardKeys.srs
   handleBounces(tasks, { ...core, writer, secret, wanted: name => core.webhooks.subscriptions.wanted(name) })
   const audits = startAudits(tasks, core)

@@ -53,8 +53,7 @@ function modelOf(user: number): SpamModel | undefined {
   return model
 }
 
-async function classify({ message, models }: SpamTasks['classify']['input']) {
-  const features = featuresOf(await readSpamText(Buffer.from(message)))
+function classify({ features, models }: SpamTasks['classify']['input']) {
   return models.map(user => modelOf(user)?.score(features) ?? 0)
 }
 

@@ -1,27 +1,28 @@
-// The thread that finds out whether mail comes from whom it says. It waits for DNS most of the time, so it works on several
-// messages at once; one that keeps it busy for too long takes the thread with it, and the others count as not looked at.
+// The thread that finds out whether mail comes from whom it says, where that may cost much: a header of a thousand signatures
+// or of megabytes. It waits for DNS most of the time, so it works on several messages at once; one that keeps it busy for too long
+// takes the thread with it, and the others count as not looked at.
 
-import { Resolver } from 'node:dns/promises'
-import { limits } from '../src/lib/limits.ts'
+import { questions } from '../src/lib/process/questions.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { checkMark } from '../src/mail/bimi/mark.ts'
-import { DnsAnswers } from '../src/mail/crypt/dns-answers.ts'
-import { type VerifyInput, verifyMessage } from '../src/mail/crypt/verification.ts'
-import { type ListZones, Standings } from '../src/mail/spam/standing.ts'
+import { Origins } from '../src/mail/origin/origins.ts'
+import { looked } from '../src/mail/origin/signed.ts'
+import type { VerifyInput } from '../src/mail/origin/verification.ts'
+import { readSpamText } from '../src/mail/spam/spam-text.ts'
+import type { ListZones } from '../src/mail/spam/standing.ts'
 
 const end = threadEnd<{ readonly servers: readonly string[]; readonly lists?: ListZones }>()
 const { servers, lists = { block: [], allow: [], uri: [] } } = end.given
-const resolver = new Resolver({ timeout: limits.verify.questionMs, tries: 2 })
-if (servers.length > 0) resolver.setServers(servers)
+const origins = new Origins({ ...questions(servers), lists })
 
-const answers = new DnsAnswers((name, type) => resolver.resolve(name, type))
+function verify({ message, ...envelope }: VerifyInput) {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  return origins.of({ ...looked(bytes), texts: () => textsOf(bytes) }, envelope)
+}
 
-const ask = (name: string, type: string) => answers.ask(name, type)
-const standings = new Standings(ask, lists, resolver.getServers())
-
-async function verify(input: VerifyInput) {
-  const [found, standing] = await Promise.all([verifyMessage(input, ask), standings.of(input)])
-  return { ...found, standing }
+async function* textsOf(message: Buffer): AsyncGenerator<string> {
+  const { texts } = await readSpamText(message)
+  for (const { content } of texts) yield content
 }
 
 serve({ verify, mark: checkMark }, { end })

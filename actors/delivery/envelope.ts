@@ -18,6 +18,8 @@ export interface DeliveryRecipient {
   readonly user: string
   /** The account as it was a moment ago; looked up where absent. */
   readonly account?: User | undefined
+  /** Accounts that get it as well, where they can: others who look after a domain. */
+  readonly also?: readonly string[]
   /** The address only forwards. */
   readonly forward?: Address | undefined
   /** The address stands for a sender we rewrote: who that was, and the message of the queue that left with it (0: it does not say). */

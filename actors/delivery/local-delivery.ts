@@ -14,6 +14,7 @@ import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
 import { isAnswer, mayBeBounce } from '#mail/report/bounce.ts'
+import type { SpamText } from '#mail/spam/features.ts'
 import type { Address, ForwardReply } from '#store/accounts/address.ts'
 import type { Lookup } from '#store/accounts/lookup.ts'
 import type { User } from '#store/accounts/users.ts'
@@ -26,6 +27,7 @@ import type { DirectoryCommand } from '../admin/directory.ts'
 import type { Actors } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { spamFields, withoutVerdicts } from '../screening/classification.ts'
+import { saidBy, saidIn } from '../screening/said.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { noteReport } from '../sending/report-arrival.ts'
@@ -50,6 +52,12 @@ import { arriveReceived, arriveStored } from './stored.ts'
 
 /** Gives a message from its first byte. */
 type Bytes = () => AsyncIterable<Buffer>
+
+/** Gives a message, and what the screening reads in it. */
+interface Contents {
+  readonly bytes: Bytes
+  readonly said: () => Promise<SpamText>
+}
 
 export interface DeliveryOptions {
   readonly system: Actors
@@ -142,7 +150,7 @@ export class LocalDelivery {
     const { from, score = 0, verification, found, trace: prefix = '', transport, requireTls, bimi } = envelope
     const arrived = arriveReceived(prepared, received, { from, score })
     const message = { ...arrived, verification, found, prefix, transport, requireTls, bimi, trust: trustOf(envelope) }
-    return this.#toAll(message, envelope, () => received.stream())
+    return this.#toAll(message, envelope, contentsOf(received))
   }
 
   /** The same for a message whose body is stored and held by a row of the queue. */
@@ -157,7 +165,7 @@ export class LocalDelivery {
     const headerEnd = message.header.block.length - prefix
     const verdicts = { classifies: this.#options.rules.classifies, hostname: null }
     const clean = await withoutVerdicts(bodies, { headerEnd, size: body.size, stream }, verdicts)
-    if (clean === null) return this.#toAll(message, envelope, () => stream(0))
+    if (clean === null) return this.#toAll(message, envelope, { bytes: () => stream(0), said: () => saidBy(stream(0)) })
     try {
       const prepared = await prepare(clean, this.#options.sequence)
       const header = new Header(
@@ -166,25 +174,36 @@ export class LocalDelivery {
       )
       const arrived = arriveReceived(prepared, clean, { from, score })
       const cleaned = { ...arrived, header, prefix: stored.prefix, trust, requireTls }
-      return await this.#toAll(cleaned, envelope, () => clean.stream())
+      return await this.#toAll(cleaned, envelope, contentsOf(clean))
     } finally {
       await clean.discard()
     }
   }
 
-  async #toAll(message: Arriving, envelope: DeliveryEnvelope, bytes: Bytes): Promise<DeliveryResult[]> {
+  async #toAll(message: Arriving, envelope: DeliveryEnvelope, contents: Contents): Promise<DeliveryResult[]> {
     const { source } = envelope
-    const settled = await Promise.allSettled(envelope.recipients.map(one => this.#toOne(message, one, source, bytes)))
+    const settled = await Promise.allSettled(
+      envelope.recipients.map(one => this.#toEach(message, one, source, contents)),
+    )
     const results = settled.map(one => (one.status === 'fulfilled' ? one.value : { refused: one.reason }))
     const { body, size } = message.prepared
-    await this.#observer?.(envelope, results, { body, size, bytes })
+    await this.#observer?.(envelope, results, { body, size, bytes: contents.bytes })
     await noteReport(this.#options, message, envelope.recipients, results)
     // What this service says itself is known already.
     if (source !== 'submission') await noteBounce(this.#options, message, envelope.recipients, results)
     return results
   }
 
-  async #toOne(message: Arriving, recipient: DeliveryRecipient, source: string, bytes: Bytes): Promise<Settled> {
+  /** To whoever answers for the address, and to others who look after it; what becomes of theirs the sender does not hear. */
+  async #toEach(message: Arriving, recipient: DeliveryRecipient, source: string, contents: Contents): Promise<Settled> {
+    const { address, also = [] } = recipient
+    const others = also.map(user => this.#toOne(message, { address, user }, source, contents))
+    const [settled] = await Promise.all([this.#toOne(message, recipient, source, contents), Promise.allSettled(others)])
+    return settled
+  }
+
+  async #toOne(message: Arriving, recipient: DeliveryRecipient, source: string, contents: Contents): Promise<Settled> {
+    const { bytes, said } = contents
     if (recipient.forward !== undefined) return this.#forward(message, recipient, recipient.forward)
     const { returned } = recipient
     // A program's answer to what was sent on is for who wrote it.
@@ -196,7 +215,7 @@ export class LocalDelivery {
       const append = this.#append(message, recipient, source)
       return storedAs(await this.#options.system.handle(recipient.user).run(appendMessage, append), undefined)
     }
-    const judged = await this.#options.spam.judge(message, account, source, bytes)
+    const judged = await this.#options.spam.judge(message, account, source, said)
     // What came back is no letter: it goes on to nobody, and is answered by nobody. Whoever else writes to such an address is a stranger.
     const cameBack = returned !== undefined && mayBeBounce(message.header, message.from)
     if (!cameBack && this.#options.rules.has(account, judged.score)) {
@@ -325,6 +344,10 @@ export class LocalDelivery {
     const queued = await system.directory.run(queueAll, [outgoing])
     return { stored: null, fate: { action: 'returned', queued: queued.map(({ queueId }) => queueId) } }
   }
+}
+
+function contentsOf(received: Received): Contents {
+  return { bytes: () => received.stream(), said: () => saidIn(received) }
 }
 
 function plainAppend(

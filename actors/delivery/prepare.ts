@@ -25,7 +25,7 @@ const refersMax = 30
  */
 export async function prepare(received: Received, sequence: Numbers, known?: string): Promise<Prepared> {
   const pace = arrivalPace()
-  const outlined = await inSlices(outlining(received.root), pace)
+  const outlined = await outlineOf(received)
   const dateText = received.root.header.raw('date') ?? ''
   // With neither, two of them may be two mails that say the same.
   const single = outlined.summary.messageId !== '' || dateText !== ''
@@ -60,6 +60,18 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     hash: referenceHash(messageId),
     refers: refersOf(outlined.summary),
   }
+}
+
+const outlines = new WeakMap<Received, Promise<Outline>>()
+
+/** The parts of a message that arrives; worked out once, whoever asks. */
+export function outlineOf(received: Received): Promise<Outline> {
+  let found = outlines.get(received)
+  if (found === undefined) {
+    found = inSlices(outlining(received.root), arrivalPace())
+    outlines.set(received, found)
+  }
+  return found
 }
 
 async function inSlices<Result>(steps: Generator<undefined, Result>, pace: Pace): Promise<Result> {

@@ -50,9 +50,23 @@ export class Recipients {
       if (found.forward === null || found.forward.disabled) throw new Fault('UserDisabled')
       return { address, user: '', forward: found }
     }
-    const user = found?.user ?? (await this.#keeper(address))
-    if (user === undefined) throw this.#unknown()
-    return this.#account(address, user)
+    return found === undefined ? this.#kept(address) : this.#account(address, found.user)
+  }
+
+  /** An address that nobody made is that of all who look after the domain; one of them who can take it is enough. */
+  async #kept(address: string): Promise<DeliveryRecipient> {
+    const [first, ...others] = await this.#keepers(address)
+    if (first === undefined) throw this.#unknown()
+    try {
+      return { ...(await this.#account(address, first)), also: others }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      for (const [at, other] of others.entries()) {
+        const found = await this.#account(address, other).catch(() => undefined)
+        if (found !== undefined) return { ...found, also: others.slice(at + 1) }
+      }
+      throw error
+    }
   }
 
   /** What comes back to a sender we rewrote is for who forwards; without one, as for addresses of old, for the sender there was. */
@@ -80,21 +94,28 @@ export class Recipients {
     return { address, user: account.id, account }
   }
 
-  /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or the domain's first. */
-  async #keeper(address: string): Promise<string | undefined> {
+  /** Who gets mail to postmaster@ and abuse@ of a domain that is here: the account that was named, or those of the domain. */
+  async #keepers(address: string): Promise<readonly string[]> {
     const { lookup, postmaster } = this.#options
-    const first = (await lookup.keeper(address)) ?? (await this.#ownPostmaster(address))
-    if (first === undefined || postmaster === '') return first
-    return (await lookup.address(postmaster))?.user ?? first
+    const ofDomain = await lookup.keepers(address)
+    const all = ofDomain.length > 0 ? ofDomain : await this.#ownPostmaster(address)
+    if (all.length === 0 || postmaster === '') return all
+    const named = (await lookup.address(postmaster))?.user
+    return named === undefined || named === null ? all : [named]
   }
 
   /** RFC 5321 4.5.1: the postmaster without a domain is this host's, whatever domains it has. */
-  async #ownPostmaster(address: string): Promise<string | undefined> {
+  async #ownPostmaster(address: string): Promise<readonly string[]> {
     const { lookup, keys } = this.#options
     const { local, domain } = splitAddress(address)
-    if (local.toLowerCase() !== 'postmaster' || domain.toLowerCase() !== keys.hostname.toLowerCase()) return undefined
+    if (local.toLowerCase() !== 'postmaster' || domain.toLowerCase() !== keys.hostname.toLowerCase()) return []
     const named = `postmaster@${keys.srs.domain}`
-    return (await lookup.address(named))?.user ?? (await lookup.keeper(named)) ?? lookup.first()
+    const made = (await lookup.address(named))?.user
+    if (made !== undefined && made !== null) return [made]
+    const kept = await lookup.keepers(named)
+    if (kept.length > 0) return kept
+    const first = await lookup.first()
+    return first === undefined ? [] : [first]
   }
 
   /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */

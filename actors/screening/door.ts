@@ -5,7 +5,7 @@
 // they are bounded and pass; when they are lost, somebody has to come once more. Networks that are no strangers are not asked.
 
 import { createHash } from 'node:crypto'
-import { sleep } from '#lib/clock.ts'
+import { now, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -32,6 +32,8 @@ export interface AtDoor {
 
 export class Door {
   readonly #options: DoorOptions
+  /** Networks of which little is known against them, and until when they are not asked for again. */
+  readonly #quiet = new Map<string, number>()
 
   constructor(options: DoorOptions) {
     this.#options = options
@@ -42,11 +44,24 @@ export class Door {
     const { counters, messagesMax } = this.#options
     const network = networkAround(ip)
     if (network === '') return
-    const unknown = await counters.counted('unknown recipients', network)
-    if (unknown.used >= limits.smtp.networkUnknownMax) return this.#refuse('unknown', 'TooManyUnknown')
+    if ((this.#quiet.get(network) ?? 0) <= now()) {
+      const { used } = await counters.counted('unknown recipients', network)
+      if (used >= limits.smtp.networkUnknownMax) return this.#refuse('unknown', 'TooManyUnknown')
+      this.#keepQuiet(network, used)
+    }
     if (messagesMax === 0) return
     const { allowed } = await counters.spend('network messages', network, limits.time.hour, messagesMax)
     if (!allowed) return this.#refuse('messages', 'NetworkBusy')
+  }
+
+  /** A network that brings one message after the other is looked up once in a while, unless it is near its bound. */
+  #keepQuiet(network: string, used: number): void {
+    const { networkUnknownMax, networkQuietMs, networksQuietMax } = limits.smtp
+    this.#quiet.delete(network)
+    if (used * 2 >= networkUnknownMax) return
+    this.#quiet.set(network, now() + networkQuietMs)
+    const [oldest] = this.#quiet.keys()
+    if (this.#quiet.size > networksQuietMax && oldest !== undefined) this.#quiet.delete(oldest)
   }
 
   /** After a wrong name: whoever tries many waits longer for each answer. @throws Fault TooManyUnknown */

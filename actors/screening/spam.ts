@@ -10,6 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import type { SpamText } from '#mail/spam/features.ts'
 import type { Pools } from '#pool'
 import { isKnown } from '#store/accounts/address-book.ts'
 import type { User } from '#store/accounts/users.ts'
@@ -20,6 +21,7 @@ import { Recent } from '#store/mailboxes/recent.ts'
 import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
 import { learned } from '../delivery/address-book.ts'
 import type { Arriving } from '../delivery/rules.ts'
+import { featuresIn } from './said.ts'
 
 export interface SpamOptions {
   readonly read: Reader
@@ -44,13 +46,13 @@ export class SpamJudge {
   }
 
   /** The message with its score for this account. */
-  async judge(message: Arriving, account: User, source: string, bytes: () => AsyncIterable<Buffer>): Promise<Arriving> {
+  async judge(message: Arriving, account: User, source: string, said: () => Promise<SpamText>): Promise<Arriving> {
     if (source === 'submission') return message
     const parts: SpamPart[] = [...(message.found ?? [])]
     if (message.score > 0) parts.push({ name: 'authentication', score: message.score })
     const known = this.#known(message, account)
     if (known !== undefined) parts.push(known)
-    const content = await this.#content(message, account, bytes)
+    const content = await this.#content(account, said)
     if (content !== undefined) {
       const { mature, ...part } = content
       const others = parts.some(({ score }) => score > 0)
@@ -83,17 +85,13 @@ export class SpamJudge {
   }
 
   /** What was learned says of its content. */
-  async #content(
-    message: Arriving,
-    { num }: User,
-    bytes: () => AsyncIterable<Buffer>,
-  ): Promise<(SpamPart & { mature: boolean }) | undefined> {
+  async #content({ num }: User, said: () => Promise<SpamText>): Promise<(SpamPart & { mature: boolean }) | undefined> {
     const { pool, log } = this.#options
     const own = await this.#experience(num)
     const base = await this.#experience(baseModel)
     if (total(own) < limits.spam.usefulMin && total(base) < limits.spam.usefulMin) return undefined
     try {
-      const asked = pool.run('classify', { message: await beginning(message, bytes), models: [num, baseModel] })
+      const asked = pool.run('classify', { features: featuresIn(await said()), models: [num, baseModel] })
       const [ofOwn = 0, ofBase = 0] = await within(limits.spam.totalMs, asked, () => new Fault('TimedOut'))
       const trust = least(own) / (least(own) + limits.spam.ownHalf)
       const shared = Math.min(1, least(base) / limits.spam.matureMin)
@@ -115,27 +113,4 @@ function total(experience: SpamExperience | undefined): number {
 
 function least(experience: SpamExperience | undefined): number {
   return experience === undefined ? 0 : Math.min(experience.spam, experience.ham)
-}
-
-const beginnings = new WeakMap<Arriving['prepared'], Promise<Buffer>>()
-
-/** As much of it as is looked at; read once for all recipients. */
-function beginning({ prepared }: Arriving, bytes: () => AsyncIterable<Buffer>): Promise<Buffer> {
-  let found = beginnings.get(prepared)
-  if (found === undefined) {
-    found = read(bytes())
-    beginnings.set(prepared, found)
-  }
-  return found
-}
-
-async function read(stream: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let left: number = limits.spam.messageBytesMax
-  for await (const chunk of stream) {
-    chunks.push(chunk.subarray(0, left))
-    left -= chunk.length
-    if (left <= 0) break
-  }
-  return Buffer.concat(chunks)
 }

@@ -1,4 +1,4 @@
-// Mail that a stranger brings is looked at before it is dropped: is it from whom it says (mail/crypt/verification.ts)?
+// Mail that a stranger brings is looked at before it is dropped: is it from whom it says (mail/origin/verification.ts)?
 //
 // What is found goes with the message and is shown with it, and what the domain in From asks for is done (DMARC), unless
 // the configuration says otherwise, a sealer who is believed vouches for the message, or one brings it who forwards mail of
@@ -13,15 +13,19 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
+import { arrivalPace } from '#lib/pace.ts'
 import { domainToAscii } from '#mail/address/address.ts'
-import type { DmarcFacts } from '#mail/crypt/dmarc-facts.ts'
-import type { Failure, Policy, Verified, VerifyInput } from '#mail/crypt/verification.ts'
 import type { DmarcDetail } from '#mail/made/dmarc-report.ts'
+import type { DmarcFacts } from '#mail/origin/dmarc-facts.ts'
+import { type Brought, isPlain, type Origins } from '#mail/origin/origins.ts'
+import { headerEnd } from '#mail/origin/signed.ts'
+import type { Envelope, Failure, Policy, Verified } from '#mail/origin/verification.ts'
 import type { Pools } from '#pool'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { HeldMark } from '#store/domains/mark.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Marks } from './marks.ts'
+import { saidIn } from './said.ts'
 
 /** As the API shows it (wire-shapes, verificationResults). */
 export interface VerificationResults
@@ -30,6 +34,8 @@ export interface VerificationResults
 }
 
 export interface VerifierOptions {
+  readonly origins: Pick<Origins, 'of'>
+  /** For what may cost much. */
   readonly pool: Pools['verify']
   readonly hostname: string
   /** Whether anything is looked at. */
@@ -156,18 +162,45 @@ export class Verifier {
     return ''
   }
 
-  async #ask(received: Received, input: Omit<VerifyInput, 'message'>): Promise<Verified | undefined> {
-    const { pool, log } = this.#options
-    const { totalMs, largeBytes } = limits.verify
-    const look = async () => pool.run('verify', { ...input, message: await messageOf(received) })
-    const looked = received.size < largeBytes ? look() : this.#large.then(look)
-    if (received.size >= largeBytes) this.#large = looked.catch(() => {})
+  async #ask(received: Received, envelope: Envelope): Promise<Verified | undefined> {
+    const { log } = this.#options
     try {
-      return await within(totalMs, looked, () => new Fault('TimedOut'))
+      return await within(limits.verify.totalMs, this.#look(received, envelope), () => new Fault('TimedOut'))
     } catch (error) {
       if (!(error instanceof Fault)) log.warn({ error }, 'the origin of a message could not be looked at')
       return undefined
     }
+  }
+
+  /** Here, where the bytes are, unless a stranger made it costly. */
+  #look(received: Received, envelope: Envelope): Promise<Verified> {
+    const { origins, pool } = this.#options
+    const { plainHeaderBytesMax, largeBytes } = limits.verify
+    const beginning = received.read(0, plainHeaderBytesMax + 1)
+    const end = headerEnd(beginning)
+    const header = beginning.subarray(0, end)
+    if (isPlain(header)) return origins.of(broughtOf(received, header), envelope)
+    const look = async () => pool.run('verify', { ...envelope, message: await messageOf(received) })
+    if (received.size < largeBytes) return look()
+    const looked = this.#large.then(look)
+    this.#large = looked.catch(() => {})
+    return looked
+  }
+}
+
+function broughtOf(received: Received, header: Buffer): Brought {
+  return {
+    header,
+    async *body() {
+      const pace = arrivalPace()
+      for await (const chunk of received.stream(header.length)) {
+        yield chunk
+        if (pace.spent) await pace.turn()
+      }
+    },
+    async *texts() {
+      for (const { content } of (await saidIn(received)).texts) yield content
+    },
   }
 }
 

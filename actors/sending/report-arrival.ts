@@ -1,5 +1,5 @@
-// A report about mail of ours that arrives with the postmaster, where the records that we print ask for it: it is noted, and read
-// afterwards (jobs/tasks/report-reading.ts).
+// A report about mail of ours that arrives with the postmaster, where the records that we print ask for it, or at another address that
+// the domain's records may name: it is noted, and read afterwards (jobs/tasks/report-reading.ts).
 //
 // What looks like one is noted and nothing more; the message itself is delivered like any other. Who sent it is noted as far as it was
 // proven (RFC 7489 7.2.1.1, RFC 8460 5.3 want reports to be): anybody can write one in anybody's name.
@@ -8,8 +8,8 @@ import { newId } from '#lib/id.ts'
 import type { Log } from '#lib/log.ts'
 import { domainToAscii, mailboxes, splitAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
-import { isAligned } from '#mail/crypt/verification.ts'
 import type { Header } from '#mail/header/header.ts'
+import { isAligned } from '#mail/origin/verification.ts'
 import { taskInsert } from '#store/accounts/task.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
@@ -19,16 +19,24 @@ import type { VerificationResults } from '../screening/verification.ts'
 
 export const reportTask = 'report.read'
 
+export interface ReportNote {
+  readonly body: number
+  /** The domain that is proven to have sent it; empty where none is. */
+  readonly proven: string
+  /** Where it came to, if that counts only where the records of the domain name it. */
+  readonly named?: readonly string[]
+}
+
 /** Has a stored message read as a report. */
-export const noteArrivedReport: DirectoryCommand<{ body: number; proven: string }, void> = {
+export const noteArrivedReport: DirectoryCommand<ReportNote, void> = {
   name: 'report.arrived',
-  run(turn, { body, proven }) {
+  run(turn, note) {
     const task = {
       id: newId(),
       kind: reportTask,
       user: null,
       due: turn.now,
-      input: { body, proven },
+      input: { ...note },
       created: turn.now,
     }
     turn.write(taskInsert, task)
@@ -62,7 +70,11 @@ function provenSender(header: Header, verification: VerificationResults | undefi
   return dmarc === undefined && (proves(dkim) || proves(spf)) ? domain : ''
 }
 
-/** Notes a message that may be one, where the postmaster was given it. That it cannot be noted costs nobody the message. */
+/** What reports are called: reporter, domain, begin and end (RFC 9990 3.4.2, RFC 8460 5.1). */
+const called = /^[^!\s]+![^!\s]+!\d+!\d+/
+const namedMax = 10
+
+/** Notes a message that may be one, by its name alone where it is not for the postmaster. That it cannot be noted costs nobody the message. */
 export async function noteReport(
   { system, log }: { readonly system: Actors; readonly log: Log },
   { prepared: { body, outline }, header, verification }: ReportMessage,
@@ -70,10 +82,14 @@ export async function noteReport(
   results: readonly object[],
 ): Promise<void> {
   const taken = recipients.filter((_, at) => !('refused' in (results[at] ?? {})))
-  if (!taken.some(({ address }) => splitAddress(address).local.toLowerCase() === 'postmaster')) return
-  if (!(JSON.parse(outline.summary) as StoredSummary).attachments.some(mayBeReport)) return
+  if (taken.length === 0) return
+  const files = (JSON.parse(outline.summary) as StoredSummary).attachments.filter(mayBeReport)
+  if (files.length === 0) return
+  const kept = taken.some(({ address }) => splitAddress(address).local.toLowerCase() === 'postmaster')
+  if (!kept && !files.some(({ filename }) => called.test(filename))) return
+  const named = kept ? {} : { named: taken.slice(0, namedMax).map(({ address }) => address) }
   try {
-    await system.directory.run(noteArrivedReport, { body, proven: provenSender(header, verification) })
+    await system.directory.run(noteArrivedReport, { body, proven: provenSender(header, verification), ...named })
   } catch (error) {
     log.warn({ error }, 'a report that arrived could not be noted')
   }

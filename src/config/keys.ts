@@ -127,7 +127,7 @@ export const keys = {
   mail: {
     postmaster: words(
       '',
-      "Address of the account that gets mail to postmaster@ and abuse@ where nobody made them; unset: each domain's first",
+      'Address of the account that gets mail to postmaster@ and abuse@ where nobody made them; unset: who looks after the domain, else its first',
     ),
     defaultDomain: hostname('', true, 'Domain of users made without an address; unset: hostname'),
     maxSize: size('64MB', '64KB', '64MB', 'Largest message that is taken in'),

@@ -413,6 +413,9 @@ export const limits = {
     tarpitMaxMs: 10 * second,
     /** Wrong recipients of one network (/24, /64) in an hour, beyond which nothing is taken from it. */
     networkUnknownMax: 500,
+    /** A network far below that is not looked up again for so long, and of how many that is remembered. */
+    networkQuietMs: second,
+    networksQuietMax: 1000,
     /** Points from which on mail has to come twice; how long it has to wait at least, may take at most, and is then let in at once. */
     greylistFrom: 25,
     greylistMs: 3 * minute,
@@ -604,7 +607,7 @@ export const limits = {
     /** Time a thread may take to start. */
     startMs: 15 * second,
   },
-  /** Finding out whether mail comes from whom it says (mail/crypt/verification.ts). */
+  /** Finding out whether mail comes from whom it says (mail/origin/verification.ts). */
   spam: {
     /** Letters of the header and of the texts whose pieces are looked at; more costs time and tells nothing. */
     headerLettersMax: 2500,
@@ -692,6 +695,19 @@ export const limits = {
     answerMs: 5 * minute,
     absentMs: minute,
     failureMs: 5 * second,
+    /** Who answers on this machine is looked up again after this. */
+    resolverMs: 5 * minute,
+    /** What was worked out of answers (a sender's host, an author's policy): how long it is believed, how many, and how it is asked. */
+    resultMs: minute,
+    resultsMax: 5000,
+    resultKeyLengthMax: 1000,
+    /** Keys of signers above these are not used, since each signature would cost milliseconds (RFC 8301 3.2 asks for 4096). */
+    rsaBitsMax: 8192,
+    rsaExponentMax: 2 ** 32,
+    /** A message whose header has no more bytes, lines, and signatures and seals together, is looked at where it arrives. */
+    plainHeaderBytesMax: 32 * kib,
+    plainFieldsMax: 600,
+    plainSignaturesMax: 6,
   },
   /** The marks that domains show beside their mail (mail/bimi, actors/screening/marks.ts). */
   bimi: {
@@ -706,7 +722,7 @@ export const limits = {
     lookupsMax: 4,
     /** Time for one file; a message waits no longer than the second for both. */
     fetchMs: 10 * second,
-    waitMs: 2 * second,
+    waitMs: 4 * second,
     /** Marks fetched at once; others are left out this time. */
     fetchesMax: 16,
     /** Marks that are kept in the store, some 44 KB each at most, and for how long one counts without being fetched again. */

@@ -11,7 +11,9 @@ import { Marks } from '#actors/screening/marks.ts'
 import { Scanners } from '#actors/screening/scanning.ts'
 import { Verifier } from '#actors/screening/verification.ts'
 import { ReportCounts } from '#actors/sending/report-counts.ts'
-import type { MailCore } from '#mail-core'
+import { questions } from '#lib/process/questions.ts'
+import { Origins } from '#mail/origin/origins.ts'
+import { type MailCore, screeningServers } from '#mail-core'
 import { Outward } from '#net/outward/outward.ts'
 import { entryOf, type Ground, type Protocol, placeOf } from '#protocol'
 import type { Speaker } from './backend.ts'
@@ -114,7 +116,9 @@ function verifierOf(core: MailCore, counts: ReportCounts | undefined): Verifier 
   const { authenticate: enabled, dmarc, unjudged, forwarders, arcSealers: sealers } = smtp
   const how = { enabled, heed: dmarc === 'heed', unjudged, forwarders, sealers }
   const marks = enabled && smtp.bimi ? marksOf(core) : undefined
-  return new Verifier({ pool: pools.verify, hostname, log, metrics, counts, marks, ...how })
+  const { blockLists: block, allowLists: allow, uriLists: uri } = core.config.spam
+  const origins = new Origins({ ...questions(screeningServers(core.config)), lists: { block, allow, uri } })
+  return new Verifier({ origins, pool: pools.verify, hostname, log, metrics, counts, marks, ...how })
 }
 
 function marksOf({ config: { smtp, network }, system, pools, log, metrics }: MailCore): Marks {

@@ -100,11 +100,12 @@ async function send(
   kind: 'tls' | 'dmarc',
   address = 'postmaster@example.com',
   sender = 'reports@big.example',
+  inForm = false,
 ): Promise<void> {
   const shape = { from: 'reports@big.example', to: address, domain: 'example.com', submitter: 'big.example' }
   const mail = composeReportMail({
     ...{ ...shape, reportId: 'r', now: now(), words: ['x'], kind, packed },
-    filename: kind === 'tls' ? 'a.json.gz' : 'a.xml.gz',
+    filename: `${inForm ? `big.example!example.com!${from}!${to}` : 'a'}.${kind === 'tls' ? 'json' : 'xml'}.gz`,
   })
   const smtp = await Dialogue.open(service.at('smtp'))
   await smtp.reply()
@@ -236,6 +237,20 @@ test('what nobody was proven to have sent is summed up by itself, and takes the 
   ])
   const { out } = await runTeal(['reports', 'example.com'], childEnvironment(dir))
   expect(out).toMatch(/1 more of which nobody was proven to be the sender.*\nDMARC: 1 reports, 100 messages, 10 failed/)
+})
+
+test('they are read wherever the records of the domain ask for them, an alias included, and nowhere else', async () => {
+  const { body: user } = await service.call('GET', '/users/resolve/anna')
+  await service.call('POST', `/users/${user.id}/addresses`, { address: 'dmarc@example.com' })
+  await service.call('POST', `/users/${user.id}/addresses`, { address: 'tls@collected.example' })
+  dns.texts.set('_dmarc.example.com', ['v=DMARC1; p=none; rua=mailto:else@where.test,mailto:DMARC@example.com!10m'])
+  dns.texts.set('_smtp._tls.example.com', ['v=TLSRPTv1; rua=mailto:tls@collected.example'])
+  const names = ['dmarc', 'tls', 'unasked']
+  const [one = 0, two = 0, three = 0] = await Promise.all(names.map(counted))
+  await send(gzipSync(dmarc('named')), 'dmarc', 'dmarc@example.com', undefined, true)
+  await send(gzipSync(tls('named')), 'tls', 'tls@collected.example', undefined, true)
+  await send(gzipSync(tls('not named')), 'tls', 'dmarc@example.com', undefined, true)
+  await expect.poll(() => Promise.all(names.map(counted)), { timeout: 30_000 }).toEqual([one + 1, two + 1, three + 1])
 })
 
 test('the address that printed records name is one where they are read', async () => {

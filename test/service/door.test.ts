@@ -77,6 +77,8 @@ async function newest(): Promise<Body> {
   throw new Error('it did not come')
 }
 
+async function* noTexts(): AsyncGenerator<string> {}
+
 test('a host with a name of its own has nothing against it', async () => {
   expect(await send('out.far.test', 'bob@far.test')).toMatch(/^250/)
   expect((await newest()).spam).toBeUndefined()
@@ -91,8 +93,7 @@ test('names that lead nowhere are counted, and shown with the message', async ()
     return [...found]
   }
   const judge = new Standings(ask, { block: [], allow: [], uri: [] }, [])
-  const of = (helo: string) =>
-    judge.of({ ip: '127.0.0.1', helo, hostname: 'mx.example.com', message: Buffer.from('\r\n') })
+  const of = (helo: string) => judge.of({ ip: '127.0.0.1', helo, hostname: 'mx.example.com', texts: noTexts })
   expect((await of('there')).parts).toEqual([
     { name: 'helo', score: 5, info: 'there is no name of a host' },
     { name: 'reverse-name', score: 10, info: 'the host has no name' },
@@ -162,7 +163,7 @@ test('lists are asked while their test entries say that they work', async () => 
   const zones = { block: ['bl.test=40'], allow: [], uri: [] }
   const of = async (servers: string[] = []) => {
     const { parts, off } = await new Standings(ask, zones, servers).of({
-      ...{ ip: '2001:db8::1', helo: '[::1]', hostname: 'x', message: Buffer.from('\r\n') },
+      ...{ ip: '2001:db8::1', helo: '[::1]', hostname: 'x', texts: noTexts },
     })
     return [...parts.filter(({ name }) => name === 'dnsbl').map(({ score }) => score), ...off]
   }
@@ -196,6 +197,7 @@ test('who names many that do not exist waits, and then nothing more is taken fro
   expect(await smtp.ask('RCPT TO:<nobody@example.com>')).toMatch(/^550 5\.1\.1/)
   await teal.core.cache.count('unknown recipients', '127.0.0.0/24', limits.time.hour, limits.smtp.networkUnknownMax)
   smtp.close()
+  advanceClock(limits.smtp.networkQuietMs)
   const next = await open()
   const reply = await next.ask('MAIL FROM:<bob@far.test>')
   expect(reply).toMatch(/^450 4\.7\.1 .*postmaster@mx\.example\.com/)

@@ -77,6 +77,31 @@ test('postmaster and abuse of every domain that is here arrive though nobody mad
   expect(await answer('postmaster@keeper.example')).toBe('250')
 })
 
+test('they are those of the domain who look after it, all of them who can take mail', async () => {
+  const [first, anna, ben] = [
+    await user('old', { address: 'old@admins.example' }),
+    await user('anna', { address: 'anna@admins.example' }),
+    await user('ben', { address: 'ben@elsewhere.example' }),
+  ]
+  const total = async (id: string) => {
+    const inbox = (await call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
+    return (await call('GET', `/users/${id}/mailboxes/${inbox}/messages`)).body.total
+  }
+  const set = { name: 'admins.example', admins: [anna, ben] }
+  expect((await call('POST', '/domains', set)).body).toMatchObject({ success: true })
+  expect(await answer('abuse@admins.example')).toBe('250')
+  expect([await total(first), await total(anna), await total(ben)]).toEqual([0, 1, 1])
+  // One who cannot is no reason to refuse it.
+  await call('PUT', `/users/${anna}`, { quota: 1 })
+  expect(await answer('postmaster@admins.example')).toBe('250')
+  expect([await total(anna), await total(ben)]).toEqual([1, 2])
+  await call('PUT', `/users/${ben}`, { disabled: true })
+  expect(await answer('postmaster@admins.example')).toBe('552')
+  await call('PUT', `/users/${anna}`, { disabled: true })
+  expect(await answer('postmaster@admins.example')).toBe('250')
+  expect(await total(first)).toBe(1)
+})
+
 // Those of an account with few are read at once, of others only those that a message names.
 test.each([10, referencesReadMax, referencesReadMax + 1, referencesMax + 1000])(
   'of an account with %i ids an answer to an old message finds its thread',

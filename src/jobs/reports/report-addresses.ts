@@ -5,7 +5,7 @@
 
 import { limits } from '#lib/limits.ts'
 import { isAddress, splitAddress } from '#mail/address/address.ts'
-import { isAligned } from '#mail/crypt/verification.ts'
+import { isAligned } from '#mail/origin/verification.ts'
 import type { ResolveTxt } from '#net/tls/mta-sts.ts'
 import type { ReportKind } from '#store/sending/report.ts'
 

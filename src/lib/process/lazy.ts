@@ -49,20 +49,62 @@ export interface SignedHeaders {
 export const alignment = once(
   (): ((domain: string, others: readonly string[]) => unknown) => load('mailauth/lib/tools.js').getAlignment,
 )
-/** Checks of where mail comes from: DKIM, SPF, DMARC, ARC. */
+/** Checks of where mail comes from: SPF, DMARC, ARC. */
 export const mailVerifiers = once(() => {
-  const dkim: typeof import('mailauth/lib/dkim/verify.js') = load('mailauth/lib/dkim/verify.js')
   const spf: typeof import('mailauth/lib/spf/index.js') = load('mailauth/lib/spf/index.js')
   const dmarc: typeof import('mailauth/lib/dmarc/index.js') = load('mailauth/lib/dmarc/index.js')
   const arc: typeof import('mailauth/lib/arc/index.js') = load('mailauth/lib/arc/index.js')
   return {
-    dkimVerify: dkim.dkimVerify,
     spf: spf.spf,
     evaluateDmarc: dmarc.evaluateDmarc,
     arc: arc.arc,
     getARChain: arc.getARChain,
   }
 })
+/** Of the same library, the parts that check signatures, which the package does not describe. */
+export const signatureChecks = once((): SignatureChecks => {
+  const { parseHeaders, getPublicKey, toALabel, formatAuthHeaderRow } = load('mailauth/lib/tools.js')
+  const { DkimVerifier } = load('mailauth/lib/dkim/dkim-verifier.js')
+  return { parseHeaders, getPublicKey, toALabel, formatAuthHeaderRow, DkimVerifier }
+})
+
+interface SignatureChecks {
+  /** Fields of a header block. */
+  readonly parseHeaders: (block: Buffer) => ParsedFields
+  /** The key of a record, as PEM. @throws with `code` and `rr` where there is none that can be used */
+  readonly getPublicKey: (
+    type: string,
+    name: string,
+    bitsMin: number | undefined,
+    resolver: (name: string, type: string) => Promise<unknown>,
+    asked: object,
+  ) => Promise<{ readonly publicKey: string; readonly rr?: string }>
+  readonly toALabel: (name: string) => string
+  /** One result as Authentication-Results has it. */
+  readonly formatAuthHeaderRow: (method: string, status: object, how: { readonly strict: boolean }) => string
+  readonly DkimVerifier: new (options: object) => SignatureVerifier
+}
+
+export interface ParsedFields {
+  /** From the top; a line that names no field has no key. */
+  readonly parsed: readonly { readonly key: string | null; readonly line: Buffer }[]
+}
+
+/** One message's signatures. What it finds is what `dkimVerify` of the package gives. */
+interface SignatureVerifier {
+  headers: unknown
+  keyCache: unknown
+  readonly arc: object
+  /** By canonicalization, algorithm and covered bytes. */
+  readonly bodyHashes: Map<string, unknown>
+  readonly headerFrom: readonly string[]
+  readonly fromFields: number
+  readonly results: Awaited<ReturnType<typeof import('mailauth/lib/dkim/verify.js')['dkimVerify']>>['results']
+  messageHeaders(headers: object): Promise<void>
+  /** When the body hashes are known. */
+  finalChunk(): Promise<void>
+}
+
 /** What a domain asserts of its mark (BIMI). */
 export const markLookup = once(
   (): typeof import('mailauth/lib/bimi/index.js')['bimi'] => load('mailauth/lib/bimi/index.js').bimi,

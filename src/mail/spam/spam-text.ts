@@ -4,8 +4,9 @@
 // anywhere is read as far as it goes.
 
 import { limits } from '#lib/limits.ts'
-import { scanMime } from '../mime/mime.ts'
-import { outline } from '../mime/outline.ts'
+import type { ReadRange } from '../mime/decode.ts'
+import { type MimePart, scanMime } from '../mime/mime.ts'
+import { type Outline, outline } from '../mime/outline.ts'
 import { readParts } from '../text/said.ts'
 import { decodedTexts } from '../text/text.ts'
 import type { SpamText } from './features.ts'
@@ -13,10 +14,19 @@ import type { SpamText } from './features.ts'
 export async function readSpamText(message: Buffer): Promise<SpamText> {
   const bytes = message.subarray(0, limits.spam.messageBytesMax)
   const root = scanMime(bytes)
-  const read = (start: number, end: number) => bytes.subarray(start, end)
-  const parts = await readParts(outline(root), read)
+  return spamTextIn(root, outline(root), (start, end) => bytes.subarray(start, end))
+}
+
+/** The same of a message whose parts are known. What begins later than messages are looked at is left out, as it is above. */
+export async function spamTextIn(
+  root: MimePart,
+  outlined: Pick<Outline, 'index' | 'texts'>,
+  read: ReadRange,
+): Promise<SpamText> {
+  const parts = await readParts(outlined, read)
+  const near = parts.texts.filter(({ start }) => start < limits.spam.messageBytesMax)
   const texts: { html: boolean; content: string }[] = []
-  for await (const { form, content } of decodedTexts(parts.texts, read, limits.spam.textLettersMax)) {
+  for await (const { form, content } of decodedTexts(near, read, limits.spam.textLettersMax)) {
     texts.push({ html: form === 'html', content })
   }
   const fieldsOf = (header: typeof root.header) =>

@@ -8,8 +8,8 @@
 import ipaddr from 'ipaddr.js'
 import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import type { Resolve } from '../crypt/dns-answers.ts'
-import { readSpamText } from './spam-text.ts'
+import type { Resolve } from '../origin/dns-answers.ts'
+import { Remembered } from '../origin/remembered.ts'
 
 /** As configured: zones, each with points behind `=` where they are not the usual ones. */
 export interface ListZones {
@@ -39,7 +39,15 @@ export interface StandingQuestion {
   readonly helo: string
   /** Name of this service. */
   readonly hostname: string
-  readonly message: Uint8Array
+  /** What can be read in the message, asked for only where a list looks at its links. */
+  texts(): AsyncIterable<string>
+}
+
+/** Of a host, whatever it brings. */
+interface HostStanding {
+  readonly parts: readonly StandingPart[]
+  /** Everybody who was asked had an answer, and no list came or went meanwhile. */
+  readonly settled: boolean
 }
 
 const usual = { block: 30, allow: -20, uri: 30 } as const
@@ -64,6 +72,9 @@ const publicResolvers =
 export class Standings {
   readonly #resolve: Resolve
   readonly #lists: readonly List[]
+  readonly #hosts = new Remembered<HostStanding>(({ settled }) => settled)
+  /** Answers that could not be had so far, and times a list was left alone. */
+  #unanswered = 0
 
   /** @param servers addresses of the resolver that answers, with or without a port */
   constructor(resolve: Resolve, zones: ListZones, servers: readonly string[]) {
@@ -86,21 +97,39 @@ export class Standings {
     )
   }
 
-  async of({ ip, helo, hostname, message }: StandingQuestion): Promise<Standing> {
+  async of(question: StandingQuestion): Promise<Standing> {
     const parts: StandingPart[] = []
     const until = monotonic() + limits.verify.standingMs
     const add = (part: StandingPart | undefined) => void (part !== undefined && monotonic() < until && parts.push(part))
+    const { ip, helo, hostname } = question
+    const key = JSON.stringify([ip, helo, hostname])
+    const known = this.#hosts.find(key)
     const tasks = [
-      ...this.#lists.filter(({ kind }) => kind !== 'uri').map(list => this.#ofHost(list, ip).then(add)),
-      this.#ofName(ip).then(add),
-      this.#ofHelo(helo, hostname, ip).then(add),
-      this.#ofLinks(message, add),
+      known === undefined ? this.#ofBringer(question, key, add) : known.parts.forEach(add),
+      this.#ofLinks(question, add),
     ]
     await within(limits.verify.standingMs, Promise.allSettled(tasks), () => new Error('late')).catch(() => {})
     return {
       parts: [...parts],
       off: this.#lists.filter(({ reason }) => reason !== '').map(({ zone, reason }) => `${zone}: ${reason}`),
     }
+  }
+
+  async #ofBringer(
+    { ip, helo, hostname }: StandingQuestion,
+    key: string,
+    add: (part: StandingPart | undefined) => void,
+  ): Promise<void> {
+    const unanswered = this.#unanswered
+    const asked = [
+      ...this.#lists.filter(({ kind }) => kind !== 'uri').map(list => this.#ofHost(list, ip)),
+      this.#ofName(ip),
+      this.#ofHelo(helo, hostname, ip),
+    ]
+    for (const one of asked) void one.then(add)
+    const found = await Promise.all(asked)
+    const parts = found.filter(part => part !== undefined)
+    this.#hosts.keep(key, { parts, settled: this.#unanswered === unanswered })
   }
 
   async #ofHost(list: List, ip: string): Promise<StandingPart | undefined> {
@@ -111,10 +140,10 @@ export class Standings {
       : { name: list.kind === 'allow' ? 'dnswl' : 'dnsbl', score: list.score, info: `${list.zone} ${found}` }
   }
 
-  async #ofLinks(message: Uint8Array, add: (part: StandingPart | undefined) => void): Promise<void> {
+  async #ofLinks({ texts }: StandingQuestion, add: (part: StandingPart | undefined) => void): Promise<void> {
     const lists = this.#lists.filter(({ kind }) => kind === 'uri')
     if (lists.length === 0) return
-    const domains = await linkedDomains(message)
+    const domains = await linkedDomains(texts())
     for (const list of lists) {
       if (!(await this.#works(list))) continue
       const found = await Promise.all(
@@ -198,6 +227,7 @@ export class Standings {
   }
 
   #stop(list: List, reason: string): void {
+    this.#unanswered += 1
     list.reason = reason
     list.checkedUntil = monotonic() + limits.verify.listOffMs
   }
@@ -209,7 +239,9 @@ export class Standings {
       return Array.isArray(found) ? found.slice(0, limits.verify.answersReadMax).map(String) : []
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException
-      return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME' ? [] : null
+      if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME') return []
+      this.#unanswered += 1
+      return null
     }
   }
 }
@@ -229,11 +261,10 @@ function reversed(ip: string): string {
 const link = /\bhttps?:\/\/(?:[^\s/@"'<>)]{0,80}@)?([a-z\d.-]{4,253})/gi
 
 /** Domains a message links to, the first ones; of each host the last two and three labels, as lists name them. */
-async function linkedDomains(message: Uint8Array): Promise<string[]> {
-  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-  const { texts } = await readSpamText(bytes)
+async function linkedDomains(texts: AsyncIterable<string>): Promise<string[]> {
   const found = new Set<string>()
-  for (const { content } of texts) {
+  for await (const content of texts) {
+    if (!content.includes('://')) continue
     for (const [, host = ''] of content.matchAll(link)) {
       const labels = host.toLowerCase().replace(/\.+$/, '').split('.')
       if (labels.length < 2 || /^\d+$/.test(labels.at(-1) ?? '')) continue

@@ -5,6 +5,7 @@
 import { normalizeAddress } from '#mail/address/address.ts'
 import { findAlias } from '../domains/alias.ts'
 import { ClosedDomains } from '../domains/closed.ts'
+import { adminsOf } from '../domains/domain.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Changes } from '../engine/watched.ts'
 import { Recent } from '../mailboxes/recent.ts'
@@ -23,7 +24,7 @@ export class Lookup {
   readonly #read: Reader
   readonly #addresses: Recent<Address | undefined>
   readonly #users: Recent<User | undefined>
-  readonly #keepers: Recent<string | undefined>
+  readonly #keepers: Recent<readonly string[]>
   readonly #closed: ClosedDomains
   #inUse = false
 
@@ -32,7 +33,7 @@ export class Lookup {
     this.#addresses = new Recent(() => changes.of('address', 'domainalias'))
     this.#users = new Recent(() => changes.of('user'))
     this.#closed = new ClosedDomains(read, changes)
-    this.#keepers = new Recent(() => changes.of('address', 'domainalias', 'user'))
+    this.#keepers = new Recent(() => changes.of('address', 'domainalias', 'domain_admin', 'user'))
   }
 
   /** Whose an address is, wildcards and aliases included; see `resolveAddress`. */
@@ -51,21 +52,28 @@ export class Lookup {
   }
 
   /**
-   * Whose the mail to postmaster@ and abuse@ of a domain is where nobody made these (RFC 5321 4.5.1, RFC 2142): the account
-   * that has had an address there for longest. Undefined for other names, and in domains that are not here.
+   * Whose the mail to postmaster@ and abuse@ of a domain is where nobody made these (RFC 5321 4.5.1, RFC 2142): those who look
+   * after it, else the account that has had an address there for longest. Nobody for other names, and in domains that are not here.
    */
-  keeper(text: string): Promise<string | undefined> {
+  keepers(text: string): Promise<readonly string[]> {
     const { key, domain } = normalizeAddress(text)
-    if (!isForKeeper(text)) return Promise.resolve(undefined)
+    if (!isForKeeper(text)) return Promise.resolve([])
     return this.#keepers.get(key, async () => {
       const alias = await findAlias(this.#read, domain)
-      return firstUserOf(this.#read, alias?.domain ?? domain)
+      const name = alias?.domain ?? domain
+      const first = await firstUserOf(this.#read, name)
+      // A domain without addresses takes no mail, whoever looks after it.
+      if (first === undefined) return []
+      const admins = await Promise.all(adminsOf(this.#read, name).map(id => findUser(this.#read, id)))
+      const taking = admins.filter(admin => admin !== undefined && admin.deleted === null && !admin.disabled)
+      return taking.length > 0 ? taking.map(admin => admin?.id ?? '') : [first]
     })
   }
 
   /** The account that came first, among those that take mail. */
-  first(): Promise<string | undefined> {
-    return this.#keepers.get('', () => firstUser(this.#read))
+  async first(): Promise<string | undefined> {
+    const [first] = await this.#keepers.get('', async () => [(await firstUser(this.#read)) ?? ''])
+    return first === '' ? undefined : first
   }
 
   /** Whether anybody has, or ever had, an account or an address here. */

@@ -4,11 +4,11 @@
 // links when they are asked for. What is missing in a mail is an error that shows what there is instead.
 
 import { mailboxes } from '#mail/address/address.ts'
-import { verifyMessage } from '#mail/crypt/verification.ts'
 import type { Header } from '#mail/header/header.ts'
 import { decodeBody } from '#mail/mime/decode.ts'
 import { scanMime } from '#mail/mime/mime.ts'
 import { type Attachment, outline } from '#mail/mime/outline.ts'
+import { verifyMessage } from '#mail/origin/verification.ts'
 import { decodeReferences, textFromHtml } from '#mail/text/html.ts'
 import { decodedTexts } from '#mail/text/text.ts'
 import type * as Promised from '../../testing.d.ts'

@@ -8,27 +8,28 @@
 
 import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { alignment, mailVerifiers } from '#lib/process/lazy.ts'
+import { alignment, mailVerifiers, type ParsedFields } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
 import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
-import { cutUnwanted } from '../header/cut.ts'
 import type { Standing } from '../spam/standing.ts'
 import { type Chain, sealersOf, vouched } from './arc-chain.ts'
 import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
+import { Remembered } from './remembered.ts'
+import { checkHost, type KnownHosts, knownHosts, type Sending } from './sender-host.ts'
+import { type Looked, looked, type Signed, verifySignatures } from './signed.ts'
+import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
-/** What comes with a message, and the message. */
-export interface VerifyInput {
-  readonly message: Uint8Array
-  readonly ip: string
-  readonly helo: string
-  /** Envelope sender; empty for the null sender. */
-  readonly sender: string
-  /** Name of this service. */
-  readonly hostname: string
+/** What comes with a message. */
+export interface Envelope extends Sending {
   /** Domains whose ARC seals are believed. */
   readonly sealers: readonly string[]
+}
+
+/** The same, and the message. */
+export interface VerifyInput extends Envelope {
+  readonly message: Uint8Array
 }
 
 export interface Verified {
@@ -71,14 +72,44 @@ export interface VerifyTasks extends MarkTasks {
   verify: { input: VerifyInput; value: Verified }
 }
 
+/** What was found for other messages and holds for more of them. */
+export interface KnownOrigins {
+  readonly hosts: KnownHosts
+  readonly keys: OpenedKeys
+  readonly policies: Remembered<PolicyResponse>
+  readonly marks: Remembered<Awaited<ReturnType<typeof assertionOf>>>
+}
+
+type PolicyResponse = Awaited<ReturnType<ReturnType<typeof mailVerifiers>['evaluateDmarc']>>['response']
+
+export function knownOrigins(): KnownOrigins {
+  const settled = (response: PolicyResponse) =>
+    response === false || (response.status.result !== 'temperror' && response.error === undefined)
+  return {
+    hosts: knownHosts(),
+    keys: new WeakMap(),
+    policies: new Remembered(settled),
+    marks: new Remembered(({ info = '' }) => !info.startsWith('bimi=temperror')),
+  }
+}
+
 /** Finds out what can be found out within limits.verify. */
-export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promise<Verified> {
-  const { dkimVerify } = mailVerifiers()
+export function verifyMessage(input: VerifyInput, resolve: Resolve): Promise<Verified> {
+  return verifyOrigin(looked(input.message), input, resolve, knownOrigins())
+}
+
+/** The same of a message that is not in one piece, with what is known already. */
+export async function verifyOrigin(
+  message: Looked,
+  input: Envelope,
+  resolve: Resolve,
+  known: KnownOrigins,
+): Promise<Verified> {
   const ask = askerUntil(monotonic() + limits.verify.dnsMs, resolve)
   const { helo, sender } = input
   const [host, signed] = await Promise.all([
-    checkHost(input, ask(limits.verify.spfLookupsMax)),
-    verifySignatures(input, ask(limits.verify.keyLookupsMax), dkimVerify),
+    checkHost(input, ask(limits.verify.spfLookupsMax), known.hosts),
+    verifySignatures(message, signerKeys(ask(limits.verify.keyLookupsMax), known.keys)),
   ])
   const spfDomain: string | false = host?.status.result === 'pass' && host.domain ? host.domain : false
   const results = infoOf([host, ...(signed?.results ?? [])])
@@ -86,11 +117,11 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
   const passed = signed.results.filter(({ status }) => status.result === 'pass')
   const whole = passed.filter(({ status }) => !status.underSized)
   const dkim: string | false = (whole.find(({ status }) => status.aligned) ?? whole[0])?.signingDomain ?? false
-  const chain = await chainOf(signed, ask(limits.verify.keyLookupsMax))
+  const chain = await chainOf(signed, ask(limits.verify.keyLookupsMax), known.keys)
   if (chain !== undefined) results.push(...infoOf([chain]))
   const arc = chain === undefined ? {} : { arc: chain.status.result === 'pass' && (sealersOf(chain).at(-1) ?? false) }
   const found = { spf: spfDomain, dkim, ...arc }
-  const response = await policyOf(signed, spfDomain, passed, ask(limits.verify.policyLookupsMax))
+  const [response, asked] = await policyOf(signed, spfDomain, passed, ask(limits.verify.policyLookupsMax), known)
   results.push(...infoOf([response]))
   if (response === false) return { ...found, results }
   const { result, header } = response.status
@@ -101,7 +132,10 @@ export async function verifyMessage(input: VerifyInput, resolve: Resolve): Promi
   const facts = dmarcFacts(response, percent, signed.results, host, sender)
   const told = { ...(facts !== undefined && { aggregate: facts }), results }
   if (result === 'pass') {
-    const { assertion, info } = await assertionOf(response, signed as never, ask(limits.bimi.lookupsMax))
+    const find = () => assertionOf(response, signed as never, ask(limits.bimi.lookupsMax))
+    const { assertion, info } = await (named(signed.headers, key => key === 'bimi-selector')
+      ? find()
+      : known.marks.of(asked, find))
     if (info !== undefined) results.push(...infoOf([{ info }]))
     return { ...found, dmarc: { domain: from, policy }, ...(assertion !== undefined && { assertion }), ...told }
   }
@@ -123,88 +157,52 @@ function infoOf(results: readonly unknown[]): string[] {
   return infos.slice(0, infosMax)
 }
 
-/**
- * SPF by the letter of RFC 7208. Where that is an error of the record, and the library's milder reading (a name without an
- * address of the peer's family is no void look-up) has it pass, it passes: mail must not be refused for a detail of counting.
- */
-async function checkHost({ ip, helo, sender, hostname: mta }: VerifyInput, resolver: never) {
-  const { spf } = mailVerifiers()
-  const check = (strict: boolean) =>
-    spf({ ip, helo, sender, mta, resolver, maxElapsedTime: limits.verify.dnsMs, strict }).catch(() => undefined)
-  const exact = await check(true)
-  if (exact?.status.result !== 'permerror') return exact
-  const mild = await check(false)
-  return mild?.status.result === 'pass' ? mild : exact
-}
-
-type Verifiers = ReturnType<typeof mailVerifiers>
-type Signed = Awaited<ReturnType<Verifiers['dkimVerify']>>
-
-async function verifySignatures(input: VerifyInput, resolver: never, dkimVerify: Verifiers['dkimVerify']) {
-  const { message } = input
-  const bytes = withFewerSignatures(Buffer.from(message.buffer, message.byteOffset, message.byteLength))
-  try {
-    // SHA-1 proves nothing any more (RFC 8301).
-    return await dkimVerify(bytes, { resolver, minBitLength: limits.dkim.rsaBitsMin, rejectRsaSha1: true })
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * The message with as many signatures as are looked at (RFC 6376 6.1): those of the domain in From first. A thousand of
- * somebody else must neither cost a thousand times as much nor save a message from being judged.
- */
-function withFewerSignatures(message: Buffer): Buffer {
-  const end = message.indexOf('\r\n\r\n')
-  const block = end < 0 ? message : message.subarray(0, end + 2)
-  const { signaturesMax } = limits.verify
-  const signers: string[] = []
-  let from = ''
-  cutUnwanted(block, (key, value) => {
-    if (key === 'dkim-signature') signers.push(/(?:^|;)\s*d\s*=\s*([^\s;]+)/i.exec(value())?.[1]?.toLowerCase() ?? '')
-    if (key === 'from') from = /@([^\s@>,;]+)>?\s*$/.exec(value())?.[1]?.toLowerCase() ?? ''
-    return false
-  })
-  if (signers.length <= signaturesMax) return message
-  const near = signers.map(
-    domain => domain !== '' && (from === domain || from.endsWith(`.${domain}`) || domain.endsWith(`.${from}`)),
-  )
-  const order = signers.map((_, at) => at).sort((one, other) => Number(near[other]) - Number(near[one]) || one - other)
-  const kept = new Set(order.slice(0, signaturesMax))
-  let at = 0
-  const cut = cutUnwanted(block, key => key === 'dkim-signature' && !kept.has(at++))
-  return Buffer.concat([cut, message.subarray(block.length)])
-}
-
 /** The chain by the letter of RFC 8617: a tag list that two readers may take in two ways is none that vouches. */
-async function chainOf({ arc, headers }: Signed, resolver: never): Promise<Chain | undefined> {
+async function chainOf({ arc, headers }: Signed, resolver: never, opened: OpenedKeys): Promise<Chain | undefined> {
   const { arc: verifyChain, getARChain } = mailVerifiers()
-  const data = arc as unknown as { error?: unknown }
+  if (!named(headers, key => key.startsWith('arc-'))) return undefined
+  const data = arc as { error?: unknown; keyCache?: unknown }
   try {
-    getARChain(headers, { strict: true })
+    getARChain(headers as never, { strict: true })
   } catch (error) {
     data.error ??= error
   }
+  data.keyCache = signerKeys(resolver, opened)
   const how = { resolver, minBitLength: limits.dkim.rsaBitsMin, strict: true }
   const found = await verifyChain(data as never, how).catch(() => undefined)
   return found === undefined || found.status.result === 'none' ? undefined : (found as unknown as Chain)
 }
 
-async function policyOf(signed: Signed, spfDomain: string | false, passed: Signed['results'], resolver: never) {
-  const { response } = await mailVerifiers()
-    .evaluateDmarc({
-      headerFrom: signed.headerFrom as string[],
-      ...(signed.fromFields !== undefined && { fromFields: signed.fromFields }),
-      spfDomains: spfDomain === false ? [] : [spfDomain],
-      dkimDomains: passed.map(({ signingDomain: domain = '', status: { aligned, underSized } }) => ({
-        ...{ domain, aligned: aligned || false },
-        ...(underSized !== undefined && { underSized }),
-      })),
-      resolver,
-    })
-    .catch(() => ({ response: false as const }))
-  return response
+/** The author's policy, and by what it is known. */
+async function policyOf(
+  { headerFrom, fromFields }: Signed,
+  spfDomain: string | false,
+  passed: Signed['results'],
+  resolver: never,
+  { policies }: KnownOrigins,
+): Promise<readonly [PolicyResponse, string]> {
+  const question = {
+    headerFrom: [...headerFrom],
+    fromFields,
+    spfDomains: spfDomain === false ? [] : [spfDomain],
+    dkimDomains: passed.map(({ signingDomain: domain = '', status: { aligned, underSized } }) => ({
+      ...{ domain, aligned: aligned || (false as const) },
+      ...(underSized !== undefined && { underSized }),
+    })),
+  }
+  const asked = JSON.stringify(question)
+  const find = async () => {
+    const { evaluateDmarc } = mailVerifiers()
+    return (await evaluateDmarc({ ...question, resolver }).catch(() => undefined))?.response
+  }
+  const found = policies.find(asked) ?? (await find())
+  if (found !== undefined) policies.keep(asked, found)
+  return [found ?? false, asked]
+}
+
+/** Whether the header has such a field. */
+function named(headers: unknown, wanted: (key: string) => boolean): boolean {
+  return (headers as ParsedFields).parsed.some(({ key }) => key !== null && wanted(key))
 }
 
 /** RFC 9989 knows `pct` no more; domains that still say it mean it. */
@@ -249,5 +247,7 @@ function askerUntil(until: number, resolve: Resolve): (lookupsMax: number) => ne
 /** An answer of a size that is worth reading: a key or a policy of 64 KB is none. */
 function bounded(answer: unknown): unknown {
   if (!Array.isArray(answer)) return answer
-  return answer.filter(one => !Array.isArray(one) || one.join('').length <= limits.verify.recordLengthMax)
+  const readable = (one: unknown) => !Array.isArray(one) || one.join('').length <= limits.verify.recordLengthMax
+  // The same array for the same answer: what was made of it is known by it.
+  return answer.every(readable) ? answer : answer.filter(readable)
 }

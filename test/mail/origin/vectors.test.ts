@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { verifyMessage } from '#mail/crypt/verification.ts'
+import { verifyMessage } from '#mail/origin/verification.ts'
 
 type Zone = Readonly<Record<string, readonly (string | Readonly<Record<string, unknown>>)[]>>
 

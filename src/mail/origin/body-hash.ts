@@ -1,0 +1,140 @@
+// The hash of a message's body as DKIM canonicalizes it (RFC 6376 3.4.3, 3.4.4), computed from chunks as they come.
+//
+// Pure, linear, and nothing is kept of the body: what stays as it is goes to the hash in one piece, only runs of white space
+// and line ends are looked at. A LF without CR counts as a line end; a CR without LF is content. The library that checks
+// signatures (mailauth) does the same byte by byte and line by line, which cost more than all other checks together; it is the
+// oracle of the test.
+
+import { createHash, type Hash } from 'node:crypto'
+
+const tab = 0x09
+const feed = 0x0a
+const carriage = 0x0d
+const space = 0x20
+
+const oneSpace = Buffer.from(' ')
+const oneCarriage = Buffer.from('\r')
+const lineEnd = Buffer.from('\r\n')
+const breaksAtOnce = 512
+const lineEnds = Buffer.from('\r\n'.repeat(breaksAtOnce))
+
+/** A signature's wish: how the body is made canonical, and how many bytes of that it covers. */
+export interface BodyForm {
+  readonly relaxed: boolean
+  readonly algorithm: 'sha256' | 'sha1'
+  /** The `l=` of the signature; undefined for all of it. */
+  readonly coveredBytes?: number | undefined
+}
+
+export class BodyHash {
+  readonly #relaxed: boolean
+  readonly #hash: Hash
+  readonly #coveredMax: number
+  /** Bytes above are content, whatever the form. */
+  readonly #blank: number
+  /** Bytes that came. */
+  byteLength = 0
+  /** Bytes of the canonical body, and of these the ones that were hashed. */
+  canonicalizedLength = 0
+  bodyHashedBytes = 0
+  /** Of the run that is under way: line ends, then white space, then a CR whose LF has not come. */
+  #breaks = 0
+  #white = false
+  #return = false
+
+  constructor({ relaxed, algorithm, coveredBytes = Number.POSITIVE_INFINITY }: BodyForm) {
+    this.#relaxed = relaxed
+    this.#hash = createHash(algorithm)
+    this.#coveredMax = coveredBytes
+    this.#blank = relaxed ? space : carriage
+  }
+
+  update(chunk: Uint8Array): void {
+    this.byteLength += chunk.length
+    const blank = this.#blank
+    let at = this.#run(chunk, 0)
+    /** From here on nothing was given to the hash. */
+    let from = at
+    while (at < chunk.length) {
+      const code = chunk[at] as number
+      if (code > blank || !this.#isBlank(code)) {
+        at += 1
+        continue
+      }
+      // What most runs are stays as it is: one space, one line end.
+      const next = chunk[at + 1] as number
+      if (code === space && next > space) {
+        at += 2
+        continue
+      }
+      if (code === carriage && next === feed && (chunk[at + 2] as number) > space) {
+        at += 3
+        continue
+      }
+      this.#emit(chunk.subarray(from, at))
+      at = this.#run(chunk, at)
+      from = at
+    }
+    this.#emit(chunk.subarray(from, at))
+  }
+
+  /** @returns the hash in base64; nothing may come any more */
+  digest(): string {
+    if (this.#return) this.#emitReturn()
+    // White space and empty lines at the end count for nothing; a last line without its end gets one.
+    if (this.canonicalizedLength > 0 || !this.#relaxed) this.#emit(lineEnd)
+    return this.#hash.digest('base64')
+  }
+
+  #isBlank(code: number): boolean {
+    return code === feed || code === carriage || (this.#relaxed && (code === space || code === tab))
+  }
+
+  /** Takes a run of blanks in; what it comes to is given on when content follows. @returns where it ends */
+  #run(chunk: Uint8Array, start: number): number {
+    let at = start
+    for (; at < chunk.length; at++) {
+      const code = chunk[at] as number
+      if (code === feed) {
+        this.#breaks += 1
+        this.#white = false
+        this.#return = false
+      } else if (!this.#isBlank(code)) {
+        this.#settle()
+        return at
+      } else {
+        if (this.#return) this.#emitReturn()
+        if (code === carriage) this.#return = true
+        else this.#white = true
+      }
+    }
+    return at
+  }
+
+  #settle(): void {
+    if (this.#return) this.#emitReturn()
+    for (let left = this.#breaks; left > 0; left -= breaksAtOnce) {
+      this.#emit(left >= breaksAtOnce ? lineEnds : lineEnds.subarray(0, 2 * left))
+    }
+    this.#breaks = 0
+    if (this.#white) this.#emit(oneSpace)
+    this.#white = false
+  }
+
+  /** A CR that was no line end. */
+  #emitReturn(): void {
+    this.#return = false
+    this.#settle()
+    this.#emit(oneCarriage)
+  }
+
+  #emit(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    this.canonicalizedLength += bytes.length
+    const left = this.#coveredMax - this.bodyHashedBytes
+    if (left <= 0) return
+    const covered = bytes.length <= left ? bytes : bytes.subarray(0, left)
+    this.bodyHashedBytes += covered.length
+    this.#hash.update(covered)
+  }
+}

@@ -1,0 +1,97 @@
+// Signatures of a message: which are right (DKIM, RFC 6376), and what ARC needs of them.
+//
+// A library reads and judges them; body hashes, keys and the splitting of the message are ours (body-hash.ts, signer-keys.ts),
+// since what it does for each byte and each key made a check cost ten times as much as its signature. Never throws.
+
+import { limits } from '#lib/limits.ts'
+import { signatureChecks } from '#lib/process/lazy.ts'
+import { cutUnwanted } from '../header/cut.ts'
+import { BodyHash } from './body-hash.ts'
+import type { SignerKeys } from './signer-keys.ts'
+
+/** A message as it is looked at: line ends are CR LF. */
+export interface Looked {
+  /** The header block with the empty line, if there is one. */
+  readonly header: Buffer
+  /** What follows; asked for once, and only where something covers it. */
+  body(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
+type Verifier = InstanceType<ReturnType<typeof signatureChecks>['DkimVerifier']>
+
+export type Signed = Pick<Verifier, 'headerFrom' | 'fromFields' | 'results' | 'arc'> & { readonly headers: unknown }
+
+/** Where header and body part. */
+export function looked(message: Uint8Array): Looked {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  const end = headerEnd(bytes)
+  return { header: bytes.subarray(0, end), body: () => [bytes.subarray(end)] }
+}
+
+/** Behind the empty line that ends a header block; all of it where there is none. */
+export function headerEnd(bytes: Buffer): number {
+  if (bytes[0] === 0x0d && bytes[1] === 0x0a) return 2
+  const end = bytes.indexOf('\n\r\n')
+  return end < 0 ? bytes.length : end + 3
+}
+
+/** Undefined where it cannot be read. */
+export async function verifySignatures(message: Looked, keys: SignerKeys): Promise<Signed | undefined> {
+  const { DkimVerifier, parseHeaders } = signatureChecks()
+  try {
+    // SHA-1 proves nothing any more (RFC 8301).
+    const how = { resolver: keys.resolver, minBitLength: limits.dkim.rsaBitsMin, rejectRsaSha1: true }
+    const verifier = new DkimVerifier(how)
+    verifier.keyCache = keys
+    const headers = parseHeaders(withFewerSignatures(message.header))
+    // What it makes of the type of the content says nothing of signatures.
+    await verifier.messageHeaders({ parsed: headers.parsed.filter(({ key }) => key !== 'content-type') })
+    verifier.headers = headers
+    await hashBody(verifier, message)
+    await verifier.finalChunk()
+    const { headerFrom, fromFields, results, arc } = verifier
+    return { headerFrom, fromFields, results, arc, headers }
+  } catch {
+    return undefined
+  }
+}
+
+/** Gives the verifier the body hashes it wants. */
+async function hashBody({ bodyHashes }: Verifier, message: Looked): Promise<void> {
+  const hashes: BodyHash[] = []
+  for (const key of bodyHashes.keys()) {
+    const [canonicalization, algorithm, covered = ''] = key.split(':')
+    const hash = new BodyHash({
+      relaxed: canonicalization === 'relaxed',
+      algorithm: algorithm === 'sha1' ? 'sha1' : 'sha256',
+      coveredBytes: covered === '' ? undefined : Number(covered),
+    })
+    hashes.push(hash)
+    bodyHashes.set(key, Object.assign(hash, { getMimeStructureStart: () => undefined }))
+  }
+  if (hashes.length === 0) return
+  for await (const chunk of message.body()) for (const hash of hashes) hash.update(chunk)
+}
+
+/**
+ * The header with as many signatures as are looked at (RFC 6376 6.1): those of the domain in From first. A thousand of
+ * somebody else must neither cost a thousand times as much nor save a message from being judged.
+ */
+function withFewerSignatures(header: Buffer): Buffer {
+  const { signaturesMax } = limits.verify
+  const signers: string[] = []
+  let from = ''
+  cutUnwanted(header, (key, value) => {
+    if (key === 'dkim-signature') signers.push(/(?:^|;)\s*d\s*=\s*([^\s;]+)/i.exec(value())?.[1]?.toLowerCase() ?? '')
+    if (key === 'from') from = /@([^\s@>,;]+)>?\s*$/.exec(value())?.[1]?.toLowerCase() ?? ''
+    return false
+  })
+  if (signers.length <= signaturesMax) return header
+  const near = signers.map(
+    domain => domain !== '' && (from === domain || from.endsWith(`.${domain}`) || domain.endsWith(`.${from}`)),
+  )
+  const order = signers.map((_, at) => at).sort((one, other) => Number(near[other]) - Number(near[one]) || one - other)
+  const kept = new Set(order.slice(0, signaturesMax))
+  let at = 0
+  return cutUnwanted(header, key => key === 'dkim-signature' && !kept.has(at++))
+}
