@@ -6,7 +6,7 @@ import { deliverMessage, dropMessage } from './delivery/decision.ts'
 import { queueAll } from './delivery/local-delivery.ts'
 import type { Command } from './kernel/actor.ts'
 import { appendMessage, appendMessages } from './mailbox/append.ts'
-import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
+import { createMailbox, deleteMailbox, renameParent, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
 import { noteMark } from './screening/marks.ts'
 import { queueMessage } from './sending/outgoing.ts'
@@ -26,7 +26,7 @@ function byName<State>(commands: readonly Command<State, never, unknown>[]): Nam
 /** Of an account. */
 export const userCrossings = byName([
   ...[appendMessage, appendMessages, deliverMessage, dropMessage, queueMessage, blameFilter],
-  ...[createMailbox, deleteMailbox, unsubscribeName, updateMailbox],
+  ...[createMailbox, deleteMailbox, renameParent, unsubscribeName, updateMailbox],
   ...[copyMessages, expungeMessages, moveMessages, storeFlags, noteTold],
 ])
 

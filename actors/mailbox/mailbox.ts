@@ -78,6 +78,19 @@ export const updateMailbox: UserCommand<MailboxChange, void> = {
   },
 }
 
+/** Moves folders below a name that has no folder itself, as a program wants that shows such a name as a folder. */
+export const renameParent: UserCommand<{ from: string; to: string }, void> = {
+  name: 'mailbox.parent',
+  run(turn, { from, to }) {
+    requireUser(turn)
+    if (mailboxAt(turn.state, { path: from }) !== undefined) throw new Fault('NothingChanged')
+    if (mailboxAt(turn.state, { path: to }) !== undefined) throw new Fault('MailboxExistsError')
+    const below = foldersBelow(turn, from)
+    if (below.every(({ hidden }) => hidden)) throw new Fault('NoSuchMailbox')
+    move(turn, from, to, below)
+  },
+}
+
 export interface MailboxDeletion {
   readonly id: string
   /** The account stays subscribed to the name, if it was (RFC 9051 6.3.7). */
@@ -130,14 +143,25 @@ function restamp(turn: UserTurn, mailbox: Mailbox, retention: number): void {
   if (mailbox.total > 0) turn.write(taskInsert, task)
 }
 
+function refused(text: string): Fault {
+  return new Fault('DisallowedMailboxMethod', { text })
+}
+
 function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
-  const refused = (text: string) => new Fault('DisallowedMailboxMethod', { text })
   if (mailbox.path === 'INBOX') throw refused('INBOX cannot be renamed')
   if (mailbox.hidden) throw refused('A hidden mailbox cannot be renamed')
-  if (path.startsWith(`${mailbox.path}/`)) throw refused('A mailbox cannot be moved below itself')
+  move(turn, mailbox.path, path, [mailbox, ...foldersBelow(turn, mailbox.path)])
+}
+
+function foldersBelow({ state }: UserTurn, path: string): Mailbox[] {
+  return [...state.mailboxes.values()].filter(one => one.path.startsWith(`${path}/`))
+}
+
+/** Folders whose paths begin with `from` come to begin with `path`. */
+function move(turn: UserTurn, from: string, path: string, mailboxes: readonly Mailbox[]): void {
+  if (path.startsWith(`${from}/`)) throw refused('A mailbox cannot be moved below itself')
   const { state } = turn
-  const below = [...state.mailboxes.values()].filter(one => one.path.startsWith(`${mailbox.path}/`))
-  const moves = [mailbox, ...below].map(one => ({ one, to: path + one.path.slice(mailbox.path.length) }))
+  const moves = mailboxes.map(one => ({ one, to: path + one.path.slice(from.length) }))
   const moving = new Set(moves.map(move => move.one))
   for (const { to } of moves) {
     if (pathProblem(to) !== undefined) throw refused('The name of a mailbox would be too long or too deep')

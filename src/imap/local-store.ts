@@ -7,7 +7,7 @@ import { wantsEncryption } from '#actors/delivery/encryption.ts'
 import { prepare } from '#actors/delivery/prepare.ts'
 import type { UserHandle } from '#actors/kernel/system.ts'
 import { type Append, appendMessages } from '#actors/mailbox/append.ts'
-import { createMailbox, deleteMailbox, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
+import { createMailbox, deleteMailbox, renameParent, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
 import {
   copyMessages,
   type Expunge,
@@ -197,6 +197,10 @@ class LocalStore implements MailStore {
 
   async changeFolder(change: { id: string; path?: string; subscribed?: boolean }): Promise<void> {
     await this.#handle.run(updateMailbox, change)
+  }
+
+  async renameParent(names: { from: string; to: string }): Promise<void> {
+    await this.#handle.run(renameParent, names)
   }
 
   async deleteFolder(id: string): Promise<void> {

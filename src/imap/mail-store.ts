@@ -62,6 +62,8 @@ export interface MailStore {
   usage(): Promise<{ storage: number; allowed: number }>
   createFolder(folder: { path: string; encrypt: boolean; specialUse: string | null }): Promise<{ id: string }>
   changeFolder(change: { id: string; path?: string; subscribed?: boolean }): Promise<void>
+  /** Moves what lies below a name that has no folder itself. @throws Fault NoSuchMailbox where nothing does */
+  renameParent(names: { from: string; to: string }): Promise<void>
   deleteFolder(id: string): Promise<void>
   unsubscribe(path: string): Promise<void>
   /** Moves everything a folder holds. */

@@ -344,3 +344,29 @@ test('quota', async () => {
   ])
   expect(await client.ask('GETQUOTA other')).toMatchObject({ status: 'NO' })
 })
+
+test('RENAME of a name that is only the parent of others moves these', async () => {
+  for (const name of ['p/q/a', 'p/q/a/b', 'p/qx', 'there']) await client.ok(`CREATE ${name}`)
+  await client.ok('SUBSCRIBE p/q/a')
+  await client.ok(append('p/q/a', mail('kept')))
+  expect(await client.ask('RENAME p/q there')).toMatchObject({
+    status: 'NO',
+    text: expect.stringMatching(/^\[ALREADYEXISTS\]/),
+  })
+  expect(await client.ask('RENAME p/q p/q/r')).toMatchObject({
+    status: 'NO',
+    text: expect.stringMatching(/^\[CANNOT\]/),
+  })
+  await client.ok('RENAME p/q r')
+  expect(
+    names(await client.ok('LIST "" *'))
+      .filter(name => /^[pr]/.test(name ?? ''))
+      .sort(),
+  ).toEqual(['p', 'p/qx', 'r', 'r/a', 'r/a/b'])
+  expect(names(await client.ok('LSUB "" r*'))).toEqual(['r/a'])
+  expect(await client.ok('STATUS r/a (MESSAGES)')).toEqual(['* STATUS "r/a" (MESSAGES 1)'])
+  expect(await client.ask('RENAME p/q s')).toMatchObject({
+    status: 'NO',
+    text: expect.stringMatching(/^\[NONEXISTENT\]/),
+  })
+})

@@ -79,8 +79,13 @@ const rename = command({
   },
   async run(session, { from, to }) {
     requireName(to)
-    const mailbox = await session.mailbox(from)
     const { mail } = session
+    const mailbox = await mail.folderAt(from)
+    if (mailbox === undefined) {
+      // It is listed where others lie below it, and RFC 9051 6.3.6 has these follow.
+      await mail.renameParent({ from, to })
+      return undefined
+    }
     if (from !== 'INBOX') {
       await mail.changeFolder({ id: mailbox.id, path: to })
       return undefined
