@@ -11,6 +11,7 @@ import type { Caller } from './guard/access.ts'
 import type { traceCall } from './guard/call-span.ts'
 import type { Visitor } from './guard/forwarded.ts'
 import { Body, type Held } from './input/body.ts'
+import { takesPacked } from './packed.ts'
 import type { RouteCounters } from './request-counters.ts'
 import type { Wire } from './wire.ts'
 
@@ -40,6 +41,8 @@ export class Call implements Context<Record<string, unknown>>, Request {
   /** The content type as sent, with its parameters. */
   contentTypeLine = ''
   raw = false
+  /** A long answer may be compressed. */
+  takesPacked = false
   /** An answer has been started. */
   done = false
   /** The answer is an event stream, which ends only when somebody ends it. */
@@ -108,6 +111,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   /** Copies what the endpoint needs of the request's head. Throws UnsupportedMediaType, BodyTooLarge. */
   start(endpoint: Endpoint, held: Held, counters: RouteCounters): void {
     const { wire } = this
+    this.takesPacked = takesPacked(name => wire.header(name))
     this.counters = wire.method === endpoint.method ? counters : null
     this.route = endpoint.path
     this.#answerMs = endpoint.answerMs ?? limits.http.requestMs

@@ -25,6 +25,7 @@ import type { WrongTokens } from './guard/wrong-tokens.ts'
 import { Held } from './input/body.ts'
 import { bodyParser, parseQuery, type Tree } from './input/form.ts'
 import { Problems } from './input/validate.ts'
+import { isWorthPacking, packed, packedHead } from './packed.ts'
 import type { RequestCounters } from './request-counters.ts'
 import { type Found, type Route, type Router, routerOf, type Target } from './router.ts'
 import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
@@ -238,19 +239,20 @@ export class Exchange {
   #answer(call: Call, target: Target, grant: Grant | null, result: unknown): Promise<void> | null {
     if (result instanceof Binary) return this.#binary(call, target.endpoint.allow !== 'public', result)
     if (result instanceof EventStream) return this.#events(call, result)
-    if (result instanceof Json) {
-      this.#json(call, result.status, result.body, headersText(result.headers))
-      return null
-    }
+    if (result instanceof Json) return this.#json(call, result.status, result.body, headersText(result.headers))
     let body = (result ?? {}) as Record<string, unknown>
     if (grant !== null && grant.hides !== null) body = filterOutput(grant, body)
     else target.check?.(body)
-    this.#json(call, 200, target.addsSuccess ? { success: true, ...body } : body, '')
-    return null
+    return this.#json(call, 200, target.addsSuccess ? { success: true, ...body } : body, '')
   }
 
-  #json(call: Call, status: number, body: object, more: string): void {
-    this.#send(call, status, jsonHead(status, call.id) + more, `${JSON.stringify(body, null, 2)}\n`)
+  #json(call: Call, status: number, body: object, more: string): Promise<void> | null {
+    const text = `${JSON.stringify(body, null, 2)}\n`
+    const head = jsonHead(status, call.id) + more
+    if (call.takesPacked && isWorthPacking(text))
+      return packed(text).then(bytes => this.#send(call, status, head + packedHead, bytes))
+    this.#send(call, status, head, text)
+    return null
   }
 
   async #binary(call: Call, isMail: boolean, answer: Binary): Promise<void> {
@@ -259,10 +261,8 @@ export class Exchange {
     const type = 'content-type' in answer.headers ? '' : headerText('content-type', 'application/octet-stream')
     const head = plainHead(status, call.id) + type + headersText(answer.headers) + more
     if (typeof body === 'string') return this.#send(call, status, head, body)
-    if (body instanceof Uint8Array) {
-      if (body.length <= limits.body.chunkBytes) return this.#send(call, status, head, body)
-      return this.#pipe(call, status, head, once(body), body.length)
-    }
+    if (body instanceof Uint8Array && body.length <= limits.body.chunkBytes) return this.#send(call, status, head, body)
+    if (body instanceof Uint8Array) return this.#pipe(call, status, head, once(body), body.length)
     return this.#pipe(call, status, head, body[Symbol.asyncIterator](), answer.length)
   }
 

@@ -198,6 +198,8 @@ export const limits = {
     strangeBodyMs: 10 * second,
     /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
     bodyBytesMax: 2 * mib,
+    /** Characters of an answer to the page from which on it is compressed; shorter ones fit into a packet or two. */
+    packedLengthMin: 4096,
     /** How long a browser keeps the empty frame for mail. */
     frameSeconds: 3600,
     /** A body that carries a message or a file. */

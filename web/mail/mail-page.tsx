@@ -24,7 +24,7 @@ import { restoreLetters } from './write/writing.ts'
 
 export function MailPage({ values }: { readonly values: Values }) {
   useEffect(() => {
-    loadFolders().catch(failed)
+    if (folders.value === null) loadFolders().catch(failed)
     restoreLetters()
     // Other pages lead here to write to somebody.
     const to = search.value.get('to')

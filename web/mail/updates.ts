@@ -25,8 +25,29 @@ interface Told {
   readonly unseen?: number
 }
 
-/** Follows the account until the function it gives is called. */
+/** What is heard now, and of whom. */
+let heard: { readonly source: EventSource; readonly of: string } | undefined
+let leaving: ReturnType<typeof setTimeout> | undefined
+/** Whoever goes to another folder is back at once. */
+const lingerMs = 1000
+
+/** Follows the account until the function it gives is called; what was missed before is loaded. */
 export function follow(): () => void {
+  clearTimeout(leaving)
+  if (heard?.of !== user() || heard.source.readyState === EventSource.CLOSED) {
+    heard?.source.close()
+    heard = { source: listen(), of: user() }
+    if (folders.value !== null) again()
+  }
+  return () => {
+    leaving = setTimeout(() => {
+      heard?.source.close()
+      heard = undefined
+    }, lingerMs)
+  }
+}
+
+function listen(): EventSource {
   const source = new EventSource(`/users/${user()}/updates`)
   source.addEventListener('message', event => hear(JSON.parse(event.data) as Told))
   // Named by the service; the browser's own have no data.
@@ -38,7 +59,7 @@ export function follow(): () => void {
     if (isOffline.value) again()
     isOffline.value = false
   })
-  return () => source.close()
+  return source
 }
 
 function again(): void {

@@ -182,6 +182,24 @@ test('where pictures are wanted pictures come and nothing else', async () => {
   }
 })
 
+test('a link whose text is another host than its own has that written behind it', async () => {
+  const page = await pages.visit('/app/mail', { as: 'victim' })
+  const links = [
+    ['https://evil.test/x', 'www.bank.test', '[evil.test]'],
+    ['https://evil.test', 'HTTPS://bank.test/login?a=b', '[evil.test]'],
+    ['https://bank.test.evil.test/', 'bank.test', '[bank.test.evil.test]'],
+    ['https://bаnk.test/', 'bank.test', '[xn--bnk-6cd.test]'],
+    ['https://evil.test:8080/', 'b\u200bank.test', '[evil.test]'],
+    ['https://click.bank.test/', 'bank.test', ''],
+    ['https://www.bank.test/login', 'bank.test', ''],
+    ['https://evil.test/', 'Read on', ''],
+  ]
+  const html = links.map(([href, text]) => `<p><a href="${href}">${text}</a></p>`).join('')
+  await open(page, await bring(victim, letter('claims', html)), 'claims')
+  const lines = await page.frameLocator('iframe.mail-html').locator('p:has(a)').allTextContents()
+  expect(lines.map(line => /\[.*\]/.exec(line)?.[0] ?? '')).toEqual(links.map(([, , mark]) => mark))
+})
+
 test('what is too large, too deep or turned round is shown, and the page stays of use', async () => {
   const page = await pages.visit('/app/mail', { as: 'victim' })
   const asked: string[] = []

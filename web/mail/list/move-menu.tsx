@@ -1,5 +1,6 @@
 // The menu of folders that messages are moved to.
 
+import { Icon } from '../../base/icon.tsx'
 import { move, type Place } from '../actions.ts'
 import { type Folder, folderName, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
@@ -12,22 +13,24 @@ export function MoveMenu({ act }: { act(run: (places: readonly Place[]) => Promi
 export function FolderMenu({ go }: { go(folder: Folder): void }) {
   const texts = mailTexts.value
   return (
-    <select
-      class="mail-move"
-      aria-label={texts.move}
-      value=""
-      onChange={event => {
-        const folder = folders.value?.find(one => one.id === event.currentTarget.value)
-        event.currentTarget.value = ''
-        if (folder !== undefined) go(folder)
-      }}
-    >
-      <option value="">{texts.move}</option>
-      {(folders.value ?? []).map(folder => (
-        <option key={folder.id} value={folder.id}>
-          {folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : folder.path}
-        </option>
-      ))}
-    </select>
+    <span class="mail-move" title={texts.move}>
+      <Icon name="folder" />
+      <select
+        aria-label={texts.move}
+        value=""
+        onChange={event => {
+          const folder = folders.value?.find(one => one.id === event.currentTarget.value)
+          event.currentTarget.value = ''
+          if (folder !== undefined) go(folder)
+        }}
+      >
+        <option value="">{texts.move}</option>
+        {(folders.value ?? []).map(folder => (
+          <option key={folder.id} value={folder.id}>
+            {folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : folder.path}
+          </option>
+        ))}
+      </select>
+    </span>
   )
 }

@@ -3,11 +3,13 @@
 // Pictures from elsewhere are shown when somebody asks, for this message and this once. What is far too long is shown as text first.
 
 import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
 import { addressOf } from '../../base/client.ts'
 import { number } from '../../base/language.ts'
 import { shownName } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
+import { isDeep, isEndless } from './deep.ts'
 import { HtmlFrame } from './frame.tsx'
 
 /** Characters of HTML that are cleaned without asking. */
@@ -16,7 +18,8 @@ const htmlMax = 1_500_000
 export function Body({ message }: { readonly message: Message }) {
   const texts = mailTexts.value
   const html = message.html?.join('<hr>') ?? ''
-  const isLong = html.length > htmlMax
+  const isLong = useMemo(() => html.length > htmlMax || isDeep(html), [html])
+  const canBeShown = useMemo(() => !isEndless(html), [html])
   const asText = useSignal(isLong || html === '')
   const pictures = useSignal(false)
   const blocked = useSignal(0)
@@ -35,15 +38,17 @@ export function Body({ message }: { readonly message: Message }) {
       {isLong && asText.value && (
         <p class="mail-note">
           {texts.tooLong}{' '}
-          <button
-            type="button"
-            class="link"
-            onClick={() => {
-              asText.value = false
-            }}
-          >
-            {texts.showAnyway}
-          </button>
+          {canBeShown && (
+            <button
+              type="button"
+              class="link"
+              onClick={() => {
+                asText.value = false
+              }}
+            >
+              {texts.showAnyway}
+            </button>
+          )}
         </p>
       )}
       {!asText.value && blocked.value > 0 && !pictures.value && (

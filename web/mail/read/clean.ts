@@ -4,6 +4,7 @@
 // text, tables, pictures and styles. Pictures from elsewhere are taken out and counted unless somebody asked for them.
 
 import DOMPurify from 'dompurify'
+import { shownName } from '../names.ts'
 
 export interface Cleaned {
   /** The body with its styles before it. */
@@ -215,8 +216,38 @@ function tame(element: HTMLElement): void {
     element.removeAttribute('href')
     return
   }
+  nameTarget(element as HTMLAnchorElement, href)
   element.setAttribute('target', '_blank')
   element.setAttribute('rel', 'noopener noreferrer nofollow')
+}
+
+/** A link says where it leads; one whose text is another host has that written behind it. */
+function nameTarget(element: HTMLAnchorElement, href: string): void {
+  element.title = href.slice(0, titleMax)
+  const host = /^https?:/i.test(href) ? element.hostname : ''
+  if (host === '' || isOwnName(hostIn(element.textContent ?? ''), host)) return
+  const mark = element.ownerDocument.createElement('small')
+  mark.className = hostMark
+  mark.textContent = ` [${host}]`
+  element.after(mark)
+}
+
+const titleMax = 2000
+/** Class of what stands behind a link that pretends to be another. */
+export const hostMark = 'teal-host'
+
+/** The host that a text is the address of; '' where it is none. */
+function hostIn(text: string): string {
+  const said = shownName(text.slice(0, titleMax)).toLowerCase()
+  return (
+    /^(?:https?:\/\/)?(?:[^\s/@]*@)?((?:[\p{L}\p{N}-]+\.)+[\p{L}]{2,})(?::\d+)?(?:[/?#]\S*)?$/u.exec(said)?.[1] ?? ''
+  )
+}
+
+/** Whether a host is the one that was said, or both are of one name. */
+function isOwnName(said: string, host: string): boolean {
+  const [one, other] = [said, host].map(name => name.replace(/^www\./, ''))
+  return one === '' || one === other || `.${one}`.endsWith(`.${other}`) || `.${other}`.endsWith(`.${one}`)
 }
 
 /** Styles without what they would fetch. Whatever this does not see the frame does not fetch either. */

@@ -13,6 +13,7 @@ body { margin: 0; padding: 16px; overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; }
 table { max-width: 100%; }
 pre { white-space: pre-wrap; }
+small.teal-host { all: revert; font: 12px/1 monospace; color: #b3261e; background: #fff; direction: ltr; unicode-bidi: isolate; }
 blockquote { margin: 8px 0; padding-inline-start: 12px; border-inline-start: 3px solid #d5d8dc; color: #555b63; }
 `
 

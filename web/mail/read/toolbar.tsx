@@ -42,6 +42,12 @@ export function Actions({
       <Icon name={icon} />
     </button>
   )
+  const answering = (action: 'reply' | 'replyAll' | 'forward', label: string) => (
+    <button type="button" title={label} onClick={() => void answer({ mailbox, uid }, action)}>
+      <Icon name={action} />
+      <span>{label}</span>
+    </button>
+  )
   return (
     <div class="mail-actions" role="toolbar" aria-label={texts.message}>
       <button
@@ -58,17 +64,11 @@ export function Actions({
           {texts.edit}
         </button>
       ) : (
-        <>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'reply')}>
-            {texts.reply}
-          </button>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'replyAll')}>
-            {texts.replyAll}
-          </button>
-          <button type="button" onClick={() => void answer({ mailbox, uid }, 'forward')}>
-            {texts.forward}
-          </button>
-        </>
+        <div class="mail-answers">
+          {answering('reply', texts.reply)}
+          {answering('replyAll', texts.replyAll)}
+          {answering('forward', texts.forward)}
+        </div>
       )}
       <span class="gap" />
       {button('archive', texts.archive, () => leave(some => moveFor(some, '\\Archive')))}

@@ -6,6 +6,7 @@ import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
 import { type Person, personText } from '../names.ts'
+import { isDeep } from '../read/deep.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import {
@@ -118,7 +119,7 @@ const quotedHtmlMax = 500_000
 /** What a stranger wrote, cleaned, below what one writes. What is far too long is quoted as its text. */
 async function quotedHtml(message: Message, isForward: boolean): Promise<{ html: string; shown: Set<string> }> {
   const given = message.html?.join('<hr>') ?? ''
-  const isShort = given !== '' && given.length <= quotedHtmlMax
+  const isShort = given !== '' && given.length <= quotedHtmlMax && !isDeep(given)
   const { html, shown } = isShort
     ? await withPictures(given, message)
     : { html: htmlOf(message.text.slice(0, quotedMax)), shown: new Set<string>() }

@@ -37,6 +37,14 @@ interface DraftPlace {
   readonly id: number
 }
 
+/** A file on its way, as far as it is: 0 to 1. */
+export interface Upload {
+  readonly file: File
+  readonly part: number
+  /** Ends it. */
+  readonly control: AbortController
+}
+
 /** What is known of how a letter is kept. */
 type Kept = 'same' | 'changed' | 'saving' | 'here'
 
@@ -44,7 +52,9 @@ export interface Letter {
   readonly key: string
   readonly fields: Signal<Fields>
   readonly kept: Signal<Kept>
-  readonly uploads: Signal<readonly { readonly name: string; readonly part: number }[]>
+  /** Why the service did not take it, where it answers and does not; else ''. */
+  readonly refused: Signal<string>
+  readonly uploads: Signal<readonly Upload[]>
   draft: DraftPlace | null
   reference: Reference | undefined
   /** It is to go as soon as the service answers, and not before this moment (0: with the usual time to think again). */
@@ -68,6 +78,7 @@ export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUU
     key,
     fields: signal({ ...empty, ...given.fields }),
     kept: signal<Kept>('same'),
+    refused: signal(''),
     uploads: signal<Letter['uploads']['value']>([]),
     draft: given.draft ?? null,
     reference: given.reference,

@@ -68,6 +68,7 @@ export function PeopleField({ id, label, value, onChange }: Props) {
         <input
           id={id}
           value={value}
+          dir="auto"
           autocomplete="off"
           role="combobox"
           aria-expanded={isOpen}

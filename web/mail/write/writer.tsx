@@ -32,6 +32,7 @@ function Writer({ letter }: { readonly letter: Letter }) {
   const wrong = useSignal('')
   const hasMore = useSignal(letter.fields.value.cc !== '' || letter.fields.value.bcc !== '')
   const later = useSignal('')
+  const isLater = useSignal(false)
   const isOver = useSignal(false)
   const id = useId()
   const { subject, text, html, to, cc, bcc, from } = letter.fields.value
@@ -60,7 +61,7 @@ function Writer({ letter }: { readonly letter: Letter }) {
   const take = (files: readonly File[]) => {
     const add = (file: Letter['fields']['value']['files'][number]) =>
       change(letter, { files: [...letter.fields.value.files, file] })
-    attach(letter, files, add).catch(failed)
+    void attach(letter, files, add)
   }
   return (
     <section
@@ -196,18 +197,9 @@ function Writer({ letter }: { readonly letter: Letter }) {
             }}
           />
           <Icon name="upload" />
-          <span>{texts.attach}</span>
+          <span class="word">{texts.attach}</span>
         </label>
-        <label class="mail-later">
-          <span>{texts.sendLater}</span>
-          <input
-            type="datetime-local"
-            value={later.value}
-            onInput={event => {
-              later.value = event.currentTarget.value
-            }}
-          />
-        </label>
+        <Later at={later} isOpen={isLater} />
         <span class="gap" />
         <button type="button" class="link" onClick={() => void turn(letter)}>
           {html === null ? texts.withForm : texts.withoutForm}
@@ -229,6 +221,50 @@ function Writer({ letter }: { readonly letter: Letter }) {
       )}
     </section>
   )
+}
+
+/** The moment at which it is to go, for who wants another one than now. */
+function Later({ at, isOpen }: { readonly at: Signal<string>; readonly isOpen: Signal<boolean> }) {
+  const texts = mailTexts.value
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (isOpen.value) field.current?.focus()
+  }, [isOpen.value])
+  return (
+    <div class="mail-later">
+      <button
+        type="button"
+        class="plain"
+        title={texts.sendLater}
+        aria-label={texts.sendLater}
+        aria-expanded={isOpen.value}
+        onClick={() => {
+          isOpen.value = !isOpen.value
+          at.value = ''
+        }}
+      >
+        <Icon name="clock" />
+      </button>
+      {isOpen.value && (
+        <input
+          ref={field}
+          type="datetime-local"
+          aria-label={texts.sendAt}
+          min={nowText()}
+          value={at.value}
+          onInput={event => {
+            at.value = event.currentTarget.value
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Now, as fields for a moment have it. */
+function nowText(): string {
+  const now = new Date()
+  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
 interface BodyProps {
@@ -305,7 +341,7 @@ function State({ letter }: { readonly letter: Letter }) {
     same: letter.draft === null ? '' : texts.saved,
     changed: texts.notSaved,
     saving: texts.saving,
-    here: texts.keptHere,
+    here: letter.refused.value === '' ? texts.keptHere : texts.keptFor(letter.refused.value),
   }
   return (
     <span class="hint" role="status">
@@ -334,10 +370,21 @@ function Files({ letter }: { readonly letter: Letter }) {
           </button>
         </li>
       ))}
-      {uploads.map(({ name, part }) => (
-        <li key={name}>
+      {uploads.map(({ file: { name }, part, control }, at) => (
+        <li key={at}>
           <span>{texts.uploading(name)}</span> <progress value={part} max={1} aria-label={texts.uploading(name)} />{' '}
           <span class="hint">{percent(part)}</span>
+          <button
+            type="button"
+            class="plain"
+            aria-label={texts.removeFile(name)}
+            onClick={() => {
+              letter.uploads.value = letter.uploads.value.filter(one => one.control !== control)
+              control.abort()
+            }}
+          >
+            <Icon name="close" />
+          </button>
         </li>
       ))}
     </ul>

@@ -6,7 +6,7 @@
 import { signal } from '@preact/signals'
 import { call, Refusal } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
-import { done, failed } from '../../base/notice.tsx'
+import { done, explain, failed } from '../../base/notice.tsx'
 import { owner } from '../../base/session.ts'
 import { offer } from '../actions.ts'
 import { readPeople } from '../names.ts'
@@ -29,16 +29,22 @@ const holdMs = 10_000
 const timers = new Map<string, ReturnType<typeof setTimeout>>()
 const saves = new Map<string, Promise<void>>()
 
-/** Anew for each letter, since names and signatures change; those that are known do where nobody answers. */
 /** Shows a letter in front of the others. */
 export function open(letter: Letter): void {
   letters.value = [...letters.value.filter(one => one.key !== letter.key), letter]
 }
 
+/** It is open here no longer, and free for other windows. */
 function close(letter: Letter): void {
+  hide(letter)
+  for (const { control } of letter.uploads.value) control.abort()
+  letter.release()
+}
+
+/** Not seen any more, but still this window's to send. */
+function hide(letter: Letter): void {
   clearTimeout(timers.get(letter.key))
   letters.value = letters.value.filter(one => one !== letter)
-  letter.release()
 }
 
 const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message'
@@ -124,10 +130,12 @@ async function store(letter: Letter): Promise<void> {
     const { message } = await call(storing, { params: { user: user(), mailbox: drafts.id }, body })
     letter.draft = { mailbox: message.mailbox, id: message.id }
     letter.kept.value = letter.fields.value === written ? 'same' : 'changed'
+    letter.refused.value = ''
     keepHere(letter)
     if (wasLost) void dropDoubles(letter).catch(() => {})
   } catch (error) {
     letter.kept.value = 'here'
+    letter.refused.value = isUnreachable(error) ? '' : explain(error)
     if (isUnreachable(error)) retryLater()
     throw error
   }
@@ -154,6 +162,7 @@ function isUnreachable(error: unknown): boolean {
 export async function saveAndClose(letter: Letter): Promise<void> {
   letter.flush()
   try {
+    if (letter.uploads.value.length > 0) throw new Refusal(0, 'NotYet', mailTexts.value.stillUploading)
     if (letter.kept.value !== 'same') await save(letter)
     forgetHere(letter)
     done(mailTexts.value.saved)
@@ -182,6 +191,7 @@ export async function send(letter: Letter, later = 0): Promise<string | undefine
   const read = readPeople([to, cc, bcc].join(','))
   if (read.wrong.length > 0) return read.wrong[0]
   if (read.people.length === 0) return mailTexts.value.noRecipient
+  if (letter.uploads.value.length > 0) return mailTexts.value.stillUploading
   letter.pending = later
   letter.kept.value = 'changed'
   keepHere(letter)
@@ -190,7 +200,7 @@ export async function send(letter: Letter, later = 0): Promise<string | undefine
   } catch (error) {
     if (isUnreachable(error)) {
       done(mailTexts.value.willBeSent)
-      close(letter)
+      hide(letter)
       waiting.add(letter)
       retryLater()
       return undefined
@@ -287,9 +297,12 @@ async function takeBack(queueId: string): Promise<void> {
 
 let isRestored = false
 
-/** Opens what was left in this browser. Once. */
+/** Opens what was left in this browser, once; whoever signed in again goes on with what is open. */
 export function restoreLetters(): void {
-  if (isRestored) return
+  if (isRestored) {
+    void retryNow()
+    return
+  }
   isRestored = true
   void (async () => {
     await Promise.all([loadFolders(), loadIdentities()])
