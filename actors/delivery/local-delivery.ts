@@ -190,7 +190,9 @@ export class LocalDelivery {
     await this.#observer?.(envelope, results, { body, size, bytes: contents.bytes })
     await noteReport(this.#options, message, envelope.recipients, results)
     // What this service says itself is known already.
-    if (source !== 'submission') await noteBounce(this.#options, message, envelope.recipients, results)
+    if (source !== 'submission') {
+      await noteBounce(this.#options, message, envelope.recipients, results, contents.bytes)
+    }
     return results
   }
 

@@ -59,13 +59,9 @@ export function handleBounces(tasks: Tasks, deps: BounceReadingDeps): void {
 }
 
 async function readReturned(deps: BounceReadingDeps, { input }: Task, { signal }: TaskRun) {
-  const { read, bodies, metrics } = deps
+  const { metrics } = deps
   const returned = input as unknown as ReturnedMail
-  // Deleted meanwhile, or stored in an encrypted form.
-  if ((await readDetail(read, returned.body)) === undefined) return { recipients: 0 }
-  const body = bodies.open(returned.body)
-  const data = Buffer.from(await body.read(0, Math.min(body.size, limits.bounce.bytesMax)))
-  const bounce = await readOn(deps, data, signal)
+  const bounce = returned.read ?? (await readStored(deps, returned.body, signal))
   if (bounce === null) return { recipients: 0 }
   const found = await aboutWhich(deps, returned, bounce)
   if (found === undefined) {
@@ -74,6 +70,14 @@ async function readReturned(deps: BounceReadingDeps, { input }: Task, { signal }
   }
   const recipients = await record(deps, bounce, found)
   return { queueId: queueId(found.message.num), recipients }
+}
+
+async function readStored(deps: BounceReadingDeps, num: number, signal: AbortSignal): Promise<Bounce | null> {
+  // Deleted meanwhile.
+  if ((await readDetail(deps.read, num)) === undefined) return null
+  const body = deps.bodies.open(num)
+  const data = Buffer.from(await body.read(0, Math.min(body.size, limits.bounce.bytesMax)))
+  return readOn(deps, data, signal)
 }
 
 async function readOn({ pools, log }: BounceReadingDeps, data: Buffer, signal: AbortSignal): Promise<Bounce | null> {

@@ -5,6 +5,7 @@
 
 import type { KeyFacts } from '#mail/crypt/encrypt.ts'
 import type { EncryptTask } from '#mail/crypt/sealing.ts'
+import type { Bounce } from '#mail/report/bounce.ts'
 import type { Address, AddressListTask } from '../accounts/address.ts'
 import type { ListedUser, UserListTask } from '../accounts/users.ts'
 import type { DomainListTask, ListedDomain } from '../domains/domain-list.ts'
@@ -52,6 +53,8 @@ export interface Reads {
   inspectKey(task: { key: string }, options?: ReadOptions): Promise<KeyFacts | null>
   /** A message encrypted; null where no key can be used. */
   encrypt(task: EncryptTask, options?: ReadOptions): Promise<Uint8Array | null>
+  /** What mail that may have come back says, before it is encrypted; null where it is none. */
+  bounce(task: { data: Uint8Array }, options?: ReadOptions): Promise<Bounce | null>
 }
 
 type Run = (name: string, input: unknown, options?: ReadOptions) => Promise<unknown>
@@ -75,5 +78,6 @@ export function makeReads(run: Run, seal: Run): Reads {
     listDomains: (task, options) => run('listDomains', task, options) as Promise<Counted<ListedDomain>>,
     inspectKey: (task, options) => seal('inspectKey', task, options) as Promise<KeyFacts | null>,
     encrypt: (task, options) => seal('encrypt', task, options) as Promise<Uint8Array | null>,
+    bounce: (task, options) => seal('bounce', task, options) as Promise<Bounce | null>,
   }
 }

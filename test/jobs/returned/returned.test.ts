@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { advanceClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { openpgp } from '#lib/process/lazy.ts'
 import { Dialogue, deliver, openLmtp } from '../../dialogue.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, type SinkMessage, startSink } from '../mail-sink.ts'
@@ -140,6 +141,24 @@ describe('a bounce that came later', () => {
     expect(await submit(user, ['gone@far.test'])).toMatchObject({ status: 403, body: { code: 'RecipientSuppressed' } })
     const other = await service.user('other')
     expect((await submit(other, ['gone@far.test'])).status).toBe(200)
+  })
+
+  test('is recorded, too, where the account has everything encrypted that arrives', async () => {
+    const { publicKey: pubKey } = await openpgp().generateKey({ userIDs: [{ name: 'Key' }], format: 'armored' })
+    const user = await service.user('sealed', { pubKey, encryptMessages: true })
+    const { queueId, message } = await sent(user, ['parted@far.test'])
+    const bounce = report(message.raw, { address: 'parted@far.test' })
+    expect(await comesBack('sealed@example.com', bounce)).toMatch(/^250/)
+    await read()
+    expect(await source(user, -1)).not.toContain('It failed.')
+    const [target] = (await shown(user, queueId)).targets
+    expect(target.bounces).toMatchObject([{ kind: 'unknown', status: '5.1.1', proven: true, reporter: 'mx.far.test' }])
+    expect(await listed(user)).toMatchObject([{ address: 'parted@far.test', source: 'bounce' }])
+    // A letter of a person is none.
+    const letter = Buffer.from('From: postmaster@far.test\r\nMessage-ID: <letter@far.test>\r\n\r\nShall we meet?\r\n')
+    expect(await comesBack('sealed@example.com', letter)).toMatch(/^250/)
+    await read()
+    expect((await shown(user, queueId)).targets[0].bounces).toHaveLength(1)
   })
 
   test.each([
