@@ -2,7 +2,7 @@
 // evidence for it lie, for a message that proved its author under a policy which is enforced.
 //
 // The library asks and reads the record; a selector counts only where a signature of the author's domain covers the field that
-// names it. Never throws; asks no more than its resolver lets it.
+// names it. Hardly any domain has a mark, so the library, which is large, is loaded where one has. Never throws; asks no more than its resolver lets it.
 
 import { limits } from '#lib/limits.ts'
 import { markLookup } from '#lib/process/lazy.ts'
@@ -38,6 +38,7 @@ export async function assertionOf(
     const times = keys.filter(key => key.trim() === 'bimi-selector').length
     return status.result === 'pass' && Boolean(status.aligned) && times >= named
   })
+  if (named === 0 && !(await mayAssert(dmarc, resolver))) return {}
   const rows = named > 0 && !covered ? parsed.filter(({ key }) => key !== 'bimi-selector') : parsed
   const found = await markLookup()({ dmarc, headers: { parsed: rows }, resolver } as never).catch(() => false as const)
   if (found === false) return {}
@@ -58,4 +59,25 @@ export async function assertionOf(
   const short = location.length + authority.length <= limits.bimi.urlsLengthMax
   if (status.result !== 'pass' || !short) return told
   return { ...told, assertion: { domain, selector, location, authority } }
+}
+
+const absent = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
+
+/** Whether the author's domain, or the organization it belongs to, may have a mark of the usual name: false where neither has. */
+async function mayAssert(dmarc: object, resolver: never): Promise<boolean> {
+  const { domain = '', status } = dmarc as {
+    readonly domain?: string
+    readonly status?: { header?: { from?: string } }
+  }
+  const ask = resolver as (name: string, type: string) => Promise<unknown>
+  for (const name of new Set([status?.header?.from ?? '', domain])) {
+    if (name === '') continue
+    try {
+      await ask(`default._bimi.${name}`, 'TXT')
+      return true
+    } catch (error) {
+      if (!absent.has((error as NodeJS.ErrnoException).code ?? '')) return true
+    }
+  }
+  return false
 }

@@ -8,7 +8,7 @@
 
 import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { alignment, mailVerifiers, type ParsedFields } from '#lib/process/lazy.ts'
+import { alignment, mailVerifiers, type ParsedFields, signatureChecks } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
 import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
@@ -105,6 +105,9 @@ export async function verifyOrigin(
   resolve: Resolve,
   known: KnownOrigins,
 ): Promise<Verified> {
+  // The first message loads the library, which must not be taken from its time.
+  mailVerifiers()
+  signatureChecks()
   const ask = askerUntil(monotonic() + limits.verify.dnsMs, resolve)
   const { helo, sender } = input
   const [host, signed] = await Promise.all([
