@@ -24,9 +24,11 @@ import { importImapCommand } from './import/import-imap.ts'
 import { importMaildirCommand } from './import/import-maildir.ts'
 import { importMboxCommand } from './import/import-mbox.ts'
 import { addressCommands } from './owner/addresses.ts'
+import { belongingCommands } from './owner/belongings.ts'
 import { domainCommand } from './owner/domains.ts'
 import { manualCommands } from './owner/manual.ts'
 import { queueCommands } from './owner/queue.ts'
+import { serviceCommands } from './owner/service.ts'
 import { statusCommands } from './owner/status.ts'
 import { suppressionCommands } from './owner/suppression.ts'
 
@@ -56,6 +58,8 @@ export function commandLine(): Command {
       ...addressCommands(),
       ...queueCommands(),
       ...suppressionCommands(),
+      ...belongingCommands(),
+      ...serviceCommands(),
       ...manualCommands(program),
     ],
   ])

@@ -52,6 +52,16 @@ export async function reach(config: Config, create = false): Promise<Reach> {
   }
 }
 
+/** Id of the account that an id, username or address means. @throws Fault UserNotFound */
+export async function accountId(to: Reach, identifier: string): Promise<string> {
+  const { results } = await to.call<{ results: ({ id: string } | null)[] }>('POST', '/control/accounts', {
+    identifiers: [identifier],
+  })
+  const [found] = results
+  if (!found) throw new Fault('UserNotFound', { text: `There is no account ${identifier}` })
+  return found.id
+}
+
 /** Whether somebody listens at a socket. */
 async function answers(file: string): Promise<boolean> {
   if (!isPipe(file) && !existsSync(file)) return false

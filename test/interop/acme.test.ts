@@ -28,7 +28,7 @@ let management = 0
 let output = ''
 
 beforeAll(async () => {
-  needPrograms({ pebble: 'pebble' })
+  needPrograms('pebble')
   dns = await answerNames()
   const root = await openAuthority()
   const { key, cert } = await root.issue({ addresses: ['127.0.0.1'] })

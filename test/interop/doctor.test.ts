@@ -17,7 +17,7 @@ let town: Town
 let own: Own
 
 beforeAll(async () => {
-  needPrograms({ faketime: 'faketime' })
+  needPrograms('faketime')
   town = await openTown(['example.org', 'example.net', 'spamhaus.org'])
   const others = await town.machine('others', '44.128.9.9')
   await startOthers({ town, machine: others, domain: 'example.net', users: ['bob'] })

@@ -15,7 +15,7 @@ const service = useTeal({
   smtp: { port: 0, unjudged: [], dnsServers: ['127.0.0.1:9'] },
 })
 
-beforeAll(() => needPrograms({ 'fail2ban-regex': 'fail2ban' }))
+beforeAll(() => needPrograms('fail2ban-regex'))
 afterAll(remove)
 
 const innocent = '203.0.113.99'

@@ -16,15 +16,7 @@ let password = ''
 let place = { path: '', remove: () => {} }
 
 beforeAll(() => {
-  needPrograms({
-    mbsync: 'isync',
-    offlineimap: 'offlineimap3',
-    fetchmail: 'fetchmail',
-    mutt: 'mutt',
-    curl: 'curl',
-    script: 'bsdutils',
-    python3: 'python3',
-  })
+  needPrograms('mbsync', 'offlineimap', 'fetchmail', 'mutt', 'curl', 'script', 'python3')
 })
 
 beforeEach(async () => {

@@ -13,7 +13,7 @@ import { folder, good, needPrograms } from './programs.ts'
 const service = useTeal()
 const place = folder()
 
-beforeAll(() => needPrograms({ promtool: 'prometheus', restic: 'restic' }))
+beforeAll(() => needPrograms('promtool', 'restic'))
 afterAll(() => place.remove())
 
 test('Prometheus takes the rules', async () => {

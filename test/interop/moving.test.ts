@@ -19,7 +19,7 @@ let number = 0
 let name = ''
 let user = ''
 
-beforeAll(() => needPrograms({ python3: 'python3', mutt: 'mutt' }))
+beforeAll(() => needPrograms('python3', 'mutt'))
 
 beforeEach(async () => {
   place = folder()

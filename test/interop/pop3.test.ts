@@ -14,7 +14,7 @@ let user = ''
 let password = ''
 let place = { path: '', remove: () => {} }
 
-beforeAll(() => needPrograms({ fetchmail: 'fetchmail', curl: 'curl', python3: 'python3' }))
+beforeAll(() => needPrograms('fetchmail', 'curl', 'python3'))
 
 beforeEach(async () => {
   user = `pop${++number}`

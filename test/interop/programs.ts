@@ -7,16 +7,55 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep } from '#lib/clock.ts'
-import { installed } from '../../bench/peer/install.ts'
+import { installed, isThere } from '../../bench/peer/install.ts'
 
 export interface Output {
   readonly code: number
   readonly text: string
 }
 
+/** Each program that a suite needs, with Debian's package of it. */
+const debian = {
+  '../lib/dovecot/imap': 'dovecot-imapd',
+  '../lib/dovecot/lmtp': 'dovecot-lmtpd',
+  '../lib/python3/dist-packages/nacl/__init__.py': 'python3-nacl',
+  chromium: 'chromium',
+  clamd: 'clamav-daemon',
+  curl: 'curl',
+  dkimsign: 'python3-dkim',
+  dovecot: 'dovecot-core',
+  'fail2ban-regex': 'fail2ban',
+  faketime: 'faketime',
+  fetchmail: 'fetchmail',
+  fish: 'fish',
+  gcc: 'gcc',
+  ip: 'iproute2',
+  'ldns-signzone': 'ldnsutils',
+  man: 'man-db',
+  mbsync: 'isync',
+  mutt: 'mutt',
+  nsd: 'nsd',
+  offlineimap: 'offlineimap3',
+  openssl: 'openssl',
+  pebble: 'pebble',
+  postfix: 'postfix',
+  promtool: 'prometheus',
+  python3: 'python3',
+  restic: 'restic',
+  rspamd: 'rspamd',
+  script: 'bsdutils',
+  unbound: 'unbound',
+  unshare: 'util-linux',
+  zsh: 'zsh',
+} as const
+
+/** All packages, for who installs them before they are needed. */
+export const packages: readonly string[] = [...Object.values(debian), 'libc6-dev']
+
 /** Makes sure that programs are there. */
-export function needPrograms(programs: Readonly<Record<string, string>>): void {
-  for (const [program, debian] of Object.entries(programs)) installed(program, [debian])
+export function needPrograms(...names: readonly (keyof typeof debian)[]): void {
+  const [first] = names.filter(name => !isThere(name))
+  if (first !== undefined) installed(first, [...new Set(names.map(name => debian[name]))])
 }
 
 /** Runs a program to its end; what it printed comes back whatever its exit code. */

@@ -24,7 +24,7 @@ let service: Running
 let messages = ''
 
 beforeAll(async () => {
-  needPrograms({ clamd: 'clamav-daemon', rspamd: 'rspamd' })
+  needPrograms('clamd', 'rspamd')
   place = folder()
   startClamd(join(place.path, 'clamd'))
   startRspamd(join(place.path, 'rspamd'))

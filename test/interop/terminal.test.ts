@@ -12,7 +12,7 @@ const place = folder()
 let machine: Machine
 
 beforeAll(async () => {
-  needPrograms({ script: 'bsdutils' })
+  needPrograms('script')
   machine = await startMachine()
   machine.dns.records.set('A mail.example.org', ['127.0.0.1'])
   machine.dns.records.set('PTR 1.0.0.127.in-addr.arpa', ['mail.example.org'])

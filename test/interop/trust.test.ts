@@ -24,8 +24,8 @@ const policies = { 'strict.example': 'reject', 'careful.example': 'quarantine', 
 const stranger4 = '44.128.7.7'
 
 beforeAll(async () => {
-  needPrograms({ openssl: 'openssl', python3: 'python3', dkimsign: 'python3-dkim', faketime: 'faketime' })
-  needPrograms({ '../lib/python3/dist-packages/nacl/__init__.py': 'python3-nacl' })
+  needPrograms('openssl', 'python3', 'dkimsign', 'faketime')
+  needPrograms('../lib/python3/dist-packages/nacl/__init__.py')
   town = await openTown(['example.org', 'example.com', 'example.net', ...Object.keys(policies)])
   const machine = await town.machine('others', '44.128.9.9')
   const forwards = { 'forward@example.net': 'admin@example.org' }

@@ -4,8 +4,9 @@
 
 import { Command } from 'commander'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { rowsOf } from '../owner/task.ts'
 import { print } from '../print.ts'
-import { type Reach, reach } from '../reach.ts'
+import { type Reach, reach, readSecret } from '../reach.ts'
 
 interface Key {
   readonly domain: string
@@ -14,6 +15,19 @@ interface Key {
   readonly state: string
   readonly why: string
   readonly dnsTxt: { readonly name: string; readonly value: string }
+}
+
+interface OwnKey {
+  readonly id: string
+  readonly domain: string
+  readonly selector: string
+  readonly created: string
+  readonly dnsTxt: { readonly name: string; readonly value: string }
+}
+
+interface AddOptions extends Options {
+  readonly selector: string
+  readonly key?: string
 }
 
 interface Options extends ConfigOptions {
@@ -36,6 +50,19 @@ export function dkimCommand(): Command {
     .argument('<domain>')
     .option('--json', 'print JSON')
     .action((domain: string, options: Options) => within(options, to => status(to, domain, options)))
+  withConfig(command.command('add'))
+    .description('Have a domain signed by a key of its own choosing alone, and print its record')
+    .argument('<domain>', '* is every domain that has none')
+    .requiredOption('--selector <name>', 'name of the key in DNS')
+    .option('--key <file>', 'the private key (PEM, RSA or Ed25519); one is made where none is given')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  teal dkim add example.com --selector s2027 --key s2027.pem')
+    .action((domain: string, options: AddOptions) => within(options, to => add(to, domain, options)))
+  withConfig(command.command('remove'))
+    .description('Forget such a key: the domain is signed by those it has without being asked again')
+    .argument('<domain>')
+    .option('--json', 'print JSON')
+    .action((domain: string, options: Options) => within(options, to => remove(to, domain, options)))
   return command
 }
 
@@ -58,6 +85,9 @@ async function* all(to: Reach): AsyncGenerator<Key[]> {
 }
 
 async function show(to: Reach, { json }: Options): Promise<void> {
+  for await (const one of rowsOf<OwnKey>(to, '/dkim')) {
+    print(json, one, `${one.domain.padEnd(32)} ${one.selector.padEnd(14)} given by hand, since ${one.created}`)
+  }
   for await (const page of all(to)) for (const key of page) print(json, key, line(key))
 }
 
@@ -81,7 +111,18 @@ function line({ domain, selector, algorithm, state, why }: Key): string {
   return `${domain.padEnd(32)} ${selector.padEnd(14)} ${algorithm.padEnd(8)} ${state.padEnd(8)} ${why}`
 }
 
+async function add(to: Reach, domain: string, { selector, key, json }: AddOptions): Promise<void> {
+  const privateKey = key === undefined ? {} : { privateKey: readSecret(key) }
+  const made = await to.call<OwnKey>('POST', '/dkim', { domain, selector, ...privateKey })
+  print(json, made, record(made))
+}
+
+async function remove(to: Reach, domain: string, { json }: Options): Promise<void> {
+  const { id } = await to.call<{ id: string }>('GET', `/dkim/resolve/${encodeURIComponent(domain)}`)
+  print(json, await to.call('DELETE', `/dkim/${id}`), `The key of ${domain} is forgotten.`)
+}
+
 /** As zone files have it: strings of at most 255 bytes (RFC 1035 3.3). */
-function record({ dnsTxt: { name, value } }: Key): string {
+function record({ dnsTxt: { name, value } }: Pick<Key, 'dnsTxt'>): string {
   return `${name}. TXT ${(value.match(/.{1,255}/gs) ?? []).map(part => `"${part}"`).join(' ')}`
 }

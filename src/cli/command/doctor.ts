@@ -16,6 +16,7 @@ import {
   lookAtLists,
   lookAtName,
   lookAtResolver,
+  lookAtWayIn,
   lookAtWayOut,
   usual,
 } from '../inspect/machine.ts'
@@ -73,10 +74,12 @@ export function doctorCommand(): Command {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  teal doctor --config /etc/teal/teal.toml\n  teal doctor --quiet --backup /var/backups/teal\n\nExit codes: 0 all is well, 1 something is wrong and was named.',
+      '\nExamples:\n  teal doctor\n  teal doctor --quiet --backup /var/backups/teal\n\nExit codes: 0 all is well, 1 something is wrong and was named.',
     )
     .action(doctor)
 }
+
+const smtpPort = 25
 
 async function doctor(domains: readonly string[], options: Options): Promise<void> {
   const config = configFrom(options)
@@ -114,6 +117,8 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
   yield lookAtVersion(run)
   if (run !== undefined) {
     yield* await lookAtListeners(run)
+    // On another port somebody in front passes on what comes to 25, and is not seen from here.
+    if (run.listeners.smtp?.port === smtpPort) yield* await lookAtWayIn(hostname, own.addresses)
     yield await lookAtCertificate(config, run)
   }
   yield await lookAtBackups(...backupsOf(config, options))

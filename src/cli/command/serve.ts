@@ -8,7 +8,7 @@ import { type Log, makeLog, reopenLog } from '#lib/log.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
 import { lockDirectory } from '#store/folder/directory-lock.ts'
-import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { type ConfigOptions, configHere, withConfig } from '../options.ts'
 
 export function serveCommand(): Command {
   return withConfig(new Command('serve'))
@@ -24,7 +24,7 @@ export function serveCommand(): Command {
 const threadsSettleMs = 2000
 
 async function serve(options: ConfigOptions): Promise<void> {
-  const config = configFrom(options)
+  const config = configHere(options)
   const log = makeLog(config.log.level, 1, config.log)
   let stopping = false
   let stop: (() => void) | undefined
@@ -59,7 +59,7 @@ async function serve(options: ConfigOptions): Promise<void> {
 
 function reload(options: ConfigOptions, log: Log): void {
   try {
-    const { level } = configFrom(options).log
+    const { level } = configHere(options).log
     log.level = level
     reopenLog(log)
     lookAtPairs()

@@ -15,15 +15,15 @@ import { newTemporaryPassword } from '#lib/secret/token.ts'
 import { isAddress, isDomain } from '#mail/address/address.ts'
 import { ownAddresses } from '#net/outward/own-addresses.ts'
 import { type Seen, seenRecords, zoneLine } from '../inspect/domain.ts'
-import { type Finding, line } from '../inspect/finding.ts'
+import { type Finding, good, line, unknown } from '../inspect/finding.ts'
 import { lookAtClock, lookAtDisk, lookAtName, lookAtResolver, lookAtWayOut } from '../inspect/machine.ts'
 import { readRun } from '../inspect/running.ts'
-import { type ConfigOptions, withConfig } from '../options.ts'
+import { type ConfigOptions, systemFile, withConfig } from '../options.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
 import { type Account, accountOf, protect, provideAccount, provideDomain, provideKeys } from '../setup/account.ts'
 import { Questions } from '../setup/ask.ts'
 import { configOf, fileOf, type Plan } from '../setup/plan.ts'
-import { obstacles, ownFile } from '../setup/preflight.ts'
+import { obstacles, ownFile, placesOf } from '../setup/preflight.ts'
 import { become, give, isOwnerOf, putSettings, serviceUser } from '../setup/user.ts'
 import { type AskOptions, serversOf, withAsked } from './doctor.ts'
 
@@ -67,6 +67,7 @@ export function setupCommand(): Command {
 async function setup(given: string, options: Options): Promise<void> {
   const domain = given.toLowerCase().replace(/\.$/, '')
   if (!isDomain(domain) || !domain.includes('.')) throw refusal(`${given} is no domain, such as example.org.`)
+  if (!(Number(options.wait) >= 0)) throw refusal(`--wait takes minutes, and ${options.wait} are none.`)
   const servers = serversOf(options)
   const questions = new Questions(process.stdin.isTTY === true && options.yes !== true && options.json !== true)
   const user = serviceUser(options.user)
@@ -76,6 +77,10 @@ async function setup(given: string, options: Options): Promise<void> {
   for (const finding of findings) said(line(finding))
   const problems = await obstacles(plan, config)
   if (problems.length > 0) throw refusal(`${problems.join('\n')}\nNothing was changed.`)
+  for (const finding of freePorts(config)) {
+    findings.push(finding)
+    said(line(finding))
+  }
   const password = await passwordFor(options, questions)
   if (!written) {
     putSettings(plan.configFile, fileOf(plan), user)
@@ -105,7 +110,7 @@ async function setup(given: string, options: Options): Promise<void> {
 /** The plan, and the configuration that holds: that of an earlier run where there was one. @throws Fault */
 async function settled(domain: string, options: Options, questions: Questions) {
   const isRoot = process.geteuid?.() === 0
-  const configFile = resolve(options.config ?? (isRoot ? '/etc/teal/teal.toml' : 'teal.toml'))
+  const configFile = resolve(options.config ?? (isRoot ? systemFile : 'teal.toml'))
   const before = readable(configFile)
   const known = before === undefined ? undefined : loadConfig({ file: configFile })
   const own = osHostname().toLowerCase()
@@ -156,6 +161,17 @@ async function lookFirst(config: Config, options: Options, servers: readonly str
   ])
   stop(name.foreign ? name.findings[0] : undefined)
   return [resolver, ...name.findings, out, clock, lookAtDisk(config.dataDir)]
+}
+
+/** Ports that were tried and found free, and what cannot be tried yet. */
+function freePorts(config: Config): Finding[] {
+  const ports = [...new Set(placesOf(config).map(({ port }) => port))].toSorted((a, b) => a - b)
+  if (ports.length === 0) return []
+  const advice = `Once the service runs, look from another network: nc -vz ${config.hostname} ${config.smtp.port}.`
+  return [
+    good('ports', `${ports.join(', ')} are free.`),
+    unknown('port-25-in', 'Whether others reach this machine is not seen from here.', { advice }),
+  ]
 }
 
 interface Password {
@@ -240,12 +256,13 @@ async function waited(
 /** What is still to be done. */
 function next({ configFile, domain }: Plan, { dataDir }: Config, records: readonly Seen[]): string {
   const left = missing(records).map(({ name, kind, state }) => `${name} ${kind} (${state})`)
+  const named = configFile === systemFile ? '' : ` --config ${configFile}`
   const steps = [
     ...(left.length > 0 ? [`set these records at whoever serves the DNS of ${domain}: ${left.join(', ')}`] : []),
     ...(readRun(dataDir) === undefined
       ? [`start the service: systemctl enable --now teal, or teal serve --config ${configFile}`]
       : []),
-    `look whether all is well: teal doctor --config ${configFile}`,
+    `look whether all is well: teal doctor${named}`,
   ]
   return `\nWhat is left:\n${steps.map((step, at) => `  ${at + 1}. ${step}`).join('\n')}`
 }

@@ -4,12 +4,13 @@
 // A token is shown once, when it is made: only its digest is stored.
 
 import { Command } from 'commander'
+import type { Config } from '#config'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
-import { listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
+import { findAnyToken, listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { Reader } from '#store/engine/reader.ts'
 import { migrate } from '#store/engine/schema.ts'
@@ -18,6 +19,8 @@ import { operation, type Write } from '#store/engine/write.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
+import { print } from '../print.ts'
+import { accountId, reach } from '../reach.ts'
 
 /** Roles a token may have (api-semantics 1.3). */
 const roles = [
@@ -49,7 +52,7 @@ export function tokenCommand(): Command {
   withConfig(command.command('create'))
     .description('Print a new token')
     .requiredOption('-r, --role <role>', `one of ${roles.join(', ')}`)
-    .option('-u, --user <id>', 'account of a token with role user')
+    .option('-u, --user <user>', 'account of a token with role user: id, username or address')
     .option('--domain <domain...>', 'domains that a token with role domain is bound to')
     .option('-l, --label <text>', 'what the token is for')
     .option('--json', 'print JSON')
@@ -62,6 +65,7 @@ export function tokenCommand(): Command {
   withConfig(command.command('revoke'))
     .description('End a token, by its id as `list` shows it or by its text')
     .argument('<token>')
+    .option('--json', 'print JSON')
     .action(revoke)
   return command
 }
@@ -71,7 +75,7 @@ async function create(options: CreateOptions): Promise<void> {
     throw new Fault('InputValidationError', { text: `there is no role ${options.role}` })
   const config = configFrom(options)
   const token = newToken()
-  const user = options.user ?? null
+  const user = options.user === undefined ? null : await accountOf(options.user, config)
   if ((options.role === 'user') !== (user !== null)) {
     throw new Fault('InputValidationError', { text: 'a token of role user needs --user, and no other role takes it' })
   }
@@ -105,6 +109,16 @@ async function create(options: CreateOptions): Promise<void> {
   process.stdout.write(options.json === true ? `${JSON.stringify({ id: row.id, token })}\n` : `${token}\n`)
 }
 
+async function accountOf(user: string, config: Config): Promise<string> {
+  if (/^[0-9a-f]{24}$/.test(user)) return user
+  const to = await reach(config)
+  try {
+    return await accountId(to, user)
+  } finally {
+    await to.close()
+  }
+}
+
 async function list(options: ConfigOptions & { json?: boolean }): Promise<void> {
   const { dataDir } = configFrom(options)
   requireData(dataDir)
@@ -119,13 +133,13 @@ async function list(options: ConfigOptions & { json?: boolean }): Promise<void> 
   }
 }
 
-async function revoke(token: string, options: ConfigOptions): Promise<void> {
+async function revoke(token: string, options: ConfigOptions & { json?: boolean }): Promise<void> {
   const { dataDir } = configFrom(options)
   requireData(dataDir)
-  const tokens = await reading(dataDir, listTokens)
-  const hash = tokens.find(row => row.id === token || row.hash === tokenDigest(token))?.hash
-  if (hash === undefined) throw new Fault('InvalidToken', { text: 'there is no such token' })
-  write(dataDir, tokenDelete, { hash })
+  const found = await reading(dataDir, read => findAnyToken(read, token, tokenDigest(token)))
+  if (found === undefined) throw new Fault('InvalidToken', { text: 'there is no such token' })
+  write(dataDir, tokenDelete, { hash: found.hash })
+  print(options.json, { success: true }, 'It is good for nothing any more.')
 }
 
 async function reading<T>(dataDir: string, task: (read: Reader) => Promise<T>): Promise<T> {

@@ -9,8 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
-import { inputStream, reach } from '../reach.ts'
-import { accountId } from './user.ts'
+import { accountId, inputStream, reach } from '../reach.ts'
 
 interface ExportOptions extends ConfigOptions {
   readonly user: string[]

@@ -1,4 +1,5 @@
-// `teal user`: makes, lists, shows and deletes accounts and sets passwords, whether the service runs or not.
+// `teal user`: makes, lists, shows and deletes accounts and sets passwords, whether the service runs or not; what else is done to
+// accounts is in owner/accounts.ts.
 //
 // Everything goes through the API of whoever holds the data directory (cli/reach.ts), so that the rules are the same as
 // for anybody. Passwords are read from a file or standard input, never from the arguments, which every process on the
@@ -8,8 +9,10 @@ import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { newTemporaryPassword } from '#lib/secret/token.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { accountTasks } from '../owner/accounts.ts'
+import { commandOf } from '../owner/task.ts'
 import { print } from '../print.ts'
-import { type Reach, reach, readSecret } from '../reach.ts'
+import { accountId, type Reach, reach, readSecret } from '../reach.ts'
 
 interface UserOptions extends ConfigOptions {
   readonly json?: boolean
@@ -69,6 +72,7 @@ export function userCommand(): Command {
     .option('--after <date>', 'keep the data until then, so that the account can come back')
     .addHelpText('after', '\nExample:\n  teal user delete bob@example.com --yes --after 2030-01-01')
     .action((user: string, options: DeleteOptions) => withReach(options, to => remove(to, user, options)))
+  for (const one of accountTasks) command.addCommand(commandOf(one))
   return command
 }
 
@@ -94,16 +98,6 @@ async function withReach(options: UserOptions, task: (to: Reach) => Promise<void
   } finally {
     await to.close()
   }
-}
-
-/** Id of the account that an id, username or address means. @throws Fault UserNotFound */
-export async function accountId(to: Reach, identifier: string): Promise<string> {
-  const { results } = await to.call<{ results: ({ id: string } | null)[] }>('POST', '/control/accounts', {
-    identifiers: [identifier],
-  })
-  const [found] = results
-  if (!found) throw new Fault('UserNotFound', { text: `There is no account ${identifier}` })
-  return found.id
 }
 
 function passwordOf(options: PasswordOptions): string {

@@ -9,11 +9,10 @@ import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
-import { accountId } from '../command/user.ts'
 import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { Progress, print } from '../print.ts'
-import { type Reach, reach, readSecret } from '../reach.ts'
+import { accountId, type Reach, reach, readSecret } from '../reach.ts'
 
 interface Options extends ConfigOptions {
   readonly host: string

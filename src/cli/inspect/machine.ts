@@ -123,6 +123,33 @@ export async function lookAtWayOut(mailHost: string): Promise<Finding> {
   return wrong('port-25-out', text, { advice })
 }
 
+/**
+ * Whether mail can come in: each address that the name leads to, asked as others ask it. A firewall of the provider's is not seen from
+ * here, and a router that does not lead back in is not one that keeps others out.
+ */
+export async function lookAtWayIn(hostname: string, addresses: readonly string[], port = 25): Promise<Finding[]> {
+  const own = ownAddresses()
+  return Promise.all(
+    addresses.map(async address => {
+      const subject = address
+      const said = await greeting(address, port)
+      if (said?.startsWith('220') === true) {
+        if (said.toLowerCase().includes(hostname.toLowerCase()))
+          return good('port-25-in', `Port ${port} of ${address} answers.`, { subject })
+        const advice = `If that is no gateway of yours, take ${address} out of the records of ${hostname}.`
+        return warning('port-25-in', `Another mail server answers on port ${port} of ${address}.`, { subject, advice })
+      }
+      if (said === undefined && !own.includes(address)) {
+        const advice = `Look from another network: nc -vz ${hostname} ${port}.`
+        return unknown('port-25-in', `Port ${port} of ${address} is not reached from here.`, { subject, advice })
+      }
+      const text = `No mail server answers on port ${port} of ${address}, where ${hostname} leads: mail does not come in.`
+      const advice = `Have smtp.host listen there (:: is every address), or take ${address} out of the records of ${hostname}.`
+      return wrong('port-25-in', text, { subject, advice })
+    }),
+  )
+}
+
 /** Lists in DNS of hosts to distrust (RFC 5782) that name one of the addresses. */
 export async function lookAtLists(
   addresses: readonly string[],

@@ -4,8 +4,7 @@
 // Addresses are what people type; ids are looked up.
 
 import { Fault } from '#lib/fault.ts'
-import { accountId } from '../command/user.ts'
-import type { Reach } from '../reach.ts'
+import { accountId, type Reach } from '../reach.ts'
 import { group, rowsOf, type TaskOptions, task } from './task.ts'
 
 interface Listed {
@@ -64,6 +63,42 @@ const addresses = [
       const form = { address, ...(main === true && { main }), ...(wildcard === true && { allowWildcard: true }) }
       const made = await to.call<{ id: string }>('POST', `/users/${id}/addresses`, form)
       say(made, `${address} is an address of ${user}.`)
+    },
+  }),
+  task<TaskOptions & { readonly name?: string; readonly main?: boolean }>({
+    name: 'change',
+    description: 'Change the name that goes with an address, or make it the main one of its account',
+    takes: [['<address>']],
+    options: [
+      ['--name <name>', 'name that mail from it is sent under'],
+      ['--main', 'it becomes the main one'],
+    ],
+    example: 'teal address change sales@example.com --name "Sales" --main',
+    async run(to, [address = ''], { name, main }, say) {
+      const one = await found(to, address)
+      if (one.user === undefined) throw new Fault('AddressNotFound', { text: `${address} only forwards` })
+      const form = { ...(name !== undefined && { name }), ...(main === true && { main }) }
+      if (Object.keys(form).length === 0) throw new Fault('InputValidationError', { text: 'Say what is to change' })
+      say(await to.call('PUT', `/users/${one.user}/addresses/${one.id}`, form), `${address} is changed.`)
+    },
+  }),
+  task<TaskOptions & { readonly yes?: boolean }>({
+    name: 'rename-domain',
+    description: 'Give a domain another name in every address, key and alias',
+    takes: [['<domain>'], ['<new>']],
+    options: [['-y, --yes', 'do it: the old addresses are nobody’s then']],
+    example: 'teal address rename-domain example.net example.com --yes',
+    async run(to, [oldDomain = '', newDomain = ''], { yes }, say) {
+      if (yes !== true) {
+        throw new Fault('NotPermitted', {
+          text: `Every address in ${oldDomain} would be one in ${newDomain}: add --yes`,
+        })
+      }
+      const done = await to.call<{ modifiedAddresses: number }>('PUT', '/addresses/renameDomain', {
+        oldDomain,
+        newDomain,
+      })
+      say(done, `${done.modifiedAddresses} addresses are in ${newDomain} now.`)
     },
   }),
   task({
@@ -134,6 +169,19 @@ const switched = (name: string, disabled: boolean) =>
   })
 
 const forwards = [
+  task({
+    name: 'list',
+    description: 'List the addresses that only forward',
+    takes: [['[query]', 'part of an address']],
+    example: 'teal forward list',
+    async run(to, [query], _options, say) {
+      for await (const one of rowsOf<Listed>(to, `/addresses${queryOf(query)}`)) {
+        if (one.forwarded !== true) continue
+        const off = one.forwardedDisabled === true ? '  (disabled)' : ''
+        say(one, `${one.address.padEnd(40)} ${(one.targets ?? []).join(', ')}${off}`.trimEnd())
+      }
+    },
+  }),
   task({
     name: 'add',
     description: 'Make an address that only forwards',

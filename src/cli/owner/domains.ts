@@ -5,8 +5,7 @@
 
 import type { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
-import { accountId } from '../command/user.ts'
-import type { Reach } from '../reach.ts'
+import { accountId, type Reach } from '../reach.ts'
 import { group, rowsOf, type TaskOptions, task } from './task.ts'
 
 interface Domain {

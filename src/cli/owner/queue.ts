@@ -2,6 +2,7 @@
 //
 // Passwords in URLs are masked by the service before they come here.
 
+import { accountId } from '../reach.ts'
 import { group, rowsOf, type Task, type TaskOptions, task } from './task.ts'
 
 interface Queued {
@@ -68,14 +69,14 @@ const queue = [
     options: [
       ['--all', 'also what was sent, as long as it is kept'],
       ['--destination <name>', 'only what waits for this one (teal queue status)'],
-      ['--user <id>', 'only of this account'],
+      ['--user <user>', 'only of this account: id, username or address'],
     ],
     example: 'teal queue list --destination example.net',
     async run(to, _words, { all, destination, user }, say) {
       const query = new URLSearchParams({
         ...(all === true && { pending: 'false' }),
         ...(destination !== undefined && { destination }),
-        ...(user !== undefined && { user }),
+        ...(user !== undefined && { user: await accountId(to, user) }),
       })
       for await (const one of rowsOf<Queued>(to, `/outbound/messages?${query}`)) say(one, shownLine(one))
     },
@@ -123,19 +124,19 @@ const queue = [
   task({
     name: 'pause',
     description: 'Hold an account back: nothing more is taken, what waits is held',
-    takes: [['<user>', 'its id']],
-    example: 'teal queue pause 0123456789abcdef01234567',
+    takes: [['<user>', 'id, username or address']],
+    example: 'teal queue pause alice@example.com',
     async run(to, [user = ''], _options, say) {
-      say(await to.call('POST', `/users/${encodeURIComponent(user)}/outbound/pause`), 'It is held back.')
+      say(await to.call('POST', `/users/${await accountId(to, user)}/outbound/pause`), 'It is held back.')
     },
   }),
   task({
     name: 'resume',
     description: 'Let an account go on that was held back',
-    takes: [['<user>', 'its id']],
-    example: 'teal queue resume 0123456789abcdef01234567',
+    takes: [['<user>', 'id, username or address']],
+    example: 'teal queue resume alice@example.com',
     async run(to, [user = ''], _options, say) {
-      say(await to.call('POST', `/users/${encodeURIComponent(user)}/outbound/resume`), 'It may send again.')
+      say(await to.call('POST', `/users/${await accountId(to, user)}/outbound/resume`), 'It may send again.')
     },
   }),
 ]
@@ -147,6 +148,16 @@ interface Paused {
   readonly reason: string
   readonly recipients: number
   readonly usual: number
+}
+
+interface Delivery {
+  readonly id: string
+  readonly event: string
+  readonly created: string
+  readonly state: string
+  readonly attempts: number
+  readonly failure?: string
+  readonly status?: number
 }
 
 interface Webhook {
@@ -200,6 +211,41 @@ const webhooks = [
     example: 'teal webhook resume 0123456789abcdef01234567',
     async run(to, [id = ''], _options, say) {
       say(await to.call('POST', `/webhooks/${encodeURIComponent(id)}/resume`), 'It runs again.')
+    },
+  }),
+  task<TaskOptions & { readonly off?: boolean }>({
+    name: 'secret',
+    description: 'Make a new secret that deliveries are signed with, and print it',
+    takes: [['<id>']],
+    options: [['--off', 'sign them no longer']],
+    example: 'teal webhook secret 0123456789abcdef01234567',
+    async run(to, [id = ''], { off }, say) {
+      const path = `/webhooks/${encodeURIComponent(id)}/secret`
+      if (off === true) return say(await to.call('DELETE', path), 'They are signed no longer.')
+      const made = await to.call<{ secret: string }>('PUT', path, {})
+      say(made, made.secret)
+    },
+  }),
+  task({
+    name: 'deliveries',
+    description: 'List what has not arrived at a webhook',
+    takes: [['<id>']],
+    example: 'teal webhook deliveries 0123456789abcdef01234567',
+    async run(to, [id = ''], _options, say) {
+      for await (const one of rowsOf<Delivery>(to, `/webhooks/${encodeURIComponent(id)}/deliveries`)) {
+        const why = [one.status, one.failure].filter(Boolean).join(' ')
+        say(one, `${one.id}  ${one.created}  ${one.event.padEnd(24)} ${one.state}, ${one.attempts} attempts  ${why}`)
+      }
+    },
+  }),
+  task({
+    name: 'replay',
+    description: 'Try what was given up again: all of a webhook, or one',
+    takes: [['<id>'], ['[delivery]']],
+    example: 'teal webhook replay 0123456789abcdef01234567',
+    async run(to, [id = '', delivery], _options, say) {
+      const which = delivery === undefined ? '' : `/deliveries/${encodeURIComponent(delivery)}`
+      say(await to.call('POST', `/webhooks/${encodeURIComponent(id)}${which}/replay`, {}), 'It is tried again.')
     },
   }),
 ]

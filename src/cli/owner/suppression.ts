@@ -2,6 +2,7 @@
 //
 // Of one account with --user, else of all.
 
+import { accountId, type Reach } from '../reach.ts'
 import { group, rowsOf, type TaskOptions, task } from './task.ts'
 
 interface Suppressed {
@@ -15,10 +16,10 @@ interface Suppressed {
 
 type Options = TaskOptions & { readonly user?: string; readonly until?: string; readonly reason?: string }
 
-const ofUser = ['--user <id>', 'only for this account (teal user list)'] as const
+const ofUser = ['--user <user>', 'only for this account: id, username or address'] as const
 
-function base({ user }: Options): string {
-  return user === undefined ? '/suppressions' : `/users/${encodeURIComponent(user)}/suppressions`
+async function base(to: Reach, { user }: Options): Promise<string> {
+  return user === undefined ? '/suppressions' : `/users/${await accountId(to, user)}/suppressions`
 }
 
 const tasks = [
@@ -28,7 +29,7 @@ const tasks = [
     options: [ofUser],
     example: 'teal suppression list',
     async run(to, _words, options, say) {
-      for await (const one of rowsOf<Suppressed>(to, base(options))) {
+      for await (const one of rowsOf<Suppressed>(to, await base(to, options))) {
         const whose = one.user === false ? 'everybody' : one.user
         const said = [one.status, one.response].filter(Boolean).join(' ')
         say(one, `${one.address}  for ${whose}  until ${one.until}  by ${one.source}  ${said}`.trimEnd())
@@ -47,7 +48,7 @@ const tasks = [
     example: 'teal suppression add gone@example.net --reason "asked us to"',
     async run(to, [address = ''], { until, reason, ...options }, say) {
       const body = { address, ...(until !== undefined && { until }), ...(reason !== undefined && { reason }) }
-      say(await to.call('POST', base(options), body), 'It is not written to.')
+      say(await to.call('POST', await base(to, options), body), 'It is not written to.')
     },
   }),
   task<Options>({
@@ -57,7 +58,10 @@ const tasks = [
     options: [ofUser],
     example: 'teal suppression remove gone@example.net',
     async run(to, [address = ''], options, say) {
-      say(await to.call('DELETE', `${base(options)}/${encodeURIComponent(address)}`), 'It is written to again.')
+      say(
+        await to.call('DELETE', `${await base(to, options)}/${encodeURIComponent(address)}`),
+        'It is written to again.',
+      )
     },
   }),
 ]

@@ -4,6 +4,8 @@
 // Help, completion and the manual page come from the same definitions.
 
 import { Command } from 'commander'
+import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { type Reach, reach } from '../reach.ts'
@@ -57,12 +59,19 @@ export function commandOf({ name, description, takes = [], options = [], example
 }
 
 /** Every row of a listing, a page at a time. */
-export async function* rowsOf<Row>(to: Reach, path: string): AsyncGenerator<Row> {
+export async function* rowsOf<Row>(to: Reach, path: string, role?: string): AsyncGenerator<Row> {
   for (let cursor = ''; ; ) {
     const more = `${path.includes('?') ? '&' : '?'}limit=250${cursor === '' ? '' : `&next=${encodeURIComponent(cursor)}`}`
-    const page = await to.call<{ results: Row[]; nextCursor: string | false }>('GET', `${path}${more}`)
+    const page = await to.call<{ results: Row[]; nextCursor: string | false }>('GET', `${path}${more}`, undefined, role)
     yield* page.results
     if (page.nextCursor === false) return
     cursor = page.nextCursor
   }
+}
+
+/** A time as people write it, as the API takes it; now where none is given. @throws Fault InputValidationError */
+export function timeOf(text: string | undefined): string {
+  const at = text === undefined ? now() : Date.parse(text)
+  if (Number.isNaN(at)) throw new Fault('InputValidationError', { text: `${text} is no time, such as 2026-11-23` })
+  return new Date(at).toISOString()
 }

@@ -58,16 +58,19 @@ function folderObstacles(dataDir: string): string[] {
   return [`${dataDir} holds other things (${names[0]}): name a folder of its own with --data-dir.`]
 }
 
-/** Ports of the set-up; none where the service has them itself. */
-async function portObstacles(config: Config): Promise<string[]> {
+/** What is to be listened on; nothing where the service has it already. */
+export function placesOf(config: Config): { name: string; host: string; port: number }[] {
   if (readRun(config.dataDir) !== undefined) return []
   const acme = splitSocket(config.tls.acme.http)
-  const places = [
+  return [
     ...listeners.map(name => ({ name: `${name}.port`, ...config[name] })),
     ...(acme === undefined ? [] : [{ name: 'tls.acme.http', enabled: true, ...acme }]),
   ].filter(({ enabled, port }) => enabled && port !== 0)
+}
+
+async function portObstacles(config: Config): Promise<string[]> {
   const told = await Promise.all(
-    places.map(async ({ name, host, port }) => ({ name, host, port, state: await portState(host, port) })),
+    placesOf(config).map(async ({ name, host, port }) => ({ name, host, port, state: await portState(host, port) })),
   )
   return told.flatMap(({ name, host, port, state }) => {
     if (state === 'free') return []

@@ -60,6 +60,11 @@ export async function findProvisioned(read: Reader, id: string): Promise<TokenRo
   return tokens.one(read, 'WHERE id = ? AND "user" IS NULL', id)
 }
 
+/** Any token by its id, or by its hash. */
+export async function findAnyToken(read: Reader, id: string, hash: string): Promise<TokenRow | undefined> {
+  return tokens.one(read, 'WHERE id = ? OR hash = ?', id, hash)
+}
+
 /** Tokens whose time is over, for the sweep. */
 export async function expiredTokens(read: Reader, at: number, count: number): Promise<string[]> {
   return read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count).map(row => row.hash)

@@ -75,7 +75,7 @@ const isolated = ['--net', '--mount', '--uts', '--ipc', '--pid', '--fork', '--ki
 
 /** @throws Error where this may not be done, as a sentence with what to do */
 export async function openSwitch(): Promise<Switch> {
-  needPrograms({ ip: 'iproute2', unshare: 'util-linux', curl: 'curl' })
+  needPrograms('ip', 'unshare', 'curl')
   const held: ChildProcess[] = []
   const hold = async (name: string): Promise<number> => {
     const child = spawn('unshare', [...isolated, 'sh', '-c', begin(name), process.cwd(), process.execPath])

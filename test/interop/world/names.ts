@@ -33,7 +33,7 @@ const algorithm = 'ECDSAP256SHA256'
 
 /** @param zones names without the last dot; '' is added, the root */
 export async function openNames(server: Machine, zones: readonly string[]): Promise<Names & { close(): void }> {
-  needPrograms({ nsd: 'nsd', 'ldns-signzone': 'ldnsutils', unbound: 'unbound' })
+  needPrograms('nsd', 'ldns-signzone', 'unbound')
   const place = folder()
   const make = async (name: string) => {
     const words = ['-a', algorithm, '-k', `${name}.`]

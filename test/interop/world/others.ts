@@ -32,8 +32,8 @@ export interface Place {
 
 /** Starts it, and puts its names where everybody finds them. */
 export async function startOthers({ town, machine, domain, users, forwards = {} }: Place): Promise<Others> {
-  needPrograms({ postfix: 'postfix', dovecot: 'dovecot-core', rspamd: 'rspamd' })
-  needPrograms({ '../lib/dovecot/lmtp': 'dovecot-lmtpd' })
+  needPrograms('postfix', 'dovecot', 'rspamd')
+  needPrograms('../lib/dovecot/lmtp')
   const host = `mx.${domain}`
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   machine.write('/etc/rspamd/own/dkim.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())

@@ -27,7 +27,7 @@ const common = ['letsencrypt.org', 'ntp.org', 'google.com', '128.44.in-addr.arpa
 
 /** @param zones domains of the machines */
 export async function openTown(zones: readonly string[]): Promise<Town> {
-  needPrograms({ pebble: 'pebble' })
+  needPrograms('pebble')
   const lines = await openSwitch()
   try {
     const internet = await lines.machine('internet', middle)
