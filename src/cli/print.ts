@@ -4,10 +4,11 @@
 // watches the progress.
 
 import { monotonic } from '#lib/clock.ts'
+import { harmless, harmlessInJson } from '#lib/harmless.ts'
 
-/** Prints `value` as a line of JSON where that is wanted, else `text`. */
+/** Prints `value` as a line of JSON where that is wanted, else `text`; neither does anything to a terminal. */
 export function print(json: boolean | undefined, value: unknown, text: string): void {
-  process.stdout.write(`${json === true ? JSON.stringify(value) : text}\n`)
+  process.stdout.write(`${json === true ? harmlessInJson(JSON.stringify(value)) : harmless(text)}\n`)
 }
 
 /** How often progress is shown, milliseconds: on a terminal in place, elsewhere as lines. */

@@ -6,6 +6,7 @@
 import { Command } from 'commander'
 import { version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
+import { harmless } from '#lib/harmless.ts'
 import { engineFault } from '#store/engine/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './command/backup.ts'
 import { devCommand } from './command/dev.ts'
@@ -77,7 +78,7 @@ export async function run(): Promise<void> {
   try {
     await program.parseAsync()
   } catch (error) {
-    process.stderr.write(`teal: ${told(error)}\n`)
+    process.stderr.write(`teal: ${harmless(told(error))}\n`)
     process.exitCode = error instanceof Fault && error.code === 'ConfigInvalid' ? 2 : 1
   }
 }

@@ -1,11 +1,13 @@
 // The log: JSON lines on standard output or in a file, readable where that is a terminal (pino).
 //
+// Control characters of strangers stand as escapes, also those that JSON leaves as they are, since people read logs on terminals.
 // Secrets are masked by key wherever they stand; whoever logs a value under another name masks it first. A log that cannot be
 // written (a full disk, a reader that went away) ends nothing: lines are kept up to a bound, then dropped, and those that
 // were kept come when there is room again.
 
 import pino from 'pino'
 import { Fault } from './fault.ts'
+import { harmlessInJson } from './harmless.ts'
 import { LogTail } from './journal/tail.ts'
 import { limits } from './limits.ts'
 import { prettyLog } from './process/lazy.ts'
@@ -121,6 +123,7 @@ function masked<Fields extends object>(fields: Fields, depth: number): Fields {
 
 function maskedValue(key: string, value: unknown, depth: number): unknown {
   if (secret.has(key)) return '[masked]'
+  if (typeof value === 'string') return harmlessInJson(value)
   // Errors have their turn with the serializer.
   const opaque = typeof value !== 'object' || value === null || value instanceof Error || ArrayBuffer.isView(value)
   return opaque || depth === 1 ? value : masked(value, depth - 1)

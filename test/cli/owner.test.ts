@@ -2,7 +2,7 @@
 // shells and `man` are given.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -162,14 +162,17 @@ test('status says what runs and what there is', async () => {
 
 describe('log', () => {
   test('finds lines by event, words and time, and is safe to print', async () => {
-    const body = JSON.stringify({ username: 'evil\u001b[2J@example.com', password: 'x', ip: '192.0.2.1' })
+    const body = JSON.stringify({ username: 'evil\u001b[2J\u009b2J\u202e@example.com', password: 'x', ip: '192.0.2.1' })
     const headers = { 'x-access-token': service.token, 'content-type': 'application/json' }
     await fetch(`${service.url}/authenticate`, { method: 'POST', headers, body })
     await expect
       .poll(async () => (await teal('log', '--file', log, '-e', 'login-failed')).out)
       .toContain('ip=192.0.2.1')
     const { out } = await teal('log', '--file', log, '192.0.2.1', 'EVIL')
-    expect(out).not.toContain('\u001b')
+    for (const one of ['\u001b', '\u009b', '\u202e']) {
+      expect(out).not.toContain(one)
+      expect(readFileSync(log, 'utf8')).not.toContain(one)
+    }
     expect((await json('log', '--file', log, '--event', 'login-failed'))[0]).toMatchObject({ ip: '192.0.2.1' })
     expect((await teal('log', '--file', log, '--since', '2100-01-01')).out).toBe('')
     expect((await teal('log', 'x')).code).toBe(1)
@@ -190,6 +193,9 @@ describe('completion and manual', () => {
     expect(complete('queue', 're').split(' ').toSorted()).toEqual(['remove', 'resume', 'retry'])
     expect(complete('user', 'add', 'bob', '--gen')).toBe('--generate')
     expect(complete('--config', 'x', 'backu')).toBe('backup')
+    expect(complete('user', '--config', 'x', 'add', '--gen')).toBe('--generate')
+    expect(complete('user', 'show', 'anna', '--js')).toBe('--json')
+    expect(complete('restore', '--data-dir', join(root, 'da'))).toBe(dataDir)
   })
 
   test('scripts and manual name every command and every option there is', async () => {

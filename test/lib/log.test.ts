@@ -24,6 +24,11 @@ test.each<[string, object, object]>([
   ['two levels down', { a: { b: { secret: 'x1' } } }, { a: { b: { secret: hidden } } }],
   ['in a list', { a: [{ seed: 'x1' }, { c: 2 }] }, { a: [{ seed: hidden }, { c: 2 }] }],
   ['as a whole object', { authorization: { scheme: 'x1' } }, { authorization: hidden }],
+  [
+    'what a terminal would obey, and is no secret',
+    { name: 'a\u009b2Jb', list: ['\u202ecba', '\u2028'] },
+    { name: 'a\\u009b2Jb', list: ['\\u202ecba', '\\u2028'] },
+  ],
   ['nowhere', { a: [1, 'two', null], b: { c: true } }, { a: [1, 'two', null], b: { c: true } }],
 ])('%s', (_what, fields, shown) => {
   const before = structuredClone(fields)

@@ -19,6 +19,7 @@ import { type Finding, good, line, unknown } from '../inspect/finding.ts'
 import { lookAtClock, lookAtDisk, lookAtName, lookAtResolver, lookAtWayOut } from '../inspect/machine.ts'
 import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, systemFile, withConfig } from '../options.ts'
+import { print } from '../print.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
 import { type Account, accountOf, protect, provideAccount, provideDomain, provideKeys } from '../setup/account.ts'
 import { Questions } from '../setup/ask.ts'
@@ -73,7 +74,7 @@ async function setup(given: string, options: Options): Promise<void> {
   const user = serviceUser(options.user)
   const { plan, config, written } = await settled(domain, options, questions)
   const findings = await lookFirst(config, options, servers)
-  const said = (text: string) => void (options.json === true || process.stdout.write(`${text}\n`))
+  const said = (text: string) => void (options.json === true || print(false, null, text))
   for (const finding of findings) said(line(finding))
   const problems = await obstacles(plan, config)
   if (problems.length > 0) throw refusal(`${problems.join('\n')}\nNothing was changed.`)
@@ -98,8 +99,7 @@ async function setup(given: string, options: Options): Promise<void> {
     for (const text of toldOf(plan, shown, records)) said(text)
     const left = await waited(() => seenRecords(config, domain, to, servers), records, options, said)
     said(next(plan, config, left))
-    if (options.json === true)
-      process.stdout.write(`${JSON.stringify(resultOf(plan, config, shown, left, findings))}\n`)
+    if (options.json === true) print(true, resultOf(plan, config, shown, left, findings), '')
     if (Number(options.wait) > 0 && missing(left).length > 0) process.exitCode = 1
   } finally {
     await to.close()

@@ -7,6 +7,7 @@ import { Command } from 'commander'
 import type { Config } from '#config'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { oneLine } from '#lib/harmless.ts'
 import { newId } from '#lib/id.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
@@ -125,11 +126,7 @@ async function list(options: ConfigOptions & { json?: boolean }): Promise<void> 
   const tokens = await reading(dataDir, listTokens)
   for (const { id, role, label, created } of tokens) {
     const shown = { id, role, label, created: new Date(created).toISOString() }
-    process.stdout.write(
-      options.json === true
-        ? `${JSON.stringify(shown)}\n`
-        : `${shown.id}  ${role.padEnd(12)} ${shown.created}  ${label}\n`,
-    )
+    print(options.json, shown, `${shown.id}  ${role.padEnd(12)} ${shown.created}  ${oneLine(label)}`)
   }
 }
 

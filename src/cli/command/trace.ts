@@ -5,6 +5,7 @@
 
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
+import { oneLine } from '#lib/harmless.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { reach } from '../reach.ts'
@@ -77,7 +78,7 @@ function toldArrival({ recipient, from, at, source, decided, path, spam, ...one 
   const verdicts = Object.entries(one.verificationResults ?? {}).map(([name, value]) => `${name}=${resultOf(value)}`)
   const points = (spam?.parts ?? []).map(({ name, score }) => `${name} ${score}`).join(', ')
   const lines = [
-    `  ${at}  ${'received'.padEnd(9)} ${came}`,
+    `  ${at}  ${'received'.padEnd(9)} ${oneLine(came)}`,
     ...(verdicts.length === 0 ? [] : [`  ${at}  ${'checked'.padEnd(9)} ${verdicts.join('  ')}`]),
     ...(spam === undefined
       ? []
@@ -85,7 +86,7 @@ function toldArrival({ recipient, from, at, source, decided, path, spam, ...one 
     ...(decided === undefined ? [] : [`  ${at}  ${'decided'.padEnd(9)} ${decision(decided)}`]),
     ...(path === undefined ? [] : [`  lies in ${path}`]),
   ]
-  return [`to ${recipient} from <${from}>`, ...lines].join('\n')
+  return [oneLine(`to ${recipient} from <${from}>`), ...lines].join('\n')
 }
 
 function decision({ filters, stored, forwarded, queueIds }: NonNullable<Arrived['decided']>): string {
@@ -108,7 +109,7 @@ function resultOf(value: unknown): string {
 
 function told({ queueId, from, targets, steps }: Traced): string {
   const lines = steps.map(({ at, step, target, host, security, response }) => {
-    return `  ${at}  ${step.padEnd(9)} ${[target, host, security, response].filter(Boolean).join('  ')}`
+    return `  ${at}  ${step.padEnd(9)} ${oneLine([target, host, security, response].filter(Boolean).join('  '))}`
   })
   const waits = targets
     .filter(({ state }) => state === 'waiting' || state === 'sending')

@@ -1,5 +1,7 @@
 // What a look at a set-up found: a word for programs, a sentence for people, and what to do where something is wrong.
 
+import { oneLine } from '#lib/harmless.ts'
+
 export interface Finding {
   /** What was looked at: `resolver`, `dns`, `certificate`, ... */
   readonly check: string
@@ -17,7 +19,7 @@ type Told = Pick<Finding, 'text'> & Partial<Pick<Finding, 'subject' | 'advice'>>
 const of =
   (state: Finding['state']) =>
   (check: string, text: string, more: Omit<Told, 'text'> = {}): Finding => ({
-    ...{ check, state, text },
+    ...{ check, state, text: oneLine(text) },
     ...more,
   })
 

@@ -3,6 +3,7 @@
 import { judge, type KeyRecord, type Wanted, wantedRecords } from '#actors/status/domain-records.ts'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
+import { oneLine } from '#lib/harmless.ts'
 import type { Reach } from '../reach.ts'
 
 /** Everything mail for a domain needs, the records of its keys among them. */
@@ -13,7 +14,7 @@ export async function recordsOf(config: Config, domain: string, to: Reach): Prom
 /** What is there, in words: `set`, `not set`, or what stands there instead; `unknown` where nobody answered. */
 export function stateOf(wanted: Wanted, found: readonly string[] | null): string {
   const state = judge(wanted, found)
-  if (state === 'wrong') return `set otherwise: ${found?.join(' | ')}`
+  if (state === 'wrong') return oneLine(`set otherwise: ${found?.join(' | ')}`)
   return { ok: 'set', missing: 'not set', unknown: 'unknown' }[state]
 }
 

@@ -3,7 +3,7 @@
 //
 // A script of completion knows commands, their commands and options; of values it knows files.
 
-import { Command } from 'commander'
+import { Command, type Option } from 'commander'
 import { version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
 
@@ -26,6 +26,15 @@ function words({ commands, options }: Command): string[] {
   return [...commands.map(one => one.name()), ...options.flatMap(one => one.long ?? []), '--help']
 }
 
+/** Options that a value follows, wherever they stand: it is no command. */
+function valued(program: Command): string[] {
+  const options = all(program).flatMap(({ command }) => command.options)
+  const takes = (one: Option) => one.required || one.optional
+  const bare = new Set(options.filter(one => !takes(one)).flatMap(({ long }) => long ?? []))
+  const names = options.filter(takes).flatMap(({ long, short }) => [long ?? [], short ?? []].flat())
+  return [...new Set(names)].filter(name => !bare.has(name)).toSorted()
+}
+
 const shells = {
   bash(program: Command): string {
     const cases = all(program).map(({ path, command }) => `    "${path}") words="${words(command).join(' ')}" ;;`)
@@ -33,13 +42,18 @@ const shells = {
 _teal() {
   local word="\${COMP_WORDS[COMP_CWORD]}" known="" words="${words(program).join(' ')}" at
   for ((at = 1; at < COMP_CWORD; at++)); do
-    case "\${COMP_WORDS[at]}" in -*) ;; *) known="\${known:+$known }\${COMP_WORDS[at]}" ;; esac
+    case "\${COMP_WORDS[at]}" in
+    ${valued(program).join('|')}) ((at++)) ;;
+    -*) ;;
+    *) known="\${known:+$known }\${COMP_WORDS[at]}" ;;
+    esac
     case "$known" in
 ${cases.join('\n')}
     esac
   done
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
+  COMPREPLY=()
+  ((at > COMP_CWORD)) || mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  [ \${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$word")
 }
 complete -o filenames -F _teal teal`
   },
@@ -48,44 +62,68 @@ complete -o filenames -F _teal teal`
     return `#compdef teal
 # zsh completion of teal: teal completion zsh > /usr/share/zsh/site-functions/_teal
 _teal() {
-  local -a typed found
-  local known="" word
-  typed=("\${(@)words[2,CURRENT-1]}")
+  local -a found
+  local known="" at
   found=(${words(program).join(' ')})
-  for word in $typed; do
-    [[ $word == -* ]] || known="\${known:+$known }$word"
+  for ((at = 2; at < CURRENT; at++)); do
+    case "$words[at]" in
+      ${valued(program).join('|')}) ((at++)) ;;
+      -*) ;;
+      *) known="\${known:+$known }$words[at]" ;;
+    esac
     case "$known" in
 ${cases.join('\n')}
     esac
   done
-  compadd -- $found
-  _files
+  ((at > CURRENT)) && { _files; return }
+  compadd -- $found || _files
 }
-compdef _teal teal`
+if [ "$funcstack[1]" = "_teal" ]; then _teal "$@"; else compdef _teal teal; fi`
   },
   fish(program: Command): string {
-    const top = program.commands.map(one => one.name()).join(' ')
     const lines = all(program).flatMap(({ path, command }) => {
       const parts = path.split(' ')
-      const last = parts.at(-1) ?? ''
-      const above = parts.slice(0, -1)
-      const when =
-        above.length === 0
-          ? `not __fish_seen_subcommand_from ${top}`
-          : `__fish_seen_subcommand_from ${above.join(' ')}; and not __fish_seen_subcommand_from ${last}`
-      const own = parts.map(part => `__fish_seen_subcommand_from ${part}`).join('; and ')
+      const above = parts.slice(0, -1).join(' ')
+      const options = command.commands.length > 0 ? [] : command.options
       return [
-        `complete -c teal -n '${when}' -a ${last} -d '${plain(command.description())}'`,
-        ...command.options.flatMap(({ long, short, description }) => {
-          if (long === undefined || command.commands.length > 0) return []
+        `complete -c teal -n '__teal_is "${above}"' -a ${parts.at(-1)} -d '${plain(command.description())}'`,
+        ...(command.commands.length > 0 ? [] : [`complete -c teal -n '__teal_begins "${path}"' -F`]),
+        ...options.flatMap(({ long, short, description, required, optional }) => {
+          if (long === undefined) return []
           const brief = short === undefined ? '' : ` -s ${short.slice(1)}`
-          return [`complete -c teal -n '${own}' -l ${long.slice(2)}${brief} -d '${plain(description)}'`]
+          const value = required || optional ? ' -r -F' : ''
+          const name = `-l ${long.slice(2)}${brief}${value}`
+          return [`complete -c teal -n '__teal_begins "${path}"' ${name} -d '${plain(description)}'`]
         }),
       ]
     })
-    return ['# fish completion of teal: teal completion fish > ~/.config/fish/completions/teal.fish', ...lines].join(
-      '\n',
-    )
+    return `# fish completion of teal: teal completion fish > ~/.config/fish/completions/teal.fish
+function __teal_known
+    set -l known
+    set -l skip no
+    for word in (commandline -opc)[2..-1]
+        if test $skip = yes
+            set skip no
+            continue
+        end
+        switch $word
+            case ${valued(program).join(' ')}
+                set skip yes
+            case '-*'
+            case '*'
+                set -a known $word
+        end
+    end
+    string join ' ' -- $known
+end
+function __teal_is
+    test "$(__teal_known)" = "$argv[1]"
+end
+function __teal_begins
+    string match -q -- "$argv[1] *" "$(__teal_known) "
+end
+complete -c teal -f
+${lines.join('\n')}`
   },
 } as const
 

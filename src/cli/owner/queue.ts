@@ -2,6 +2,7 @@
 //
 // Passwords in URLs are masked by the service before they come here.
 
+import { oneLine } from '#lib/harmless.ts'
 import { accountId } from '../reach.ts'
 import { group, rowsOf, type Task, type TaskOptions, task } from './task.ts'
 
@@ -22,7 +23,7 @@ const idOf = ({ queueId, id }: Queued) => queueId ?? id ?? ''
 function shownLine(one: Queued): string {
   const next = one.nextAttempt === false ? 'held' : `next at ${one.nextAttempt}`
   const where = one.destinations.join(', ')
-  const said = one.response === undefined ? '' : `  ${one.response}`
+  const said = one.response === undefined ? '' : `  ${oneLine(one.response)}`
   return `${idOf(one)}  <${one.from}>  ${where}  ${one.attempts} attempts, ${next}${said}`
 }
 

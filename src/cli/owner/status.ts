@@ -6,6 +6,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
+import { harmlessInJson } from '#lib/harmless.ts'
 import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
@@ -76,7 +77,7 @@ async function log(words: readonly string[], options: LogOptions): Promise<void>
       const found = parsed(line)
       if (found === undefined || (options.event !== undefined && found.event !== options.event)) continue
       if (from !== '' && String(found.time) < from) continue
-      if (options.json === true) process.stdout.write(`${line}\n`)
+      if (options.json === true) process.stdout.write(`${harmlessInJson(line)}\n`)
       else print(false, found, readable(found))
     }
   }

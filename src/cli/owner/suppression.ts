@@ -2,6 +2,7 @@
 //
 // Of one account with --user, else of all.
 
+import { oneLine } from '#lib/harmless.ts'
 import { accountId, type Reach } from '../reach.ts'
 import { group, rowsOf, type TaskOptions, task } from './task.ts'
 
@@ -31,7 +32,7 @@ const tasks = [
     async run(to, _words, options, say) {
       for await (const one of rowsOf<Suppressed>(to, await base(to, options))) {
         const whose = one.user === false ? 'everybody' : one.user
-        const said = [one.status, one.response].filter(Boolean).join(' ')
+        const said = oneLine([one.status, one.response].filter(Boolean).join(' '))
         say(one, `${one.address}  for ${whose}  until ${one.until}  by ${one.source}  ${said}`.trimEnd())
       }
     },
