@@ -107,6 +107,8 @@ export default defineConfig({
           name: 'browser',
           globalSetup: 'test/built.ts',
           include: ['test/browser/**/*.test.ts'],
+          // One process runs many files, with one browser, and reads the sources once. What a file starts it ends.
+          ...{ pool: 'forks', isolate: false },
           testTimeout: 120_000,
           hookTimeout: 600_000,
           // What a page shows it shows when it can; a busy machine takes its time.

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { useTeal } from '../running.ts'
-import { startChromium } from './chromium.ts'
+import { sharedChromium } from './chromium.ts'
 
 /** What a page does with the options of the service: bytes out of hexadecimal digits, bytes into them. */
 const html = `<!doctype html><title>Security keys</title><script>
@@ -44,7 +44,7 @@ let server: Server
 let origin: string
 
 beforeAll(async () => {
-  browser = await startChromium()
+  browser = await sharedChromium()
   server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html')
     response.end(html)
@@ -54,8 +54,7 @@ beforeAll(async () => {
   origin = `http://localhost:${(server.address() as AddressInfo).port}`
 })
 
-afterAll(async () => {
-  await browser.close()
+afterAll(() => {
   server.close()
 })
 

@@ -1,14 +1,14 @@
 // The page of `teal dev` in a real browser, and everything that is wrong by itself: a violation of the policy by the page, an error in
 // the console, a request to another host, a dialog, a window that a mail opened.
 //
-// One service for the tests of a file; each test has a window of its own and an empty list.
+// One service for the tests of a file; each test has a window of its own, with nothing remembered, and an empty list.
 
 import { createServer, type Server } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { type Dev, startDev } from '#dev/dev.ts'
 import { deliver, writeDraft } from '#testing/sending.ts'
-import { startChromium } from '../chromium.ts'
+import { sharedChromium } from '../chromium.ts'
 
 export interface DevPage {
   readonly dev: Dev
@@ -27,6 +27,7 @@ export interface DevPage {
 export function useDevPage(): DevPage {
   let browser: Browser
   let dev: Dev
+  let context: BrowserContext
   let page: Page
   let elsewhere: Server
   let wrong: string[]
@@ -38,16 +39,17 @@ export function useDevPage(): DevPage {
       socket.destroy()
     }).listen(0, '127.0.0.1')
     dev = await startDev({ ports: { smtp: 0, http: 0, imap: 0, pop3: 0 } })
-    browser = await startChromium()
+    browser = await sharedChromium()
+    context = await browser.newContext({ viewport: { width: 1200, height: 760 } })
   })
   afterAll(async () => {
-    await browser?.close()
+    await context?.close()
     elsewhere.close()
     await dev?.close()
   })
   beforeEach(async () => {
     wrong = []
-    page = await (await browser.newContext({ viewport: { width: 1200, height: 760 } })).newPage()
+    page = await context.newPage()
     watch(page)
     await page.goto(dev.url)
     await page.locator('#live.on').waitFor()
@@ -56,7 +58,8 @@ export function useDevPage(): DevPage {
     expect(wrong).toEqual([])
     expect(reached).toBe(0)
     expect(await dev.host.teal.check()).toEqual([])
-    await page.context().close()
+    await page.evaluate('localStorage.clear()')
+    await page.close()
     await fetch(`${dev.url}/dev/v1/mails`, { method: 'DELETE' })
   })
   function watch(one: Page): void {

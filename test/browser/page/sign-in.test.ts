@@ -123,7 +123,7 @@ test('the keyboard alone is enough', async () => {
 
 test(`the first load is at most ${firstLoadMax} bytes, and the second asks for the page alone`, async () => {
   await service.user('load')
-  const page = await pages.visit('/app/account', { as: 'load' })
+  const page = await pages.visit('/app/account', { as: 'load', isFirst: true })
   const sizes = await page.evaluate<readonly { name: string; encodedBodySize: number }[]>(
     `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].map(one => one.toJSON())`,
   )
