@@ -315,3 +315,24 @@ test('a session in which a command makes no sense now and then goes on', async (
   }
   client.close()
 })
+
+test('a message/global part has an envelope for those who enabled IMAP4rev2 alone: RFC 3501 knows it as any other part', async () => {
+  const client = await login('INBOX')
+  const inner =
+    'Subject: inner\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n--y\r\nContent-Type: message/global\r\n\r\nA: (")\r\n\r\nz\r\n--y--'
+  const parts = [`Content-Type: message/global; x="(\\"a\\" \\\\"\r\nContent-ID: <a(b>\r\n\r\n${inner}`, '\r\nplain']
+  const body = parts.map(part => `--x\r\n${part}\r\n`).join('')
+  await client.ok(append('INBOX', `Content-Type: multipart/mixed; boundary=x\r\n\r\n${body}--x--\r\n`))
+  const plain = '("TEXT" "PLAIN" ("charset" "us-ascii") NIL NIL "7BIT" 5 1'
+  const mixed = 'NIL NIL NIL NIL)'
+  const basic = `("MESSAGE" "GLOBAL" ("x" "(\\"a\\" \\\\") "<a(b>" NIL "7BIT" ${inner.length}`
+  const old = `${basic} ${mixed}${plain} ${mixed} "MIXED" ("boundary" "x") NIL NIL NIL)`
+  expect(await client.ok('FETCH 1 (BODYSTRUCTURE BODY)')).toEqual([
+    `* 1 FETCH (BODYSTRUCTURE (${old} BODY (${basic})${plain}) "MIXED"))`,
+  ])
+  await client.ok('ENABLE IMAP4rev2')
+  const [line = ''] = await client.ok('FETCH 1 BODYSTRUCTURE')
+  expect(line).toContain(`${basic} (NIL "inner" NIL NIL`)
+  expect(line.split('"MESSAGE" "GLOBAL"')).toHaveLength(3)
+  client.close()
+})

@@ -240,7 +240,7 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
     case 'binary.size':
       return undefined
     default:
-      return item.text(row)
+      return item.text(row, session.rev2)
   }
 }
 

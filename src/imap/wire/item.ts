@@ -5,6 +5,7 @@
 
 import { numberId } from '#lib/id.ts'
 import { formatInternalDate } from '#mail/header/date.ts'
+import { oldStructure } from '#mail/mime/structure.ts'
 import { column, contentId, type ListedRow } from '#store/mailboxes/listing.ts'
 import { detailOf, summaryOf } from '#store/mailboxes/outlines.ts'
 import { type Decoder, malformed } from './decoder.ts'
@@ -29,7 +30,8 @@ export type FetchItem =
   | { readonly kind: 'uid' }
   /** `onlyMarked`: only where this very FETCH changed them. */
   | { readonly kind: 'flags' | 'modseq'; readonly onlyMarked?: boolean }
-  | { readonly kind: PlainKind; readonly text: (row: RowValues) => string }
+  /** `rev2`: for who enabled IMAP4rev2. */
+  | { readonly kind: PlainKind; readonly text: (row: RowValues, rev2: boolean) => string }
   /** `label` is the name it was asked by. */
   | { readonly kind: 'section'; readonly label: string; readonly section: Section; readonly peek: boolean }
   | { readonly kind: 'binary'; readonly section: Section; readonly peek: boolean }
@@ -44,8 +46,14 @@ const internalDate: FetchItem = {
 }
 const size: FetchItem = { kind: 'size', text: row => `RFC822.SIZE ${row[column.size]}` }
 const envelope: FetchItem = { kind: 'envelope', text: row => `ENVELOPE ${row[column.envelope]}` }
-const bodyStructure: FetchItem = { kind: 'bodystructure', text: row => `BODYSTRUCTURE ${row[column.bodystructure]}` }
-const body: FetchItem = { kind: 'body', text: row => `BODY ${detailOf(row[column.detail]).body}` }
+const bodyStructure: FetchItem = {
+  kind: 'bodystructure',
+  text: (row, rev2) => `BODYSTRUCTURE ${structureText(row[column.bodystructure], rev2)}`,
+}
+const body: FetchItem = {
+  kind: 'body',
+  text: (row, rev2) => `BODY ${structureText(detailOf(row[column.detail]).body, rev2)}`,
+}
 const emailId: FetchItem = { kind: 'emailid', text: row => `EMAILID (${emailIdOf(row)})` }
 const threadId: FetchItem = { kind: 'threadid', text: row => `THREADID (${numberId(row[column.thread])})` }
 const saveDate: FetchItem = { kind: 'savedate', text: row => `SAVEDATE "${formatInternalDate(row[column.saved])}"` }
@@ -110,6 +118,10 @@ export function fetchItem(decoder: Decoder, alone: boolean): readonly FetchItem[
     default:
       throw malformed(`Unknown item ${name.slice(0, 40)}`)
   }
+}
+
+function structureText(text: string, rev2: boolean): string {
+  return rev2 ? text : oldStructure(text)
 }
 
 /** The same bytes have the same id wherever they lie in an account (RFC 8474 5.1). */

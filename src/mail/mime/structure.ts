@@ -66,6 +66,48 @@ export function* structure(part: MimePart, extended: boolean): Generator<undefin
   return `${out}${extended ? singleExtension(part) : ''})`
 }
 
+const globalStart = '("MESSAGE" "GLOBAL" '
+/** Of one part before its envelope: parameters, id, description, encoding, octets. */
+const basicFields = 5
+/** What RFC 9051 has besides: envelope, structure, lines. */
+const messageFields = 3
+
+/** A structure as RFC 3501 9 has it, where only message/rfc822 is a message with an envelope and message/global a part like others. */
+export function oldStructure(text: string): string {
+  let out = ''
+  let from = 0
+  for (let at = text.indexOf(globalStart); at >= 0; at = text.indexOf(globalStart, from)) {
+    const kept = valuesEnd(text, at + globalStart.length, basicFields)
+    out += text.slice(from, kept)
+    from = valuesEnd(text, kept + 1, messageFields)
+  }
+  return from === 0 ? text : out + text.slice(from)
+}
+
+/** Where so many values end that stand behind each other from `start` on, a space between them. */
+function valuesEnd(text: string, start: number, count: number): number {
+  let at = start
+  for (let index = 0; index < count; index++) {
+    if (index > 0) at += 1
+    let depth = 0
+    do {
+      const character = text[at]
+      if (character === '(') depth += 1
+      else if (character === ')') depth -= 1
+      if (character === '"') at = quotedEnd(text, at)
+      else if (depth > 0 || character === ')') at += 1
+      else while (at < text.length && text[at] !== ' ' && text[at] !== ')') at += 1
+    } while (depth > 0 && at < text.length)
+  }
+  return at
+}
+
+function quotedEnd(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at + 1
+}
+
 /** body-ext-mpart: parameters, disposition, language, location. */
 function multipartExtension(part: MimePart): string {
   return ` ${parameters(part.type)} ${disposition(part)} ${language(part.header)} ${text(part.header.raw('content-location'))}`
