@@ -315,7 +315,12 @@ export const pageNumber = optional(num({ description: 'Taken and not looked at: 
 
 /** The same for lists of messages, where a client's page may have something glued to it (wire-details 1). */
 export const anyPage = optional(
-  field<unknown>({ description: 'Taken and not looked at: cursors lead' }, () => undefined, {}, true),
+  field<number | string>(
+    { type: ['number', 'string'], description: 'Taken and not looked at: cursors lead' },
+    () => undefined,
+    {},
+    true,
+  ),
 )
 
 /** Parameters of a paged list; hand them to `paged` of cursor.ts. */

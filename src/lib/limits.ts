@@ -1255,10 +1255,10 @@ export const limits = {
     answerBytesMax: 64 * kib,
     redirectsMax: 3,
     /** Wait after a first failure, doubled after each further one up to the cap, a fifth of it random. */
-    retryMs: 10 * second,
+    retryMs: 2 * second,
     retryMsMax: 12 * hour,
-    /** Attempts before a delivery is dead: with these waits the last one comes 34 hours after the first. */
-    attemptsMax: 15,
+    /** Attempts before a delivery is dead: with these waits the last one comes 30 hours after the first. */
+    attemptsMax: 17,
     /** Longest wait an endpoint can ask for with Retry-After. */
     retryAfterMsMax: hour,
     /** Wait before an endpoint that failed twice in a row is tried with anything, doubled up to the cap. */

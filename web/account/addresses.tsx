@@ -76,7 +76,7 @@ function Line({ address: { id, name, address, main, signature }, onChanged, onEd
   const params = { user: owner().id }
   const isPattern = address.includes('*')
   const makeMain = async () => {
-    await call('PUT /users/:user/addresses/:id', { params: { ...params, id }, body: { main: true } })
+    await call('PUT /users/:user/addresses/:address', { params: { ...params, address: id }, body: { main: true } })
     await onChanged(texts.mainNow(address))
   }
   const remove = async () => {
@@ -187,7 +187,7 @@ function EditDialog({ address: { id, address, name, signature }, onClose, onSave
     const isSame = values.signature === text
     const written = { text: values.signature, html: htmlOf(values.signature) }
     const body = { name: values.name, ...(!isSame && { signature: written }) }
-    await call('PUT /users/:user/addresses/:id', { params: { user: owner().id, id }, body })
+    await call('PUT /users/:user/addresses/:address', { params: { user: owner().id, address: id }, body })
     await onSaved(baseTexts.value.saved)
   })
   const isFormed = html !== '' && html !== htmlOf(text)

@@ -98,7 +98,7 @@ function Doings({
   const remove = async () => {
     const title = `${baseTexts.value.remove} ${address}`
     if (!(await ask({ title, text: common.sure, action: baseTexts.value.remove, danger: true }))) return
-    await act(() => call('DELETE /addresses/forwarded/:address', { params: { address: id } }), common.removed, reload)
+    await act(() => call('DELETE /addresses/forwarded/:id', { params: { id } }), common.removed, reload)
   }
   const flip = () =>
     act(

@@ -39,21 +39,30 @@ Lists are paged: pass \`nextCursor\` or \`previousCursor\` of an answer as \`nex
 /** The document as an object, fit for JSON. */
 export function makeOpenapi(options: OpenapiOptions): Json {
   const paths: Record<string, Json> = {}
+  const named = new Names()
   for (const endpoint of options.endpoints) {
-    const path = endpoint.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
+    const path = named.path(endpoint.path)
     paths[path] ??= {}
-    paths[path][endpoint.method.toLowerCase()] = operation(endpoint)
+    paths[path][endpoint.method.toLowerCase()] = {
+      operationId: named.operation(endpoint),
+      ...operation(endpoint, path),
+    }
   }
   const used = new Set(options.endpoints.map(endpoint => endpoint.tag))
   const described = Object.entries(options.tags ?? {}).filter(([name]) => used.has(name))
-  const named = new Set(described.map(([name]) => name))
+  const known = new Set(described.map(([name]) => name))
   return {
     openapi: '3.1.0',
-    info: { title: 'Teal', version: options.version, description: introduction, license: { name: 'MIT' } },
+    info: {
+      title: 'Teal',
+      version: options.version,
+      description: introduction,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: [{ url: '/' }],
     tags: [
       ...described.map(([name, description]) => ({ name, description })),
-      ...[...used].filter(name => !named.has(name)).map(name => ({ name })),
+      ...[...used].filter(name => !known.has(name)).map(name => ({ name })),
     ],
     security: [{ accessToken: [] }, { bearer: [] }, { accessTokenInQuery: [] }],
     paths,
@@ -90,17 +99,16 @@ const errorSchema: Json = {
   },
 }
 
-function operation(endpoint: Endpoint): Json {
+function operation(endpoint: Endpoint, path: string): Json {
   const { tag, summary, description, allow, listing } = endpoint
   const notes = [description, ...accessNotes(allow, listing === true)].filter(note => note !== undefined)
   return {
-    operationId: operationId(endpoint),
     tags: [tag],
     summary,
     description: notes.join('\n\n'),
     ...(allow === 'public' && { security: [] }),
     'x-grant': allow,
-    parameters: parameters(endpoint),
+    parameters: parameters(endpoint, path),
     ...(takesBody(endpoint) && { requestBody: requestBody(endpoint) }),
     responses: responses(endpoint),
   }
@@ -113,26 +121,53 @@ function accessNotes(allow: Endpoint['allow'], listing: boolean): string[] {
   return [listing ? `${note} A caller who has it for own things only sees those.` : note]
 }
 
-/** A name for generated clients: the method and the path's words. */
-function operationId(endpoint: Endpoint): string {
-  const words = endpoint.path.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
-  return endpoint.method.toLowerCase() + words.map(word => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+/** The names of one document, where what is the same must have the same name, and nothing else. */
+class Names {
+  readonly #paths = new Map<string, string>()
+  readonly #operations = new Set<string>()
+
+  /** Paths that differ in the names of their parameters alone are one path (OpenAPI 4.8.8.1). */
+  path(template: string): string {
+    const shape = template.replace(/:\w+/g, '{}')
+    const path = this.#paths.get(shape) ?? template.replace(/:(\w+)/g, '{$1}')
+    this.#paths.set(shape, path)
+    return path
+  }
+
+  /** A name for generated clients: the method and the path's words; paths may differ in case alone. */
+  operation({ method, path }: Endpoint): string {
+    const words = path.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
+    const name = method.toLowerCase() + words.map(word => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+    let free = name
+    for (let count = 2; this.#operations.has(free); count++) free = `${name}${count}`
+    this.#operations.add(free)
+    return free
+  }
 }
 
 function takesBody(endpoint: Endpoint): boolean {
   return endpoint.bodyKind !== 'json' || Object.keys(endpoint.body).length > 0
 }
 
-function parameters(endpoint: Endpoint): Json[] {
+function parameters(endpoint: Endpoint, path: string): Json[] {
   const { params, query, headers } = endpoint
+  const own = namesIn(endpoint.path, /:(\w+)/g)
+  const shown = namesIn(path, /\{(\w+)\}/g)
   return [
-    ...Object.entries(params).map(([name, schema]) => ({ ...parameter('path', name, schema), required: true })),
+    ...own.map((name, index) => ({
+      ...parameter('path', shown[index] ?? name, params[name] as TSchema),
+      required: true,
+    })),
     ...Object.entries(query).map(([name, schema]) => parameter('query', name, schema)),
     ...Object.entries(origin)
       .filter(([name]) => !(name in params) && !(name in query))
       .map(([name, schema]) => parameter('query', name, schema)),
     ...headers.map(name => ({ in: 'header', name, schema: { type: 'string' } })),
   ]
+}
+
+function namesIn(path: string, pattern: RegExp): string[] {
+  return [...path.matchAll(pattern)].map(([, name]) => String(name))
 }
 
 function parameter(place: string, name: string, schema: TSchema): Json {

@@ -103,6 +103,11 @@ export function isAddress(text: string): boolean {
   return localPattern.test(local) && isDomain(domain)
 }
 
+/** Whether something in `text` shows as nothing, so that it looks like another address (RFC 8264 9.8, 9.13). */
+export function hasInvisible(text: string): boolean {
+  return /\p{Default_Ignorable_Code_Point}/u.test(text)
+}
+
 /** Whether `text` is a domain of two labels at least, in unicode or ASCII. */
 export function isDomain(text: string): boolean {
   if (text.length > limits.name.domainLengthMax) return false

@@ -33,3 +33,20 @@ test.each(['https://hook.example.net/\r\nX-More: yes', 'https://hook\t.example.n
     expect((await service.call('POST', '/authenticate', { ...login, appId: url.slice(0, 12) })).status).toBe(200)
   },
 )
+
+test('no address is made that looks like another one for what it does not show', async () => {
+  const id = await service.user('seen')
+  for (const unseen of ['\u200b', '\u200d', '\u00ad', '\u2060', '\u{e0041}', '\u180e']) {
+    const address = `se${unseen}en@example.com`
+    const details = { address: expect.stringContaining('invisible') }
+    for (const [path, form] of [
+      [`/users/${id}/addresses`, { address }],
+      ['/addresses/forwarded', { address, targets: ['elsewhere@example.net'] }],
+      ['/users', { username: `unseen${unseen.codePointAt(0)}`, password: 'a longer secret', address }],
+    ] as const) {
+      const { status, body } = await service.call('POST', path, form)
+      expect([status, body]).toMatchObject([400, { code: 'InputValidationError', details }])
+    }
+  }
+  expect((await service.call('POST', `/users/${id}/addresses`, { address: 'gesehen.ä@example.com' })).status).toBe(200)
+})

@@ -312,7 +312,7 @@ describe('an endpoint that misbehaves', () => {
     await until('the end', () => attempts()?.state === 2)
     expect(waits[0]).toBeLessThanOrEqual(30_000)
     waits.forEach((wait, index) => {
-      const middle = Math.min(10_000 * 2 ** index, 12 * 3_600_000)
+      const middle = Math.min(2_000 * 2 ** index, 12 * 3_600_000)
       expect(wait).toBeGreaterThanOrEqual(middle * 0.8)
       expect(wait).toBeLessThanOrEqual(middle * 1.2 + (late[index] ?? 0))
     })

@@ -9,7 +9,7 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createAddress, deleteAddress, updateAddress } from '#actors/user/account.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
+import { hasInvisible, isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
 import { type Address, findAddress, listAddresses } from '#store/accounts/address.ts'
 import { endpoint } from '../../endpoint.ts'
 import { isWithin, requireWithin } from '../../guard/within.ts'
@@ -64,6 +64,7 @@ export const anyAddress = field<string>({ type: 'string', format: 'idn-email' },
 export function newAddress(text_: string, wildcards: boolean): Pick<Address, 'address' | 'key' | 'domain'> {
   if (text_.includes('*') && !wildcards) throw new Fault('WildcardNotPermitted')
   if (text_.includes('+')) throw invalid('address', 'must not contain a label')
+  if (hasInvisible(text_)) throw invalid('address', 'must not contain invisible characters')
   const { address, key, domain } = normalizeAddress(text_)
   return { address, key, domain }
 }

@@ -16,7 +16,7 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
-import { normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
+import { hasInvisible, normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { findUserByKey, isFiltered, pageUsers, readUsage } from '#store/accounts/users.ts'
 import { findDomain, plainDomain, reaches } from '#store/domains/domain.ts'
@@ -343,6 +343,7 @@ function firstAddress(
   const wanted = input.address ?? (isAddress ? input.username : `${input.username}@${defaultDomain}`)
   const { local, key, domain } = normalizeAddress(wanted)
   if (local.includes('*')) throw invalid('address', 'must not contain a wildcard')
+  if (hasInvisible(local)) throw invalid('address', 'must not contain invisible characters')
   return { address: `${local}@${domain}`, key, domain, tags: input.addTagsToAddress ? (input.tags ?? []) : [] }
 }
 

@@ -124,8 +124,8 @@ function subscriptionEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
     tag: 'Webhooks',
     summary: 'Subscribe to events',
     description:
-      'Events are delivered at least once, as POST or as mail. A failed delivery is tried again after 10 s, 20 s, ' +
-      '40 s and so on, up to 12 hours apart, 15 times over some 34 hours. Deliveries about one account come in order.',
+      'Events are delivered at least once, as POST or as mail. A failed delivery is tried again after 2 s, 4 s, ' +
+      '8 s and so on, up to 12 hours apart, 17 times over some 30 hours. Deliveries about one account come in order.',
     allow: 'webhooks.create',
     body: {
       type: list(eventType, { max: limits.webhook.typesMax }),
