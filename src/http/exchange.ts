@@ -339,8 +339,8 @@ export class Exchange {
   }
 }
 
-/** What somebody sent us is opened as a page of nobody: it must not act as ours, which has a session. */
-const apart = headerText('Content-Security-Policy', "default-src 'none'; sandbox")
+/** What somebody sent us is opened as a page of nobody (ours has a session) and kept by no cache that others share. */
+const apart = "\r\nContent-Security-Policy: default-src 'none'; sandbox\r\nCache-Control: private, no-cache"
 
 const idPattern = /^[A-Za-z0-9._:+/=-]+$/
 

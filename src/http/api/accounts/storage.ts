@@ -135,6 +135,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
         'content-disposition': disposition(file.filename),
         'content-id': file.cid === null ? undefined : `<${headerText(file.cid)}>`,
         'content-security-policy': "default-src 'none'; sandbox",
+        'cache-control': 'private, no-cache',
       }
       return ranged(request.header('range'), request.header('if-range'), {
         size: file.size,

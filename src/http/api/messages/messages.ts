@@ -185,6 +185,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         'content-disposition': disposition,
         // What a stranger sent is no page of this origin. Only a PDF needs more than a sandbox lets its viewer do.
         'content-security-policy': info.contentType === 'application/pdf' ? undefined : "default-src 'none'; sandbox",
+        'cache-control': 'private, no-cache',
       }
       const decoded = input.sendAsString ? asText() : undefined
       if (decoded === undefined) return binary({ headers, body: stream(), ...(size !== undefined && { length: size }) })
