@@ -129,3 +129,15 @@ test('what a person reads is a sentence, never a name of ours', () => {
     expect(text).not.toMatch(/failed with code/)
   }
 })
+
+test('what is downloaded counts by what is sent: a large message may be fetched in many pieces', async () => {
+  const user = await service.user('pieces', { imapMaxDownload: 200_000 })
+  const client = await Client.login(service.at('imap'), 'pieces', 'INBOX')
+  await client.ok(append('INBOX', mail('large', 'x'.repeat(100_000))))
+  for (let at = 0; at < 100; at++) await client.ok(`FETCH 1 BODY.PEEK[]<${at * 100}.100>`)
+  await client.ok('FETCH 1 BODY.PEEK[HEADER]')
+  const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.imapDownload.used
+  await expect.poll(used).toBeGreaterThan(10_000)
+  expect(await used()).toBeLessThan(20_000)
+  client.close()
+})

@@ -223,7 +223,7 @@ async function answerUnready(run: FetchRun, row: ListedRow): Promise<number> {
 }
 
 function bytesOf(rows: readonly ListedRow[]): number {
-  return rows.reduce((sum, row) => sum + row[column.size], 0)
+  return rows.reduce((sum, row) => sum + row[column.prefix].length + (row[column.lines]?.length ?? 0), 0)
 }
 
 function itemText(session: Session, item: FetchItem, row: ListedRow): string | undefined {
@@ -264,10 +264,9 @@ async function answerBodies(
         if (index >= ahead) ahead = readAhead(session, rows, index)
         if (session.pace.spent) await session.rest()
         const source = new MessageSource(mail, session.pace, row[column.body], row[column.prefix], row[column.detail])
-        if (!answerWhole(session, plan.items, seq, row, source, text)) {
-          await answerMessage(session, plan.items, seq, row, source, text)
-        }
-        bytes += source.size
+        // What is sent counts and not what there is: programs fetch a large message in hundreds of pieces.
+        if (answerWhole(session, plan.items, seq, row, source, text)) bytes += source.size
+        else bytes += await answerMessage(session, plan.items, seq, row, source, text)
       } catch (error) {
         const fault = mail.faultOf(row[column.body], error)
         if (!(fault instanceof Fault)) throw fault

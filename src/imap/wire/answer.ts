@@ -15,11 +15,11 @@ import { extentOf, type Section } from './section.ts'
 type Ready =
   | string
   | { readonly head: string; readonly bytes: Buffer }
-  | { readonly head: string; readonly pieces: Pieces; readonly binary?: true }
+  | { readonly head: string; readonly pieces: Pieces; readonly length: number; readonly binary?: true }
 type Pieces = () => AsyncIterable<Buffer> | Iterable<Buffer>
 
 /**
- * Answers for one message.
+ * Answers for one message; gives how many bytes of it were sent.
  *
  * @param text items that are text of the row; undefined for what is left out
  * @throws Fault MessageNotFound, BodyUnreadable, UnknownEncoding before anything was written
@@ -31,7 +31,7 @@ export async function answerMessage(
   row: ListedRow,
   source: MessageSource,
   text: (item: FetchItem, row: ListedRow) => string | undefined,
-): Promise<void> {
+): Promise<number> {
   const ready: Ready[] = []
   for (const item of items) {
     if (session.pace.spent) await session.rest()
@@ -53,6 +53,12 @@ export async function answerMessage(
   }
   out.text(')\r\n')
   session.midway = false
+  return ready.reduce((sum, one) => sum + lengthOf(one), 0)
+}
+
+function lengthOf(one: Ready): number {
+  if (typeof one === 'string') return 0
+  return 'bytes' in one ? one.bytes.length : one.length
 }
 
 /**
@@ -99,12 +105,12 @@ async function readSection(source: MessageSource, label: string, section: Sectio
   const extent = plain ? { start: 0, end: source.size } : await extentOf(source, section)
   if (extent === undefined) return `${head}NIL`
   if ('bytes' in extent) return { head: `${head}{${extent.bytes.length}}\r\n`, bytes: extent.bytes }
-  if ('pieces' in extent) return { head: `${head}{${extent.size}}\r\n`, pieces: extent.pieces }
+  if ('pieces' in extent) return { head: `${head}{${extent.size}}\r\n`, pieces: extent.pieces, length: extent.size }
   const { start, end } = extent
   // Nothing may be missing once the length is said.
   await source.prove(start, end)
   const pieces: Pieces = () => (source.inMemory ? source.pieces(start, end) : source.stream(start, end))
-  return { head: `${head}{${end - start}}\r\n`, pieces }
+  return { head: `${head}{${end - start}}\r\n`, pieces, length: end - start }
 }
 
 /** RFC 3516: the content of a leaf without its transfer encoding. */
@@ -119,7 +125,7 @@ async function readBinary(
   const start = Math.min(from, content.size)
   const end = Math.min(content.size, start + count)
   const head = `BINARY${section.label} ~{${end - start}}\r\n`
-  return { head, pieces: () => content.stream(start, end), binary: true }
+  return { head, pieces: () => content.stream(start, end), length: end - start, binary: true }
 }
 
 /** Pieces of something whose length was already announced: when they fail, only closing is left. */
