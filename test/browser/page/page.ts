@@ -101,6 +101,8 @@ async function leave({ context, locale }: Window, origin: string): Promise<void>
     if (page === undefined) throw new Error('the window is closed')
     await Promise.all(others.map(other => other.close()))
     await context.setOffline(false)
+    // What it shows asks nothing more, now that nobody is signed in.
+    await page.goto('about:blank')
     await context.clearCookies()
     const cdp = await context.newCDPSession(page)
     const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
