@@ -58,7 +58,7 @@ export function ProgramsPage() {
                 rows={results}
                 id={row => row.id}
                 columns={[
-                  { title: texts.description, cell: row => row.description },
+                  { title: texts.description, cell: row => <bdi>{row.description}</bdi> },
                   { title: texts.scopes, cell: row => scopesText(row.scopes) },
                   {
                     title: texts.used,

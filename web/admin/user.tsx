@@ -25,11 +25,17 @@ export function UserPage({ values }: { readonly values: Values }) {
   const user = values.user ?? ''
   const account = useCall('GET /users/:user', { params: { user } })
   return (
-    <Loaded of={account}>
+    <Loaded of={account} page={adminTexts.value.pages.users}>
       {data => (
         <Page
           title={data.username}
-          lead={<bdi>{data.name === '' ? data.address : `${data.name} · ${data.address}`}</bdi>}
+          lead={
+            <>
+              {data.name !== '' && <bdi>{data.name}</bdi>}
+              {data.name !== '' && data.address !== '' && ' · '}
+              <bdi>{data.address}</bdi>
+            </>
+          }
         >
           <Standing user={data} of={account} />
           {may('users.update', 'domain') && <Limits key={`limits ${data.id}`} user={data} of={account} />}

@@ -72,7 +72,7 @@ function columns(): Column<Listed>[] {
           <a href={at(`/service/users/${id}`)}>
             <bdi>{username}</bdi>
           </a>
-          {name !== '' && <span class="muted">{name}</span>}
+          {name !== '' && <bdi class="muted">{name}</bdi>}
         </span>
       ),
     },

@@ -79,29 +79,32 @@ export function Fact({ name, children }: Children & { readonly name: string }) {
 /** Waits for a resource: shows that it is loading, why it failed, or `children` of it. */
 export function Loaded<T>({
   of,
+  page,
   children,
 }: {
   readonly of: Resource<T>
+  /** The heading of a page that has none until its subject is here. */
+  readonly page?: string
   readonly children: (data: T) => ComponentChildren
 }) {
   const texts = baseTexts.value
   if (of.data !== undefined) return <>{children(of.data)}</>
-  if (of.error === undefined)
-    return (
+  const state =
+    of.error === undefined ? (
       <div class="state" role="status">
         <span class="spinner" aria-hidden="true" />
         <p>{texts.loading}</p>
       </div>
+    ) : (
+      <div class="state failed" role="alert">
+        <Icon name="alert" />
+        <p>{explain(of.error)}</p>
+        <button type="button" onClick={() => void of.reload()}>
+          {texts.again}
+        </button>
+      </div>
     )
-  return (
-    <div class="state failed" role="alert">
-      <Icon name="alert" />
-      <p>{explain(of.error)}</p>
-      <button type="button" onClick={() => void of.reload()}>
-        {texts.again}
-      </button>
-    </div>
-  )
+  return page === undefined ? state : <Page title={page}>{state}</Page>
 }
 
 /** Where there is nothing yet: what would be here, and how to begin. */

@@ -11,7 +11,7 @@ import type { Area, AreaEntry, Group } from './area.ts'
 import { Questions } from './dialog.tsx'
 import { Icon } from './icon.tsx'
 import { failed, Notices } from './notice.tsx'
-import { Empty } from './parts.tsx'
+import { Page } from './parts.tsx'
 import { Preferences } from './preferences.tsx'
 import { at, focusPage, go, match, place } from './router.ts'
 import { type Session, session, signOut } from './session.ts'
@@ -138,9 +138,11 @@ function Shown({ area, path }: { readonly area: Area | undefined; readonly path:
   if (found === undefined) {
     if (path === '') return null
     return (
-      <Empty icon="search" title={baseTexts.value.notFound}>
-        <a href={at('')}>{baseTexts.value.home}</a>
-      </Empty>
+      <Page title={baseTexts.value.notFound}>
+        <p>
+          <a href={at('')}>{baseTexts.value.home}</a>
+        </p>
+      </Page>
     )
   }
   const { route, values } = found

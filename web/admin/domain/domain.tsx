@@ -33,11 +33,11 @@ export function DomainPage({ values }: { readonly values: Values }) {
   const name = values.domain ?? ''
   const of = useCall('GET /domains/:domain', { params: { domain: name } })
   return (
-    <Loaded of={of}>
+    <Loaded of={of} page={name}>
       {domain => (
         <Page
           title={domain.name}
-          lead={domain.description === '' ? undefined : domain.description}
+          lead={domain.description === '' ? undefined : <bdi>{domain.description}</bdi>}
           actions={<Doings domain={domain} of={of} />}
         >
           <Holding domain={domain} />

@@ -118,7 +118,7 @@ export function WebhookPage({ values }: { readonly values: Values }) {
     </button>
   )
   return (
-    <Loaded of={found}>
+    <Loaded of={found} page={adminTexts.value.pages.webhooks}>
       {({ url, type }) => (
         <Page title={url} lead={<bdi>{type.join(', ')}</bdi>} actions={actions}>
           <Deliveries webhook={webhook} />
