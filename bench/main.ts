@@ -4,7 +4,8 @@
 // installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
 // folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
 // `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
-// section/mixes.ts: where it is given, `imap` measures nothing else.
+// section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps the folder that isolation.ts attacks, and
+// `--threads` is what its service is started with.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -18,6 +19,7 @@ import { deliverySection } from './section/delivery.ts'
 import { diskSection } from './section/disk.ts'
 import { exportSection } from './section/export.ts'
 import { httpSection } from './section/http.ts'
+import { idleSection } from './section/idle.ts'
 import { imapSection } from './section/imap.ts'
 import { importSection } from './section/import.ts'
 import { isolationSection } from './section/isolation.ts'
@@ -40,6 +42,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   login: loginSection,
   imap: imapSection,
   pieces: piecesSection,
+  idle: idleSection,
   isolation: isolationSection,
   delivery: deliverySection,
   smtp: smtpSection,
@@ -68,6 +71,8 @@ const { values, positionals } = parseArgs({
     messages: { type: 'string' },
     attacks: { type: 'string' },
     mixes: { type: 'string' },
+    ground: { type: 'string' },
+    threads: { type: 'string' },
   },
 })
 const names = positionals.length === 0 ? Object.keys(sections) : positionals
@@ -81,7 +86,7 @@ const base = values.quick ? quickPlan : fullPlan
 const plan = {
   ...{ ...base, peers: values.peers, corpus: values.corpus },
   ...{ attacked: Number(values.messages ?? base.attacked), attacks: values.attacks?.split(',') },
-  mixes: values.mixes?.split(','),
+  ...{ mixes: values.mixes?.split(','), ground: values.ground, threads: values.threads },
 }
 const rows: Row[] = []
 let broken = false

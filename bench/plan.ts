@@ -21,6 +21,10 @@ export interface Plan {
   readonly attacked: number
   /** Names of the attacks that are tried; all where absent. */
   readonly attacks?: readonly string[] | undefined
+  /** Where the folder that is attacked stays for the next run. */
+  readonly ground?: string | undefined
+  /** `threads` of the service where a section does not choose; its default where absent. */
+  readonly threads?: string | undefined
   /** Names of the mixes of IMAP sessions that are tried; all where absent. */
   readonly mixes?: readonly string[] | undefined
   /** Whether other mail servers are installed, started and measured beside. */

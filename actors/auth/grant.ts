@@ -50,38 +50,32 @@ export class Grants {
   readonly #system: Actors
   readonly #live = new Set<Live>()
   readonly #sweeper: Timer
-  readonly #standings: Recent<Standing | undefined> | undefined
+  readonly #ground: Ground
 
   /** @param commits as of Recent: with it, what an account allows is read once for many sessions */
   constructor(system: Actors, commits?: () => number) {
     this.#system = system
-    this.#standings = commits && new Recent(commits)
+    const { read } = system
+    const standings = commits && new Recent<Standing | undefined>(commits)
+    const load = (user: string) => standingOf(read, user)
+    this.#ground = {
+      read,
+      account: user => (standings === undefined ? load(user) : standings.getNow(user, () => load(user))),
+      drop: live => this.#live.delete(live),
+    }
     this.#sweeper = every(limits.session.sweepMs, () => {
       for (const live of this.#live) live.sweep()
     })
   }
 
   /**
-   * Keeps a grant; `onEnd` is called once when it ends, with the reason as a sentence without its point.
+   * Keeps a grant; its bearer is told once when it ends, with the reason as a sentence without its point.
    *
    * @throws Fault SessionEnded where it has ended since it was given
    */
-  hold(grant: Grant, onEnd: (reason: string) => void): Held {
-    const { read } = this.#system
-    const account = (user: string) => {
-      const load = () => standingOf(read, user)
-      return this.#standings === undefined ? load() : this.#standings.getNow(user, load)
-    }
-    const live = new Live(
-      () => judge(read, account, grant),
-      grant.kind === 'token' && grant.token !== null,
-      onEnd,
-      () => {
-        unguard()
-        this.#live.delete(live)
-      },
-    )
-    const unguard = this.#system
+  hold(grant: Grant, bearer: Bearer): Held {
+    const live = new Live(this.#ground, grant, bearer)
+    live.unguard = this.#system
       .handle(grant.user)
       .guard(reason => (reason === undefined ? live.ask() : live.end(reason)))
     this.#live.add(live)
@@ -104,22 +98,33 @@ export class Grants {
   }
 }
 
-/** One that is held. */
+/** Whoever came in with a grant. */
+export interface Bearer {
+  ended(reason: string): void
+}
+
+/** What all that are held stand on. */
+interface Ground {
+  readonly read: Reader
+  readonly account: Account
+  drop(live: Live): void
+}
+
+/** One that is held: ten thousand sessions have one each, so it has no functions of its own. */
 class Live implements Held {
-  readonly #judge: () => Verdict
-  /** Another process may end it, too: nobody is told of that, so it is looked at all the time. */
-  readonly #restless: boolean
-  readonly #onEnd: (reason: string) => void
-  readonly #drop: () => void
+  /** Nobody has to ask for it any more. */
+  unguard: (() => void) | undefined
+  readonly #ground: Ground
+  readonly #grant: Grant
+  readonly #bearer: Bearer
   #reason: string | undefined
   #until = 0
   #told = false
 
-  constructor(judge: () => Verdict, restless: boolean, onEnd: (reason: string) => void, drop: () => void) {
-    this.#judge = judge
-    this.#restless = restless
-    this.#onEnd = onEnd
-    this.#drop = drop
+  constructor(ground: Ground, grant: Grant, bearer: Bearer) {
+    this.#ground = ground
+    this.#grant = grant
+    this.#bearer = bearer
   }
 
   get ended(): string | undefined {
@@ -149,11 +154,17 @@ class Live implements Held {
 
   release(): void {
     this.#told = true
-    this.#drop()
+    this.unguard?.()
+    this.#ground.drop(this)
+  }
+
+  /** Another process may end it, too: nobody is told of that, so it is looked at all the time. */
+  get #restless(): boolean {
+    return this.#grant.kind === 'token' && this.#grant.token !== null
   }
 
   #look(): void {
-    const verdict = this.#judge()
+    const verdict = judge(this.#ground.read, this.#ground.account, this.#grant)
     if ('reason' in verdict) this.#reason = verdict.reason
     else this.#until = verdict.until
   }
@@ -161,7 +172,7 @@ class Live implements Held {
   #tell(): void {
     if (this.#reason === undefined || this.#told) return
     this.release()
-    this.#onEnd(this.#reason)
+    this.#bearer.ended(this.#reason)
   }
 }
 

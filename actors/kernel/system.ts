@@ -89,16 +89,18 @@ export class ActorSystem implements Actors {
 
   /** The handle of an account; whether the account exists is found out by the first command. */
   handle(id: string): UserHandle {
-    return {
-      id,
-      read: this.#around.read,
-      run: (command, input, signal) => {
-        if (this.#stopping) return Promise.reject(new Fault('Stopping'))
-        return crossReply(this.#actor(id).run(command, cross(input), signal))
-      },
-      watch: async listener => this.#actor(id).watch(crossing(listener)),
-      guard: guard => this.#actor(id).guard(guard),
-    }
+    return new LocalHandle(this, id)
+  }
+
+  /** For handles. */
+  run<Input, Reply>(
+    id: string,
+    command: Command<UserState, Input, Reply>,
+    input: Input,
+    signal: AbortSignal | undefined,
+  ): Promise<Awaited<Reply>> {
+    if (this.#stopping) return Promise.reject(new Fault('Stopping'))
+    return crossReply(this.actor(id).run(command, cross(input), signal))
   }
 
   get directory(): DirectoryHandle {
@@ -129,7 +131,8 @@ export class ActorSystem implements Actors {
     for (const actor of this.#users.values()) await actor.drain()
   }
 
-  #actor(id: string): Actor<UserState> {
+  /** For handles. */
+  actor(id: string): Actor<UserState> {
     let actor = this.#users.get(id)
     if (actor === undefined) {
       let partition = 0
@@ -149,5 +152,36 @@ export class ActorSystem implements Actors {
     const at = now()
     for (const [id, actor] of this.#users) if (actor.idle(at)) this.#users.delete(id)
     this.#metrics.actors.set(this.#users.size)
+  }
+}
+
+/** Sessions keep theirs for as long as they are: it holds nothing but where it leads. */
+class LocalHandle implements UserHandle {
+  readonly id: string
+  readonly #system: ActorSystem
+
+  constructor(system: ActorSystem, id: string) {
+    this.#system = system
+    this.id = id
+  }
+
+  get read(): Reader {
+    return this.#system.read
+  }
+
+  run<Input, Reply>(
+    command: Command<UserState, Input, Reply>,
+    input: Input,
+    signal?: AbortSignal,
+  ): Promise<Awaited<Reply>> {
+    return this.#system.run(this.id, command, input, signal)
+  }
+
+  async watch(listener: (change: Change) => void): Promise<() => void> {
+    return this.#system.actor(this.id).watch(crossing(listener))
+  }
+
+  guard(guard: Guard): () => void {
+    return this.#system.actor(this.id).guard(guard)
   }
 }

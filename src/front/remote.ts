@@ -43,14 +43,12 @@ export class RemoteActors implements Actors {
   }
 
   handle(id: string): UserHandle {
-    return {
-      id,
-      read: this.read,
-      run: (command, given, signal) =>
-        this.#home.call('run', { user: id, command: command.name, given }, { signal }) as never,
-      watch: listener => this.#watch(id, listener),
-      guard: guard => this.#guard(id, guard),
-    }
+    return new RemoteHandle(this, id)
+  }
+
+  /** For handles. */
+  run(id: string, command: string, given: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#home.call('run', { user: id, command, given }, { signal })
   }
 
   /** Home knows; here it is looked up. */
@@ -68,7 +66,8 @@ export class RemoteActors implements Actors {
     await Promise.all([...(this.#guarded.get(user)?.listeners ?? [])].map(guard => guard(reason)))
   }
 
-  async #watch(id: string, listener: (change: Change) => void): Promise<() => void> {
+  /** For handles. */
+  async watch(id: string, listener: (change: Change) => void): Promise<() => void> {
     const told = this.#join(this.#watched, id, () => this.#home.call('watch', id))
     told.listeners.add(listener)
     const leave = () => this.#leave(this.#watched, id, listener, () => this.#home.tell('unwatch', id))
@@ -81,7 +80,8 @@ export class RemoteActors implements Actors {
     }
   }
 
-  #guard(id: string, guard: Guard): () => void {
+  /** For handles. */
+  guard(id: string, guard: Guard): () => void {
     const told = this.#join(this.#guarded, id, () => this.#home.call('guard', id))
     told.listeners.add(guard)
     // What ended before home knew of it is found now.
@@ -107,6 +107,33 @@ export class RemoteActors implements Actors {
     if (told?.listeners.delete(listener) !== true || told.listeners.size > 0) return
     all.delete(id)
     said()
+  }
+}
+
+/** Sessions keep theirs for as long as they are: it holds nothing but where it leads. */
+class RemoteHandle implements UserHandle {
+  readonly id: string
+  readonly #actors: RemoteActors
+
+  constructor(actors: RemoteActors, id: string) {
+    this.#actors = actors
+    this.id = id
+  }
+
+  get read(): Reader {
+    return this.#actors.read
+  }
+
+  run(command: { readonly name: string }, given: unknown, signal?: AbortSignal): Promise<never> {
+    return this.#actors.run(this.id, command.name, given, signal) as Promise<never>
+  }
+
+  watch(listener: (change: Change) => void): Promise<() => void> {
+    return this.#actors.watch(this.id, listener)
+  }
+
+  guard(guard: Guard): () => void {
+    return this.#actors.guard(this.id, guard)
   }
 }
 

@@ -4,7 +4,7 @@
 // expunges only where RFC 9051 7.5.1 allows. A mistake of ours is logged and answered `NO [SERVERBUG]`, and tells nothing.
 // Clients that make no sense for long are let go.
 
-import { after, monotonic } from '#lib/clock.ts'
+import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
@@ -16,11 +16,21 @@ import { Telling } from './selected/untagged-order.ts'
 import type { ImapServices } from './services.ts'
 import { Session } from './session.ts'
 import { Decoder, malformed } from './wire/decoder.ts'
-import { afterLogin, beforeLogin, Flooded, type Gathered, gather } from './wire/gather.ts'
+import { afterLogin, beforeLogin, Flooded, type Gathered, gather, nextLine } from './wire/gather.ts'
 import { lastWords, refusalOf } from './wire/refusal.ts'
+
+/** A command that was begun. */
+interface Begun extends Pick<Gathered, 'tag' | 'name' | 'byUid'> {
+  readonly row: CommandRow | undefined
+  readonly started: number
+}
+
+/** One that waits for the client's next line. */
+type Unanswered = Begun & Required<Pick<Done, 'next'>>
 
 export class Dialogue {
   readonly #session: Session
+  #unanswered: Unanswered | undefined
   #errors = 0
   #early = 0
 
@@ -34,36 +44,43 @@ export class Dialogue {
     const { connection, services, out } = session
     connection.lineBytesMax = beforeLogin.commandBytesMax
     connection.idleMs = limits.imap.loginMs
-    // Commands keep a stranger's connection alive only so long.
-    const late = after(limits.imap.loginMs, () => {
-      if (!session.loggedIn) session.bye('Log in sooner')
-    })
+    let late: Timer | undefined = hurried(session)
     if (services.intercept !== undefined && (await this.#meddled('*', 'connect', ''))) return session.bye('It ends')
     out.line(`* OK [CAPABILITY ${capabilitiesOf(session)}] ${services.hostname} ready`).flush()
     try {
       while (!session.over && !session.loggedIn) await this.#next()
       late.cancel()
+      late = undefined
       connection.lineBytesMax = afterLogin.commandBytesMax
       connection.idleMs = limits.imap.idleMs
-      while (!session.over) await this.#next()
+      while (!session.over) {
+        // Where sessions are nearly always: this is all that one holds meanwhile.
+        if (this.#quiet && connection.peek() === undefined) {
+          await connection.arrival()
+          session.pace.restart()
+        }
+        await this.#next()
+      }
     } catch (error) {
+      // What is being told is told to its end.
+      await session.telling?.stop()
       this.#fail(error)
     } finally {
-      late.cancel()
+      late?.cancel()
       session.close()
     }
+  }
+
+  /** Nothing is told between two commands but in IDLE, which sees to it itself. */
+  get #quiet(): boolean {
+    return this.#unanswered !== undefined || this.#session.notices === undefined
   }
 
   async #next(): Promise<void> {
     const session = this.#session
     const { connection, pace } = session
-    const idle = connection.peek() === undefined
-    const gathered = await this.#waitForCommand()
-    if (idle) pace.restart()
-    if (gathered.tag === '') {
-      this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
-      this.#countError()
-    } else await this.#execute(gathered)
+    if (this.#unanswered === undefined) await this.#command()
+    else await this.#goOn(this.#unanswered)
     if (!session.loggedIn && ++this.#early >= limits.imap.loginCommandsMax)
       session.bye('Too many commands before a login')
     session.out.flush()
@@ -74,6 +91,24 @@ export class Dialogue {
     }
     if (connection.backlogBytes > limits.net.backlogBytesSoft) await connection.drain()
     if (pace.spent) await pace.turn()
+  }
+
+  async #command(): Promise<void> {
+    const { connection, pace } = this.#session
+    const idle = connection.peek() === undefined
+    const gathered = await this.#waitForCommand()
+    if (idle) pace.restart()
+    if (gathered.tag === '') {
+      this.#answer('*', 'BAD', { text: gathered.refused?.message ?? 'A tag is missing' })
+      this.#countError()
+    } else await this.#execute(gathered)
+  }
+
+  /** The client's line that an answer waits for; one that is too long says nothing that makes sense. */
+  async #goOn(command: Unanswered): Promise<void> {
+    const { text } = await nextLine(this.#session.connection)
+    this.#unanswered = undefined
+    await this.#carryOut(command, () => command.next(this.#session, text))
   }
 
   /** Whoever registered for it is told changes meanwhile. */
@@ -113,21 +148,31 @@ export class Dialogue {
       const full = byUid ? `UID ${name}` : name
       if (await this.#meddled(tag, full, typeof first === 'string' ? first.trim() : '')) return
     }
-    const started = monotonic()
+    await this.#carryOut({ row, tag, name, byUid, started: monotonic() }, () => {
+      session.checkStanding()
+      return this.#run(row, gathered)
+    })
+  }
+
+  async #carryOut(command: Begun, run: () => Promise<Done | undefined>): Promise<void> {
+    const { row, tag, name, byUid, started } = command
     let result = 'ok'
     try {
-      session.checkStanding()
-      const done = await this.#run(row, gathered)
+      const done = await run()
+      if (done?.next !== undefined) {
+        this.#unanswered = { ...command, next: done.next }
+        return
+      }
       await this.#sync(row, byUid)
       if (done?.no === true) result = 'no'
       // Who makes sense now and then is no stranger who guesses, however long the session lasts.
-      else if (session.loggedIn) this.#errors = 0
+      else if (this.#session.loggedIn) this.#errors = 0
       this.#answer(tag, done?.no === true ? 'NO' : 'OK', { text: `${byUid ? 'UID ' : ''}${name} completed`, ...done })
     } catch (error) {
       if (error instanceof Disconnected || error instanceof Flooded) throw error
-      result = await this.#refuse(row, gathered, error)
+      result = await this.#refuse(command, error)
     }
-    session.services.count(row?.name ?? 'other', result, monotonic() - started)
+    this.#session.services.count(row?.name ?? 'other', result, monotonic() - started)
   }
 
   /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */
@@ -170,7 +215,7 @@ export class Dialogue {
     untagged.held(expunge)
   }
 
-  async #refuse(row: CommandRow | undefined, { tag, byUid }: Gathered, error: unknown): Promise<string> {
+  async #refuse({ row, tag, byUid }: Begun, error: unknown): Promise<string> {
     const { status, counts, ...done } = refusalOf(error)
     if (!(error instanceof Fault) || error.code === 'InternalError')
       this.#session.services.log.error({ error, session: this.#session.id }, 'a command failed')
@@ -195,4 +240,11 @@ export class Dialogue {
     if (words === undefined) throw error
     this.#session.bye(words)
   }
+}
+
+/** Commands keep a stranger's connection alive only so long. */
+function hurried(session: Session): Timer {
+  return after(limits.imap.loginMs, () => {
+    if (!session.loggedIn) session.bye('Log in sooner')
+  })
 }

@@ -3,6 +3,7 @@
 // Promises: a user has at most so many sessions at once, whatever listener they came in by. Nothing here knows of the
 // protocol, and no session knows of an actor, a reader or a pool.
 
+import type { Held } from '#actors/auth/grant.ts'
 import { wantsEncryption } from '#actors/delivery/encryption.ts'
 import { prepare } from '#actors/delivery/prepare.ts'
 import type { UserHandle } from '#actors/kernel/system.ts'
@@ -27,26 +28,11 @@ import { findUser, findUserByNumber, readUsage, type User } from '#store/account
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Body } from '#store/bodies/read.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { flagIndex } from '#store/mailboxes/flag-index.ts'
-import {
-  arrivals,
-  changesAfter,
-  countBetween,
-  deletedIn,
-  deletedUids,
-  firstUnseen,
-  folderCounters,
-  goneAfter,
-  type Listed,
-  listRows,
-  listSome,
-  type UidSlice,
-  uidsAsOf,
-  wentAfter,
-} from '#store/mailboxes/listing.ts'
+import { arrivals } from '#store/mailboxes/listing.ts'
 import { findMailbox, findMailboxByPath, listMailboxes } from '#store/mailboxes/mailboxes.ts'
 import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
 import type { ScanTask } from '#store/search/scan.ts'
+import { FolderRows } from './folder-rows.ts'
 import type {
   Account,
   Attempt,
@@ -66,19 +52,19 @@ export type StoreDependencies = Omit<ImapDependencies, 'hostname' | 'cleartext' 
 const warmMs = 300
 
 export class LocalEntry implements MailEntry {
-  readonly #dependencies: StoreDependencies
+  readonly dependencies: StoreDependencies
   /** Until then the thread that searches is there without being asked. */
   #warmUntil = 0
 
   constructor(dependencies: StoreDependencies) {
-    this.#dependencies = dependencies
+    this.dependencies = dependencies
   }
 
   async login({ username, password, session, ip }: Attempt, hearer: Hearer): Promise<MailStore> {
-    const { authenticate, grants, system, connectionsMax, places } = this.#dependencies
+    const { authenticate, grants, system, connectionsMax, places } = this.dependencies
     const attempt = { username, password, scope: 'imap', protocol: 'IMAP', session, ip } as const
     const { user: id, grant } = await authenticate(attempt)
-    const held = grants.hold(grant, reason => hearer.ended(reason))
+    const held = grants.hold(grant, hearer)
     try {
       const handle = system.handle(id)
       const user = await findUser(handle.read, id)
@@ -88,12 +74,7 @@ export class LocalEntry implements MailEntry {
         () => places.left(id),
         handle.watch(change => hearer.changed(change)),
       )
-      const close = () => {
-        unwatch()
-        held.release()
-        places.left(id)
-      }
-      return new LocalStore(this.#dependencies, () => this.#warm(), { user, handle, held, close })
+      return new LocalStore(this, user, { handle, held, unwatch })
     } catch (error) {
       held.release()
       throw error
@@ -101,13 +82,13 @@ export class LocalEntry implements MailEntry {
   }
 
   /** Not at once: what a program asks first after it has opened a folder is seldom a search, and a start takes a core. */
-  #warm(): void {
+  warm(): void {
     const time = monotonic()
     if (time < this.#warmUntil) return
     this.#warmUntil = time + limits.pool.idleMs / 2
     // A pool that is busy is warm, and one that stops need not be.
     after(warmMs, () => {
-      this.#dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { turnKey: '' }).catch(() => undefined)
+      this.dependencies.scan({ user: 0, bodies: [], prefixes: [], leaves: [] }, { turnKey: '' }).catch(() => undefined)
     })
   }
 }
@@ -125,38 +106,44 @@ async function enteredAndWatched(
   throw entered.status === 'rejected' ? entered.reason : (watched as PromiseRejectedResult).reason
 }
 
+/** What a session has for as long as it is. */
 interface Entered {
-  readonly user: User
   readonly handle: UserHandle
-  readonly held: { check(): void }
-  close(): void
+  readonly held: Held
+  readonly unwatch: () => void
 }
 
+/** There are as many as sessions that wait: it keeps of the account what is asked again and again, and no more. */
 class LocalStore implements MailStore {
-  readonly account: Account
-  readonly #dependencies: StoreDependencies
-  readonly #warm: () => void
+  readonly #entry: LocalEntry
   readonly #entered: Entered
   readonly #num: number
-  readonly #handle: UserHandle
-  readonly #read: Reader
-  readonly #most: Readonly<Record<TransferKind, number>>
+  readonly #username: string
+  readonly #most: Readonly<Record<TransferKind, number>> | undefined
 
-  constructor(dependencies: StoreDependencies, warm: () => void, entered: Entered) {
-    const { user, handle } = entered
-    const { settings } = dependencies
-    this.account = { id: user.id, username: user.username }
-    this.#dependencies = dependencies
-    this.#warm = warm
+  constructor(entry: LocalEntry, user: User, entered: Entered) {
+    this.#entry = entry
     this.#entered = entered
     this.#num = user.num
-    this.#handle = handle
-    this.#read = handle.read
-    const own = user.options.limits
-    this.#most = {
-      imapUpload: own?.imapMaxUpload || settings.get('const:max:imap:upload'),
-      imapDownload: own?.imapMaxDownload || settings.get('const:max:imap:download'),
-    }
+    this.#username = user.username
+    const { imapMaxUpload: imapUpload = 0, imapMaxDownload: imapDownload = 0 } = user.options.limits ?? {}
+    if (imapUpload > 0 || imapDownload > 0) this.#most = { imapUpload, imapDownload }
+  }
+
+  get account(): Account {
+    return { id: this.#entered.handle.id, username: this.#username }
+  }
+
+  get #dependencies(): StoreDependencies {
+    return this.#entry.dependencies
+  }
+
+  get #handle(): UserHandle {
+    return this.#entered.handle
+  }
+
+  get #read(): Reader {
+    return this.#entered.handle.read
   }
 
   checkStanding(): void {
@@ -164,7 +151,10 @@ class LocalStore implements MailStore {
   }
 
   close(): void {
-    this.#entered.close()
+    const { unwatch, held, handle } = this.#entered
+    unwatch()
+    held.release()
+    this.#dependencies.places.left(handle.id)
   }
 
   async folders(): Promise<Mailbox[]> {
@@ -291,15 +281,17 @@ class LocalStore implements MailStore {
   }
 
   transferLeft(kind: TransferKind): number | Promise<number> {
-    return this.#dependencies.transfers.left(kind, this.account.id, this.#most[kind])
+    const { transfers, settings } = this.#dependencies
+    const key = kind === 'imapUpload' ? 'const:max:imap:upload' : 'const:max:imap:download'
+    return transfers.left(kind, this.#handle.id, this.#most?.[kind] || settings.get(key))
   }
 
   transferred(kind: TransferKind, bytes: number): void {
-    this.#dependencies.transfers.count(kind, this.account.id, bytes)
+    this.#dependencies.transfers.count(kind, this.#handle.id, bytes)
   }
 
   messages(folder: number): FolderReads {
-    return folderReads(this.#read, folder)
+    return new FolderRows(this.#read, folder)
   }
 
   body(num: number): Body {
@@ -323,12 +315,12 @@ class LocalStore implements MailStore {
   }
 
   expect(total: number): void {
-    this.#warm()
+    this.#entry.warm()
     if (total > limits.imap.sliceBodies) this.#dependencies.bodies.expect()
   }
 
   scan(task: Omit<ScanTask, 'user'>, signal: AbortSignal): Promise<number[]> {
-    return this.#dependencies.scan({ user: this.#num, ...task }, { turnKey: this.account.id, signal })
+    return this.#dependencies.scan({ user: this.#num, ...task }, { turnKey: this.#handle.id, signal })
   }
 
   sort(task: SortTask, gone: AbortSignal): Promise<Uint32Array> {
@@ -340,33 +332,10 @@ class LocalStore implements MailStore {
   }
 
   #arranging(signal: AbortSignal) {
-    return { turnKey: this.account.id, signal, deadlineMs: limits.pool.arrangeMs }
+    return { turnKey: this.#handle.id, signal, deadlineMs: limits.pool.arrangeMs }
   }
 
   #user(): Promise<User | undefined> {
-    return findUser(this.#read, this.account.id)
-  }
-}
-
-function folderReads(read: Reader, num: number): FolderReads {
-  return {
-    compare: ({ gone, arrived }) =>
-      read.snapshot(() => ({
-        modseq: folderCounters(read, num)?.modseq,
-        gone: gone === undefined ? [] : goneAfter(read, num, gone),
-        fresh: arrived === undefined ? [] : arrivals(read, num, arrived),
-      })),
-    uidsAsOf: (modseq, uidNext) => uidsAsOf(read, num, modseq, uidNext),
-    countBetween: (from, to) => countBetween(read, num, from, to),
-    changesAfter: (modseq, uid, upTo, count) => changesAfter(read, num, modseq, uid, upTo, count),
-    goneAfter: modseq => goneAfter(read, num, modseq),
-    wentAfter: (modseq, isIt) => wentAfter(read, num, modseq, isIt),
-    firstUnseen: () => firstUnseen(read, num),
-    flags: slices => flagIndex(read, num, slices),
-    deletedUids: (from, to) => deletedUids(read, num, from, to),
-    deleted: () => deletedIn(read, num),
-    rows: (listed: Listed, slice: UidSlice, since) => listRows(read, num, listed, slice, since),
-    someRows: (listed, slice, since, words) =>
-      listSome(read, num, listed, slice, since, words, limits.imap.sliceLength),
+    return findUser(this.#read, this.#handle.id)
   }
 }

@@ -69,18 +69,21 @@ export class ImapServer {
       busy: '* BYE [UNAVAILABLE] Too many connections, try again later\r\n',
       serve: connection => this.#serve(connection),
       onError: error => this.#log.error({ error }, 'an IMAP session failed'),
+      onBegun: () => this.#count(1),
+      onDone: () => this.#count(-1),
       onRefused: () => this.#metrics.connectionsRefused.labels('imap').inc(),
     })
   }
 
-  async #serve(connection: Connection): Promise<void> {
+  #serve(connection: Connection): Promise<void> {
     this.#metrics.connections.labels('imap').inc()
-    this.#metrics.sessions.labels('imap').set(++this.#sessions)
-    try {
-      const id = newId()
-      await told(this.#log, 'imap', id, connection, () => new Dialogue(id, connection, this.#services).run())
-    } finally {
-      this.#metrics.sessions.labels('imap').set(--this.#sessions)
-    }
+    const id = newId()
+    return told(this.#log, 'imap', id, connection, () => new Dialogue(id, connection, this.#services).run())
+  }
+
+  /** Of all listeners together. */
+  #count(change: number): void {
+    this.#sessions += change
+    this.#metrics.sessions.labels('imap').set(this.#sessions)
   }
 }

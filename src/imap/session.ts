@@ -41,7 +41,7 @@ export interface Waiting {
   stop(): Promise<void>
 }
 
-export class Session extends Abilities {
+export class Session extends Abilities implements Hearer {
   readonly id: string
   readonly connection: Connection
   readonly services: ImapServices
@@ -149,9 +149,9 @@ export class Session extends Abilities {
     this.#mail?.checkStanding()
   }
 
-  /** Who is told what happens to the account once it is known. */
-  get hearer(): Hearer {
-    return { changed: change => this.#hear(change), ended: reason => this.bye(reason) }
+  /** The account says that the session may not go on. */
+  ended(reason: string): void {
+    this.bye(reason)
   }
 
   /** A login went well. */
@@ -246,7 +246,8 @@ export class Session extends Abilities {
     await notices?.tell()
   }
 
-  #hear(change: Change): void {
+  /** The account says what happened to it. */
+  changed(change: Change): void {
     if (change.kind === 'mailbox' && change.what === 'deleted' && change.mailbox === this.view?.num) {
       // RFC 2180 3: its numbers mean nothing any more.
       this.bye('The selected mailbox was deleted')

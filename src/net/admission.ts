@@ -292,7 +292,7 @@ export class Ticket {
 }
 
 /** Stands for a ticket where nobody counts. */
-export const untold: Pick<Ticket, 'favour' | 'prove'> = { favour() {}, prove() {} }
+export const untold: Pick<Ticket, 'favour' | 'prove' | 'release'> = { favour() {}, prove() {}, release() {} }
 
 function half(count: number): number {
   return Math.ceil(count / 2)

@@ -3,7 +3,8 @@
 // Reading is by pull: `takeLine` and `peek` give what is there at once, `line` and `fill` wait for more. What nobody reads
 // stays in the kernel (limits.net.inputBytesMax), and a peer that does not read its answers gets no further line handled,
 // so a hostile pipeline costs nothing. What is written goes out together at the end of the tick, in one system call.
-// Waiting ends with a Fault: IdleTimeout, Stopping, LineTooLong; or with `Disconnected`, which nobody needs to answer.
+// Waiting ends with a Fault: IdleTimeout, Stopping, LineTooLong; or with `Disconnected`, which nobody needs to answer. Ten thousand
+// connections wait at once, so one has no function of its own.
 
 import assert from 'node:assert'
 import type { Socket } from 'node:net'
@@ -16,15 +17,15 @@ import { type Peer, type Ticket, untold } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
 import { Gone } from './gone.ts'
+import { deafen, hear, type Owner, type Stream, type StreamHearer, type Waiter } from './hearing.ts'
 import { Endless, Input, LongLine } from './input.ts'
 import { Pending } from './output.ts'
 import type { Behind } from './proxy-header.ts'
 import { secureSocket, type TlsInfo, type TlsStore, tlsInfo } from './tls/tls.ts'
-import type { Waiter } from './waiter.ts'
 
 export { Disconnected, LongLine }
 
-export class Connection {
+export class Connection implements StreamHearer {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly localAddress: string
@@ -34,10 +35,10 @@ export class Connection {
   /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
   idleMs: number
   /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
-  ticket: Pick<Ticket, 'favour' | 'prove'> = untold
-  readonly gone = new Gone()
+  ticket: Pick<Ticket, 'favour' | 'prove' | 'release'> = untold
 
-  #socket: Socket | DeflateSocket
+  #socket: Stream
+  #gone: Gone | undefined
   #phase: 'open' | 'ending' | 'closed' = 'open'
   readonly #input = new Input()
   #paused = false
@@ -53,22 +54,27 @@ export class Connection {
   #deadline = Number.POSITIVE_INFINITY
   #stallDeadline = Number.POSITIVE_INFINITY
   #secure = false
-  #onClose: () => void
+  readonly #owner: Owner
 
-  /** @param onClose called once, when the socket is gone; `behind` is who is behind a proxy */
-  constructor(socket: Socket, idleMs: number, onClose: () => void, behind?: Behind) {
+  /** @param behind who is behind a proxy */
+  constructor(socket: Socket, idleMs: number, owner: Owner, behind?: Behind) {
     this.#socket = socket
-    this.#onClose = onClose
+    this.#owner = owner
     this.idleMs = idleMs
     this.remoteAddress = behind?.address ?? plainAddress(socket.remoteAddress)
     this.remotePort = behind?.port ?? socket.remotePort ?? 0
     this.localAddress = plainAddress(socket.localAddress)
     this.localPort = socket.localPort ?? 0
-    this.#attach(socket)
+    hear(socket, this)
   }
 
   get closed(): boolean {
     return this.#phase === 'closed'
+  }
+
+  get gone(): Gone {
+    this.#gone ??= new Gone(this.#phase !== 'open')
+    return this.#gone
   }
 
   /** Whether the service asked sessions to finish. */
@@ -150,6 +156,15 @@ export class Connection {
     }
   }
 
+  /**
+   * Resolves when there are bytes again, none being in hand; for who waits long between two commands, since of all waiting this keeps least.
+   *
+   * @throws Fault IdleTimeout, Stopping; Disconnected
+   */
+  arrival(): Promise<void> {
+    return this.#stopping ? Promise.reject(new Fault('Stopping')) : this.#wait(true)
+  }
+
   /** Takes `length` of the bytes that `peek` showed. */
   consume(length: number): void {
     this.#input.consume(length)
@@ -210,17 +225,17 @@ export class Connection {
       throw new Disconnected()
     }
     this.#forget()
-    this.#detach(plain)
+    deafen(plain)
     this.#flush()
     if (plain.writableLength > 0) await new Promise<void>(resolve => plain.write('', () => resolve()))
     if (plain.destroyed) {
       // Nobody listened meanwhile.
-      this.#onGone()
+      this.heardClose()
       throw new Disconnected()
     }
     const socket = secureSocket(plain, store)
     this.#socket = socket
-    this.#attach(socket)
+    hear(socket, this)
     this.#deadline = monotonic() + limits.net.handshakeMs
     await new Promise<void>((resolve, reject) => {
       this.#reader = { resolve, reject }
@@ -241,9 +256,9 @@ export class Connection {
     const early = this.#input.takeAll()
     this.#forget()
     this.#flush()
-    this.#detach(plain)
+    deafen(plain)
     this.#socket = new DeflateSocket(plain, early)
-    this.#attach(this.#socket)
+    hear(this.#socket, this)
   }
 
   /** Sends what was written and ends the connection; what the peer still sends is thrown away. */
@@ -251,7 +266,7 @@ export class Connection {
     if (this.#phase !== 'open') return
     this.#flush()
     this.#phase = 'ending'
-    this.gone.tell()
+    this.#gone?.tell()
     this.#forget()
     this.#deadline = monotonic() + limits.net.stallMs
     this.#socket.end(() => {
@@ -273,7 +288,8 @@ export class Connection {
   }
 
   /** For the listener: ends the connection to make room, with a last word where one can be said. */
-  displace(word: string): void {
+  displace(): void {
+    const word = this.#owner.displaced()
     if (this.#phase !== 'open' || this.waiting !== 'idle') return void this.#socket.destroy()
     this.#flush()
     this.#phase = 'ending'
@@ -305,24 +321,9 @@ export class Connection {
     reader.reject(new Fault('IdleTimeout'))
   }
 
-  #attach(socket: Socket | DeflateSocket): void {
-    socket.on('data', this.#onData)
-    socket.on('end', this.#onEnd)
-    socket.on('drain', this.#onDrain)
-    // 'close' follows and tells the session.
-    socket.on('error', () => {})
-    socket.on('close', this.#onGone)
-  }
+  // What follows is for the socket (hearing.ts).
 
-  #detach(socket: Socket | DeflateSocket): void {
-    socket.off('data', this.#onData)
-    socket.off('end', this.#onEnd)
-    socket.off('drain', this.#onDrain)
-    socket.off('close', this.#onGone)
-    socket.pause()
-  }
-
-  readonly #onData = (chunk: Buffer): void => {
+  heardBytes(chunk: Buffer): void {
     if (this.#phase !== 'open') return
     this.#input.push(chunk)
     if (this.#input.heldBytes > Math.max(limits.net.inputBytesMax, this.lineBytesMax) && !this.#paused) {
@@ -332,28 +333,27 @@ export class Connection {
     this.#wake()
   }
 
-  readonly #onEnd = (): void => {
+  heardEnd(): void {
     this.#inputEnded = true
     this.#wake()
   }
 
-  readonly #onDrain = (): void => {
-    const drained = this.#drained ?? []
+  heardRoom(): void {
+    for (const waiter of this.#drained ?? []) waiter.resolve()
     this.#drained = undefined
     this.#stallDeadline = Number.POSITIVE_INFINITY
-    for (const waiter of drained) waiter.resolve()
   }
 
-  readonly #onGone = (): void => {
+  heardClose(): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
-    this.gone.tell()
+    this.#gone?.tell()
     this.#inputEnded = true
     this.#pending.clear()
     for (const waiter of this.#drained ?? []) waiter.reject(new Disconnected())
     this.#drained = undefined
     this.#wake()
-    this.#onClose()
+    this.#owner.closed(this)
   }
 
   #unpause(): void {
@@ -368,11 +368,11 @@ export class Connection {
   }
 
   /** Waits for input; `idle` says that a stopping service may interrupt. */
-  async #wait(idle: boolean): Promise<void> {
+  #wait(idle: boolean): Promise<void> {
     assert(this.#reader === undefined, 'one reader at a time')
-    if (this.#inputEnded || this.#phase !== 'open' || this.#socket.destroyed) throw new Disconnected()
+    if (this.#inputEnded || this.#phase !== 'open' || this.#socket.destroyed) return Promise.reject(new Disconnected())
     this.#deadline = monotonic() + this.idleMs
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
       this.#reader = { resolve, reject, idle }
     })
   }

@@ -4,7 +4,12 @@ import { Disconnected } from './disconnected.ts'
 
 export class Gone {
   #controller: AbortController | undefined
-  #over = false
+  #over: boolean
+
+  /** @param over it has ended already */
+  constructor(over: boolean) {
+    this.#over = over
+  }
 
   /** Aborted, with `Disconnected`, when the connection ends. */
   get signal(): AbortSignal {

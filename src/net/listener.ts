@@ -12,6 +12,7 @@ import { detach } from '#lib/process/background.ts'
 import { plainAddress } from './address.ts'
 import { Admission, type Gate } from './admission.ts'
 import { Connection, Disconnected } from './connection.ts'
+import type { Owner } from './hearing.ts'
 import { listenersOn } from './listening-sockets.ts'
 import { type Behind, readProxyHeader } from './proxy-header.ts'
 import type { TlsStore } from './tls/tls.ts'
@@ -43,6 +44,9 @@ export interface ListenOptions {
   onError(error: unknown): void
   /** Called with the number of open sessions whenever it changes. */
   onSessions?(count: number): void
+  /** Called for a session that begins, and for one that has returned. */
+  onBegun?(): void
+  onDone?(): void
   /** Called for a connection that was refused, or sent away for another. */
   onRefused?(): void
 }
@@ -54,7 +58,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   return listener
 }
 
-export class Listener {
+export class Listener implements Owner {
   readonly #options: ListenOptions
   readonly #server: Server
   readonly #connections = new Set<Connection>()
@@ -142,30 +146,18 @@ export class Listener {
       this.#refuse(socket)
       return
     }
-    const connection = new Connection(
-      socket,
-      this.#options.idleMs,
-      () => {
-        ticket.release()
-        this.#forget(connection)
-      },
-      behind,
-    )
+    const connection = new Connection(socket, this.#options.idleMs, this, behind)
     connection.ticket = ticket
-    ticket.hold({
-      get waiting() {
-        return connection.waiting
-      },
-      displace: () => this.#displace(connection),
-    })
+    ticket.hold(connection)
     this.#connections.add(connection)
     this.#options.onSessions?.(this.#connections.size)
     void this.#run(connection)
   }
 
-  #displace(connection: Connection): void {
+  /** For connections. */
+  displaced(): string {
     this.#options.onRefused?.()
-    connection.displace(this.#options.busy)
+    return this.#options.busy
   }
 
   /** Tells a connection over the caps, without TLS only, and closes it whatever it does. */
@@ -177,23 +169,27 @@ export class Listener {
   }
 
   async #run(connection: Connection): Promise<void> {
-    const { implicitTls, tls, serve, onError } = this.#options
+    const { implicitTls, tls } = this.#options
     this.#running += 1
+    this.#options.onBegun?.()
     try {
       if (implicitTls === true && tls !== undefined) await connection.startTls(tls)
       if (this.#closing !== undefined) connection.stop()
-      await serve(connection)
+      await this.#options.serve(connection)
       connection.end()
     } catch (error) {
       connection.destroy()
-      if (!(error instanceof Disconnected)) onError(error)
+      if (!(error instanceof Disconnected)) this.#options.onError(error)
     } finally {
       this.#running -= 1
+      this.#options.onDone?.()
       this.#settle()
     }
   }
 
-  #forget(connection: Connection): void {
+  /** For connections. */
+  closed(connection: Connection): void {
+    connection.ticket.release()
     this.#connections.delete(connection)
     this.#options.onSessions?.(this.#connections.size)
     this.#settle()

@@ -3,8 +3,9 @@
 import type { Writable } from 'node:stream'
 
 export class Pending {
-  #parts: (string | Uint8Array)[] = []
-  #takers: (() => void)[] = []
+  /** Undefined while there are none: most connections have nothing to say. */
+  #parts: (string | Uint8Array)[] | undefined
+  #takers: (() => void)[] | undefined
   #bytes = 0
 
   get bytes(): number {
@@ -13,14 +14,17 @@ export class Pending {
 
   /** @param taken called when nobody will read `data` any more; never where that did not go well */
   add(data: string | Uint8Array, taken: (() => void) | undefined): void {
+    this.#parts ??= []
     this.#parts.push(data)
     this.#bytes += data.length
-    if (taken !== undefined) this.#takers.push(taken)
+    if (taken === undefined) return
+    this.#takers ??= []
+    this.#takers.push(taken)
   }
 
   clear(): void {
-    this.#parts = []
-    this.#takers = []
+    this.#parts = undefined
+    this.#takers = undefined
     this.#bytes = 0
   }
 
@@ -28,9 +32,9 @@ export class Pending {
   flush(socket: Writable): void {
     const parts = this.#parts
     const takers = this.#takers
-    if (parts.length === 0) return
+    if (parts === undefined) return
     this.clear()
-    const done = takers.length === 0 ? undefined : (error?: Error | null) => error ?? tell(takers)
+    const done = takers === undefined ? undefined : (error?: Error | null) => error ?? tell(takers)
     if (parts.every(part => typeof part === 'string')) {
       socket.write(parts.length === 1 ? (parts[0] ?? '') : parts.join(''), done)
       return

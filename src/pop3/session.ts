@@ -120,7 +120,7 @@ export class Session {
     const attempt = { username, password, scope: 'pop3', protocol: 'POP3', session: this.id, ip } as const
     const { user: id, grant } = await services.authenticate(attempt)
     this.#held?.release()
-    this.#held = services.grants.hold(grant, () => this.leave())
+    this.#held = services.grants.hold(grant, { ended: () => this.leave() })
     const handle = services.handle(id)
     const user = await findUser(handle.read, id)
     if (user === undefined) throw new Fault('AuthFailed')

@@ -59,7 +59,7 @@ export function submissionSessions(deps: SubmissionSessionsDeps) {
     const { id: session, remoteAddress: ip } = speaker
     const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session, ip } as const
     const { user, grant } = await credentials.authentication.authenticate(attempt)
-    return { user, held: credentials.grants.hold(grant, reason => speaker.end(reason)) }
+    return { user, held: credentials.grants.hold(grant, { ended: reason => speaker.end(reason) }) }
   }
   return { backend: mail, authenticate }
 }

@@ -66,7 +66,7 @@ const homes = ['actors/', 'src/store/engine/', 'src/store/writer/', 'src/store/b
 
 /** The files of IMAP that know them. */
 const mailStore = new Set(
-  ['mail-store', 'local-store', 'recency', 'services', 'protocol'].map(name => `src/imap/${name}.ts`),
+  ['mail-store', 'local-store', 'folder-rows', 'recency', 'services', 'protocol'].map(name => `src/imap/${name}.ts`),
 )
 
 const roomFilesMax = 15

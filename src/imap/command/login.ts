@@ -77,7 +77,7 @@ async function respond(session: Session, challenge: string): Promise<string> {
 async function enter(session: Session, { username, password, clientToken }: Credentials): Promise<Done> {
   const { services, connection } = session
   const attempt = { username, password, session: session.id, ip: connection.remoteAddress }
-  const mail = await services.mail.login(attempt, session.hearer)
+  const mail = await services.mail.login(attempt, session)
   if (clientToken !== undefined)
     services.log.info({ session: session.id, user: mail.account.id, clientToken }, 'a program named its session')
   connection.ticket.prove()

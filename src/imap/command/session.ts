@@ -8,7 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import type { Enableable } from '../abilities.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { anyState, command, inMailbox, loggedIn, nothing } from '../command.ts'
-import { idle as waitForDone } from '../idling.ts'
+import { idle as idling } from '../idling.ts'
 import { malformed } from '../wire/decoder.ts'
 
 const capability = command({
@@ -104,10 +104,7 @@ const idle = command({
   states: loggedIn,
   capabilities: ['IDLE'],
   parse: nothing,
-  async run(session) {
-    await waitForDone(session)
-    return undefined
-  },
+  run: idling,
 })
 
 const compress = command({

@@ -8,7 +8,8 @@ import { limits } from '#lib/limits.ts'
 import type { Session } from '../session.ts'
 import { type FlagItem, FlagLines } from '../wire/flag-lines.ts'
 import type { FetchItem } from '../wire/item.ts'
-import { type Places, placeCount, type View } from './view.ts'
+import { placeCount } from './slices.ts'
+import type { Places, View } from './view.ts'
 
 /** What is asked for, where it is flags and numbers alone. */
 export function flagItemsOf(items: readonly FetchItem[]): FlagItem[] | undefined {

@@ -30,3 +30,8 @@ export function* slicesOf(view: View, places: Places, lengthMax: number): Genera
 
 /** A run shorter than this is asked for uid by uid, where there are others. */
 const rangeLengthMin = 16
+
+/** How many places those are. */
+export function placeCount(places: Places): number {
+  return places.reduce((sum, [from, to]) => sum + to - from + 1, 0)
+}

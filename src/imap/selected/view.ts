@@ -34,6 +34,8 @@ export interface Listener {
 /** Told that this session knows all messages below `uidNext` now: the uid from which they are recent to it. */
 export type Claim = (uidNext: number) => number | Promise<number>
 
+const none: readonly never[] = []
+
 export class View {
   readonly num: number
   readonly id: string
@@ -57,11 +59,11 @@ export class View {
   #only: number | undefined
   #removed = false
   /** Changes this client made itself and has been told of in the answer. */
-  readonly #own = new Set<number>()
+  #own: Set<number> | undefined
   /** The saved search result `$` (RFC 5182), as uids. */
-  saved: readonly number[] = []
+  saved: readonly number[] = none
   /** Uids this session was the first to be told of, as rising ranges, and how many of those are there. */
-  readonly #recent: [from: number, to: number][] = []
+  #recent: [from: number, to: number][] | undefined
   #recentCount = 0
   #recentTold = 0
   #claim: Claim | undefined
@@ -96,20 +98,21 @@ export class View {
   /** Whether this session was the first to be told of that message. */
   isRecent(uid: number): boolean {
     let low = 0
-    let high = this.#recent.length
+    const recent: readonly [number, number][] = this.#recent ?? none
+    let high = recent.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#recent[middle]?.[1] ?? 0) < uid) low = middle + 1
+      if ((recent[middle]?.[1] ?? 0) < uid) low = middle + 1
       else high = middle
     }
-    const range = this.#recent[low]
+    const range = recent[low]
     return range !== undefined && range[0] <= uid
   }
 
   /** No message is recent from now on: IMAP4rev2 knows no such thing. */
   forgetRecent(): void {
     this.#claim = undefined
-    this.#recent.length = 0
+    this.#recent = undefined
     this.#recentCount = 0
   }
 
@@ -118,6 +121,7 @@ export class View {
     const next = this.#uidNext
     const from = Math.max(first, (await this.#claim?.(next)) ?? next)
     if (from >= next) return next
+    this.#recent ??= []
     const last = this.#recent.at(-1)
     if (last !== undefined && last[1] + 1 >= from) last[1] = next - 1
     else this.#recent.push([from, next - 1])
@@ -173,7 +177,9 @@ export class View {
 
   /** The answer to a command has told this change already. */
   toldOwn(modseq: number): void {
-    if (modseq > this.#modseq) this.#own.add(modseq)
+    if (modseq <= this.#modseq) return
+    this.#own ??= new Set()
+    this.#own.add(modseq)
   }
 
   /**
@@ -183,11 +189,11 @@ export class View {
    */
   settle(expunge: boolean): void {
     const only = this.#only
-    if (this.#news && only !== undefined && this.#own.has(only)) {
+    if (this.#news && only !== undefined && this.#own?.has(only) === true) {
       // Changes are heard of in their order: there is none before it that was not.
       this.#news = false
       this.#modseq = Math.max(this.#modseq, only)
-      this.#own.clear()
+      this.#own = undefined
     }
     if (expunge && !this.#news && !this.#expunges) this.#goneModseq = Math.max(this.#goneModseq, this.#modseq)
   }
@@ -379,7 +385,7 @@ export class View {
       const rows = this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
       for (const row of rows) {
         const [uid, modseq, flags, keywords] = row
-        if (uid >= known || this.#own.has(modseq)) continue
+        if (uid >= known || this.#own?.has(modseq) === true) continue
         const seq = this.seqOf(uid)
         if (seq > 0) listener.flags(seq, uid, flags, keywords, modseq)
       }
@@ -389,11 +395,6 @@ export class View {
       await listener.room()
     }
     this.#modseq = Math.max(this.#modseq, modseqMax)
-    for (const own of this.#own) if (own <= this.#modseq) this.#own.delete(own)
+    for (const own of this.#own ?? none) if (own <= this.#modseq) this.#own?.delete(own)
   }
-}
-
-/** How many places those are. */
-export function placeCount(places: Places): number {
-  return places.reduce((sum, [from, to]) => sum + to - from + 1, 0)
 }

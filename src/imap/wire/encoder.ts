@@ -32,7 +32,7 @@ export class Encoder {
   readonly #sink: Sink
   #text = ''
   /** What comes before that text, and how long it is. */
-  #parts: (string | Buffer)[] = []
+  #parts: (string | Buffer)[] | undefined
   #gathered = 0
   /** Bytes handed to the sink so far. */
   written = 0
@@ -63,6 +63,7 @@ export class Encoder {
   bytes(raw: Buffer, binary = false): this {
     const bytes = binary ? raw : withoutNul(raw)
     if (bytes.length < gatherBytes) {
+      this.#parts ??= []
       this.#parts.push(textWithoutNul(this.#text), bytes)
       this.#gathered += this.#text.length + bytes.length
       this.#text = ''
@@ -76,13 +77,13 @@ export class Encoder {
 
   /** Hands what has gathered to the socket, without waiting. */
   flush(): void {
-    if (this.#text === '' && this.#parts.length === 0) return
+    if (this.#text === '' && this.#parts === undefined) return
     const text = textWithoutNul(this.#text)
     const parts = this.#parts
     this.#text = ''
-    this.#parts = []
+    this.#parts = undefined
     this.#gathered = 0
-    if (parts.length === 0) this.#write(Buffer.from(text, 'utf8'))
+    if (parts === undefined) this.#write(Buffer.from(text, 'utf8'))
     else this.#writeTogether(parts, text)
   }
 

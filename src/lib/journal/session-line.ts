@@ -10,8 +10,11 @@ interface Peer {
 }
 
 /** Runs a session. @throws what it throws */
-export async function told(log: Log, service: string, id: string, peer: Peer, run: () => Promise<void>): Promise<void> {
-  if (!log.isLevelEnabled('debug')) return run()
+export function told(log: Log, service: string, id: string, peer: Peer, run: () => Promise<void>): Promise<void> {
+  return log.isLevelEnabled('debug') ? reported(log, service, id, peer, run) : run()
+}
+
+async function reported(log: Log, service: string, id: string, peer: Peer, run: () => Promise<void>): Promise<void> {
   const { remoteAddress: ip, remotePort: port } = peer
   const began = monotonic()
   log.debug({ event: 'session', ip, port, service, session: id }, 'a session begins')

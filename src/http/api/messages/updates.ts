@@ -56,7 +56,8 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
       // Tokens of the configuration and of the socket in the data directory have no row that could end.
       const stored = caller.tokenKind === 'user' || caller.tokenKind === 'provisioned'
       const token = stored && request.token !== null ? tokenDigest(request.token) : null
-      const hold = (onEnd: (reason: string) => void) => grants.hold({ kind: 'token', user: user.id, token }, onEnd)
+      const hold = (onEnd: (reason: string) => void) =>
+        grants.hold({ kind: 'token', user: user.id, token }, { ended: onEnd })
       const stream = new UpdateStream({ handle, user: user.num, known, signal, hold, ended: leave })
       return eventStream(stream, { retryMs: limits.updates.retryMs })
     },

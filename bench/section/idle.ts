@@ -1,0 +1,70 @@
+// Sessions that wait: what one costs in memory, and how soon all of them hear of mail while a hundred messages a second come in.
+//
+// Without TLS. Some sessions are there first, so that what a service grows by once does not count; memory is what is its own, the
+// garbage of front threads included. The generator takes half of the two cores.
+
+import { sleep } from '#lib/clock.ts'
+import { memoryOf, startChild } from '../child.ts'
+import type { Pushed, WaiterAsked } from '../load/waiter.ts'
+import type { Plan } from '../plan.ts'
+import type { Row } from '../row.ts'
+import { makeFolder, makeUsers, removeFolder, startService } from '../service.ts'
+
+const users = 400
+const perSecond = 100
+const mostKilobytes = 8
+const mostMs = 50
+const settleMs = 3000
+
+export async function idleSection(plan: Plan): Promise<Row[]> {
+  const quick = plan.ms < 3000
+  // One listener has half of what descriptors reach for (net/descriptors.ts): of 20,000 that is somewhat less than 8,000.
+  const steps = quick ? [400, 1200, 2400] : [1200, 2400, 7600]
+  const fronts = plan.threads === undefined ? ['0', '2'] : [plan.threads]
+  const rows: Row[] = []
+  for (const threads of fronts) rows.push(...(await measure(threads, steps, plan.ms / 200)))
+  return rows
+}
+
+async function measure(threads: string, steps: readonly number[], seconds: number): Promise<Row[]> {
+  const folder = makeFolder()
+  const env = { TEAL_THREADS: threads, TEAL_IMAP_MAX_CONNECTIONS: '2000' }
+  const service = await startService(folder, env)
+  const child = startChild('bench/load/waiter.ts', [], {})
+  try {
+    const all = await makeUsers(service, users)
+    const accounts = all.map(({ name, password }) => ({ name, password }))
+    const ask = (asked: WaiterAsked) => child.ask(asked)
+    const held: number[] = []
+    for (const open of steps) {
+      await ask({ open, imap: service.listener('imap'), accounts })
+      await sleep(settleMs)
+      await service.collect()
+      held.push(memoryOf(service.pid).own / 1024)
+    }
+    const rows: Row[] = steps.slice(1).map((count, index) => ({
+      what: `threads ${threads}: memory of a waiting session, ${steps[index]} to ${count}`,
+      figure: ((held[index + 1] ?? 0) - (held[index] ?? 0)) / (count - (steps[index] ?? 0)),
+      unit: 'KB',
+      wanted: { most: mostKilobytes },
+      note: `${Math.round((held[index + 1] ?? 0) / 1024)} MB in all`,
+    }))
+    const recipients = all.map(({ address }) => address)
+    const asked = { deliver: Math.round(seconds) * perSecond, perSecond, lmtp: service.listener('lmtp'), recipients }
+    const pushed = (await ask(asked)) as Pushed
+    rows.push({
+      what: `threads ${threads}: pushes to ${steps.at(-1)} sessions, p99`,
+      figure: pushed.p99,
+      unit: 'ms',
+      wanted: { most: mostMs },
+      note:
+        `${perSecond} deliveries a second; p50 ${pushed.p50.toFixed(1)}, worst ${pushed.worst.toFixed(0)} ms; ` +
+        `${pushed.pushes} of ${pushed.expected} pushes`,
+    })
+    return rows
+  } finally {
+    await child.stop(1000)
+    await service.stop()
+    removeFolder(folder)
+  }
+}
