@@ -45,7 +45,7 @@ const faults = [
 export default defineConfig({
   test: {
     // Half of what a test does is waiting.
-    maxWorkers: Math.max(2, availableParallelism()),
+    maxWorkers: Math.max(3, availableParallelism() + 1),
     projects: [
       {
         test: {

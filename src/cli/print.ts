@@ -4,7 +4,7 @@
 // watches the progress.
 
 import { monotonic } from '#lib/clock.ts'
-import { harmless, harmlessInJson } from '#lib/harmless.ts'
+import { harmless, harmlessInJson } from '#lib/journal/harmless.ts'
 
 /** Prints `value` as a line of JSON where that is wanted, else `text`; neither does anything to a terminal. */
 export function print(json: boolean | undefined, value: unknown, text: string): void {

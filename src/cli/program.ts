@@ -6,7 +6,7 @@
 import { Command } from 'commander'
 import { version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
-import { harmless } from '#lib/harmless.ts'
+import { harmless } from '#lib/journal/harmless.ts'
 import { engineFault } from '#store/engine/sqlite.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './command/backup.ts'
 import { devCommand } from './command/dev.ts'

@@ -7,7 +7,7 @@
 
 import pino from 'pino'
 import { Fault } from './fault.ts'
-import { harmlessInJson } from './harmless.ts'
+import { harmlessInJson } from './journal/harmless.ts'
 import { LogTail } from './journal/tail.ts'
 import { limits } from './limits.ts'
 import { prettyLog } from './process/lazy.ts'

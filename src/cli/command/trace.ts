@@ -5,7 +5,7 @@
 
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
-import { oneLine } from '#lib/harmless.ts'
+import { oneLine } from '#lib/journal/harmless.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { reach } from '../reach.ts'

@@ -1,6 +1,6 @@
 // What a look at a set-up found: a word for programs, a sentence for people, and what to do where something is wrong.
 
-import { oneLine } from '#lib/harmless.ts'
+import { oneLine } from '#lib/journal/harmless.ts'
 
 export interface Finding {
   /** What was looked at: `resolver`, `dns`, `certificate`, ... */

@@ -3,7 +3,7 @@
 import { judge, type KeyRecord, type Wanted, wantedRecords } from '#actors/status/domain-records.ts'
 import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
-import { oneLine } from '#lib/harmless.ts'
+import { oneLine } from '#lib/journal/harmless.ts'
 import type { Reach } from '../reach.ts'
 
 /** Everything mail for a domain needs, the records of its keys among them. */

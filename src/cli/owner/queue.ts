@@ -2,7 +2,7 @@
 //
 // Passwords in URLs are masked by the service before they come here.
 
-import { oneLine } from '#lib/harmless.ts'
+import { oneLine } from '#lib/journal/harmless.ts'
 import { accountId } from '../reach.ts'
 import { group, rowsOf, type Task, type TaskOptions, task } from './task.ts'
 

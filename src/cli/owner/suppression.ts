@@ -2,7 +2,7 @@
 //
 // Of one account with --user, else of all.
 
-import { oneLine } from '#lib/harmless.ts'
+import { oneLine } from '#lib/journal/harmless.ts'
 import { accountId, type Reach } from '../reach.ts'
 import { group, rowsOf, type TaskOptions, task } from './task.ts'
 

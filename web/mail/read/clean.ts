@@ -234,7 +234,7 @@ function nameTarget(element: HTMLAnchorElement, href: string): void {
 
 const titleMax = 2000
 /** Class of what stands behind a link that pretends to be another. */
-export const hostMark = 'teal-host'
+const hostMark = 'teal-host'
 
 /** The host that a text is the address of; '' where it is none. */
 function hostIn(text: string): string {

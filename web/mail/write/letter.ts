@@ -38,7 +38,7 @@ interface DraftPlace {
 }
 
 /** A file on its way, as far as it is: 0 to 1. */
-export interface Upload {
+interface Upload {
   readonly file: File
   readonly part: number
   /** Ends it. */

@@ -1,4 +1,7 @@
 // Files on their way to the service, which keeps them until a letter takes them along: with progress, one by one.
+//
+// Where the connection breaks they wait for it and go on; what is too large or finds no room is named and left out, and the others still go
+// along. Whoever takes a file out of the letter breaks its way off.
 
 import { addressOf, Refusal } from '../../base/client.ts'
 import { explain, failed } from '../../base/notice.tsx'

@@ -6,7 +6,7 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import { limits } from '#lib/limits.ts'
-import { pageHeader } from './guard/session.ts'
+import { pageHeader } from '../guard/session.ts'
 
 const pack = promisify(gzip)
 
