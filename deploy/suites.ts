@@ -77,7 +77,9 @@ function alone(script: string, files: readonly string[]): { command: string[]; e
   const env = Object.fromEntries(words.slice(0, at).map(word => word.split('=', 2) as [string, string]))
   const takesOne = (word: string | undefined) => word === '--project' || word === '--exclude'
   const options = words.filter((word, n) => n > at && (takesOne(word) || takesOne(words[n - 1])))
-  return { command: ['node_modules/.bin/vitest', 'run', '--no-file-parallelism', ...options, ...files], env }
+  // As `npm run` does: the Node that was installed with the packages comes before the machine's own.
+  const path = `${join(process.cwd(), 'node_modules/.bin')}:${process.env.PATH ?? ''}`
+  return { command: ['vitest', 'run', '--no-file-parallelism', ...options, ...files], env: { PATH: path, ...env } }
 }
 
 let passed = 0

@@ -2,6 +2,7 @@
 // changed, by any endpoint there is.
 
 import { beforeAll, describe, expect, test } from 'vitest'
+import { sleep } from '#lib/clock.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { send } from '../api/mail.ts'
 
@@ -323,8 +324,21 @@ function picture(): string {
   return JSON.stringify([...tables, ...more].map(table => read.all(`SELECT * FROM "${table}"`)))
 }
 
-/** In the answer to a call that lists what is the caller's own nothing else may be. */
-const others = /zebra|zoe/i
+/** The picture once what was begun before has come to its end: on a busy machine that takes a while. */
+async function settledPicture(): Promise<string> {
+  let before = ''
+  for (let tries = 0, same = 0; same < 10; tries++) {
+    const now = picture()
+    same = now === before ? same + 1 : 0
+    before = now
+    if (tries > 1000) throw new Error('the store does not come to rest')
+    await sleep(50)
+  }
+  return before
+}
+
+/** In the answer to a call that lists what is the caller's own nothing else may be; a key may have any letters by chance. */
+const others = { test: (words: string) => /zebra|zoe/i.test(words.replaceAll(/[A-Za-z0-9+/]{64,}={0,2}/g, '')) }
 
 test.each([
   ['an account that looks after a domain', () => token],
@@ -350,7 +364,7 @@ test.each([
     '/addresses/forwarded/{id}': `/addresses/forwarded/${theirs.forwarded}`,
     '/domainaliases/resolve/{alias}': `/domainaliases/resolve/also.${foreign}`,
   }
-  const before = picture()
+  const before = await settledPicture()
   const seen: string[] = []
   const wrong: string[] = []
   for (const [path, methods] of Object.entries<Body>(document.paths)) {
