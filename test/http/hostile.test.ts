@@ -85,6 +85,7 @@ describe('never reach an endpoint', () => {
     ['a bare CR', `POST /take HTTP/1.1\r\n${token}X-A: b\rContent-Length: 5\r\n\r\n`],
     ['a NUL', `POST /take HTTP/1.1\r\n${token}X-A: b\0c\r\nContent-Length: 5\r\n\r\nhello`],
     ['no host', 'GET /hidden HTTP/1.1\r\nX-Access-Token: root\r\n\r\n'],
+    ['two hosts and no body', `GET /hidden HTTP/1.1\r\nHost: y\r\n${token}\r\n`],
     ['two hosts', `POST /take HTTP/1.1\r\nHost: y\r\n${token}Content-Length: 5\r\n\r\nhello`],
     ['another protocol', `GET /hidden HTTP/2.0\r\n${token}\r\n`],
     ['a tunnel', `CONNECT /hidden HTTP/1.1\r\n${token}\r\n`],

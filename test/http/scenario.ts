@@ -88,7 +88,10 @@ export async function send(
   return { status: response.status, headers: response.headers, text, json: parse(text) }
 }
 
-/** Bytes as they are, on a connection of their own; what came back until it was silent for `ms` or closed. */
+/**
+ * Bytes as they are, on a connection of their own; what came back until it was silent for `ms` or closed. For the first of it a busy machine
+ * has ten times as long.
+ */
 export function sendBytes(target: Target, bytes: string | Buffer, ms = 300): Promise<string> {
   const { hostname, port } = new URL(target.url)
   return new Promise(resolve => {
@@ -98,8 +101,9 @@ export function sendBytes(target: Target, bytes: string | Buffer, ms = 300): Pro
       socket.destroy()
       resolve(received)
     }
-    socket.setTimeout(ms, end)
+    socket.setTimeout(10 * ms, end)
     socket.on('data', data => {
+      socket.setTimeout(ms)
       received += data.toString('latin1')
     })
     socket.on('error', end)

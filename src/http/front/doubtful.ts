@@ -10,15 +10,18 @@ interface Head {
 
 /**
  * Whether somebody in front may have seen the request end elsewhere (RFC 9112 6.3, 11.2): the library takes the first of
- * two lengths, and every coding for the one that it knows. What has no body pays for the two questions alone.
+ * two lengths, and every coding for the one that it knows. Nor may there be two hosts (RFC 9112 3.2).
  */
 export function isDoubtful(req: Head): boolean {
   const coding = req.getHeader('transfer-encoding')
-  if (coding === '' && req.getHeader('content-length') === '') return false
   if (coding !== '' && coding.toLowerCase() !== 'chunked') return true
-  const seen = { host: 0, 'content-length': 0, 'transfer-encoding': 0 }
+  let hosts = 0
+  let lengths = 0
+  let codings = 0
   req.forEach(name => {
-    if (Object.hasOwn(seen, name)) seen[name as keyof typeof seen] += 1
+    if (name === 'host') hosts += 1
+    else if (name === 'content-length') lengths += 1
+    else if (name === 'transfer-encoding') codings += 1
   })
-  return Object.values(seen).some(count => count > 1)
+  return hosts > 1 || lengths > 1 || codings > 1
 }

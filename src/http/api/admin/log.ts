@@ -92,7 +92,14 @@ export function logEndpoints({ tail }: LogDeps): Endpoint[] {
     run({ input, signal }) {
       if (tail === undefined || readers >= readersMax) throw new Fault('TooManySessions')
       readers += 1
-      return eventStream(follow(tail, filterOf(input), signal, () => (readers -= 1)))
+      let here = true
+      const left = () => {
+        if (here) readers -= 1
+        here = false
+      }
+      // Who leaves before the first line is asked for has left, too.
+      signal.addEventListener('abort', left, { once: true })
+      return eventStream(follow(tail, filterOf(input), signal, left))
     },
   })
 
@@ -139,10 +146,8 @@ async function* follow(
       wake()
     }
   })
-  let ended = false
   const end = () => {
-    if (!ended) left()
-    ended = true
+    left()
     stop()
     wake()
   }
