@@ -1,7 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-const slow = { testTimeout: 60_000, hookTimeout: 60_000 }
+const slow = { testTimeout: 120_000, hookTimeout: 120_000 }
+
+/** One process runs many files and reads the sources once (with one browser, where there is one). What a file starts it ends. */
+const together = { pool: 'forks', isolate: false } as const
 
 /** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
 const faults = [
@@ -56,9 +59,9 @@ export default defineConfig({
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
             ...faults,
           ],
-          pool: 'forks',
+          ...together,
           // What crosses to an actor is copied on its way, so that nothing but data does.
-          setupFiles: 'test/crossing.ts',
+          setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,
         },
       },
@@ -78,7 +81,8 @@ export default defineConfig({
           globalSetup: 'test/built.ts',
           include: ['test/http/**/*.test.ts'],
           env: { TEAL_API_FRONT: 'node:http' },
-          pool: 'forks',
+          ...together,
+          setupFiles: 'test/own-time.ts',
           ...slow,
         },
       },
@@ -107,8 +111,7 @@ export default defineConfig({
           name: 'browser',
           globalSetup: 'test/built.ts',
           include: ['test/browser/**/*.test.ts'],
-          // One process runs many files, with one browser, and reads the sources once. What a file starts it ends.
-          ...{ pool: 'forks', isolate: false },
+          ...together,
           testTimeout: 120_000,
           hookTimeout: 600_000,
           // What a page shows it shows when it can; a busy machine takes its time.
