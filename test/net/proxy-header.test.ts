@@ -37,6 +37,9 @@ describe('who is behind a proxy', () => {
     ['version 1, unknown', Buffer.from('PROXY UNKNOWN\r\n'), '127.0.0.1'],
     ['version 2', proxyHeader(1, 0x11, four), '192.0.2.7'],
     ['version 2 of IPv6 with more behind', proxyHeader(1, 0x21, six, [4, 0, 1, 0]), '2001:db8::9'],
+    ['version 2 with a part behind that is cut short', proxyHeader(1, 0x11, four, [4, 0, 200, 1]), '192.0.2.7'],
+    ['version 2, from a socket of the proxy’s machine', proxyHeader(1, 0x31, Array(216).fill(0)), '127.0.0.1'],
+    ['version 2, as if it were no stream', proxyHeader(1, 0x12, four), '127.0.0.1'],
     ['version 2, a look at our health', proxyHeader(0, 0, []), '127.0.0.1'],
   ])('%s', async (_what, bytes, address) => {
     const before = failed().length
