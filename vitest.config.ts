@@ -1,7 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-const slow = { testTimeout: 120_000, hookTimeout: 120_000 }
+/** A busy machine takes its time for what it shows when it can. */
+const patient = { poll: { timeout: 30_000 } }
+
+const slow = { testTimeout: 120_000, hookTimeout: 120_000, expect: patient }
 
 /** One process runs many files and reads the sources once (with one browser, where there is one). What a file starts it ends. */
 const together = { pool: 'forks', isolate: false } as const
@@ -92,7 +95,8 @@ export default defineConfig({
           name: 'interop',
           globalSetup: 'test/built.ts',
           include: ['test/interop/**/*.test.ts'],
-          testTimeout: 300_000,
+          testTimeout: 600_000,
+          expect: patient,
           // Dozens of programs are installed first where they are missing.
           hookTimeout: 900_000,
         },
@@ -114,8 +118,7 @@ export default defineConfig({
           ...together,
           testTimeout: 120_000,
           hookTimeout: 600_000,
-          // What a page shows it shows when it can; a busy machine takes its time.
-          expect: { poll: { timeout: 30_000 } },
+          expect: patient,
         },
       },
     ],

@@ -175,8 +175,16 @@ describe('log', () => {
     }
     expect((await json('log', '--file', log, '--event', 'login-failed'))[0]).toMatchObject({ ip: '192.0.2.1' })
     expect((await teal('log', '--file', log, '--since', '2100-01-01')).out).toBe('')
-    expect((await teal('log', 'x')).code).toBe(1)
     expect((await teal('log', '--file', join(root, 'none'))).code).toBe(1)
+  })
+
+  test('asks the service where none is kept in a file, and says so where none runs', async () => {
+    const shown = await json('log', '192.0.2.1', '--event', 'login-failed')
+    expect(shown.at(-1)).toMatchObject({ ip: '192.0.2.1', msg: expect.any(String), time: expect.any(String) })
+    const all = await json('log')
+    expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).toSorted())
+    const { code, err } = await teal('log', '--data-dir', root)
+    expect([code, err]).toEqual([1, expect.stringContaining('no service runs')])
   })
 })
 

@@ -1,15 +1,19 @@
 // `teal status` and `teal log`: whether the service works and what it holds; and the lines of its log that tell of somebody.
 //
-// `log` reads what there is: the file of `log.file`, or standard input for a log that is kept elsewhere.
+// `log` reads what there is: the file of `log.file`, what a running service has in memory, or standard input for a log that is kept elsewhere.
 
+import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
+import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { harmlessInJson } from '#lib/journal/harmless.ts'
+import { limits } from '#lib/limits.ts'
 import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
+import { reach } from '../reach.ts'
 import { commandOf, task } from './task.ts'
 
 const status = task({
@@ -49,7 +53,10 @@ function logCommand(): Command {
     .argument('[words...]', 'what a line must hold, all of them')
     .option('-e, --event <name>', 'only these: message, refused, attempt, login-failed, session, left-out')
     .option('--since <time>', 'only from this time on (2026-11-23, or 2026-11-23T08:00:00Z)')
-    .option('-f, --file <file>', 'file to read; - is standard input; unset: log.file')
+    .option(
+      '-f, --file <file>',
+      'file to read; - is standard input; unset: log.file, or the last lines of the running service',
+    )
     .option('--json', 'print the lines as they are')
     .addHelpText(
       'after',
@@ -59,29 +66,57 @@ function logCommand(): Command {
 }
 
 async function log(words: readonly string[], options: LogOptions): Promise<void> {
-  const file = options.file ?? configFrom(options).log.file
-  if (file === '') {
-    const text = 'The log is not kept in a file: journalctl -u teal -o cat | teal log --file - …'
-    throw new Fault('InputValidationError', { text })
-  }
+  const config = configFrom(options)
+  const file = options.file ?? config.log.file
   const since = options.since === undefined ? '' : Date.parse(options.since)
   if (Number.isNaN(since)) throw new Fault('InputValidationError', { text: `${options.since} is no time` })
   const from = since === '' ? '' : new Date(since).toISOString()
   const wanted = words.map(word => word.toLowerCase())
-  const input = file === '-' ? process.stdin : createReadStream(file)
-  const failed = new Promise<never>((_resolve, reject) => input.on('error', reject))
-  const read = async () => {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const low = line.toLowerCase()
-      if (!wanted.every(word => low.includes(word))) continue
-      const found = parsed(line)
-      if (found === undefined || (options.event !== undefined && found.event !== options.event)) continue
-      if (from !== '' && String(found.time) < from) continue
-      if (options.json === true) process.stdout.write(`${harmlessInJson(line)}\n`)
-      else print(false, found, readable(found))
-    }
+  for await (const line of file === '' ? remembered(config) : written(file)) {
+    const low = line.toLowerCase()
+    if (!wanted.every(word => low.includes(word))) continue
+    const found = parsed(line)
+    if (found === undefined || (options.event !== undefined && found.event !== options.event)) continue
+    if (from !== '' && String(found.time) < from) continue
+    if (options.json === true) process.stdout.write(`${harmlessInJson(line)}\n`)
+    else print(false, found, readable(found))
   }
-  await Promise.race([read(), failed])
+}
+
+/** Lines of a file, or of standard input. */
+async function* written(file: string): AsyncGenerator<string> {
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  // What cannot be opened is told before anything is read.
+  if (file !== '-') await once(input, 'open')
+  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+}
+
+interface Remembered {
+  readonly number: number
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** The last lines that the running service has in memory, the oldest first. */
+async function* remembered(config: Config): AsyncGenerator<string> {
+  if (readRun(config.dataDir) === undefined) {
+    const text = 'The log is not kept in a file, and no service runs: journalctl -u teal -o cat | teal log --file - …'
+    throw new Fault('InputValidationError', { text })
+  }
+  const to = await reach(config)
+  try {
+    const lines: Remembered[] = []
+    let more = true
+    while (more) {
+      const before = lines.length === 0 ? '' : `&before=${lines.at(-1)?.number}`
+      const path = `/log?limit=${limits.log.pageLinesMax}${before}`
+      const page = await to.call<{ results: Remembered[]; more: boolean }>('GET', path)
+      lines.push(...page.results)
+      more = page.more && page.results.length > 0
+    }
+    for (const { number: _number, fields, ...line } of lines.reverse()) yield JSON.stringify({ ...line, ...fields })
+  } finally {
+    await to.close()
+  }
 }
 
 type Line = Readonly<Record<string, unknown>>
