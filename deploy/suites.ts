@@ -3,7 +3,7 @@
 // A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
 
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -33,6 +33,9 @@ interface Outcome {
 /** More than that is no matter of a busy machine. */
 const againMax = 8
 
+/** What a suite may take: twice what the longest does on two cores. What has not ended by then is ended, with all that it started. */
+const suiteMsMax = 15 * 60_000
+
 const scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts
 const results = mkdtempSync(join(tmpdir(), 'suites-'))
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -42,12 +45,19 @@ async function reported(command: readonly string[], env: Record<string, string>)
   const file = join(results, 'report.json')
   rmSync(file, { force: true })
   const [program = '', ...args] = [...command, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
-  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } })
+  // In a group of its own, so that all of it can be ended.
+  const stdio: StdioOptions = ['ignore', 'inherit', 'inherit']
+  const child = spawn(program, args, { stdio, detached: true, env: { ...process.env, ...env } })
+  const late = setTimeout(() => {
+    say(`${command.join(' ')}: ended after ${suiteMsMax / 60_000} minutes`)
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  }, suiteMsMax)
   const code = await new Promise<number>(resolve => {
     child.on('error', () => resolve(-1)).on('close', exit => resolve(exit ?? -1))
   })
+  clearTimeout(late)
   const outcome = read(file)
-  // Something that is no test went wrong: an error nobody caught, a worker that ended.
+  // Something that is no test went wrong: an error nobody caught, a worker that ended, a process that did not.
   if (outcome !== undefined && code !== 0 && outcome.failed === 0) return undefined
   return outcome
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { buildDist, isStale } from '../../deploy/bundle.ts'
@@ -71,6 +71,7 @@ describe('in an empty folder', () => {
     }
     const teal = (...words: string[]) => run(file, words, project.folder, env)
     const serving = spawn(file, ['serve'], { cwd: project.folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void serving.kill('SIGKILL'))
     const ended = once(serving, 'exit')
     let said = ''
     for await (const chunk of serving.stdout) {
@@ -102,6 +103,7 @@ describe('in an empty folder', () => {
       ...Object.fromEntries(ports),
     }
     const running = spawn(file, ['dev'], { cwd: project.folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void running.kill('SIGKILL'))
     const ended = once(running, 'exit')
     let said = ''
     for await (const chunk of running.stdout) {
@@ -109,7 +111,8 @@ describe('in an empty folder', () => {
       if (said.includes('spring ')) break
     }
     const [, url = ''] = /page, API +(http:\S+)/.exec(said) ?? []
-    expect(await (await fetch(url)).text()).toContain('/page.js')
+    const [, script = ''] = /<script type="module" src="(\S+)">/.exec(await (await fetch(url)).text()) ?? []
+    expect((await fetch(new URL(script, url))).headers.get('content-type')).toContain('javascript')
     const mail = { to: 'anna@example.com', subject: 'Packed', text: 'x' }
     await fetch(`${url}/dev/v1/mails`, { method: 'POST', body: JSON.stringify(mail) })
     const got = await (await fetch(`${url}/dev/v1/wait?inbox=anna@example.com`)).json()

@@ -12,7 +12,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 test('SIGHUP goes on in a new file when the old one was moved away', async () => {
   const file = join(root, 'teal.log')
   const service = await startChild(join(root, 'data'), { TEAL_LOG_LEVEL: 'info', TEAL_LOG_FILE: file })
-  expect(readFileSync(file, 'utf8')).toContain('"msg":"ready"')
+  await expect.poll(() => readFileSync(file, 'utf8')).toContain('"msg":"ready"')
   renameSync(file, `${file}.1`)
   service.process.kill('SIGHUP')
   await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8')).toContain('read the log level')
