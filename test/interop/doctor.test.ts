@@ -1,4 +1,4 @@
-// `teal doctor` among real servers: a set-up that is well, and the same one broken in sixteen ways, each of which it finds. Before and
+// `teal doctor` among real servers: a set-up that is well, and the same one broken in seventeen ways, each of which it finds. Before and
 // after each it is well.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -55,6 +55,14 @@ interface Illness {
 }
 
 const settings = () => own.machine.read(config)
+
+/** Has a listener on another address. */
+const listenOn = async (section: string, host: string) => {
+  const moved = settings().replace(new RegExp(`(\\[${section}\\][^[]*?host = )\\S+`), `$1'${host}'`)
+  expect(moved).not.toBe(settings())
+  own.machine.write(config, moved, 0o644)
+  await own.restart()
+}
 
 const dated = (created: string) => {
   const file = `${backup}/backup.json`
@@ -136,17 +144,15 @@ const illnesses: readonly Illness[] = [
   },
   {
     what: 'HTTPS that strangers do not reach',
-    broken: async () => {
-      const here = settings().replace(/(\[web\][^[]*?host = )\S+/, "$1'127.0.0.1'")
-      expect(here).not.toBe(settings())
-      own.machine.write(config, here, 0o644)
-      await own.restart()
-    },
-    mended: async () => {
-      own.machine.write(config, settings().replace(/(\[web\][^[]*?host = )\S+/, "$1'0.0.0.0'"), 0o644)
-      await own.restart()
-    },
+    broken: () => listenOn('web', '127.0.0.1'),
+    mended: () => listenOn('web', '0.0.0.0'),
     finding: () => ['certificate mta-sts.example.org'],
+  },
+  {
+    what: 'a port 25 that listens to this machine alone',
+    broken: () => listenOn('smtp', '127.0.0.1'),
+    mended: () => listenOn('smtp', '0.0.0.0'),
+    finding: () => ['port-25-in 44.128.1.1'],
   },
   {
     what: 'a service that does not run',
