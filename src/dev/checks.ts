@@ -106,10 +106,16 @@ function htmlCheck({ html }: Mail): Check {
   return { name, ok: found.length === 0, info: found.length === 0 ? 'Nothing they leave out' : found.join('; ') }
 }
 
+/** Whether it says that it goes to many. */
+export function isForMany({ headers }: Mail): boolean {
+  return headers['list-id'] !== undefined || /bulk|list/i.test(headers.precedence?.[0] ?? '')
+}
+
 /** Mail to many (RFC 2369, RFC 8058). */
-function unsubscribeCheck({ headers }: Mail): Check {
+function unsubscribeCheck(mail: Mail): Check {
+  const { headers } = mail
   const name = 'Way to unsubscribe'
-  const many = headers['list-id'] !== undefined || /bulk|list/i.test(headers.precedence?.[0] ?? '')
+  const many = isForMany(mail)
   const there = headers['list-unsubscribe'] !== undefined
   if (!many && !there) return { name, ok: null, info: 'Not a list, as it seems' }
   if (!there) return { name, ok: false, info: 'It is for many and has no List-Unsubscribe' }

@@ -66,7 +66,7 @@ export async function startDev(options: DevOptions = {}): Promise<Dev> {
     options.release === undefined ? undefined : configured(() => new Release(options.release as ReleaseOptions))
   const how = { starttls, ...(accept !== undefined && { accept }), ...(dns !== undefined && { dns }) }
   const host = await Host.start({ config, ...how })
-  const shelf = new Shelf(host, max)
+  const shelf = new Shelf(host, max, dns !== undefined)
   try {
     const webhook = configured(() => tellWebhook(options.webhook, shelf, host))
     const { smtp, imap, pop3, submissions, imaps, pop3s, api } = host.teal.listeners

@@ -23,11 +23,13 @@ import {
   Unwelcome,
 } from './exchange.ts'
 import { askedBy, numberOf } from './filter.ts'
-import { safeHtml } from './html.ts'
+import { compatibilityOf } from './html/compatibility.ts'
+import { safeHtml } from './html/safe.ts'
 import { seedOf } from './seed-form.ts'
 import { type ShelfDeps, shelfRoutes } from './shelf/routes.ts'
 import type { Shelf } from './shelf/shelf.ts'
 import { attachmentHeaders, base, showMail } from './shown.ts'
+import { spamOf } from './spam.ts'
 
 export interface RestDeps extends ShelfDeps {
   readonly host: Host
@@ -126,6 +128,16 @@ function mailRoutes({ shelf }: RestDeps): Route[] {
     { method: 'GET', path: '/mails/:id/html', run: async call => safeHtml(await entryOf(call).mail()) },
     { method: 'GET', path: '/mails/:id/attachments/:at', run: attachment },
     { method: 'GET', path: '/mails/:id/checks', run: checks },
+    {
+      method: 'GET',
+      path: '/mails/:id/programs',
+      run: async call => json(compatibilityOf((await entryOf(call).mail()).html)),
+    },
+    {
+      method: 'GET',
+      path: '/mails/:id/spam',
+      run: async call => json(spamOf(await entryOf(call).mail(), shelf.knowsRecords)),
+    },
     { method: 'POST', path: '/mails/:id/links', run: links },
   ]
 }

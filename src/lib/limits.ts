@@ -1159,6 +1159,8 @@ export const limits = {
     linkMs: 5 * second,
     /** A mail above it is said to be large. */
     largeMailBytes: 1 * mib,
+    /** Letters of a mail's HTML that are looked through for what mail programs do not show. */
+    checkedLength: 2_000_000,
   },
   /** Moving mail and accounts in and out. */
   transfer: {

@@ -96,7 +96,7 @@ function Log() {
                 { title: texts.event, cell: row => <What row={row} /> },
                 {
                   title: texts.from,
-                  cell: ({ ip, protocol }) => <bdi>{[protocol, ip].filter(Boolean).join(' · ')}</bdi>,
+                  cell: ({ ip, protocol }) => <bdi class="whole">{[protocol, ip].filter(Boolean).join(' · ')}</bdi>,
                 },
                 { title: texts.when, cell: row => moment(row.last), atEnd: true },
               ]}
@@ -120,15 +120,20 @@ function Log() {
   )
 }
 
-function What({ row: { action, result, aname, events } }: { readonly row: Entry }) {
+function What({ row: { action, result, aname, target, events } }: { readonly row: Entry }) {
   const texts = accountTexts.value.activity
+  const more = aname ?? target
   const kind = result === 'success' ? 'good' : 'bad'
   const said = texts.result[result as keyof typeof texts.result]
   return (
     <span class="what">
       <span>
         {texts.actions[action] ?? action}
-        {aname !== undefined && `: ${aname}`}
+        {more !== undefined && (
+          <>
+            : <bdi>{more}</bdi>
+          </>
+        )}
       </span>
       {said !== undefined && <Badge kind={kind}>{said}</Badge>}
       {events > 1 && <span class="hint">{texts.times(events)}</span>}

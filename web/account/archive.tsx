@@ -10,6 +10,7 @@ import { done, failed } from '../base/notice.tsx'
 import { Card, Empty, Loaded, Page, Table } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
+import { folderName } from './folder-name.ts'
 import { TaskLines, useTasks } from './tasks.tsx'
 import { accountTexts } from './texts/texts.ts'
 
@@ -54,9 +55,9 @@ export function ArchivePage() {
             }}
           >
             <option value="">{texts.before}</option>
-            {(folders.data?.results ?? []).map(({ id, path }) => (
-              <option key={id} value={id}>
-                {path}
+            {(folders.data?.results ?? []).map(folder => (
+              <option key={folder.id} value={folder.id}>
+                {folderName(folder)}
               </option>
             ))}
           </select>

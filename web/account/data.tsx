@@ -2,26 +2,31 @@
 //
 // An import from elsewhere is a task of the service, which goes on without this page (tasks.tsx).
 
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { addressOf, call } from '../base/client.ts'
 import { Form, SelectField, Submit, TextField, useForm } from '../base/form.tsx'
 import { Icon } from '../base/icon.tsx'
 import { bytes, number, percent } from '../base/language.ts'
-import { done, failed } from '../base/notice.tsx'
+import { done } from '../base/notice.tsx'
 import { Card, Loaded, Meter, Page, Table } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
+import { FileImport } from './file-import.tsx'
+import { folderName } from './folder-name.ts'
 import { TaskLines, useTasks } from './tasks.tsx'
 import { accountTexts } from './texts/texts.ts'
 
 export function DataPage() {
   const texts = accountTexts.value.data
+  // What was brought in is in the folders then.
+  const [round, setRound] = useState(0)
+  const again = () => setRound(before => before + 1)
   return (
     <Page title={texts.title} lead={texts.lead}>
-      <Folders />
+      <Folders key={round} />
       <Export />
-      <FileImport />
-      <ServerImport />
+      <FileImport onBrought={again} />
+      <ServerImport onEnd={again} />
     </Page>
   )
 }
@@ -54,16 +59,16 @@ function Folders() {
             rows={results.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0))}
             id={row => row.id}
             columns={[
-              { title: texts.folder, cell: row => <bdi>{row.path}</bdi> },
+              { title: texts.folder, cell: row => <bdi>{folderName(row)}</bdi> },
               { title: texts.messages, cell: row => number(row.total ?? 0), atEnd: true },
               { title: texts.size, cell: row => bytes(row.size ?? 0), atEnd: true },
             ]}
-            actions={({ id, path }) => (
+            actions={row => (
               <a
                 class="button plain"
-                href={addressOf('GET /users/:user/export.mbox', { params, query: { mailbox: id } })}
-                aria-label={texts.exportFolder(path)}
-                title={texts.exportFolder(path)}
+                href={addressOf('GET /users/:user/export.mbox', { params, query: { mailbox: row.id } })}
+                aria-label={texts.exportFolder(folderName(row))}
+                title={texts.exportFolder(folderName(row))}
                 download
               >
                 <Icon name="download" />
@@ -90,52 +95,10 @@ function Export() {
   )
 }
 
-function FileImport() {
-  const texts = accountTexts.value.data
-  const isBusy = useSignal(false)
-  const bring = async (input: HTMLInputElement) => {
-    const [file] = input.files ?? []
-    if (file === undefined || isBusy.value) return
-    isBusy.value = true
-    try {
-      const asked = { params: { user: owner().id }, query: { folders: true } }
-      const { imported, known } = await call('POST /users/:user/import/file', {
-        ...asked,
-        body: new Blob([file], { type: 'application/mbox' }),
-      })
-      done(texts.imported(number(imported), number(known)))
-    } catch (error) {
-      failed(error)
-    } finally {
-      isBusy.value = false
-      input.value = ''
-    }
-  }
-  return (
-    <Card title={texts.file} text={texts.fileText}>
-      <div class="field">
-        <label for="import-file">{texts.choose}</label>
-        <input
-          id="import-file"
-          type="file"
-          accept=".mbox,.eml,application/mbox,message/rfc822"
-          disabled={isBusy.value}
-          onChange={event => void bring(event.currentTarget)}
-        />
-      </div>
-      {isBusy.value && (
-        <p role="status">
-          <span class="spinner" aria-hidden="true" /> {texts.importing}
-        </p>
-      )}
-    </Card>
-  )
-}
-
-function ServerImport() {
+function ServerImport({ onEnd }: { onEnd(): void }) {
   const texts = accountTexts.value.data
   const params = { user: owner().id }
-  const tasks = useTasks(['mail.import'])
+  const tasks = useTasks(['mail.import'], onEnd)
   const initial = { host: '', port: '', security: 'tls' as const, login: '', password: '' }
   const form = useForm(initial, async ({ port, ...more }) => {
     const body = { ...more, ...(port !== '' && { port: Number(port) }) }

@@ -10,11 +10,12 @@ import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
 import { owner } from '../base/session.ts'
 import type { Filter, Folders } from './filters.tsx'
+import { folderName } from './folder-name.ts'
 import { accountTexts } from './texts/texts.ts'
 
 type Tried = Reply<'POST /users/:user/filters/preview'>
 
-const kilobyte = 1000
+const kilobyte = 1024
 const shownMax = 10
 
 function initial(filter: Filter | null) {
@@ -88,7 +89,7 @@ export function FilterDialog({
       })
     onSaved()
   })
-  const names = Object.fromEntries(folders.map(({ id, path }) => [id, path]))
+  const names = Object.fromEntries(folders.map(folder => [folder.id, folderName(folder)]))
   const choices = { '': texts.anyChoice, true: texts.yes, false: texts.no }
   return (
     <Dialog title={filter === null ? texts.add : texts.edit} onClose={onClose} wide>

@@ -15,6 +15,7 @@ import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
 import { baseTexts } from '../texts/texts.ts'
 import { FilterDialog } from './filter-form.tsx'
+import { folderName } from './folder-name.ts'
 import { accountTexts } from './texts/texts.ts'
 
 export type Filter = Reply<'GET /users/:user/filters'>['results'][number]
@@ -259,7 +260,7 @@ function actions({ originalAction: action }: Filter, folders: Folders): string[]
   const texts = accountTexts.value.filters
   const folder = folders.find(({ id }) => id === action.mailbox)
   return [
-    ...(folder === undefined ? [] : [texts.moved(folder.path)]),
+    ...(folder === undefined ? [] : [texts.moved(folderName(folder))]),
     ...(action.seen === true ? [texts.seen] : []),
     ...(action.flag === true ? [texts.flag] : []),
     ...(action.spam === undefined ? [] : [action.spam ? texts.spam : texts.noSpam]),

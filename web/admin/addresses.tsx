@@ -71,12 +71,14 @@ function columns(): Column<Listed>[] {
     { title: common.address, cell: ({ address }) => <bdi>{address}</bdi> },
     {
       title: texts.forwards,
-      cell: ({ user, targets = [], forwardedDisabled }) => (
+      cell: ({ user, username, targets = [], forwardedDisabled }) => (
         <span class="badges">
           {user === undefined ? (
             <bdi>{targets.join(', ')}</bdi>
           ) : (
-            <a href={at(`/service/users/${user}`)}>{texts.user}</a>
+            <a href={at(`/service/users/${user}`)}>
+              <bdi>{username ?? texts.user}</bdi>
+            </a>
           )}
           {forwardedDisabled && <Badge kind="warn">{texts.disabled}</Badge>}
         </span>

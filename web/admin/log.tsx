@@ -108,11 +108,16 @@ function LineTable({ lines }: { readonly lines: readonly LogLine[] }) {
       id={line => line.number}
       columns={[
         { title: texts.time, cell: ({ time }) => <time dateTime={time}>{exactly(time)}</time> },
-        { title: texts.kind, cell: ({ level }) => <Badge kind={kinds[level] ?? 'plain'}>{level}</Badge> },
+        {
+          title: texts.kind,
+          cell: ({ level }) => (
+            <Badge kind={kinds[level] ?? 'plain'}>{texts.words[level as keyof typeof texts.words] ?? level}</Badge>
+          ),
+        },
         {
           title: texts.message,
           cell: ({ msg, event, fields }) => (
-            <span class="about">
+            <span class="about full">
               <span>{event === undefined ? msg : `${msg} (${event})`}</span>
               {Object.keys(fields).length > 0 && (
                 <bdi class="code value" dir="ltr">

@@ -9,7 +9,7 @@ import { Card, Loaded, Page } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { Attention } from './attention.tsx'
 import { Choice } from './kit/list.tsx'
-import { Plot } from './kit/plot.tsx'
+import { Plot, type Steps } from './kit/plot.tsx'
 import type { Line } from './kit/plot-table.tsx'
 import { adminTexts } from './texts/texts.ts'
 
@@ -35,7 +35,7 @@ export function OverviewPage() {
         {data => (
           <>
             <Tiles data={data} />
-            <Plots data={data} />
+            {latest(data, 'users') !== undefined && <Plots data={data} />}
           </>
         )}
       </Loaded>
@@ -89,7 +89,7 @@ function Plots({ data }: { readonly data: Figures }) {
   const timed = (label: string, name: Name): Line => ({ label, values: columns[name], of: median })
   const half = percent(0.5)
   const nearly = percent(0.99)
-  const plots: readonly (readonly [string, readonly Line[], ((value: number) => string)?])[] = [
+  const plots: readonly (readonly [string, readonly Line[], ((value: number) => string)?, Steps?])[] = [
     [
       texts.mail,
       [
@@ -121,8 +121,9 @@ function Plots({ data }: { readonly data: Figures }) {
         timed(texts.deliveries(nearly), 'deliveryP99'),
       ],
       milliseconds,
+      { least: 0.1, base: 10 },
     ],
-    [texts.stored, [stood(texts.storage, 'storage')], bytes],
+    [texts.stored, [stood(texts.storage, 'storage')], bytes, { least: 1024, base: 1024 }],
     [
       texts.connections,
       [
@@ -134,9 +135,9 @@ function Plots({ data }: { readonly data: Figures }) {
   ]
   return (
     <div class="plots">
-      {plots.map(([title, lines, form = number]) => (
+      {plots.map(([title, lines, form = number, steps]) => (
         <Card key={title}>
-          <Plot title={title} times={times} lines={lines} form={form} />
+          <Plot title={title} times={times} lines={lines} form={form} steps={steps} />
         </Card>
       ))}
     </div>

@@ -122,9 +122,7 @@ function columns(): Column<Queued>[] {
       title: texts.from,
       cell: ({ queueId, from, origin }) => (
         <span class="about">
-          <a href={at(`/service/queue/${queueId}`)}>
-            <bdi>{from === '' ? '<>' : from}</bdi>
-          </a>
+          <a href={at(`/service/queue/${queueId}`)}>{from === '' ? texts.noSender : <bdi>{from}</bdi>}</a>
           <span class="muted">{texts.origin[origin]}</span>
         </span>
       ),
@@ -144,13 +142,18 @@ function columns(): Column<Queued>[] {
     },
     {
       title: texts.answer,
-      cell: ({ response = '', failure = '' }) => <span class="answer">{response === '' ? failure : response}</span>,
+      cell: ({ response = '', failure = '' }) => (
+        <span class="answer" dir="auto">
+          {response === '' ? failure : response}
+        </span>
+      ),
     },
   ]
 }
 
-function Doings({ of: { queueId, from }, reload }: { readonly of: Queued; reload(): Promise<unknown> }) {
+function Doings({ of: { queueId, from: sender }, reload }: { readonly of: Queued; reload(): Promise<unknown> }) {
   const { queue: texts } = adminTexts.value
+  const from = sender === '' ? texts.noSender : sender
   const params = { queueId }
   const remove = async () => {
     if (!(await ask({ title: texts.remove, text: texts.removeAsk, action: texts.remove, danger: true }))) return
@@ -162,8 +165,8 @@ function Doings({ of: { queueId, from }, reload }: { readonly of: Queued; reload
     <span class="row">
       {may('queue.update', 'any') && (
         <>
-          <IconButton icon="forward" label={`${texts.retry}: ${from}`} onClick={() => void retry()} />
-          <IconButton icon="lock" label={`${texts.hold}: ${from}`} onClick={() => void hold()} />
+          <IconButton icon="refresh" label={`${texts.retry}: ${from}`} onClick={() => void retry()} />
+          <IconButton icon="pause" label={`${texts.hold}: ${from}`} onClick={() => void hold()} />
         </>
       )}
       {may('queue.delete', 'any') && (

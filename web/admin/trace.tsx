@@ -90,7 +90,9 @@ function Came({ arrival }: { readonly arrival: Arrival }) {
             <bdi>{by}</bdi>
           </Fact>
         )}
-        <Fact name={texts.stored}>{stored}</Fact>
+        <Fact name={texts.stored}>
+          <bdi>{stored}</bdi>
+        </Fact>
         {spam !== undefined && <Fact name={texts.score}>{number(spam.score)}</Fact>}
         {decided !== undefined && decided.filters.length > 0 && (
           <Fact name={texts.filters}>{decided.filters.join(', ')}</Fact>
@@ -124,14 +126,25 @@ function Went({ sent }: { readonly sent: Sent }) {
           id={({ index }) => index}
           columns={[
             { title: users.when, cell: ({ at: time }) => moment(time) },
-            { title: users.what, cell: ({ step, target }) => <bdi>{`${step} ${target}`}</bdi> },
+            {
+              title: users.what,
+              cell: ({ step, target }) => (
+                <>
+                  {texts.outcomes[step as keyof typeof texts.outcomes] ?? step} <bdi>{target}</bdi>
+                </>
+              ),
+            },
             {
               title: queue.destination,
               cell: ({ host = '', security = '' }) => <bdi>{`${host} ${security}`.trim()}</bdi>,
             },
             {
               title: queue.answer,
-              cell: ({ response, failure = '' }) => <span class="answer">{response === '' ? failure : response}</span>,
+              cell: ({ response, failure = '' }) => (
+                <span class="answer" dir="auto">
+                  {response === '' ? failure : response}
+                </span>
+              ),
             },
           ]}
         />

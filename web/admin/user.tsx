@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks'
 import { call, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
-import { bytes, moment, number } from '../base/language.ts'
+import { bytes, list, moment, number } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
 import { Badge, Card, Fact, Facts, IconButton, Loaded, Meter, Page, Table } from '../base/parts.tsx'
 import { type Resource, useCall } from '../base/resource.ts'
@@ -62,7 +62,11 @@ function Standing({ user, of }: Part) {
         <Fact name={texts.address}>
           <bdi>{user.address}</bdi>
         </Fact>
-        <Fact name={texts.factors}>{user.enabled2fa.length === 0 ? baseless() : user.enabled2fa.join(', ')}</Fact>
+        <Fact name={texts.factors}>
+          {user.enabled2fa.length === 0
+            ? baseless()
+            : list(user.enabled2fa.map(one => texts.factor[one as keyof typeof texts.factor] ?? one))}
+        </Fact>
         <Fact name={texts.quota}>
           <Meter used={quota.used} allowed={quota.allowed} label={texts.quota} />
           <span class="muted">{texts.used(bytes(quota.used), bytes(quota.allowed))}</span>
@@ -259,7 +263,7 @@ function Forwarding({ user, of }: Part) {
 }
 
 function AuthLog({ user }: { readonly user: string }) {
-  const { users: texts, common } = adminTexts.value
+  const { users: texts, common, happened: words } = adminTexts.value
   const [cursor, goTo] = useCursor(user)
   const log = useCall('GET /users/:user/authlog', { params: { user }, query: { limit: 10, ...cursor } })
   return (
@@ -275,19 +279,21 @@ function AuthLog({ user }: { readonly user: string }) {
                 rows={data.results}
                 id={row => row.id}
                 columns={[
-                  { title: texts.when, cell: ({ last }) => moment(last) },
+                  { title: texts.when, cell: ({ last }) => <time dateTime={last}>{moment(last)}</time> },
                   {
                     title: texts.what,
-                    cell: ({ action, target }) => <bdi>{target === undefined ? action : `${action}: ${target}`}</bdi>,
-                  },
-                  {
-                    title: texts.result,
-                    cell: ({ result = '', events }) => (
-                      <Badge kind={result === 'success' ? 'good' : result === '' ? 'plain' : 'bad'}>
-                        {events > 1 ? `${result} × ${number(events)}` : result}
-                      </Badge>
+                    cell: ({ action, aname, target = aname }) => (
+                      <>
+                        {words.actions[action] ?? action}
+                        {target !== undefined && (
+                          <>
+                            : <bdi>{target}</bdi>
+                          </>
+                        )}
+                      </>
                     ),
                   },
+                  { title: texts.result, cell: ({ result, events }) => <Outcome result={result} events={events} /> },
                   { title: texts.from, cell: ({ protocol = '', ip = '' }) => <bdi>{`${protocol} ${ip}`.trim()}</bdi> },
                 ]}
               />
@@ -298,4 +304,11 @@ function AuthLog({ user }: { readonly user: string }) {
       </Loaded>
     </Card>
   )
+}
+
+function Outcome({ result, events }: { readonly result?: string; readonly events: number }) {
+  const { happened: words } = adminTexts.value
+  if (result === undefined || result === '') return null
+  const said = words.result[result as keyof typeof words.result] ?? result
+  return <Badge kind={result === 'success' ? 'good' : 'bad'}>{events > 1 ? `${said} × ${number(events)}` : said}</Badge>
 }

@@ -1,4 +1,6 @@
-// The page's pictures: lines on a grid of 24, in the colour of the text, for the eye only (what they mean is said in words beside them).
+// The page's pictures: lines on a grid of 24, in the colour of the text.
+//
+// They are for the eye only: what they mean is said in words beside them, or by the name of their button.
 
 const paths = {
   account: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8M4 21a8 8 0 0 1 16 0',
@@ -26,8 +28,10 @@ const paths = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   numbers: 'M10 6h10M10 12h10M10 18h10M4 5l1.5-1v4.5M4 11.5h2.5L4 15h2.5M4 18h2.5l-1.5 1.5q1.5 0 1.5 1t-2.5 1',
   palm: 'M12 21c0-6 .5-9 2-11M14 10c-1-4-5-5-8-3 3 0 6 1 8 3zm0 0c0-4 3-6 6-6-1 3-3 5-6 6zm0 0c3-1 6 1 7 4-3 0-5-1-7-4zM5 21h14',
+  pause: 'M8 5v14M16 5v14',
   phone: 'M8 3h8a1 1 0 0 1 1 1v16a1 1 0 0 1-1 1H8a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM11 18h2',
   plus: 'M12 5v14M5 12h14',
+  refresh: 'M20 5v5h-5M4 19v-5h5M5.5 9a7.5 7.5 0 0 1 12.5-2.5L20 10M4 14l2 3.5A7.5 7.5 0 0 0 18.5 15',
   reply: 'M11 6l-6 6 6 6M5 12h10a5 5 0 0 1 5 5v1',
   replyAll: 'M12 6l-6 6 6 6M7 6l-6 6 6 6M6 12h11a5 5 0 0 1 5 5v1',
   print: 'M7 8V3h10v5M7 17H4V8h16v9h-3M7 13h10v8H7z',

@@ -67,12 +67,15 @@ function preferred(): Language {
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
 
-/** 1234567 -> `1.2 MB`. */
+/** 1234567 -> `1.2 MB`. In powers of 1024, as limits and the configuration have them: who was given 1 GB reads 1 GB. */
 export function bytes(count: number): string {
-  const step = count < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(count) / 3))
+  // What would be written as 1,024 of one unit is 1 of the next.
+  const fits = (step: number) => Math.round((count / 1024 ** step) * 10) / 10 < 1000
+  const found = units.findIndex((_, step) => fits(step))
+  const step = found < 0 ? units.length - 1 : found
   const unitDisplay = step === 0 ? 'long' : 'short'
   const form = { style: 'unit', unit: units[step], unitDisplay, maximumFractionDigits: step < 2 ? 0 : 1 } as const
-  return new Intl.NumberFormat(language.value, form).format(count / 1000 ** step)
+  return new Intl.NumberFormat(language.value, form).format(count / 1024 ** step)
 }
 
 export function number(value: number): string {

@@ -127,13 +127,16 @@ export function Meter({
   used,
   allowed,
   label,
+  isProgress = false,
 }: {
   readonly used: number
   readonly allowed: number
   readonly label: string
+  /** Of something that is to be full. */
+  readonly isProgress?: boolean
 }) {
   const part = allowed === 0 ? 0 : Math.min(1, used / allowed)
-  const kind = part > 0.95 ? ' bad' : part > 0.8 ? ' warn' : ''
+  const kind = isProgress ? '' : part > 0.95 ? ' bad' : part > 0.8 ? ' warn' : ''
   return (
     <div>
       <meter class="unseen" aria-label={label} value={part}>

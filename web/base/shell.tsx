@@ -97,7 +97,13 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
       <div class={`frame${area?.isWide === true ? ' wide' : ''}${groups.length === 0 ? ' alone' : ''}`}>
         {groups.length > 0 && <Side groups={groups} path={path} isOpen={isMenuOpen.value} />}
         <main id="main" tabIndex={-1}>
-          {entry !== undefined && area === undefined ? <Waiting /> : <Shown area={area} path={path} />}
+          {open.length === 0 ? (
+            <Page title={baseTexts.value.nothingOpen} lead={baseTexts.value.nothingOpenText} />
+          ) : entry !== undefined && area === undefined ? (
+            <Waiting />
+          ) : (
+            <Shown area={area} path={path} />
+          )}
         </main>
       </div>
     </>

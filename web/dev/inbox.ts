@@ -8,8 +8,10 @@ import { failed } from '../base/notice.tsx'
 import { ask, base, type Line, type Lines, type Mail } from './rest.ts'
 
 export type Live = 'connecting' | 'on' | 'off'
-export type View = 'html' | 'text' | 'source' | 'headers' | 'links' | 'attachments' | 'checks'
-export const views: readonly View[] = ['html', 'text', 'source', 'headers', 'links', 'attachments', 'checks']
+export type View = 'html' | 'text' | 'source' | 'headers' | 'links' | 'attachments' | 'checks' | 'programs' | 'spam'
+export const views: readonly View[] = [
+  ...(['html', 'text', 'source', 'headers', 'links', 'attachments', 'checks', 'programs', 'spam'] as const),
+]
 
 /** Pixels of a line. */
 export const rowHeight = 76

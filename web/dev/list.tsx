@@ -24,6 +24,7 @@ import {
   settle,
   ticked,
 } from './inbox.ts'
+import { SpamBadge } from './judged.tsx'
 import { TagField } from './tags.tsx'
 import { devTexts } from './texts/texts.ts'
 
@@ -72,7 +73,7 @@ function Row({ index, total }: { readonly index: number; readonly total: number 
   const line = lineAt(index)
   const style = { insetBlockStart: `${index * rowHeight}px`, blockSize: `${rowHeight}px` }
   if (line === undefined) return <li class="waiting" style={style} aria-hidden="true" />
-  const { id, subject, envelope, read, attachments, size, tags, snippet } = line
+  const { id, subject, envelope, read, attachments, size, tags, snippet, spam } = line
   const isChosen = id === chosen.value
   const shown = subject || texts.noSubject
   return (
@@ -109,6 +110,7 @@ function Row({ index, total }: { readonly index: number; readonly total: number 
         </span>
         <span class="second">
           <bdi class="people">{snippet}</bdi>
+          <SpamBadge points={spam} />
           {tags.slice(0, 3).map(tag => (
             <bdi key={tag} class="badge">
               {tag}
@@ -162,6 +164,11 @@ function Bar() {
       <span role="status">
         {now === undefined ? '' : isSearch ? texts.foundOf(found, now.total) : texts.countOf(now.total, now.unread)}
       </span>
+      {!isSearch && (now?.unread ?? 0) > 0 && (
+        <button type="button" class="link" onClick={() => act('PUT', { query: 'is:unread', read: true })}>
+          {texts.markAllRead}
+        </button>
+      )}
       {isSearch && found > 0 && (
         <button type="button" class="link danger" onClick={removeFound}>
           {texts.deleteFound(found)}

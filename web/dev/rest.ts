@@ -21,6 +21,8 @@ export interface Line {
   readonly attachments: number
   readonly read: boolean
   readonly tags: readonly string[]
+  /** Points that filters may hold against it. */
+  readonly spam: number
 }
 
 export interface Lines {
@@ -44,7 +46,7 @@ export interface Attachment {
 
 type Verdict = string | false | null
 
-export interface Mail extends Omit<Line, 'attachments' | 'snippet'> {
+export interface Mail extends Omit<Line, 'attachments' | 'snippet' | 'spam'> {
   readonly to: readonly Person[]
   readonly cc: readonly Person[]
   readonly replyTo: readonly Person[]
@@ -70,6 +72,27 @@ export interface Check {
   readonly name: string
   readonly ok: boolean | null
   readonly info: string
+}
+
+type Support = 'shown' | 'partly' | 'not' | 'unknown'
+
+export interface Feature {
+  readonly slug: string
+  readonly title: string
+  readonly url: string
+  readonly count: number
+  readonly support: Readonly<Record<string, Support>>
+}
+
+export interface Compatibility {
+  readonly programs: readonly string[]
+  readonly features: readonly Feature[]
+}
+
+export interface SpamScore {
+  readonly points: number
+  readonly junkFrom: number
+  readonly parts: readonly { readonly name: string; readonly points: number; readonly info: string }[]
 }
 
 export interface LinkCheck {

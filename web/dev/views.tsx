@@ -8,6 +8,7 @@ import { failed } from '../base/notice.tsx'
 import { Loaded } from '../base/parts.tsx'
 import { useResource } from '../base/resource.ts'
 import type { View } from './inbox.ts'
+import { Programs, Spam } from './judged.tsx'
 import { type Attachment, ask, base, type Check, type LinkCheck, type Mail } from './rest.ts'
 import { devTexts } from './texts/texts.ts'
 
@@ -24,6 +25,8 @@ const panels: Readonly<Record<View, (props: Shown) => unknown>> = {
   links: Links,
   attachments: Attachments,
   checks: Checks,
+  programs: Programs,
+  spam: Spam,
 }
 
 export function Panel({ view, mail }: Shown & { readonly view: View }) {

@@ -23,6 +23,9 @@ export const de: BaseTexts = {
   skip: 'Zum Inhalt springen',
   home: 'Zum Anfang',
   notFound: 'Diese Seite gibt es nicht',
+  nothingOpen: 'Hier gibt es nichts zu sehen',
+  nothingOpenText:
+    'Dieser Zugangsschlüssel ist für Programme: Keine dieser Seiten steht ihm offen. Melden Sie sich ab und mit einem anderen wieder an.',
   you: 'Sie',
   byToken: 'Mit Zugangstoken',
   language: 'Sprache',

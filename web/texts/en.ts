@@ -21,6 +21,9 @@ export const en = {
   skip: 'Skip to the page',
   home: 'To the start',
   notFound: 'There is no such page',
+  nothingOpen: 'Nothing to see here',
+  nothingOpenText:
+    'This access token is for programs: none of these pages is open to it. Sign out, and in again with another one.',
   you: 'You',
   byToken: 'By access token',
   language: 'Language',

@@ -7,8 +7,11 @@ import type { Entry } from '#testing/arrived/journal.ts'
 import type { Host } from '#testing/host.ts'
 import { checkLinks } from '../checks.ts'
 import { invalid, json, missing, type Route, text } from '../exchange.ts'
+import { compatibilityOf } from '../html/compatibility.ts'
 import { released, type ShelfDeps, textsOf } from '../shelf/routes.ts'
 import { countTags, type Shelf } from '../shelf/shelf.ts'
+import { spamOf } from '../spam.ts'
+import { htmlCheck, spamCheck } from './judged.ts'
 
 export function tagRoutes({ shelf }: { readonly shelf: Shelf }): Route[] {
   return [
@@ -110,6 +113,16 @@ export function outwardRoutes({ shelf, release }: ShelfDeps): Route[] {
         await released(release, entryOf(shelf, call.params.id), To)
         return text('ok')
       },
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/message/:id/html-check',
+      run: async ({ params }) => json(htmlCheck(compatibilityOf((await entryOf(shelf, params.id).mail()).html))),
+    },
+    {
+      method: 'GET',
+      path: '/api/v1/message/:id/sa-check',
+      run: async ({ params }) => json(spamCheck(spamOf(await entryOf(shelf, params.id).mail(), shelf.knowsRecords))),
     },
     {
       method: 'GET',

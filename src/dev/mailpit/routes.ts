@@ -1,13 +1,13 @@
 // The common calls of Mailpit's API, with the shapes of its documentation, so that tests written for it go on here.
 //
-// Not here: thumbnails, checks of HTML and spam, and events over WebSocket. A list of message IDs that names none means all of them, as documented.
+// Not here: thumbnails, and events over WebSocket. A list of message IDs that names none means all of them, as documented.
 
 import { now } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { escapeHtml } from '#mail/text/html.ts'
 import type { Host } from '#testing/host.ts'
 import { type Answer, type Call, invalid, json, missing, type Route, text, Unwelcome } from '../exchange.ts'
-import { safeHtml } from '../html.ts'
+import { safeHtml } from '../html/safe.ts'
 import type { Release } from '../out/release.ts'
 import { parseSearch } from '../shelf/search.ts'
 import { countTags, type Shelf, type Shelved } from '../shelf/shelf.ts'

@@ -7,6 +7,7 @@ import { limits } from '#lib/limits.ts'
 import type { Entry } from '#testing/arrived/journal.ts'
 import type { Mail, MailAddress } from '#testing.d'
 import { showLine } from '../shown.ts'
+import { spamOf } from '../spam.ts'
 
 export interface Card {
   readonly line: object
@@ -33,11 +34,11 @@ const nothing: Words = {
   ...{ from: '', to: '', cc: '', bcc: '', replyTo: '', subject: '', messageId: '', text: '', files: '' },
 }
 
-export async function cardOf(entry: Entry): Promise<Card> {
+export async function cardOf(entry: Entry, knowsRecords: boolean): Promise<Card> {
   const mail = await entry.mail()
   const inline = mail.attachments.filter(one => one.inline).length
   return {
-    line: showLine(entry, mail),
+    line: { ...showLine(entry, mail), spam: spamOf(mail, knowsRecords).points },
     words: wordsOf(mail),
     attachments: mail.attachments.length - inline,
     inline,
@@ -47,7 +48,7 @@ export async function cardOf(entry: Entry): Promise<Card> {
 
 /** Of a mail that cannot be read any more. */
 export function emptyCard({ facts: { id, arrived, size, envelope } }: Entry): Card {
-  const line = { id, arrived, size, envelope, from: null, subject: '', snippet: '', attachments: 0 }
+  const line = { id, arrived, size, envelope, from: null, subject: '', snippet: '', attachments: 0, spam: 0 }
   return { line, words: nothing, attachments: 0, inline: 0, tags: [] }
 }
 

@@ -29,6 +29,7 @@ interface Kept {
 export type News = 'arrived' | 'gone' | 'read' | 'tagged'
 
 export class Shelf {
+  readonly knowsRecords: boolean
   readonly #host: Host
   readonly #mailsMax: number
   /** By id, in the order of arrival. */
@@ -44,8 +45,10 @@ export class Shelf {
   accepted = 0
   acceptedBytes = 0
 
-  constructor(host: Host, mailsMax: number) {
+  /** @param knowsRecords whether the records of senders are given, so that what is not proven of a mail says something */
+  constructor(host: Host, mailsMax: number, knowsRecords: boolean) {
     this.#host = host
+    this.knowsRecords = knowsRecords
     this.#mailsMax = mailsMax
     this.#unwatch = host.journal.watch(() => this.#arrived())
   }
@@ -151,7 +154,7 @@ export class Shelf {
     if (over.length > 0) this.forget(new Set(over))
     this.#reading = this.#reading.then(async () => {
       if (!this.#kept.has(id)) return
-      kept.card = await cardOf(entry).catch(() => emptyCard(entry))
+      kept.card = await cardOf(entry, this.knowsRecords).catch(() => emptyCard(entry))
       this.#tell('arrived', id)
     })
   }

@@ -186,6 +186,15 @@ export async function findUserByNumber(read: Reader, num: number): Promise<User 
   return users.one(read, 'WHERE num = ?', num)
 }
 
+/** Usernames of accounts by their ids; of one that is gone there is none. */
+export async function usernamesOf(read: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await read.all<{ id: string; username: string }>(
+    `SELECT id, username FROM "user" WHERE id IN ${among()}`,
+    JSON.stringify([...new Set(ids)]),
+  )
+  return new Map(rows.map(({ id, username }) => [id, username]))
+}
+
 /** The id of the account whose username has this key. */
 export async function findUserByKey(read: Reader, key: string): Promise<string | undefined> {
   return read.one<{ id: string }>('SELECT id FROM "user" WHERE key = ? AND deleted IS NULL', key)?.id

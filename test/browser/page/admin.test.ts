@@ -154,7 +154,7 @@ test('an admin acts as a user, which stands in the log, and is shut out of what 
   await page.getByRole('heading', { name: 'dora' }).waitFor()
   await page.getByRole('button', { name: 'Act as this user' }).waitFor()
   expect(await mark.count()).toBe(0)
-  await page.getByRole('row').filter({ hasText: 'impersonate end: root' }).waitFor()
+  await page.getByRole('row').filter({ hasText: 'Acting as this user ended: root' }).waitFor()
 })
 
 test('a domain is made, and what DNS lacks is seen', async () => {

@@ -100,7 +100,7 @@ test('storage is seen by folder, mail comes in from a file and goes along as one
   const id = await service.user('data')
   await store(id, 'Kept', 'a@example.org')
   const page = await pages.visit('/app/account/data', { as: 'data' })
-  await page.getByRole('rowheader', { name: 'INBOX' }).waitFor()
+  await page.getByRole('rowheader', { name: 'Inbox' }).waitFor()
   await look(page)
   await shoot(page, 'data')
   const mbox =

@@ -148,11 +148,28 @@ const looks = [
   { colorScheme: 'dark', width: wide, rules: inColours },
 ] as const
 
+/** What does not depend on colours and widths: for the same page in another language. */
+const glances = [
+  { colorScheme: 'light', width: wide, rules: {} },
+  { colorScheme: 'light', width: narrow, rules: { runOnly: ['document-title', 'html-has-lang'] } },
+] as const
+
+/** Runs axe over what is shown, in one look, and sees that nothing is wider than a window, wide or narrow. */
+export function glance(page: Page): Promise<void> {
+  return look(page, glances)
+}
+
+interface Look {
+  readonly colorScheme: 'light' | 'dark'
+  readonly width: number
+  readonly rules: object
+}
+
 /** Runs axe over what is shown, light and dark, wide and narrow, and sees that nothing is wider than the window. */
-export async function look(page: Page): Promise<void> {
+export async function look(page: Page, all: readonly Look[] = looks): Promise<void> {
   const before = page.viewportSize() ?? { width: wide, height: 800 }
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe)
-  for (const { colorScheme, width, rules } of looks) {
+  for (const { colorScheme, width, rules } of all) {
     await page.emulateMedia({ colorScheme })
     if (page.viewportSize()?.width !== width) await page.setViewportSize({ width, height: before.height })
     const how = { ...rules, preload: false, resultTypes: ['violations'] }
@@ -168,6 +185,31 @@ export async function look(page: Page): Promise<void> {
   }
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(before)
+}
+
+const tabsMax = 250
+
+/** Goes through what is shown with the keyboard alone: everything is reached, and seen to be reached. */
+export async function tabThrough(page: Page, what = page.url()): Promise<void> {
+  await page.evaluate(`
+    globalThis.missed = new Set([...document.querySelectorAll('main :is(a[href], button, input, select, textarea, summary)')]
+      .filter(one => !one.disabled && one.tabIndex >= 0 && one.getClientRects().length > 0 && one.type !== 'radio'))
+    globalThis.unseen = []
+    globalThis.heard = () => {
+      missed.delete(document.activeElement)
+      const { outlineStyle, boxShadow } = getComputedStyle(document.activeElement)
+      if (document.activeElement !== document.body && outlineStyle === 'none' && boxShadow === 'none')
+        unseen.push(document.activeElement.outerHTML)
+      return missed.size
+    }
+  `)
+  expect(await page.evaluate<number>('missed.size'), what).toBeGreaterThan(0)
+  for (let presses = 0; presses < tabsMax; presses++) {
+    await page.keyboard.press('Tab')
+    if ((await page.evaluate<number>('heard()')) === 0) break
+  }
+  const left = await page.evaluate<string[]>('[...missed].map(one => one.outerHTML)')
+  expect([what, left, await page.evaluate('unseen')]).toEqual([what, [], []])
 }
 
 /** Keeps pictures of a page where TEAL_TEST_SHOTS names a folder: for people to look at. */

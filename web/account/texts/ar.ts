@@ -2,9 +2,12 @@
 //
 // What the pages of an account say, page by page.
 
+import { folderNames } from '../../texts/folders/ar.ts'
+import { happened } from '../../texts/happened/ar.ts'
 import type { AccountTexts } from './en.ts'
 
 export const ar: AccountTexts = {
+  folderNames,
   groups: { account: 'الحساب', security: 'الأمان', mail: 'البريد', data: 'التخزين' },
   overview: {
     title: 'نظرة عامة',
@@ -148,21 +151,7 @@ export const ar: AccountTexts = {
     older: 'الأقدم',
     newer: 'الأحدث',
     times: count => `عدد المرات: ${count}`,
-    result: { success: 'نجح', fail: 'رُفض', ratelimited: 'محاولات كثيرة جداً' },
-    actions: {
-      'account created': 'إنشاء الحساب',
-      authentication: 'تسجيل دخول',
-      'password change': 'تغيير كلمة المرور',
-      'enable 2fa totp': 'تفعيل تطبيق المصادقة',
-      'disable 2fa totp': 'إيقاف تطبيق المصادقة',
-      'check 2fa totp': 'رمز من تطبيق المصادقة',
-      'register webauthn': 'تسجيل مفتاح',
-      'remove webauthn': 'إزالة مفتاح',
-      'check 2fa webauthn': 'مفتاح أمان',
-      'create asp': 'إنشاء كلمة مرور تطبيق',
-      'delete asp': 'سحب كلمة مرور تطبيق',
-      logout: 'تسجيل الخروج من كل مكان',
-    },
+    ...happened,
   },
   filters: {
     title: 'المرشّحات',
@@ -254,7 +243,7 @@ export const ar: AccountTexts = {
       'مفتاح OpenPGP عام، أو شهادات S/MIME. يبقى الموجود كما هو، ولا يمكن لأحد البحث فيما شُفِّر ولا عرضه في هذه الصفحة.',
     other: 'مفتاح آخر مكانه',
     key: 'المفتاح العام',
-    keyHint: 'الصقه أو أفلت ملفاً هنا. يبدأ بـ “-----BEGIN PGP PUBLIC KEY BLOCK-----” أو “-----BEGIN CERTIFICATE-----”.',
+    keyHint: 'الصقه أو أفلت ملفاً هنا. يبدأ بـ BEGIN PGP PUBLIC KEY BLOCK أو BEGIN CERTIFICATE.',
     file: 'أو خذه من ملف',
     save: 'استخدام هذا المفتاح',
     set: 'حُفظ المفتاح، وسيُشفَّر ما يصل من الآن.',
@@ -294,6 +283,14 @@ export const ar: AccountTexts = {
     fileText: 'ملف mbox أو رسالة واحدة. لا يُخزَّن الموجود مرتين.',
     choose: 'الملف',
     importing: 'جارٍ الجلب …',
+    takingIn: 'وصل الملف ويجري إدخاله …',
+    leftOut: (empty, large) => `لم يُدخل: الفارغة ${empty}، والكبيرة جداً ${large}.`,
+    wrongFile: {
+      empty: 'هذا الملف فارغ.',
+      large: 'هذا الملف كبير جداً.',
+      unreadable: 'لا يمكن قراءة هذا الملف.',
+      other: 'هذا ليس بريداً: اختر ملف mbox أو رسالة كملف (.eml).',
+    },
     imported: (count, known) => `جُلب ${count}، وكان ${known} موجوداً.`,
     server: 'جلب بريد من خادم آخر',
     serverText: 'تُجلب كل المجلدات عبر IMAP. يمكنك إغلاق هذه الصفحة أثناء ذلك، والبدء لاحقاً من جديد دون تكرار.',

@@ -2,9 +2,12 @@
 //
 // What the pages of an account say, page by page.
 
+import { folderNames } from '../../texts/folders/de.ts'
+import { happened } from '../../texts/happened/de.ts'
 import type { AccountTexts } from './en.ts'
 
 export const de: AccountTexts = {
+  folderNames,
   groups: { account: 'Konto', security: 'Sicherheit', mail: 'Mail', data: 'Speicher' },
   overview: {
     title: 'Übersicht',
@@ -155,21 +158,7 @@ export const de: AccountTexts = {
     older: 'Ältere',
     newer: 'Neuere',
     times: count => `${count}-mal`,
-    result: { success: 'Gelungen', fail: 'Abgelehnt', ratelimited: 'Zu viele Versuche' },
-    actions: {
-      'account created': 'Konto angelegt',
-      authentication: 'Anmeldung',
-      'password change': 'Passwort geändert',
-      'enable 2fa totp': 'Authenticator-App eingeschaltet',
-      'disable 2fa totp': 'Authenticator-App ausgeschaltet',
-      'check 2fa totp': 'Code einer Authenticator-App',
-      'register webauthn': 'Schlüssel eingerichtet',
-      'remove webauthn': 'Schlüssel entfernt',
-      'check 2fa webauthn': 'Sicherheitsschlüssel',
-      'create asp': 'App-Passwort erzeugt',
-      'delete asp': 'App-Passwort zurückgenommen',
-      logout: 'Überall abgemeldet',
-    },
+    ...happened,
   },
   filters: {
     title: 'Filter',
@@ -262,7 +251,7 @@ export const de: AccountTexts = {
     other: 'Ein anderer Schlüssel an seiner Stelle',
     key: 'Öffentlicher Schlüssel',
     keyHint:
-      'Einfügen oder eine Datei hierher ziehen. Er beginnt mit „-----BEGIN PGP PUBLIC KEY BLOCK-----“ oder „-----BEGIN CERTIFICATE-----“.',
+      'Einfügen oder eine Datei hierher ziehen. Er beginnt mit BEGIN PGP PUBLIC KEY BLOCK oder BEGIN CERTIFICATE.',
     file: 'Oder aus einer Datei nehmen',
     save: 'Diesen Schlüssel benutzen',
     set: 'Der Schlüssel ist eingetragen, und was ankommt, wird von nun an verschlüsselt.',
@@ -305,6 +294,14 @@ export const de: AccountTexts = {
     fileText: 'Eine mbox-Datei oder eine einzelne Nachricht. Was schon da ist, wird nicht doppelt gespeichert.',
     choose: 'Datei',
     importing: 'Wird hereingeholt …',
+    takingIn: 'Sie ist da und wird aufgenommen …',
+    leftOut: (empty, large) => `Ausgelassen: ${empty} leere, ${large} zu große.`,
+    wrongFile: {
+      empty: 'Diese Datei ist leer.',
+      large: 'Diese Datei ist zu groß.',
+      unreadable: 'Diese Datei kann nicht gelesen werden.',
+      other: 'Das ist keine Mail: Wählen Sie eine mbox-Datei oder eine Nachricht als Datei (.eml).',
+    },
     imported: (count, known) => `${count} hereingeholt, ${known} waren schon da.`,
     server: 'Mail von einem anderen Server holen',
     serverText:

@@ -2,7 +2,11 @@
 //
 // What the pages of an account say, page by page.
 
+import { folderNames } from '../../texts/folders/en.ts'
+import { happened } from '../../texts/happened/en.ts'
+
 export const en = {
+  folderNames,
   groups: { account: 'Account', security: 'Security', mail: 'Mail', data: 'Storage' },
   overview: {
     title: 'Overview',
@@ -152,21 +156,7 @@ export const en = {
     older: 'Older',
     newer: 'Newer',
     times: (count: number) => `${count} times`,
-    result: { success: 'Succeeded', fail: 'Refused', ratelimited: 'Too many attempts' },
-    actions: {
-      'account created': 'Account created',
-      authentication: 'Sign-in',
-      'password change': 'Password changed',
-      'enable 2fa totp': 'Authenticator turned on',
-      'disable 2fa totp': 'Authenticator turned off',
-      'check 2fa totp': 'Code of an authenticator',
-      'register webauthn': 'Key registered',
-      'remove webauthn': 'Key removed',
-      'check 2fa webauthn': 'Security key',
-      'create asp': 'App password created',
-      'delete asp': 'App password taken back',
-      logout: 'Signed out everywhere',
-    } as Readonly<Record<string, string>>,
+    ...happened,
   },
   filters: {
     title: 'Filters',
@@ -258,8 +248,7 @@ export const en = {
       'A public key of OpenPGP, or certificates for S/MIME. What is here already stays as it is, and nobody can search in what was encrypted or show it on this page.',
     other: 'Another key in its place',
     key: 'Public key',
-    keyHint:
-      'Paste it, or drop a file here. It begins with “-----BEGIN PGP PUBLIC KEY BLOCK-----” or “-----BEGIN CERTIFICATE-----”.',
+    keyHint: 'Paste it, or drop a file here. It begins with BEGIN PGP PUBLIC KEY BLOCK or BEGIN CERTIFICATE.',
     file: 'Or take it from a file',
     save: 'Use this key',
     set: 'The key is set, and what arrives is encrypted from now on.',
@@ -300,6 +289,14 @@ export const en = {
     fileText: 'An mbox file or a single message. What is here already is not stored twice.',
     choose: 'File',
     importing: 'Bringing it in …',
+    takingIn: 'It is here, and is being taken in …',
+    leftOut: (empty: string, large: string) => `Left out: ${empty} empty, ${large} too large.`,
+    wrongFile: {
+      empty: 'This file is empty.',
+      large: 'This file is too large.',
+      unreadable: 'This file cannot be read.',
+      other: 'This is no mail: choose an mbox file, or a message as a file (.eml).',
+    },
     imported: (count: string, known: string) => `${count} brought in, ${known} were here already.`,
     server: 'Bring mail from another server',
     serverText:

@@ -11,6 +11,12 @@ import { theme } from '../../base/theme.ts'
 import { adminTexts } from '../texts/texts.ts'
 import { type Line, PlotTable } from './plot-table.tsx'
 
+/** Steps of an axis: the smallest, and whether larger ones go by tens or as bytes do. */
+export interface Steps {
+  readonly least: number
+  readonly base: 10 | 1024
+}
+
 interface PlotProps {
   readonly title: string
   /** Seconds since 1970. */
@@ -18,22 +24,31 @@ interface PlotProps {
   readonly lines: readonly Line[]
   /** A value as people read it. */
   form(value: number): string
+  /** What a step of the axis may be, and how far it goes where there is nothing. */
+  readonly steps?: Steps
 }
+
+/** Whole numbers: half a message is none. */
+const counts: Steps = { least: 1, base: 10 }
 
 const height = 190
 const timeAxisHeight = 26
 const valueAxisWidth = 60
 
-export function Plot({ title, times, lines, form }: PlotProps) {
+export function Plot({ title, times, lines, form, steps = counts }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const drawn = useRef<uPlot | null>(null)
   const [at, setAt] = useState<number | null>(null)
+  const isEmpty = lines.every(({ values }) => values.every(value => value === null || value === 0))
   const shown = `${language.value} ${theme.value} ${isDark.value}`
   useEffect(() => {
     const element = place.current
     if (element === null) return undefined
     const plot = new uPlot(
-      { ...optionsOf(element, lines, form), hooks: { setCursor: [({ cursor: { idx } }) => setAt(idx ?? null)] } },
+      {
+        ...optionsOf(element, lines, form, steps),
+        hooks: { setCursor: [({ cursor: { idx } }) => setAt(idx ?? null)] },
+      },
       [[...times], ...lines.map(line => [...line.values])],
       element,
     )
@@ -45,7 +60,7 @@ export function Plot({ title, times, lines, form }: PlotProps) {
       plot.destroy()
       drawn.current = null
     }
-  }, [times, lines, shown])
+  }, [times, lines, shown, isEmpty])
   const toMoment = (index: number | null) => {
     const plot = drawn.current
     const left = index === null ? -1 : (plot?.valToPos(times[index] ?? 0, 'x') ?? -1)
@@ -76,20 +91,26 @@ export function Plot({ title, times, lines, form }: PlotProps) {
           ))}
         </ul>
       </figcaption>
-      <div
-        ref={place}
-        class="canvas"
-        role="slider"
-        tabIndex={0}
-        aria-label={adminTexts.value.overview.along(title)}
-        aria-valuemin={0}
-        aria-valuemax={Math.max(times.length - 1, 0)}
-        aria-valuenow={at ?? 0}
-        aria-valuetext={told}
-        onKeyDown={press}
-        onBlur={() => toMoment(null)}
-      />
-      <PlotTable {...{ title, times, lines, form }} />
+      {isEmpty ? (
+        <p class="nothing">{adminTexts.value.overview.nothing}</p>
+      ) : (
+        <>
+          <div
+            ref={place}
+            class="canvas"
+            role="slider"
+            tabIndex={0}
+            aria-label={adminTexts.value.overview.along(title)}
+            aria-valuemin={0}
+            aria-valuemax={Math.max(times.length - 1, 0)}
+            aria-valuenow={at ?? 0}
+            aria-valuetext={told}
+            onKeyDown={press}
+            onBlur={() => toMoment(null)}
+          />
+          <PlotTable {...{ title, times, lines, form }} />
+        </>
+      )}
     </figure>
   )
 }
@@ -136,7 +157,12 @@ darkness.addEventListener('change', ({ matches }) => {
   isDark.value = matches
 })
 
-function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: number) => string): uPlot.Options {
+function optionsOf(
+  element: HTMLElement,
+  lines: readonly Line[],
+  form: (value: number) => string,
+  steps: Steps,
+): uPlot.Options {
   const style = getComputedStyle(element)
   // As the browser has worked them out: a canvas knows nothing of the page's own names for colours.
   const colours = [...(element.parentElement?.querySelectorAll('.swatch') ?? [])].map(
@@ -149,7 +175,7 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: n
     ...{ width: element.clientWidth, height },
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, steps.least)] } },
     axes: [
       {
         ...axis,
@@ -157,7 +183,12 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: n
         space: timeSpace,
         values: (_plot, ticks) => ticks.map(tick => tickOf(tick, ticks, code)),
       },
-      { ...axis, size: valueAxisWidth, values: (_plot, ticks) => ticks.map(tick => form(tick)) },
+      {
+        ...axis,
+        size: valueAxisWidth,
+        incrs: stepsOf(steps),
+        values: (_plot, ticks) => ticks.map(tick => form(tick)),
+      },
     ],
     series: [
       {},
@@ -165,15 +196,32 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], form: (value: n
         label: line.label,
         stroke: colours[index] ?? style.color,
         width: 2,
-        points: { show: false },
+        // A line of one moment is none.
+        points: { show: true, size: 4, filter: alone },
         spanGaps: false,
       })),
     ],
   }
 }
 
+/** 1, 2, 5, 10 … times the least, or 1, 2, 4, 8 … of it. */
+function stepsOf({ least, base }: Steps): number[] {
+  const parts = base === 10 ? [1, 2, 5] : [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+  return Array.from({ length: stepPowers }, (_, power) => parts.map(part => part * least * base ** power)).flat()
+}
+
+/** Moments without one before and after them. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? []
+  const isKnown = (index: number) => typeof values[index] === 'number'
+  return [...values.keys()].filter(index => isKnown(index) && !isKnown(index - 1) && !isKnown(index + 1))
+}
+
 /** Pixels between two times at least, so that they do not run into each other. */
 const timeSpace = 90
+
+/** From one to more than anything here comes to. */
+const stepPowers = 6
 
 const daySeconds = 86_400
 

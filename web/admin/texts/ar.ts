@@ -2,6 +2,7 @@
 //
 // Held to the English ones by their type. Names of protocols and keys stay in their own script; the page is read from the right.
 
+import { happened } from '../../texts/happened/ar.ts'
 import { domains } from './domains/ar.ts'
 import type { AdminTexts } from './en.ts'
 
@@ -79,9 +80,9 @@ export const ar: AdminTexts = {
     queueLong: 'قائمة الانتظار',
     waiting: 'المستلمون المنتظرون',
     stored: 'التخزين',
-    latency: 'الزمن الذي يبقى دونه النصف والجميع تقريبًا',
-    calls: share => `الطلبات، ${share}`,
-    deliveries: share => `التسليم، ${share}`,
+    latency: 'كم يستغرق العمل',
+    calls: share => `الطلبات، ${share} خلال`,
+    deliveries: share => `التسليم، ${share} خلال`,
     connections: 'الاتصالات',
     accepted: 'مقبولة',
     turned: 'مردودة',
@@ -95,6 +96,7 @@ export const ar: AdminTexts = {
     diskFull: share => `القرص ممتلئ بنسبة ${share}.`,
     paused: count => `حسابات أوقف إرسالها لأنها أرسلت أكثر بكثير من المعتاد: ${count}`,
     noData: 'لا أرقام بعد: تأتي الأولى بعد دقيقة.',
+    nothing: 'لا شيء في هذه المدة',
     along: title => `${title}: عبر الزمن`,
     asTable: 'كجدول',
   },
@@ -112,6 +114,7 @@ export const ar: AdminTexts = {
     suspended: 'موقوف',
     disabled: 'معطَّل',
     factors: 'العامل الثاني',
+    factor: { totp: 'تطبيق المصادقة', webauthn: 'مفتاح أمان', custom: 'لدى خدمة أخرى' },
     status: 'الحالة',
     limits: 'الحدود',
     limitsHint: '0 يعني ما تمنحه الخدمة للجميع.',
@@ -161,7 +164,7 @@ export const ar: AdminTexts = {
   addresses: {
     find: 'جزء من عنوان',
     user: 'المستخدم',
-    forwards: 'يحوّل إلى',
+    forwards: 'المستخدم أو وجهة إعادة التوجيه',
     add: 'إضافة عنوان تحويل',
     targets: 'الأهداف، واحد في كل سطر: عناوين أو روابط smtp أو http',
     disabled: 'متوقف',
@@ -169,6 +172,7 @@ export const ar: AdminTexts = {
     enable: 'تشغيل',
   },
   domains,
+  happened,
   certificates: {
     find: 'جزء من اسم',
     name: 'اسم المضيف',
@@ -190,6 +194,7 @@ export const ar: AdminTexts = {
     sending: 'يُرسل الآن',
     deferred: 'مؤجَّل',
     all: 'الكل',
+    noSender: 'بلا مرسل',
     destination: 'الوجهة',
     from: 'من',
     to: 'إلى',
@@ -224,6 +229,15 @@ export const ar: AdminTexts = {
     filters: 'المرشحات',
     score: 'نقاط الرسائل المزعجة',
     steps: 'الخطوات',
+    outcomes: {
+      queued: 'في قائمة الانتظار',
+      delivered: 'سُلّمت',
+      failed: 'أخفقت',
+      retry: 'أُجّلت',
+      bounced: 'عادت',
+      delayed: 'تأخرت',
+      done: 'اكتملت',
+    },
   },
   webhooks: {
     url: 'العنوان',
@@ -308,6 +322,7 @@ export const ar: AdminTexts = {
   log: {
     level: 'على الأقل',
     levels: { debug: 'كل شيء', info: 'أخبار', warn: 'تحذيرات', error: 'أخطاء' },
+    words: { trace: 'تفصيل', debug: 'تفصيل', info: 'خبر', warn: 'تحذير', error: 'خطأ', fatal: 'توقف' },
     kind: 'المستوى',
     event: 'الحدث',
     anyEvent: 'أيّ',

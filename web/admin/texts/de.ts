@@ -2,6 +2,7 @@
 //
 // Held to the English ones by their type. Readers are addressed formally; the words are those that German programs for mail have.
 
+import { happened } from '../../texts/happened/de.ts'
 import { domains } from './domains/de.ts'
 import type { AdminTexts } from './en.ts'
 
@@ -79,9 +80,9 @@ export const de: AdminTexts = {
     queueLong: 'Warteschlange',
     waiting: 'Wartende Empfänger',
     stored: 'Speicher',
-    latency: 'Zeit, unter der die Hälfte und fast alle bleiben',
-    calls: share => `Aufrufe, ${share}`,
-    deliveries: share => `Zustellungen, ${share}`,
+    latency: 'Wie lange etwas dauert',
+    calls: share => `Aufrufe, ${share} innerhalb von`,
+    deliveries: share => `Zustellungen, ${share} innerhalb von`,
     connections: 'Verbindungen',
     accepted: 'Angenommen',
     turned: 'Abgewiesen',
@@ -95,6 +96,7 @@ export const de: AdminTexts = {
     diskFull: share => `Die Platte ist zu ${share} voll.`,
     paused: count => `Konten, die angehalten sind, weil sie viel mehr als sonst sandten: ${count}`,
     noData: 'Noch keine Zahlen: die ersten kommen nach einer Minute.',
+    nothing: 'Nichts in dieser Zeit',
     along: title => `${title}: durch die Zeit`,
     asTable: 'Als Tabelle',
   },
@@ -112,6 +114,7 @@ export const de: AdminTexts = {
     suspended: 'Gesperrt',
     disabled: 'Abgeschaltet',
     factors: 'Zweiter Faktor',
+    factor: { totp: 'Authenticator-App', webauthn: 'Sicherheitsschlüssel', custom: 'eines anderen Dienstes' },
     status: 'Zustand',
     limits: 'Grenzen',
     limitsHint: '0 steht für das, was der Dienst allen gibt.',
@@ -162,7 +165,7 @@ export const de: AdminTexts = {
   addresses: {
     find: 'Teil einer Adresse',
     user: 'Benutzer',
-    forwards: 'Leitet weiter an',
+    forwards: 'Benutzer, oder wohin sie weitergeleitet wird',
     add: 'Weiterleitungsadresse anlegen',
     targets: 'Ziele, eines je Zeile: Adressen oder URLs mit smtp, http',
     disabled: 'abgeschaltet',
@@ -170,6 +173,7 @@ export const de: AdminTexts = {
     enable: 'Einschalten',
   },
   domains,
+  happened,
   certificates: {
     find: 'Teil eines Namens',
     name: 'Rechnername',
@@ -191,6 +195,7 @@ export const de: AdminTexts = {
     sending: 'Wird gesendet',
     deferred: 'Aufgeschoben',
     all: 'Alle',
+    noSender: 'kein Absender',
     destination: 'Ziel',
     from: 'Von',
     to: 'An',
@@ -236,6 +241,15 @@ export const de: AdminTexts = {
     filters: 'Filter',
     score: 'Punkte für Spam',
     steps: 'Schritte',
+    outcomes: {
+      queued: 'eingereiht',
+      delivered: 'zugestellt',
+      failed: 'gescheitert',
+      retry: 'aufgeschoben',
+      bounced: 'zurückgekommen',
+      delayed: 'verzögert',
+      done: 'erledigt',
+    },
   },
   webhooks: {
     url: 'Adresse',
@@ -320,6 +334,14 @@ export const de: AdminTexts = {
   log: {
     level: 'Mindestens',
     levels: { debug: 'alles', info: 'Neuigkeiten', warn: 'Warnungen', error: 'Fehler' },
+    words: {
+      trace: 'Einzelheit',
+      debug: 'Einzelheit',
+      info: 'Neuigkeit',
+      warn: 'Warnung',
+      error: 'Fehler',
+      fatal: 'Ende',
+    },
     kind: 'Stufe',
     event: 'Ereignis',
     anyEvent: 'beliebig',

@@ -2,6 +2,7 @@
 // Sentences with a name or a number in them are functions, since languages put those in different places. Plain words, no jargon that the
 // protocols do not force.
 
+import { happened } from '../../texts/happened/en.ts'
 import { domains } from './domains/en.ts'
 
 export const en = {
@@ -78,9 +79,9 @@ export const en = {
     queueLong: 'Queue',
     waiting: 'Recipients that wait',
     stored: 'Storage',
-    latency: 'Time that half and nearly all stay below',
-    calls: (share: string) => `Calls, ${share}`,
-    deliveries: (share: string) => `Deliveries, ${share}`,
+    latency: 'How long things take',
+    calls: (share: string) => `Calls, ${share} within`,
+    deliveries: (share: string) => `Deliveries, ${share} within`,
     connections: 'Connections',
     accepted: 'Accepted',
     turned: 'Turned away',
@@ -94,6 +95,7 @@ export const en = {
     diskFull: (share: string) => `The disk is ${share} full.`,
     paused: (count: string) => `Accounts held back because they sent far more than usual: ${count}`,
     noData: 'No figures yet: the first come after a minute.',
+    nothing: 'Nothing in this time',
     along: (title: string) => `${title}: along the time`,
     asTable: 'As a table',
   },
@@ -111,6 +113,7 @@ export const en = {
     suspended: 'Suspended',
     disabled: 'Disabled',
     factors: 'Second factor',
+    factor: { totp: 'authenticator', webauthn: 'security key', custom: 'of another service' },
     status: 'Status',
     limits: 'Limits',
     limitsHint: '0 stands for what the service gives everybody.',
@@ -161,7 +164,7 @@ export const en = {
   addresses: {
     find: 'Part of an address',
     user: 'User',
-    forwards: 'Forwards to',
+    forwards: 'User, or where it is forwarded to',
     add: 'Add a forwarding address',
     targets: 'Targets, one a line: addresses, or URLs of smtp, http',
     disabled: 'switched off',
@@ -169,6 +172,7 @@ export const en = {
     enable: 'Switch on',
   },
   domains,
+  happened,
   certificates: {
     find: 'Part of a name',
     name: 'Host name',
@@ -190,6 +194,7 @@ export const en = {
     sending: 'Being sent',
     deferred: 'Put off',
     all: 'All',
+    noSender: 'no sender',
     destination: 'Destination',
     from: 'From',
     to: 'To',
@@ -230,6 +235,15 @@ export const en = {
     filters: 'Filters',
     score: 'Points for spam',
     steps: 'Steps',
+    outcomes: {
+      queued: 'queued',
+      delivered: 'delivered',
+      failed: 'failed',
+      retry: 'put off',
+      bounced: 'came back',
+      delayed: 'delayed',
+      done: 'done',
+    },
   },
   webhooks: {
     url: 'Address',
@@ -314,6 +328,7 @@ export const en = {
   log: {
     level: 'At least',
     levels: { debug: 'everything', info: 'news', warn: 'warnings', error: 'errors' },
+    words: { trace: 'detail', debug: 'detail', info: 'news', warn: 'warning', error: 'error', fatal: 'end' },
     kind: 'Level',
     event: 'Event',
     anyEvent: 'any',

@@ -3,6 +3,7 @@
 // What checks have to say comes from the service; only their names are in the other languages.
 
 const checkNames: Readonly<Record<string, string>> = {}
+const signs: Readonly<Record<string, string>> = {}
 
 export const en = {
   title: 'Mail',
@@ -13,7 +14,7 @@ export const en = {
   search: 'Search',
   searchHint: 'Search: words, from:, tag:, has:attachment   /',
   preferences: 'Preferences',
-  keys: 'j, k: next, previous · 1–7: view · d: delete · Shift+D: delete all · f: failures · /: search',
+  keys: 'j, k: next, previous · 1–9: view · d: delete · Shift+D: delete all · f: failures · /: search',
   nothingYet: 'Nothing has arrived yet.',
   nothingFound: 'No mail is like that.',
   notReachable: 'The service is not reachable.',
@@ -25,6 +26,7 @@ export const en = {
   files: (count: number) => (count === 1 ? '1 file' : `${count} files`),
   countOf: (total: number, unread: number) => `${total === 1 ? '1 mail' : `${total} mails`}, ${unread} unread`,
   foundOf: (found: number, total: number) => `${found} of ${total}`,
+  markAllRead: 'Mark all as read',
   markRead: 'Mark as read',
   markUnread: 'Mark as unread',
   delete: 'Delete',
@@ -51,6 +53,8 @@ export const en = {
     links: 'Links',
     attachments: 'Attachments',
     checks: 'Checks',
+    programs: 'Mail programs',
+    spam: 'Spam',
   },
   htmlOf: 'HTML of the mail',
   width: 'Width',
@@ -69,6 +73,19 @@ export const en = {
   mind: 'mind',
   /** By the service's word for it; the others say it in theirs. */
   checkNames,
+  allShow: 'Nothing was found in it that one of the usual programs does not show.',
+  programsText: 'What of its HTML and CSS is not shown everywhere, by the tests that caniemail.com publishes.',
+  programs: 'Programs',
+  all: 'all of it',
+  missing: (count: number) => `${count} not`,
+  notShown: 'Not shown by',
+  partlyShown: 'In part by',
+  points: (count: string) => `${count} points`,
+  junkFrom: (count: string) => `from ${count} on it is likely to land in Junk`,
+  noPoints: 'Nothing speaks against it.',
+  spamOf: (count: string) => `Spam ${count}`,
+  /** By the service’s word for it; the others say it in theirs. */
+  signs,
   notProven: 'not proven',
   noPolicy: 'no policy, or not asked',
   protocol: 'Protocol',

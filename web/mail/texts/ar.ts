@@ -2,6 +2,7 @@
 //
 // What mail says.
 
+import { folderNames } from '../../texts/folders/ar.ts'
 import type { MailTexts } from './en.ts'
 
 export const ar: MailTexts = {
@@ -9,14 +10,7 @@ export const ar: MailTexts = {
   folders: 'المجلدات',
   messages: 'الرسائل',
   message: 'الرسالة',
-  folderNames: {
-    INBOX: 'الوارد',
-    '\\Sent': 'المرسل',
-    '\\Drafts': 'المسودات',
-    '\\Junk': 'غير المرغوب',
-    '\\Trash': 'المهملات',
-    '\\Archive': 'الأرشيف',
-  },
+  folderNames,
   newFolder: 'مجلد جديد',
   folderPath: 'اسم المجلد',
   create: 'إنشاء',

@@ -2,6 +2,7 @@
 //
 // What mail says.
 
+import { folderNames } from '../../texts/folders/de.ts'
 import type { MailTexts } from './en.ts'
 
 export const de: MailTexts = {
@@ -9,14 +10,7 @@ export const de: MailTexts = {
   folders: 'Ordner',
   messages: 'Nachrichten',
   message: 'Nachricht',
-  folderNames: {
-    INBOX: 'Posteingang',
-    '\\Sent': 'Gesendet',
-    '\\Drafts': 'Entwürfe',
-    '\\Junk': 'Spam',
-    '\\Trash': 'Papierkorb',
-    '\\Archive': 'Archiv',
-  },
+  folderNames,
   newFolder: 'Neuer Ordner',
   folderPath: 'Name des Ordners',
   create: 'Anlegen',

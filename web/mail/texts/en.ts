@@ -2,19 +2,14 @@
 //
 // What mail says.
 
+import { folderNames } from '../../texts/folders/en.ts'
+
 export const en = {
   mail: 'Mail',
   folders: 'Folders',
   messages: 'Messages',
   message: 'Message',
-  folderNames: {
-    INBOX: 'Inbox',
-    '\\Sent': 'Sent',
-    '\\Drafts': 'Drafts',
-    '\\Junk': 'Junk',
-    '\\Trash': 'Trash',
-    '\\Archive': 'Archive',
-  },
+  folderNames,
   newFolder: 'New folder',
   folderPath: 'Name of the folder',
   create: 'Create',

@@ -10,6 +10,7 @@ import { Fault, invalid } from '#lib/fault.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
 import { type Address, pageAddresses, resolveAddress } from '#store/accounts/address.ts'
+import { usernamesOf } from '#store/accounts/users.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { pagedCounted } from '../../cursor.ts'
@@ -35,6 +36,7 @@ const row = {
   name: Type.String(),
   address: Type.String(),
   user: Type.Optional(userId),
+  username: Type.Optional(Type.String({ description: 'Of that user' })),
   forwarded: Type.Boolean(),
   forwardedDisabled: Type.Boolean(),
   targets: Type.Optional(texts),
@@ -80,7 +82,11 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
         },
         boundary: address => [address.key],
       })
-      return { query, ...cursors, results: rows.map(address => listed(address, input)) }
+      const names = await usernamesOf(
+        read,
+        rows.flatMap(({ user }) => user ?? []),
+      )
+      return { query, ...cursors, results: rows.map(address => listed(address, names, input)) }
     },
   })
 
@@ -145,14 +151,18 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
   return [list, resolve, rename]
 }
 
-function listed(address: Address, input: { metaData?: boolean; internalData?: boolean }) {
+function listed(
+  address: Address,
+  names: ReadonlyMap<string, string>,
+  input: { metaData?: boolean; internalData?: boolean },
+) {
   const { id, name, user, forward, tags } = address
   const { metaData = {}, internalData = {} } = address as { metaData?: object; internalData?: object }
   return {
     id,
     name,
     address: address.address,
-    ...(user === null ? {} : { user }),
+    ...(user === null ? {} : { user, username: names.get(user) }),
     forwarded: forward !== null,
     forwardedDisabled: forward?.disabled ?? false,
     ...(forward === null ? {} : { targets: forward.targets.map(maskUrl) }),

@@ -7,7 +7,7 @@
 import { limits } from '#lib/limits.ts'
 import { escapeHtml } from '#mail/text/html.ts'
 import type { Mail } from '#testing.d'
-import type { Answer } from './exchange.ts'
+import type { Answer } from '../exchange.ts'
 
 const policy = [
   "default-src 'none'",
