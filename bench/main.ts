@@ -4,7 +4,7 @@
 // installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
 // folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
 // `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
-// section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps the folder that isolation.ts attacks, and
+// section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps what isolation.ts and webmail.ts fill, and
 // `--threads` is what its service is started with.
 
 import { parseArgs } from 'node:util'

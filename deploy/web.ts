@@ -50,12 +50,42 @@ export async function buildWeb(root: string, folder: string): Promise<Metafile> 
   mkdirSync(folder, { recursive: true })
   const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]))
   const names = [...files.keys()]
+  files.set('worker.js', await worker(root, metafile, names))
   for (const [name, source] of Object.entries(pages))
     files.set(name, Buffer.from(page(readFileSync(join(root, 'web', source), 'utf8'), names)))
   const manifest: Record<string, object> = {}
   for (const [name, bytes] of files) manifest[name] = place(folder, name, bytes)
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
   return metafile
+}
+
+/** What keeps the page for when there is no network: it knows the files of its own build, and is another one for each. */
+async function worker(root: string, metafile: Metafile, names: readonly string[]): Promise<Buffer<ArrayBuffer>> {
+  const { build } = await import('esbuild')
+  const files = [...reachable(metafile, 'web/main.tsx'), ...names.filter(name => name.startsWith('icon-'))].toSorted()
+  const hash = createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 12)
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'web/worker.ts')],
+    ...{ bundle: true, format: 'iife', minify: true, write: false, target: 'es2022', legalComments: 'none' },
+    define: { FILES: JSON.stringify(files.map(name => `/assets/${name}`)), BUILD: JSON.stringify(hash) },
+    tsconfig: join(root, 'web/tsconfig.json'),
+  })
+  return Buffer.from(outputFiles[0]?.contents ?? [])
+}
+
+/** Names of the built files that an entry may come to load. */
+function reachable({ outputs }: Metafile, entry: string): Set<string> {
+  const found = new Set<string>()
+  const follow = (path: string) => {
+    if (found.has(basename(path))) return
+    found.add(basename(path))
+    const { imports = [], cssBundle } = outputs[path] ?? {}
+    for (const one of imports) if (one.external !== true) follow(one.path)
+    if (cssBundle !== undefined) follow(cssBundle)
+  }
+  for (const [path, output] of Object.entries(outputs)) if (output.entryPoint === entry) follow(path)
+  return found
 }
 
 /** Names of the built files in the place of those of the sources. */

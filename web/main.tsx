@@ -7,7 +7,7 @@ import { render } from 'preact'
 import type { AreaEntry } from './base/area.ts'
 import { applyLanguage } from './base/language.ts'
 import { startRouter } from './base/router.ts'
-import { refreshSession } from './base/session.ts'
+import { startSession } from './base/session.ts'
 import { Shell } from './base/shell.tsx'
 import { applyTheme } from './base/theme.ts'
 import { baseTexts } from './texts/texts.ts'
@@ -59,5 +59,5 @@ if (page !== null) {
   await baseTexts.open()
   render(<Shell areas={areas} />, page)
   startRouter()
-  await refreshSession()
+  await startSession()
 }

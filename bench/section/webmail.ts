@@ -2,8 +2,10 @@
 //
 // Each round is a browser without anything kept: signing in, opening the large folder, jumping to its middle and its end, opening a
 // message, sending one. Bytes are those of the network, as the browser counts them. Then pages are held open, for what each costs the
-// service in memory.
+// service in memory. With `--ground FOLDER` what was filled and indexed stays there for the next run, which goes on in it.
 
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { loadConfig } from '#config'
 import { openCore } from '#core'
@@ -48,9 +50,10 @@ type Step = (deed: Deed, run: () => Promise<unknown>) => Promise<void>
 
 export async function webmailSection(plan: Plan): Promise<Row[]> {
   installed('chromium', ['chromium'])
-  const dataDir = makeFolder()
+  const kept = plan.ground
+  const dataDir = kept === undefined ? makeFolder() : join(kept, 'data')
   try {
-    const ground = await prepared(dataDir, plan.attacked)
+    const ground = await started(dataDir, await prepared(dataDir, plan.attacked, kept))
     const { service } = ground
     try {
       const places = { imap: service.listener('imap'), submission: service.listener('submission') }
@@ -60,11 +63,26 @@ export async function webmailSection(plan: Plan): Promise<Row[]> {
       await service.stop()
     }
   } finally {
-    removeFolder(dataDir)
+    if (kept === undefined) removeFolder(dataDir)
   }
 }
 
-async function prepared(dataDir: string, count: number): Promise<Ground> {
+/** What is on disk. */
+type Filled = Omit<Ground, 'service'>
+
+async function prepared(dataDir: string, count: number, kept: string | undefined): Promise<Filled> {
+  if (kept === undefined) return filled(dataDir, count)
+  const told = join(kept, 'webmail.json')
+  if (existsSync(told)) return JSON.parse(readFileSync(told, 'utf8')) as Filled
+  // What was not filled to its end is of no use.
+  removeFolder(dataDir)
+  mkdirSync(kept, { recursive: true })
+  const made = await filled(dataDir, count)
+  writeFileSync(told, JSON.stringify(made))
+  return made
+}
+
+async function filled(dataDir: string, count: number): Promise<Filled> {
   const first = await startService(dataDir)
   const [user] = await makeUsers(first, 1)
   if (user === undefined) throw new Error('no user')
@@ -78,9 +96,13 @@ async function prepared(dataDir: string, count: number): Promise<Ground> {
   await fill(core, user.id, inbox.id, 100)
   await fill(core, user.id, String(id), count, 100)
   await core.close()
+  return { user, box: String(id), count }
+}
+
+async function started(dataDir: string, of: Filled): Promise<Ground> {
   const service = await startService(dataDir, { TEAL_API_ACCESS_CONTROL_ENABLED: 'true' })
   await settled(dataDir)
-  return { service, user, box: String(id), count }
+  return { ...of, service }
 }
 
 /** Waits until all text is indexed, which would take from both. */

@@ -88,6 +88,20 @@ test('files are compressed as the browser can read them, kept for good, and not 
     expect([name, (await stranger(`/assets/${name}`)).status]).toEqual([name, 404])
 })
 
+test('the worker that keeps the page knows every file that it names, and may ask this service alone', async () => {
+  const page = (await stranger('/app', html)).body.toString()
+  const worker = await stranger('/worker.js')
+  expect(worker.headers).toMatchObject({
+    'cache-control': 'no-cache',
+    'content-type': 'text/javascript; charset=utf-8',
+    'content-security-policy': "default-src 'none'; connect-src 'self'",
+  })
+  const known = new Set(worker.body.toString().match(/\/assets\/[\w.-]+/g))
+  for (const [name] of page.matchAll(/\/assets\/[\w.-]+/g)) expect([name, known.has(name)]).toEqual([name, true])
+  for (const name of known) expect([name, (await stranger(name)).status]).toEqual([name, 200])
+  expect([...known].some(name => name.includes('/dev-'))).toBe(false)
+})
+
 test('on the port for strangers the session of the page opens the API, and a token does not', async () => {
   await fetch(`${teal.url}/users`, {
     method: 'POST',

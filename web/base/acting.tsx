@@ -13,7 +13,9 @@ export function Acting({ session: { acting, user } }: { readonly session: Sessio
   const texts = baseTexts.value
   if (acting === undefined || user === undefined) return null
   const end = () => {
-    const after = acting.back ? endActing(() => go(`/service/users/${user.id}`)) : signOut().then(() => go(''))
+    const after = acting.back
+      ? endActing(() => go(`/service/users/${user.id}`))
+      : signOut().then(left => left && go(''))
     after.catch(failed)
   }
   return (

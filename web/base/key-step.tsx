@@ -13,7 +13,7 @@ export function KeyStep({ pending: { login, keep } }: { readonly pending: Pendin
     isBusy.value = true
     try {
       const entered = await askKey(login, keep, attachment)
-      if (entered !== null) begin(entered)
+      if (entered !== null) begin(entered, keep)
     } catch (error) {
       failed(error)
     } finally {

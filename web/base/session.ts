@@ -1,9 +1,13 @@
 // Who is signed in, as the service says, and what that one may do.
 //
-// The cookie itself no script can read. What is shown by `may` is only for leaving out what would be refused: the service decides.
+// The cookie itself no script can read. What is shown by `may` is only for leaving out what would be refused: the service decides. Where it
+// does not answer the page goes on as who was signed in last, with what this browser keeps (kept.ts), until it says otherwise. All
+// windows of a browser hear when one of them signs in or out.
 
 import { signal } from '@preact/signals'
-import { call, type Reply, watchSession } from './client.ts'
+import { call, Refusal, type Reply, watchSession } from './client.ts'
+import { forgetKept, keep, keepFor, kept, removeOthers, whose } from './kept.ts'
+import { forgetPage, keepPage } from './offline.ts'
 
 export type Session = Reply<'GET /session'>
 export type Owner = NonNullable<Session['user']>
@@ -16,31 +20,126 @@ export interface Pending {
 
 /** Null until the service was asked. */
 export const session = signal<Session | null>(null)
+/** Nobody could be asked, and nothing is known from before. */
+export const isUnreached = signal(false)
 
 const nobody: Session = { success: true, signedIn: false }
+const name = 'session'
+/** How long the service may take before the page goes on with what it knows. */
+const answerMs = 5000
+const againMs = 5000
+/** Somebody signed out where the service could not be told. */
+const owed = 'teal.owed.sign-out'
+
+/** Account whose letters, folders and lists this page holds in memory. */
+let held: string | undefined
+
+/** Other windows of this browser. */
+const others = new BroadcastChannel('teal.session')
+others.addEventListener('message', ({ data }) => {
+  if (data === '') session.value = nobody
+  else if (data !== session.value?.user?.id) refreshSession().catch(() => {})
+})
 
 /** Asks who is signed in. */
 export async function refreshSession(): Promise<void> {
   begin(await call('GET /session'))
 }
 
-/** Account whose letters, folders and lists this page holds in memory. */
-let held: string | undefined
+/** The first question; where there is no answer, what is known from before goes on, and it is asked until there is one. */
+export async function startSession(): Promise<void> {
+  let answered = false
+  const asked = ask().then(() => {
+    answered = true
+  })
+  const late = new Promise<void>(resolve => setTimeout(resolve, answerMs))
+  await Promise.race([asked, late]).catch(() => {})
+  if (answered) return
+  asked.catch(() => askAgain())
+  if (session.value !== null) return
+  const user = whose()
+  const known = localStorage.getItem(owed) !== null ? nobody : await kept<Session>(user, name)
+  if (user === '') await removeOthers('')
+  if (session.value !== null) return
+  if (known === undefined) isUnreached.value = true
+  else {
+    held = known.user?.id ?? held
+    session.value = known
+  }
+}
 
-/** Goes on as who came in; for another account than before all of the page is loaded anew, so that it sees nothing of the first one's. */
-export function begin(entered: Session): void {
+async function ask(): Promise<void> {
+  if (localStorage.getItem(owed) !== null) {
+    await call('DELETE /session')
+    localStorage.removeItem(owed)
+  }
+  await refreshSession()
+}
+
+/** Asks until there is an answer. */
+function askAgain(): void {
+  const again = () => {
+    clearTimeout(timer)
+    removeEventListener('online', again)
+    ask().catch(() => askAgain())
+  }
+  const timer = setTimeout(again, againMs)
+  addEventListener('online', again)
+}
+
+/**
+ * Goes on as who came in; for another account than before all of the page is loaded anew, so that it sees nothing of the first one's.
+ *
+ * @param isLong whether they wanted to stay signed in
+ */
+export function begin(entered: Session, isLong = false): void {
   const user = entered.user?.id
+  isUnreached.value = false
+  if (entered.signedIn) localStorage.removeItem(owed)
   if (user !== undefined && held !== undefined && user !== held) {
     location.reload()
     return
   }
   held = user ?? held
   session.value = entered
+  // Who acts as somebody else leaves nothing here.
+  if (entered.acting !== undefined) return
+  if (user === undefined) void forget()
+  else {
+    void keepFor(user, isLong).then(() => keep(user, name, entered))
+    keepPage()
+    others.postMessage(user)
+  }
 }
 
-export async function signOut(): Promise<void> {
-  await call('DELETE /session')
+/** Nothing of whoever was signed in stays in this browser, but letters that the service has not yet. */
+async function forget(): Promise<void> {
+  await Promise.all([forgetKept(), forgetPage()])
+}
+
+/** Asked before somebody signs out; where one says no they stay. */
+const questions: (() => Promise<boolean>)[] = []
+
+/** Has something asked or done before somebody signs out. */
+export function beforeSignOut(ask: () => Promise<boolean>): void {
+  questions.push(ask)
+}
+
+/** @returns whether they did not rather stay */
+export async function signOut(): Promise<boolean> {
+  for (const ask of questions) if (!(await ask())) return false
+  try {
+    await call('DELETE /session')
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'Unreachable') throw error
+    // The cookie is the service's to take; until then nobody is let on with it here.
+    localStorage.setItem(owed, '1')
+    askAgain()
+  }
   session.value = nobody
+  others.postMessage('')
+  await forget()
+  return true
 }
 
 /** Comes back from acting as a user to the session that was there before. @param leave goes from where that user was */
@@ -67,5 +166,5 @@ export function owner(): Owner {
 watchSession(() => {
   // Acting as a user ends by itself after a while: the session before goes on.
   if (session.value?.acting?.back === true) refreshSession().catch(() => {})
-  else session.value = nobody
+  else begin(nobody)
 })

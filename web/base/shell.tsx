@@ -14,7 +14,7 @@ import { failed, Notices } from './notice.tsx'
 import { Page } from './parts.tsx'
 import { Preferences } from './preferences.tsx'
 import { at, focusPage, go, match, place } from './router.ts'
-import { type Session, session, signOut } from './session.ts'
+import { isUnreached, type Session, session, signOut, startSession } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 
 /** Where the password is changed (web/account). */
@@ -22,7 +22,7 @@ const passwordPlace = '/account/password'
 
 export function Shell({ areas }: { readonly areas: readonly AreaEntry[] }) {
   const current = session.value
-  if (current === null) return <Waiting />
+  if (current === null) return isUnreached.value ? <Unreached /> : <Waiting />
   return (
     <>
       {current.signedIn ? <SignedIn session={current} areas={areas} /> : <SignIn />}
@@ -38,6 +38,28 @@ function Waiting() {
       <span class="spinner" aria-hidden="true" />
       <p>{baseTexts.value.loading}</p>
     </div>
+  )
+}
+
+/** Nothing is known of anybody here, and the service does not answer. */
+function Unreached() {
+  const texts = baseTexts.value
+  return (
+    <main id="main" class="state whole failed">
+      <Icon name="alert" />
+      <div role="status">
+        <h1 class="title">{texts.faults.Unreachable}</h1>
+      </div>
+      <button
+        type="button"
+        onClick={() => {
+          isUnreached.value = false
+          void startSession()
+        }}
+      >
+        {texts.again}
+      </button>
+    </main>
   )
 }
 
@@ -193,7 +215,7 @@ function UserMenu({ session: { user, role } }: { readonly session: Session }) {
   const texts = baseTexts.value
   const name = user?.name || user?.address || user?.username || role || ''
   const leave = () => {
-    signOut().then(() => go(''), failed)
+    signOut().then(left => left && go(''), failed)
   }
   return (
     <div class="user">

@@ -63,7 +63,7 @@ function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
   const texts = baseTexts.value
   const form = useForm({ username: '', password: '', keep: false }, async body => {
     const entered = await call('POST /session', { body })
-    if (entered.pending === undefined) begin(entered)
+    if (entered.pending === undefined) begin(entered, body.keep)
     else onPending({ login: entered.pending, keep: body.keep })
   })
   const isBusy = useSignal(false)
@@ -72,7 +72,7 @@ function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
     isBusy.value = true
     try {
       const entered = await askPasskey(form.values.value.keep)
-      if (entered !== null) begin(entered)
+      if (entered !== null) begin(entered, form.values.value.keep)
     } catch (error) {
       failed(error)
     } finally {
@@ -143,7 +143,8 @@ function CodeStep({ pending: { login, keep } }: { readonly pending: Pending }) {
   const texts = baseTexts.value
   const form = useForm({ code: '' }, async ({ code }) => {
     const { user, nonce } = login
-    begin(await call('POST /session/totp', { body: { user, nonce, keep, code: code.replaceAll(/\D/g, '') } }))
+    const body = { user, nonce, keep, code: code.replaceAll(/\D/g, '') }
+    begin(await call('POST /session/totp', { body }), keep)
   })
   return (
     <Form of={form} label={texts.signIn}>

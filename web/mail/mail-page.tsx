@@ -15,7 +15,7 @@ import { List } from './list/list.tsx'
 import { Search } from './list/search.tsx'
 import { byConversation } from './list/sources.ts'
 import { Reader } from './read/reader.tsx'
-import { folderFor, folderOf, folders, isOffline, listOf, loadFolders } from './store.ts'
+import { areFresh, folderFor, folderOf, folders, isOffline, listOf, openFolders } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 import { follow } from './updates.ts'
 import { newLetter } from './write/answer.ts'
@@ -24,7 +24,7 @@ import { restoreLetters } from './write/writing.ts'
 
 export function MailPage({ values }: { readonly values: Values }) {
   useEffect(() => {
-    if (folders.value === null) loadFolders().catch(failed)
+    if (folders.value === null) openFolders().catch(failed)
     restoreLetters()
     // Other pages lead here to write to somebody.
     const to = search.value.get('to')
@@ -34,9 +34,11 @@ export function MailPage({ values }: { readonly values: Values }) {
   const all = folders.value
   const inbox = folderFor('INBOX')
   const folder = values.folder === undefined ? undefined : folderOf(values.folder)
+  // One that is not among those that were kept may be new.
+  const isGone = folder === undefined && (values.folder === undefined || areFresh.value || isOffline.value)
   useEffect(() => {
-    if (all !== null && folder === undefined && inbox !== undefined) go(`/mail/${inbox.id}`, { replace: true })
-  }, [all, folder, inbox])
+    if (all !== null && isGone && inbox !== undefined) go(`/mail/${inbox.id}`, { replace: true })
+  }, [all, isGone, inbox])
   if (all === null || folder === undefined) return <Waiting />
   return <Shown folder={folder.id} />
 }

@@ -4,6 +4,7 @@
 
 import { signal } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
+import { keep, kept } from '../base/kept.ts'
 import { owner } from '../base/session.ts'
 import { MessageList } from './list/message-list.ts'
 import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
@@ -15,6 +16,8 @@ export type Message = Reply<'GET /users/:user/mailboxes/:mailbox/messages/:messa
 
 /** Null until they were loaded. */
 export const folders = signal<readonly Folder[] | null>(null)
+/** Whether they are as the service has them, and not as they were kept. */
+export const areFresh = signal(false)
 /** Whether the service was last found not to answer. */
 export const isOffline = signal(false)
 
@@ -23,6 +26,17 @@ export const user = (): string => owner().id
 export async function loadFolders(): Promise<void> {
   const { results } = await call('GET /users/:user/mailboxes', { params: { user: user() }, query: { counters: true } })
   folders.value = results
+  areFresh.value = true
+  keep(user(), 'folders', results)
+}
+
+/** Has folders to show: as they were kept, until the service has told them. @throws Refusal where there are neither */
+export async function openFolders(): Promise<void> {
+  const asked = loadFolders()
+  asked.catch(() => {})
+  const known = folders.value === null ? await kept<Folder[]>(user(), 'folders') : undefined
+  folders.value ??= known ?? null
+  if (folders.value === null) await asked
 }
 
 export function folderOf(id: string): Folder | undefined {
@@ -60,7 +74,7 @@ export function listOf(folder: string, q: string, thread = ''): MessageList {
   lists.delete(key)
   const of = { folder, q: thread === '' ? q : '', thread }
   const source = () => (isFolder ? fromShown(folder) : fromSearch(user(), of, folderOf(folder)))
-  list ??= new MessageList(source(), of)
+  list ??= new MessageList(source(), of, q === '' ? `list ${key}` : '')
   lists.set(key, list)
   for (const old of [...lists.keys()].slice(0, Math.max(0, lists.size - listsMax))) lists.delete(old)
   return list
@@ -86,7 +100,7 @@ export function forgetLists(): void {
 function fromShown(mailbox: string): Source {
   const source = fromFolder(user(), mailbox)
   return async (...asked) => {
-    if (folders.value !== null && folderOf(mailbox) === undefined) return { total: 0, rows: [] }
+    if (areFresh.value && folderOf(mailbox) === undefined) return { total: 0, rows: [] }
     return source(...asked)
   }
 }

@@ -1,8 +1,10 @@
 // What happens in the account while its page is open, by the service's event stream: counts, flags, what comes and goes.
 //
-// The browser comes back by itself after a break and says what it heard last, so nothing is missed; where that is too much to
-// be told one by one everything is loaded anew. Two windows hear the same.
+// Whoever comes back after a break says what was heard last, so nothing is missed; where that is too much to be told one by one everything is
+// loaded anew. A browser comes back by itself where nobody answered; where something else answered for the service, we do. Two windows hear
+// the same.
 
+import { refreshSession, session } from '../base/session.ts'
 import {
   conversationsBeside,
   folderOf,
@@ -27,6 +29,9 @@ interface Told {
 
 /** What is heard now, and of whom. */
 let heard: { readonly source: EventSource; readonly of: string } | undefined
+/** Id of what was heard last. */
+let last = ''
+const againMs = 5000
 let leaving: ReturnType<typeof setTimeout> | undefined
 /** Whoever goes to another folder is back at once. */
 const lingerMs = 1000
@@ -36,6 +41,7 @@ export function follow(): () => void {
   clearTimeout(leaving)
   if (heard?.of !== user() || heard.source.readyState === EventSource.CLOSED) {
     heard?.source.close()
+    last = ''
     heard = { source: listen(), of: user() }
     if (folders.value !== null) again()
   }
@@ -48,18 +54,34 @@ export function follow(): () => void {
 }
 
 function listen(): EventSource {
-  const source = new EventSource(`/users/${user()}/updates`)
-  source.addEventListener('message', event => hear(JSON.parse(event.data) as Told))
+  const since = last === '' ? '' : `?${new URLSearchParams({ 'Last-Event-ID': last })}`
+  const source = new EventSource(`/users/${user()}/updates${since}`)
+  source.addEventListener('message', event => {
+    last = event.lastEventId || last
+    hear(JSON.parse(event.data) as Told)
+  })
   // Named by the service; the browser's own have no data.
   source.addEventListener('error', event => {
     if (event instanceof MessageEvent) again()
-    else isOffline.value = !navigator.onLine || source.readyState !== EventSource.OPEN
+    else {
+      isOffline.value = !navigator.onLine || source.readyState !== EventSource.OPEN
+      if (source.readyState === EventSource.CLOSED) void comeBack(source)
+    }
   })
   source.addEventListener('open', () => {
     if (isOffline.value) again()
     isOffline.value = false
   })
   return source
+}
+
+/** The session may have ended, or a proxy have answered. */
+async function comeBack(from: EventSource): Promise<void> {
+  await refreshSession().catch(() => {})
+  setTimeout(() => {
+    if (heard?.source !== from || session.value?.user?.id !== heard.of) return
+    heard = { source: listen(), of: heard.of }
+  }, againMs)
 }
 
 function again(): void {

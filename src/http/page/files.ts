@@ -42,6 +42,12 @@ const pagePolicy: Headers = {
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), publickey-credentials-get=(self), publickey-credentials-create=(self)',
 }
 
+/** It asks this service alone, and brings in nothing else that runs. */
+const workerPolicy: Headers = {
+  'content-security-policy': "default-src 'none'; connect-src 'self'",
+  'cross-origin-resource-policy': 'same-origin',
+}
+
 const encodings = [
   ['br', 'br'],
   ['gzip', 'gz'],
@@ -61,6 +67,11 @@ export class PageFiles {
   /** The page itself. @throws Fault ResourceNotFound where none was built */
   page(header: (name: string) => string): Promise<Binary> {
     return this.#answer('index.html', header, { ...pagePolicy, 'cache-control': 'no-cache' })
+  }
+
+  /** What keeps the page for when there is no network; asked for anew each time. @throws Fault ResourceNotFound */
+  worker(header: (name: string) => string): Promise<Binary> {
+    return this.#answer('worker.js', header, { ...workerPolicy, 'cache-control': 'no-cache' })
   }
 
   async #answer(name: string, header: (name: string) => string, more: Headers): Promise<Binary> {

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { type Account, account } from '../../http/api/mail-world.ts'
 import { usePage } from './page.ts'
+import { mutationVectors } from './reading/mutations.ts'
 import { away, furtherVectors } from './reading/vectors.ts'
 
 const pages = usePage()
@@ -163,13 +164,26 @@ test('nor what is tried by further ways', async () => {
   await tried(page, furtherVectors)
 })
 
+test('nor what is another document when it is read again', async () => {
+  const page = await pages.visit('/app/mail', { as: 'victim' })
+  pages.expectErrors(...refused)
+  await tried(page, mutationVectors)
+})
+
 test('where pictures are wanted pictures come and nothing else', async () => {
   const page = await pages.visit('/app/mail', { as: 'victim' })
   pages.expectErrors(...refused)
   const asked = asking(page)
   const show = page.getByRole('button', { name: 'Show pictures' })
-  const all = { ...vectors, ...furtherVectors }
-  for (const name of ['pictures', 'styles', 'svg', 'handlers', 'styles that fetch', 'pages that lead elsewhere']) {
+  const all = { ...vectors, ...furtherVectors, ...mutationVectors }
+  const some = ['pictures', 'styles', 'svg', 'handlers', 'styles that fetch', 'pages that lead elsewhere']
+  for (const name of [
+    ...some,
+    'pictures of all kinds',
+    'styles in pieces',
+    'styles of today',
+    'signs that bring others',
+  ]) {
     await open(page, await bring(victim, letter(name, all[name] ?? '')), name)
     if ((await show.count()) > 0) {
       await show.click()

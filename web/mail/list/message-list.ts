@@ -4,7 +4,8 @@
 // goes, the pages in view are loaded anew, and whoever scrolls is told by how many rows the list moved under them.
 
 import { signal } from '@preact/signals'
-import type { Row } from '../store.ts'
+import { keep, kept } from '../../base/kept.ts'
+import { type Row, user } from '../store.ts'
 import type { Found, ListOf, Source } from './sources.ts'
 
 const pageRows = 50
@@ -38,6 +39,8 @@ export class MessageList {
   scrollTop = 0
   readonly of: ListOf
   readonly #source: Source
+  /** What its pages are kept as in this browser; '' for not at all. */
+  readonly #name: string
   readonly #pages = new Map<number, readonly Row[]>()
   readonly #loading = new Map<number, AbortController>()
   /** What changed a moment ago: an answer that was under way does not know of it. */
@@ -53,8 +56,9 @@ export class MessageList {
   /** What the last reload took: who is told of very much does not load all the time. */
   #tookMs = 0
 
-  constructor(source: Source, of: ListOf) {
+  constructor(source: Source, of: ListOf, name: string) {
     this.#source = source
+    this.#name = name
     this.of = of
   }
 
@@ -197,22 +201,41 @@ export class MessageList {
   async #load(number: number): Promise<void> {
     const control = new AbortController()
     this.#loading.set(number, control)
+    let isAnswered = false
+    const early = this.#showKept(number, () => isAnswered || control.signal.aborted)
     try {
       const isFirst = number === 0 && this.of.q !== ''
       const { total, rows, isPartial = false } = await this.#fetch(number, control.signal, isFirst)
       if (control.signal.aborted) return
+      isAnswered = true
+      this.#keep(number, { total, rows })
       this.#pages.set(number, rows)
       this.total.value = total
       this.isPartial.value = isPartial
       if (isPartial && !isShort(this.of.q)) this.#rest = setTimeout(() => void this.#reload(), restMs)
       this.failure.value = undefined
     } catch (error) {
+      await early
       if (control.signal.aborted) return
       this.failure.value = error
     } finally {
       if (this.#loading.get(number) === control) this.#loading.delete(number)
     }
     this.version.value += 1
+  }
+
+  /** What was seen last, until there is an answer. */
+  async #showKept(number: number, isLate: () => boolean): Promise<void> {
+    if (this.#name === '') return
+    const known = await kept<Found>(user(), `${this.#name} ${number}`)
+    if (known === undefined || isLate()) return
+    this.#pages.set(number, known.rows)
+    if (this.total.value < 0) this.total.value = known.total
+    this.version.value += 1
+  }
+
+  #keep(number: number, found: Found): void {
+    if (this.#name !== '') keep(user(), `${this.#name} ${number}`, found)
   }
 
   async #reload(): Promise<void> {
@@ -233,7 +256,10 @@ export class MessageList {
       return
     }
     this.#pages.clear()
-    for (const [number, rows] of fresh) this.#pages.set(number, rows)
+    for (const [number, rows] of fresh) {
+      this.#pages.set(number, rows)
+      this.#keep(number, { total, rows })
+    }
     this.total.value = total
     this.isPartial.value = false
     this.failure.value = undefined

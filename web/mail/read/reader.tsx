@@ -8,18 +8,17 @@ import { useEffect } from 'preact/hooks'
 import { Refusal } from '../../base/client.ts'
 import { moment, number } from '../../base/language.ts'
 import { Loaded } from '../../base/parts.tsx'
-import { useCall } from '../../base/resource.ts'
 import { setFlag } from '../actions.ts'
 import type { MessageList } from '../list/message-list.ts'
 import { type Person, personName, shownName } from '../names.ts'
 import type { Message, Row } from '../store.ts'
-import { user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { Attachments } from './attachments.tsx'
 import { Body } from './body.tsx'
 import { Details } from './details.tsx'
 import { Invitations } from './invitation.tsx'
 import { Marks } from './marks.tsx'
+import { useMessage } from './message.ts'
 import { HeaderFields, Source } from './source.tsx'
 import { Actions } from './toolbar.tsx'
 
@@ -30,12 +29,9 @@ interface Props {
   open(row: Row | undefined): void
 }
 
-const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message'
-
 export function Reader({ mailbox, uid, list, open }: Props) {
   const texts = mailTexts.value
-  const params = { user: user(), mailbox, message: uid }
-  const found = useCall(getting, { params })
+  const found = useMessage(mailbox, uid)
   const message = found.data
   useEffect(() => {
     if (message !== undefined && !message.seen) void setFlag([{ mailbox, uids: [uid] }], { seen: true })

@@ -241,6 +241,11 @@ export const ar: MailTexts = {
   inkNames: { none: 'بلا لون', red: 'أحمر', green: 'أخضر', blue: 'أزرق', grey: 'رمادي' },
   confirmDiscard: 'تجاهل هذه المسودة؟',
   confirmDiscardText: 'سيضيع ما كتبته.',
+  leaving: {
+    title: 'تسجيل الخروج وفقدان ما لم يُحفظ؟',
+    text: count => `رسائل موجودة في هذا المتصفح وحده لأن الخدمة لم تستلمها: ${count}. تسجيل الخروج يحذفها من هنا.`,
+    action: 'تسجيل الخروج',
+  },
   offline: 'الخدمة لا تجيب. ترى آخر ما كان موجودًا.',
   keys: 'المفاتيح',
   keysTitle: 'المفاتيح',

@@ -243,6 +243,12 @@ export const de: MailTexts = {
   inkNames: { none: 'Keine Farbe', red: 'Rot', green: 'Grün', blue: 'Blau', grey: 'Grau' },
   confirmDiscard: 'Diesen Entwurf verwerfen?',
   confirmDiscardText: 'Was Sie geschrieben haben, geht verloren.',
+  leaving: {
+    title: 'Abmelden und Ungesichertes verlieren?',
+    text: count =>
+      `Briefe, die es nur in diesem Browser gibt, weil der Dienst sie nicht angenommen hat: ${count}. Beim Abmelden werden sie hier gelöscht.`,
+    action: 'Abmelden',
+  },
   offline: 'Der Dienst antwortet nicht. Sie sehen, was zuletzt da war.',
   keys: 'Tasten',
   keysTitle: 'Tasten',

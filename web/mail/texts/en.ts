@@ -242,6 +242,12 @@ export const en = {
   inkNames: { none: 'No colour', red: 'Red', green: 'Green', blue: 'Blue', grey: 'Grey' },
   confirmDiscard: 'Discard this draft?',
   confirmDiscardText: 'What you wrote is lost.',
+  leaving: {
+    title: 'Sign out, and lose what is not saved?',
+    text: (count: string) =>
+      `Letters that are in this browser alone, since the service did not take them: ${count}. Signing out deletes them here.`,
+    action: 'Sign out',
+  },
   offline: 'The service does not answer. You see what was there last.',
   keys: 'Keys',
   keysTitle: 'Keys',

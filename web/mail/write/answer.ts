@@ -5,7 +5,7 @@
 import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
-import { type Person, personText } from '../names.ts'
+import { type Person, personText, shownName } from '../names.ts'
 import { isDeep } from '../read/deep.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
@@ -84,8 +84,10 @@ export async function answer(at: { mailbox: string; uid: number }, action: Refer
     const { html, shown } = isRich() ? await quotedHtml(message, isForward) : { html: '', shown: new Set<string>() }
     const below = begin(identity, `\n\n${isForward ? forwarded(message) : quoted(message)}`, html)
     const fields = { from: identity?.address ?? '', to: listed(to), cc: listed(cc), subject, ...below }
-    const attachments = isForward && message.attachments.map(one => one.id).filter(id => !shown.has(id))
-    newLetter(fields, { mailbox: at.mailbox, id: at.uid, action, attachments })
+    const carried = (isForward ? message.attachments : [])
+      .filter(one => !shown.has(one.id))
+      .map(({ id, filename, size }) => ({ id, name: shownName(filename) || id, size }))
+    newLetter({ ...fields, carried }, { mailbox: at.mailbox, id: at.uid, action })
   } catch (error) {
     failed(error)
   }

@@ -3,7 +3,8 @@
 // A signature that somebody changed in a letter stays as it was changed.
 
 import { signal } from '@preact/signals'
-import { call, type Reply } from '../../base/client.ts'
+import { call, Refusal, type Reply } from '../../base/client.ts'
+import { keep, kept } from '../../base/kept.ts'
 import { owner } from '../../base/session.ts'
 import { type Person, personText } from '../names.ts'
 import { type Message, user } from '../store.ts'
@@ -16,9 +17,16 @@ let loadedFor = ''
 
 export async function loadIdentities(): Promise<void> {
   if (identities.value.length > 0 && loadedFor === user()) return
-  const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
-  identities.value = results.filter(one => !one.address.includes('*'))
-  loadedFor = user()
+  try {
+    const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
+    identities.value = results.filter(one => !one.address.includes('*'))
+    loadedFor = user()
+    keep(user(), 'identities', identities.value)
+  } catch (error) {
+    const known = await kept<Identity[]>(user(), 'identities')
+    if (!(error instanceof Refusal) || error.code !== 'Unreachable' || known === undefined) throw error
+    identities.value = known
+  }
 }
 
 export function mainIdentity(): Identity | undefined {

@@ -23,13 +23,15 @@ export interface Fields {
   /** What is written with form, as safe.ts has it; null where it is written plainly. */
   readonly html: string | null
   readonly files: readonly LetterFile[]
+  /** Attachments of the message that is sent on, by their ids there. */
+  readonly carried: readonly LetterFile[]
 }
 
 export interface Reference {
   readonly mailbox: string
   readonly id: number
   readonly action: 'reply' | 'replyAll' | 'forward'
-  readonly attachments?: boolean | string[]
+  readonly attachments?: boolean
 }
 
 interface DraftPlace {
@@ -69,9 +71,21 @@ interface Stored {
   readonly draft: DraftPlace | null
   readonly reference?: Reference
   readonly pending: number | null
+  /** The service has it as it is. */
+  readonly isSaved?: boolean
 }
 
-export const empty: Fields = { from: '', to: '', cc: '', bcc: '', subject: '', text: '', html: null, files: [] }
+export const empty: Fields = {
+  from: '',
+  to: '',
+  cc: '',
+  bcc: '',
+  subject: '',
+  text: '',
+  html: null,
+  files: [],
+  carried: [],
+}
 
 export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUUID()): Letter {
   const letter: Letter = {
@@ -116,7 +130,8 @@ function readAll(): Record<string, Stored> {
 /** Keeps it in this browser; false where there is no room. */
 export function keepHere(letter: Letter): boolean {
   const { draft, reference, pending } = letter
-  const all = { ...readAll(), [letter.key]: { fields: letter.fields.value, draft, reference, pending } }
+  const isSaved = letter.kept.value === 'same' && pending === null
+  const all = { ...readAll(), [letter.key]: { fields: letter.fields.value, draft, reference, pending, isSaved } }
   try {
     localStorage.setItem(place(), JSON.stringify(all))
     return true
@@ -128,6 +143,15 @@ export function keepHere(letter: Letter): boolean {
 export function forgetHere({ key }: Letter): void {
   const { [key]: _, ...rest } = readAll()
   localStorage.setItem(place(), JSON.stringify(rest))
+}
+
+/** How many letters this browser alone has. */
+export function countHere(): number {
+  return Object.values(readAll()).filter(one => one.isSaved !== true).length
+}
+
+export function forgetAllHere(): void {
+  localStorage.removeItem(place())
 }
 
 /** Letters that were left in this browser and are open in no window. */

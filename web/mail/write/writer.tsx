@@ -9,10 +9,10 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { Icon } from '../../base/icon.tsx'
-import { bytes, percent } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
 import { mailTexts } from '../texts/texts.ts'
 import { rememberRich } from './answer.ts'
+import { Files } from './files.tsx'
 import { identities, identityOf, withSignature } from './identity.ts'
 import type { Letter } from './letter.ts'
 import { PeopleField } from './people-field.tsx'
@@ -347,46 +347,5 @@ function State({ letter }: { readonly letter: Letter }) {
     <span class="hint" role="status">
       {said[kept]}
     </span>
-  )
-}
-
-function Files({ letter }: { readonly letter: Letter }) {
-  const texts = mailTexts.value
-  const { files } = letter.fields.value
-  const uploads = letter.uploads.value
-  if (files.length === 0 && uploads.length === 0) return null
-  return (
-    <ul class="mail-files" aria-label={texts.attachments}>
-      {files.map(file => (
-        <li key={file.id}>
-          <bdi>{file.name}</bdi> <span class="hint">{bytes(file.size)}</span>
-          <button
-            type="button"
-            class="plain"
-            aria-label={texts.removeFile(file.name)}
-            onClick={() => change(letter, { files: files.filter(one => one !== file) })}
-          >
-            <Icon name="close" />
-          </button>
-        </li>
-      ))}
-      {uploads.map(({ file: { name }, part, control }, at) => (
-        <li key={at}>
-          <span>{texts.uploading(name)}</span> <progress value={part} max={1} aria-label={texts.uploading(name)} />{' '}
-          <span class="hint">{percent(part)}</span>
-          <button
-            type="button"
-            class="plain"
-            aria-label={texts.removeFile(name)}
-            onClick={() => {
-              letter.uploads.value = letter.uploads.value.filter(one => one.control !== control)
-              control.abort()
-            }}
-          >
-            <Icon name="close" />
-          </button>
-        </li>
-      ))}
-    </ul>
   )
 }

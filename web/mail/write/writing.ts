@@ -5,15 +5,26 @@
 
 import { signal } from '@preact/signals'
 import { call, Refusal } from '../../base/client.ts'
-import { moment } from '../../base/language.ts'
+import { ask } from '../../base/dialog.tsx'
+import { moment, number } from '../../base/language.ts'
 import { done, explain, failed } from '../../base/notice.tsx'
-import { owner } from '../../base/session.ts'
+import { beforeSignOut, owner } from '../../base/session.ts'
 import { offer } from '../actions.ts'
 import { readPeople } from '../names.ts'
-import { folderFor, loadFolders, type Message, user } from '../store.ts'
+import { folderFor, type Message, openFolders, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { identities, listed, loadIdentities } from './identity.ts'
-import { type Fields, forgetHere, keepHere, type Letter, leftHere, makeLetter, type Reference } from './letter.ts'
+import {
+  countHere,
+  type Fields,
+  forgetAllHere,
+  forgetHere,
+  keepHere,
+  type Letter,
+  leftHere,
+  makeLetter,
+  type Reference,
+} from './letter.ts'
 import { withPictures } from './rich/pictures.ts'
 import { safeHtml, written } from './rich/safe.ts'
 import { textOf } from './rich/text.ts'
@@ -68,6 +79,7 @@ export async function editDraft(message: Message): Promise<void> {
         html: html === '' ? null : safeHtml(html),
       },
       files: await uploadAgain(message, shown),
+      carried: [],
     }
     const reference = message.reference && { ...(message.reference as Reference), attachments: false }
     const draft = { mailbox: message.mailbox, id: message.id }
@@ -99,9 +111,14 @@ function composed({ fields: { value }, reference, key }: Letter) {
     ...(from !== '' && { from: { name, address: from } }),
     ...{ to: people(to), cc: people(cc), bcc: people(bcc), subject, text, files: files.map(file => file.id) },
     ...(html !== null && { html: written(html) }),
-    ...(reference && { reference }),
+    ...(reference && { reference: { ...reference, ...carrying(value) } }),
     metaData: { letter: key },
   }
+}
+
+/** Which files of the message go along; none of one that is answered. */
+function carrying({ carried }: Fields): { attachments: string[] | false } {
+  return { attachments: carried.length > 0 && carried.map(one => one.id) }
 }
 
 /** Saves what was written; a save that runs is waited for, and what came meanwhile is saved after it. @throws Refusal */
@@ -240,7 +257,7 @@ async function retryNow(): Promise<void> {
   }
 }
 
-addEventListener('online', () => void retryNow())
+addEventListener('online', () => (isRestored ? void retryNow() : restoreLetters()))
 
 const submitting = 'POST /users/:user/mailboxes/:mailbox/messages/:message/submit'
 
@@ -305,7 +322,7 @@ export function restoreLetters(): void {
   }
   isRestored = true
   void (async () => {
-    await Promise.all([loadFolders(), loadIdentities()])
+    await Promise.all([openFolders(), loadIdentities()])
     const left = await leftHere()
     for (const letter of left) {
       letter.kept.value = 'here'
@@ -314,5 +331,19 @@ export function restoreLetters(): void {
     }
     if (left.some(letter => letter.pending === null)) done(mailTexts.value.restored)
     if (left.length > 0) await retryNow()
-  })().catch(() => {})
+  })().catch(() => {
+    isRestored = false
+  })
 }
+
+// Nothing of whoever signs out stays in this browser: what the service has not they are asked about.
+beforeSignOut(async () => {
+  for (const letter of letters.value) if (letter.kept.value !== 'same') await save(letter).catch(() => {})
+  const { title, text, action } = mailTexts.value.leaving
+  const count = countHere()
+  if (count > 0 && !(await ask({ title, text: text(number(count)), action, danger: true }))) return false
+  for (const letter of [...letters.value, ...waiting]) close(letter)
+  waiting.clear()
+  forgetAllHere()
+  return true
+})

@@ -1,4 +1,4 @@
-// The web application over HTTP: its page at / and below /app, its files below /assets.
+// The web application over HTTP: its page at / and below /app, its files below /assets, /worker.js beside them.
 //
 // Public: there is nothing in them but the program. A program that asks for / without wanting a page for people gets the
 // documentation. None of this stands in the API's document.
@@ -52,5 +52,13 @@ export function pageEndpoints(documentation: Endpoint): Endpoint[] {
     faults: ['ResourceNotFound'],
     run: ({ input, request }) => files.asset(input.file, name => request.header(name)),
   })
-  return [first, ...deep, asset]
+  const worker = endpoint({
+    ...common,
+    path: '/worker.js',
+    summary: 'What keeps the page for when there is no network',
+    headers: fileHeaders,
+    faults: ['ResourceNotFound'],
+    run: ({ request }) => files.worker(name => request.header(name)),
+  })
+  return [first, ...deep, asset, worker]
 }
