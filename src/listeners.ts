@@ -7,14 +7,16 @@ import assert from 'node:assert'
 import { type ListenerName, listeners, splitSocket } from '#config'
 import type { Closers, Core } from '#core'
 import { Fronts, frontsOf } from '#front/fronts.ts'
-import { mailProtocols } from '#front/mail-protocols.ts'
+import { frontListeners, mailProtocols } from '#front/mail-protocols.ts'
+import { endpointsByName } from '#http/elsewhere/home.ts'
+import { WrongTokens } from '#http/guard/wrong-tokens.ts'
 import { limits } from '#lib/limits.ts'
 import { rangesOf } from '#lib/network.ts'
 import { Admission } from '#net/admission.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
 import { listenForChallenges } from '#net/tls/challenge-listener.ts'
 import { TlsStore } from '#net/tls/tls.ts'
-import type { Address, Ground, GroundHooks, Protocol } from '#protocol'
+import type { Address, Ground, GroundHooks } from '#protocol'
 import { type HttpOptions, http } from '#protocols/http'
 import { openOwnCertificate } from './own-certificate.ts'
 
@@ -35,9 +37,6 @@ export interface Hooks {
   authenticate(core: Core, attempt: Parameters<GroundHooks['authenticate']>[0]): ReturnType<GroundHooks['authenticate']>
 }
 
-/** Where the actors live; the mail protocols may be on other threads. */
-const homeProtocols = (api: HttpOptions): readonly Protocol<Core>[] => [http(api)]
-
 /** Where each listener that runs is found; `acme` is that for challenges alone. */
 export type Listeners = { [Name in ListenerName | 'acme']?: Address }
 
@@ -54,16 +53,20 @@ export async function listenAll(core: Core, api: HttpOptions, closers: Closers, 
     open[name] = { ...listener.address }
   }
   const ground = { ...(await groundOf(core, opened, closers)), hooks: hooks && bound(hooks, core) }
-  const here = homeProtocols(api)
-  const claimed = [...here, ...mailProtocols].flatMap(protocol => protocol.config)
+  const web = http(api)
+  const claimed = [web, ...mailProtocols].flatMap(protocol => protocol.config)
   assert.deepEqual(
     claimed.toSorted(),
     listeners.toSorted(),
     'each listener of the configuration belongs to one protocol',
   )
-  for (const protocol of here) await protocol.open(core, ground)
-  const mail = await openMail(core, ground, closers)
-  Object.assign(open, mail.listeners)
+  const count = frontsIn(core.config, hooks)
+  const inFronts = count > 0 && isForFronts(core.config)
+  if (!inFronts) await web.open(core, ground)
+  const fronts = await openFronts(core, ground, closers, { count, ...(inFronts && { api }) })
+  if (fronts === undefined) for (const protocol of mailProtocols) await protocol.open(core, ground)
+  else Object.assign(open, fronts.places)
+  if (inFronts) api.onFront?.('node:http')
   const { config, acme } = core
   const plain = splitSocket(config.tls.acme.http)
   if (plain !== undefined) {
@@ -73,31 +76,46 @@ export async function listenAll(core: Core, api: HttpOptions, closers: Closers, 
     const { challenges } = acme
     opened('acme', await listenForChallenges({ ...plain, hostname, admission, challenges, proxyProtocol }))
   }
-  return { listeners: open, fronts: mail.fronts }
+  return { listeners: open, fronts: fronts?.opened }
 }
 
-/** The mail protocols: in front threads, or here where there are none. */
-async function openMail(core: Core, ground: Ground, closers: Closers): Promise<Listening> {
-  const { config, system, metrics, log, places, recency, pools, cache, sequence, writer } = core
-  const fronts = frontsOf(config.threads)
-  const wanted = mailProtocols.some(protocol => protocol.config.some(name => config[name].enabled))
-  if (fronts === 0 || !wanted || ground.hooks !== undefined) {
-    for (const protocol of mailProtocols) await protocol.open(core, ground)
-    return { listeners: {}, fronts: undefined }
-  }
+/** How many front threads there are to be. A test with hooks has its sessions where it lays its hands on them. */
+function frontsIn(config: Core['config'], hooks: Hooks | undefined): number {
+  const serves = frontListeners(isForFronts(config)).some(name => config[name].enabled)
+  return hooks === undefined && serves ? frontsOf(config.threads) : 0
+}
+
+/** uWebSockets.js serves on the main thread alone: who wants HTTP on front threads asks for Node's own. */
+function isForFronts({ api }: Core['config']): boolean {
+  return api.front === 'node:http'
+}
+
+/** The threads that have sessions, and where they listen; undefined where there are none. */
+async function openFronts(
+  core: Core,
+  ground: Ground,
+  closers: Closers,
+  { count: fronts, api }: { readonly count: number; readonly api?: HttpOptions },
+): Promise<{ readonly opened: Fronts; readonly places: Listeners } | undefined> {
+  if (fronts === 0) return undefined
+  const { config, system, metrics, log, places, recency, pools, cache, sequence, writer, access } = core
   const opened = await Fronts.open({
     ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence },
     ...{ admission: ground.admission, tls: ground.tls },
     pair: ground.certificates.own,
     authentication: core.credentials.authentication,
     addressBook: core.addressBook,
+    access,
+    wrongTokens: new WrongTokens(core.journal),
+    endpoint: endpointsByName(api?.endpoints ?? (() => [])),
+    http: api && { strict: api.strict },
     changes: writer.changes.shared,
     keys: core.forwardKeys,
-    connectionsMax: Math.ceil(ground.admission.connectionsMax * limits.front.connectionShare),
+    connectionsMax: Math.ceil(ground.admission.connectionsMax * (api === undefined ? limits.front.connectionShare : 1)),
   })
   closers.add(() => opened.close())
   ground.certificates.supply(opened)
-  return { listeners: await opened.listen(), fronts: opened }
+  return { opened, places: await opened.listen() }
 }
 
 function bound({ intercept, starttls, recipient, authenticate }: Hooks, core: Core): GroundHooks {

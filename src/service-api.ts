@@ -11,6 +11,7 @@ import type { DailyCounters, PasswordMaker } from '#http/api/accounts/users.ts'
 import type { ProfileForm } from '#http/api/auth/application-passwords.ts'
 import type { ApiDeps } from '#http/api/endpoints.ts'
 import type { MessageDeps } from '#http/api/messages/message-deps.ts'
+import { autoconfigOf } from '#http/api/service/autoconfig.ts'
 import { eventForms } from '#http/document/event-forms.ts'
 import type { Backups } from '#jobs/tasks/backups.ts'
 import type { Tasks } from '#jobs/tasks/tasks.ts'
@@ -59,7 +60,7 @@ export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
     webhooks: { handle: core.webhooks, read },
     transfer: { transfer: core.transfer },
     audit: { system, bodies: core.bodies, tasks },
-    autoconfig: autoconfigDeps(core),
+    autoconfig: autoconfigOf(config),
     certificates: { handle: core.certificates, read, fetches: config.tls.acme.enabled },
     challenges: core.acme.challenges,
     dkim: { handle: core.dkim, read },
@@ -151,16 +152,6 @@ function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
     },
     passwordReset: { system, authLog, passwords },
   }
-}
-
-/** What mail programs are told, from the same settings as the profile for phones. */
-function autoconfigDeps({ config }: Core): ApiDeps['autoconfig'] {
-  const { setup, hostname, mobileconfig } = config
-  const servers = (['imap', 'pop3', 'smtp'] as const).map(kind => {
-    const { host, port, security } = setup[kind]
-    return { kind, host: host || hostname, port, security }
-  })
-  return { hostname, displayName: mobileconfig.organization, servers, stsMode: config.smtp.stsMode }
 }
 
 /** A profile for phones: the account's part of it, and where mail programs are told to find this service. */

@@ -20,7 +20,7 @@ export interface Running {
 }
 
 /** Threads that sessions live on: the suite runs with none and with some. */
-const threads = Number(process.env.TEAL_TEST_THREADS ?? 0)
+export const threads = Number(process.env.TEAL_TEST_THREADS ?? 0)
 
 /** Tests look into answers freely. */
 export type Body = ReturnType<typeof JSON.parse>

@@ -46,7 +46,7 @@ export const keys = {
     'auto',
     0,
     64,
-    'Threads that serve mail protocols beside the main one; 0: the main one serves them; auto: none on one core, two on two, else one less than cores, eight at most',
+    'Threads that serve mail protocols, and HTTP where api.front is node:http, beside the main one; 0: the main one serves them; auto: none on one core, two on two, else one less than cores, eight at most',
   ),
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 

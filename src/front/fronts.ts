@@ -18,7 +18,7 @@ import { Thread } from '#lib/process/thread.ts'
 import { requireFree, requireSole } from '#net/listener.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import { FrontHome, type FrontLine, type HomeOf } from './home.ts'
-import { mailProtocols } from './mail-protocols.ts'
+import { frontListeners } from './mail-protocols.ts'
 import type { FrontData, Places, Ports, Suffering } from './protocol.ts'
 import { type RoomOptions, WaitingRoom } from './waiting-room.ts'
 
@@ -30,6 +30,8 @@ export interface FrontsOptions extends HomeOf, RoomOptions {
   /** Connections of all fronts together. */
   readonly connectionsMax: number
   readonly metrics: Metrics
+  /** Whether they speak HTTP, too. */
+  readonly http: FrontData['http']
 }
 
 /**
@@ -77,7 +79,7 @@ export class Fronts {
 
   /** Opens the listeners in all of them; gives where each is. @throws Fault PortInUse, ConfigInvalid */
   async listen(): Promise<Places> {
-    for (const name of mailProtocols.flatMap(protocol => protocol.config)) {
+    for (const name of frontListeners(this.#options.http !== undefined)) {
       const { enabled, host, port } = this.#options.config[name]
       // Threads share a port, and would share it with another service, too.
       if (enabled && port !== 0) await requireFree(host, port)
@@ -219,10 +221,10 @@ class Front {
 
   /** Starts a thread; resolves when it may listen. */
   async start(): Promise<void> {
-    const { config, fronts, changes, keys, pair, connectionsMax } = this.#options
+    const { config, fronts, changes, keys, pair, connectionsMax, http } = this.#options
     const part = Math.max(1, Math.floor(connectionsMax / fronts))
     const given: FrontData = {
-      ...{ config, number: this.#number, fronts, changes, keys, pair },
+      ...{ config, number: this.#number, fronts, changes, keys, pair, http },
       connectionsMax: part,
     }
     const [here, there] = newLine()
@@ -236,7 +238,7 @@ class Front {
       if (this.#thread === thread) this.#ended(thread.failure)
     })
     const up = thread.ask('run', { line: there }, [there]).then(() => home.line.call('ready', undefined))
-    await within(limits.pool.startMs, up, () => new Error('a front does not start'))
+    await within(limits.front.startMs, up, () => new Error('a front does not start'))
     this.#watch(thread, home)
   }
 

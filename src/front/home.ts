@@ -3,6 +3,7 @@
 // Promises: a change is said before the reply of whoever made it; when the front is gone nobody is told on its behalf any
 // more, its sessions are counted out, and what it had asked for comes to its end without it.
 
+import type { Access } from '#actors/auth/access.ts'
 import type { Authentication } from '#actors/auth/authentication.ts'
 import type { SessionPlaces } from '#actors/auth/session-places.ts'
 import { directoryCrossings, userCrossings } from '#actors/crossings.ts'
@@ -10,6 +11,8 @@ import type { AddressBook } from '#actors/delivery/address-book.ts'
 import type { Command } from '#actors/kernel/actor.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import type { Recency } from '#actors/mailbox/recency.ts'
+import { Answering, type FindEndpoint } from '#http/elsewhere/home.ts'
+import type { WrongTokens } from '#http/guard/wrong-tokens.ts'
 import { within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -31,6 +34,10 @@ export interface HomeOf {
   readonly cache: Counters
   readonly sequence: Sequence
   readonly addressBook: Pick<AddressBook, 'note'>
+  readonly access: Pick<Access, 'extend'>
+  readonly wrongTokens: Pick<WrongTokens, 'note'>
+  /** What answers over HTTP. */
+  readonly endpoint: FindEndpoint
   readonly log: Log
 }
 
@@ -44,11 +51,17 @@ export class FrontHome {
   readonly #guards = new Map<string, () => void>()
   /** Accounts of its sessions, each as often as it has one. */
   readonly #entered = new Map<string, number>()
+  readonly #answering: Answering
   readonly notices = new Notices((user, change) => this.line.tell('changed', { user, change }))
   #gone = false
 
   constructor(line: LineEnd, of: HomeOf) {
     this.#of = of
+    this.#answering = new Answering(of.endpoint, {
+      piece: number => this.line.call('piece', number),
+      whole: number => this.line.call('whole', number),
+      drop: number => this.line.tell('dropBody', number),
+    })
     this.line = new Link<HomeCalls, HomeWords, FrontCalls, FrontWords>(line, {
       calls: this.#calls(),
       words: this.#words(),
@@ -60,6 +73,7 @@ export class FrontHome {
     if (this.#gone) return
     this.#gone = true
     this.line.break(new Fault('Stopping'))
+    this.#answering.end()
     for (const undo of [...this.#watches.values(), ...this.#guards.values()]) undo()
     this.#watches.clear()
     this.#guards.clear()
@@ -68,7 +82,7 @@ export class FrontHome {
   }
 
   #calls(): Side<HomeCalls, HomeWords>['calls'] {
-    const { system, authentication, places, recency, cache, sequence } = this.#of
+    const { system, authentication, access, places, recency, cache, sequence } = this.#of
     return {
       run: ({ user, command, given }, signal) =>
         user === null
@@ -97,6 +111,9 @@ export class FrontHome {
       pool: ({ pool, name, given, turnKey, deadlineMs }, signal) =>
         this.#pool(pool)(name, given, { turnKey, signal, ...(deadlineMs !== undefined && { deadlineMs }) }),
       count: ({ name, given }) => (cache[name] as (...given: readonly unknown[]) => unknown).apply(cache, given),
+      ask: asked => this.#answering.ask(asked),
+      pull: number => this.#answering.pull(number),
+      extend: ({ hash, expires }) => access.extend(hash, expires),
       bodyNumbers: count => sequence.block('body', count),
       recent: ({ mailbox, uidNext }) =>
         uidNext === null ? recency.from(system.read, mailbox) : recency.claim(system.read, mailbox, uidNext),
@@ -104,7 +121,7 @@ export class FrontHome {
   }
 
   #words(): Side<HomeCalls, HomeWords>['words'] {
-    const { places, recency, system, cache, addressBook, log } = this.#of
+    const { places, recency, system, cache, addressBook, wrongTokens, log } = this.#of
     return {
       unwatch: user => {
         this.#drop(this.#watches, user)
@@ -120,6 +137,8 @@ export class FrontHome {
         places.left(user)
       },
       keepRecent: ({ user, mailbox }) => recency.keep(system.handle(user), mailbox),
+      leaveAnswer: number => this.#answering.leave(number),
+      wrongToken: ({ token, address, route }) => wrongTokens.note(token, address, route),
       uncount: ({ kind, id }) => cache.remove(kind, id),
       correspond: ({ user, addresses, used, known }) => addressBook.note(user, addresses, used, known),
       log: ({ level, fields, text }) => log[level](fields, text),

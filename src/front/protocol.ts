@@ -8,6 +8,7 @@ import type { Grant } from '#actors/auth/grant.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { Config, ListenerName } from '#config'
+import type { AnsweredCall, AskedCall, Pulled } from '#http/elsewhere/crossing.ts'
 import type { LogLevel } from '#lib/log.ts'
 import type { Mailbox } from '#mail/address/address.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
@@ -28,6 +29,8 @@ export interface FrontData {
   readonly pair: KeyPair
   /** Connections of all its listeners together. */
   readonly connectionsMax: number
+  /** Whether HTTP is spoken here, too; `strict` is for tests. */
+  readonly http: { readonly strict: boolean } | undefined
 }
 
 export type CounterCall = {
@@ -52,6 +55,11 @@ export type HomeCalls = {
   count: { input: CounterCall; reply: unknown }
   /** The first of so many numbers, given out together. */
   bodyNumbers: { input: number; reply: number }
+  /** A call over HTTP that is answered at home, and the next piece of its answer. */
+  ask: { input: AskedCall; reply: AnsweredCall }
+  pull: { input: number; reply: Pulled }
+  /** Pushes the end of a token out. */
+  extend: { input: { hash: string; expires: number }; reply: unknown }
   /** The uid from which nobody was told of a folder's messages; with `uidNext`, and everything below it is told now. */
   recent: { input: { mailbox: number; uidNext: number | null }; reply: number }
 }
@@ -67,6 +75,10 @@ export type HomeWords = {
   /** A session of an account ended. */
   left: string
   keepRecent: { user: string; mailbox: number }
+  /** An answer, or the rest of it, is wanted by nobody. */
+  leaveAnswer: number
+  /** A token that is none was shown. */
+  wrongToken: { token: string; address: string; route: string }
   uncount: { kind: string; id: string }
   /** Whom an account heard from, or wrote to. */
   correspond: { user: number; addresses: readonly Mailbox[]; used: number; known: boolean }
@@ -82,6 +94,9 @@ export type FrontCalls = {
   ready: { input: undefined; reply: unknown }
   /** Opens all listeners, on these ports where one is named; gives where they are. @throws Fault PortInUse, ConfigInvalid */
   listen: { input: Ports; reply: Places }
+  /** The next piece of the body of a call, and all of it. */
+  piece: { input: number; reply: Uint8Array | null }
+  whole: { input: number; reply: Uint8Array }
   /** Resolves when every session of the account that is over has been told. */
   guarded: { input: { user: string; reason: string | undefined }; reply: unknown }
   /** Its counters, as prom-client's JSON. */
@@ -94,6 +109,8 @@ export type FrontCalls = {
 /** What a front hears. */
 export type FrontWords = {
   changed: { user: string; change: Change }
+  /** The rest of a body is wanted by nobody. */
+  dropBody: number
   certificate: { names: readonly string[]; pair: KeyPair | null }
   /** For tests of what holds when a thread does this; nothing else says it. */
   suffer: Suffering

@@ -4,8 +4,12 @@
 // is gone it ends.
 
 import pino from 'pino'
+import type { TlsSink } from '#actors/admin/certificate.ts'
+import { Callers } from '#actors/auth/callers.ts'
 import { Grants } from '#actors/auth/grant.ts'
 import { GatheredTraffic } from '#actors/user/traffic.ts'
+import { Away } from '#http/elsewhere/away.ts'
+import type { WrongTokens } from '#http/guard/wrong-tokens.ts'
 import { version } from '#lib/build-info.ts'
 import { halt } from '#lib/clock.ts'
 import { Journal } from '#lib/journal/journal.ts'
@@ -16,7 +20,7 @@ import { rangesOf } from '#lib/network.ts'
 import { type LineEnd, Link } from '#lib/process/link.ts'
 import { type MailCore, openDelivery, openTracer } from '#mail-core'
 import { Admission } from '#net/admission.ts'
-import { TlsStore } from '#net/tls/tls.ts'
+import { type KeyPair, TlsStore } from '#net/tls/tls.ts'
 import type { Ground } from '#protocol'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Reader } from '#store/engine/reader.ts'
@@ -42,7 +46,9 @@ import { type HomeLine, RemoteActors, RemoteCounters, RemoteNumbers } from './re
 export function runFront(line: LineEnd, data: FrontData): void {
   const { config } = data
   const open: { close(): unknown }[] = []
+  const certificates = new Certificates(data.pair)
   const tls = new TlsStore(data.pair, config.tls.minVersion)
+  certificates.supply(tls)
   const metrics = makeMetrics(version, { part: true })
   observeThread(metrics, `front-${data.number}`)
   /** Changes that home does not know are heard. */
@@ -56,10 +62,11 @@ export function runFront(line: LineEnd, data: FrontData): void {
           open.push(listener)
           places[name] = listener.address
         }
-        const ground = { ...shared, opened }
-        for (const protocol of mailProtocols) await protocol.open({ ...core, config: onPorts(config, ports) }, ground)
+        await openListeners({ home, core, away, data }, { ...shared, opened }, ports)
         return places
       },
+      piece: number => away.piece(number),
+      whole: number => away.whole(number),
       guarded: said => core.system.guarded(said),
       metrics: () => metrics.registry.getMetricsAsJSON(),
       async close() {
@@ -76,24 +83,82 @@ export function runFront(line: LineEnd, data: FrontData): void {
         home.tell('heard', heard)
         heard = 0
       },
+      dropBody: number => away.drop(number),
       suffer,
-      certificate({ names, pair }) {
-        if (pair !== null) tls.update(names, pair.key, pair.cert)
-        else for (const name of names) tls.remove(name)
-      },
+      certificate: said => certificates.say(said),
     },
   })
+  const away = new Away({
+    ask: asked => home.call('ask', asked),
+    pull: number => home.call('pull', number),
+    leave: number => home.tell('leaveAnswer', number),
+  })
   const core = frontCore(home, data, metrics)
-  const shared: Omit<Ground, 'opened'> = {
+  const shared = sharedGround(data, tls, certificates)
+}
+
+/** What listeners of a front stand on, whatever they speak. */
+function sharedGround(data: FrontData, tls: TlsStore, certificates: Certificates): Omit<Ground, 'opened'> {
+  const { network } = data.config
+  return {
     admission: new Admission({
       connectionsMax: data.connectionsMax,
-      trusted: rangesOf(config.network.proxies),
-      announcing: rangesOf(config.network.proxyProtocol),
+      trusted: rangesOf(network.proxies),
+      announcing: rangesOf(network.proxyProtocol),
     }),
     tls,
-    certificates: { own: data.pair, supply: () => {} },
+    certificates,
     hooks: undefined,
     share: data.fronts === 1 ? 1 : limits.front.share / data.fronts,
+  }
+}
+
+interface Opening {
+  readonly home: HomeLine
+  readonly core: FrontCore
+  readonly away: Away
+  readonly data: FrontData
+}
+
+async function openListeners({ home, core, away, data }: Opening, ground: Ground, ports: Ports): Promise<void> {
+  const placed = { ...core, config: onPorts(data.config, ports) }
+  for (const protocol of mailProtocols) await protocol.open(placed, ground)
+  if (data.http === undefined) return
+  const { openApi } = await import('./api.ts')
+  const { journal, callers } = core
+  // Told of once, whichever thread they come to.
+  const wrongTokens: Pick<WrongTokens, 'note'> = {
+    note: (token, address, route) => journal.on && home.tell('wrongToken', { token, address, route }),
+  }
+  await openApi({ core: placed, callers, wrongTokens, away, ...data.http }, ground)
+}
+
+/** The certificates that home tells of, for each listener. */
+class Certificates {
+  /** Shown where no name is asked for. */
+  readonly own: KeyPair
+  readonly #pairs = new Map<string, KeyPair>()
+  readonly #sinks = new Set<TlsSink>()
+
+  constructor(own: KeyPair) {
+    this.own = own
+  }
+
+  /** As of Ground. */
+  supply(sink: TlsSink): void {
+    this.#sinks.add(sink)
+    for (const [name, { key, cert }] of this.#pairs) sink.update([name], key, cert)
+  }
+
+  say({ names, pair }: FrontWords['certificate']): void {
+    for (const name of names) {
+      if (pair === null) this.#pairs.delete(name)
+      else this.#pairs.set(name, pair)
+    }
+    for (const sink of this.#sinks) {
+      if (pair !== null) sink.update(names, pair.key, pair.cert)
+      else for (const name of names) sink.remove(name)
+    }
   }
 }
 
@@ -124,6 +189,7 @@ type FrontCore = MailCore & {
   readonly grants: Grants
   readonly traffic: GatheredTraffic
   readonly read: Reader
+  readonly callers: Callers
 }
 
 /** What the sessions of this thread stand on. */
@@ -135,6 +201,9 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   const cache = new RemoteCounters(home)
   const sequence = new RemoteNumbers(home, config.hostname)
   const settings = new Settings(read, configuredSettings(config), () => changed.of('setting'))
+  const { accessControl, accessToken: rootToken } = config.api
+  const extend = (hash: string, expires: number) => home.call('extend', { hash, expires })
+  const callers = new Callers({ read, changes: changed, extend }, { required: accessControl.enabled, rootToken })
   const bodies = new Bodies(config.dataDir, read, log, { alone: false })
   const grants = new Grants(system)
   const pool =
@@ -165,7 +234,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
     journal: new Journal(log),
     tracer: openTracer(config, metrics),
     traffic: new GatheredTraffic(cache),
-    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read },
+    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read, callers },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
     credentials: {
       authentication: {

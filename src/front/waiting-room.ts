@@ -25,17 +25,27 @@ const words: Readonly<Record<string, (hostname: string) => string>> = {
   smtp: hostname => `421 4.3.2 ${hostname} Try again in a moment\r\n`,
 }
 
+/** The same over HTTP, to whoever has asked for something. */
+function httpWord(): string {
+  const body = `${JSON.stringify({ error: 'Try again in a moment', code: 'Overloaded' }, null, 2)}\n`
+  const head = ['HTTP/1.1 503 Service Unavailable', 'Server: Teal', 'Retry-After: 1', 'Connection: close']
+  const type = 'Content-Type: application/json; charset=utf-8'
+  return [...head, type, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')
+}
+
 export class WaitingRoom {
   readonly #open: Promise<Listener | undefined>[]
 
   constructor(options: RoomOptions, ports: Ports) {
-    this.#open = mailProtocols.flatMap(({ name: protocol, config: names }) =>
-      names.flatMap(name => {
-        const port = ports[name]
-        const word = words[protocol]?.(options.config.hostname) ?? ''
-        return port === undefined ? [] : [openRoom(options, { name, port, word })]
-      }),
+    const { hostname } = options.config
+    const mail = mailProtocols.flatMap(({ name: protocol, config: names }) =>
+      names.map(name => ({ name, word: words[protocol]?.(hostname) ?? '', asked: false })),
     )
+    const http = (['api', 'web'] as const).map(name => ({ name, word: httpWord(), asked: true }))
+    this.#open = [...mail, ...http].flatMap(room => {
+      const port = ports[room.name]
+      return port === undefined ? [] : [openRoom(options, { ...room, port })]
+    })
   }
 
   async close(): Promise<void> {
@@ -47,19 +57,28 @@ interface Room {
   readonly name: keyof Ports
   readonly port: number
   readonly word: string
+  /** It is an answer: who asks for nothing is told nothing. */
+  readonly asked: boolean
 }
 
 async function openRoom(
   { config, admission, tls, log }: RoomOptions,
-  { name, port, word }: Room,
+  { name, port, word, asked }: Room,
 ): Promise<Listener | undefined> {
   const { toldMax, toldMs } = limits.front
-  const implicitTls = name === 'imaps' || name === 'pop3s' || name === 'submissions'
+  const secure: readonly string[] = ['imaps', 'pop3s', 'submissions', 'web', ...(config.api.secure ? ['api'] : [])]
+  const implicitTls = secure.includes(name)
+  // Over HTTP each listener says for itself whether proxies announce who is behind them.
+  const alone = (name === 'api' || name === 'web') && !config[name].proxyProtocol
   try {
     return await listen({
-      ...{ host: config[name].host, port, shared: true, admission, tls, implicitTls },
+      ...{ host: config[name].host, port, shared: true, tls, implicitTls, ...(!alone && { admission }) },
       ...{ sessionsMax: toldMax, sessionsPerNetworkMax: toldMax, idleMs: toldMs, drainMs: toldMs, busy: word },
-      serve: async connection => connection.write(word),
+      async serve(connection) {
+        // A head ends with an empty line.
+        if (asked) while ((await connection.line()).length > 0) {}
+        connection.write(word)
+      },
       onError: error => log.debug({ error, listener: name }, 'a connection could not be asked to come back'),
     })
   } catch (error) {

@@ -115,6 +115,11 @@ export interface Definition<P extends Fields, Q extends Fields, B extends Fields
   readonly headers?: readonly string[]
   /** Time to answer, instead of the limit for all. */
   readonly answerMs?: number
+  /**
+   * Runs on front threads, too: it reads rows, asks the pools, and changes things by commands that cross (actors/crossings.ts). All
+   * others run where the actors are.
+   */
+  readonly anywhere?: true
   run(
     context: Context<InputOf<P, Q, B>>,
   ): Answer<NoInfer<R>> | Promise<Answer<NoInfer<R>>> | (keyof R extends never ? void | Promise<void> : never)

@@ -11,7 +11,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
-import { Binary, EventStream, eventBytes, type Headers, Json } from './answer.ts'
+import { Binary, EventStream, eventBytes, Json } from './answer.ts'
 import { Call, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
@@ -28,7 +28,7 @@ import { bodyParser, parseQuery, type Tree } from './input/form.ts'
 import { Problems } from './input/validate.ts'
 import type { RequestCounters } from './request-counters.ts'
 import { type Found, type Route, type Router, routerOf, type Target } from './router.ts'
-import { headerText, jsonHead, plainHead, type Wire } from './wire.ts'
+import { headersText, headerText, jsonHead, plainHead, type Wire } from './wire.ts'
 
 /** Tells who calls. `token` is null where none was sent. Throws InvalidToken for one that is not good. */
 export type Identify = (token: string | null) => Caller | Promise<Caller>
@@ -52,6 +52,8 @@ export interface ExchangeOptions {
   readonly strangers?: ((endpoint: Endpoint) => boolean) | undefined
   /** Answers that their schema does not describe, and faults that are not declared, become errors (for tests). */
   readonly strict?: boolean
+  /** Of what all threads together may have under way and in memory, the part of this one. Default: all. */
+  readonly share?: number | undefined
 }
 
 /** The texts of these are repeated as `message` (api-semantics 1.6). */
@@ -60,7 +62,8 @@ const framework = new Set(['InvalidToken', 'ResourceNotFound', 'MethodNotAllowed
 export class Exchange {
   readonly #options: ExchangeOptions
   #made: Router<Target> | undefined
-  readonly #held = new Held()
+  readonly #held: Held
+  readonly #inFlightMax: number
   /** Calls whose work has not ended; longer than their answers where a client left. */
   readonly #pending = new Set<Call>()
   #stopping = false
@@ -68,6 +71,9 @@ export class Exchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options
+    const { share = 1 } = options
+    this.#held = new Held(limits.http.heldBytesMax * share)
+    this.#inFlightMax = limits.http.inFlightMax * share
   }
 
   get pending(): number {
@@ -89,7 +95,7 @@ export class Exchange {
       return call
     }
     if (this.#stopping) this.#refuse(call, new Fault('Stopping', { retryAfter: 1 }))
-    else if (this.#pending.size >= limits.http.inFlightMax / (target.endpoint.allow === 'public' ? 2 : 1))
+    else if (this.#pending.size >= this.#inFlightMax / (target.endpoint.allow === 'public' ? 2 : 1))
       this.#refuse(call, new Fault('Overloaded', { retryAfter: 1 }))
     else {
       this.#pending.add(call)
@@ -368,14 +374,6 @@ function ownOrigin(call: Call, input: Record<string, unknown>): void {
 function ownName(values: readonly string[], index: number, caller: Caller): readonly string[] {
   if (values[index] !== 'me' || caller.user === null) return values
   return values.with(index, caller.user)
-}
-
-function headersText(headers: Headers): string {
-  let text = ''
-  for (const [name, value] of Object.entries(headers)) {
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) text += headerText(name, one)
-  }
-  return text
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

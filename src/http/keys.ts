@@ -22,7 +22,8 @@ export const httpKeys = {
     front: choice(
       ['auto', 'uWebSockets.js', 'node:http'],
       'auto',
-      'What speaks HTTP: auto is uWebSockets.js where it loads, and the slower one of Node elsewhere',
+      'What speaks HTTP: auto is uWebSockets.js on the main thread where it loads; node:http, half as fast, speaks it on the threads that serve (threads), ' +
+        'so that calls take nothing from the main one',
     ),
     accessToken: secret(1, 'A token with role root besides the stored ones; may be short on loopback only'),
     accessControl: {

@@ -4,7 +4,7 @@
 // new start of the service.
 
 import assert from 'node:assert'
-import type { Caller as AccessCaller } from '#actors/auth/access.ts'
+import type { Caller as AccessCaller } from '#actors/auth/callers.ts'
 import type { Config } from '#config'
 import type { Core } from '#core'
 import { rangesOf } from '#lib/network.ts'
@@ -28,7 +28,14 @@ export interface HttpOptions {
   onFront?(front: HttpServer['front']): void
 }
 
-export function http(options: HttpOptions): Protocol<Core> {
+/** Of the service, what speaking HTTP needs, on whichever thread. */
+export type HttpCore = Pick<Core, 'config' | 'log' | 'journal' | 'tracer' | 'metrics' | 'read'> & {
+  readonly access: Pick<Core['access'], 'identify'>
+  /** Where wrong tokens are told. Default: in the journal. */
+  readonly wrongTokens?: Pick<WrongTokens, 'note'>
+}
+
+export function http(options: HttpOptions): Protocol<HttpCore> {
   return {
     name: 'http',
     config: ['api', 'web'],
@@ -39,15 +46,15 @@ export function http(options: HttpOptions): Protocol<Core> {
   }
 }
 
-async function openApi(core: Core, ground: Ground, options: HttpOptions): Promise<void> {
+async function openApi(core: HttpCore, ground: Ground, options: HttpOptions): Promise<void> {
   const place = placeOf(core.config, 'api', ground)
   if (place === undefined) return
-  const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
+  const { host, port, shared, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
   const onRefused = () => core.metrics.connectionsRefused.labels('api').inc()
   const { front, secure } = core.config.api
   const announces = announcesTo(core.config, 'api')
-  const at = { host, port, front, announces, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
-  const exchange = exchangeOf(core, options)
+  const at = { host, port, shared, front, announces, bounds: { admission, connectionsMax, perNetworkMax, onRefused } }
+  const exchange = exchangeOf(core, { ...options, share: ground.share })
   const server = secure ? await listenSecurely(core, ground, 'api', exchange, at) : await listenHttp(exchange, at)
   if (!secure) ground.opened('api', listening(server))
   options.onFront?.(server.front)
@@ -57,15 +64,15 @@ async function openApi(core: Core, ground: Ground, options: HttpOptions): Promis
 const strangersTags: ReadonlySet<string> = new Set(['Autoconfiguration', 'Certs', 'Page', 'Session'])
 const forStrangers = ({ allow, tag }: Endpoint) => allow === 'public' && strangersTags.has(tag)
 
-async function openWeb(core: Core, ground: Ground, options: HttpOptions): Promise<void> {
+async function openWeb(core: HttpCore, ground: Ground, options: HttpOptions): Promise<void> {
   const place = placeOf(core.config, 'web', ground)
   if (place === undefined) return
-  const { host, port, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
+  const { host, port, shared, admission, sessionsMax: connectionsMax, sessionsPerNetworkMax: perNetworkMax } = place
   const onRefused = () => core.metrics.connectionsRefused.labels('web').inc()
   const bounds = { admission, connectionsMax, perNetworkMax, onRefused }
   const strangers = core.config.web.api ? undefined : forStrangers
-  const at = { host, port, front: core.config.api.front, bounds, announces: announcesTo(core.config, 'web') }
-  await listenSecurely(core, ground, 'web', exchangeOf(core, options, strangers), at)
+  const at = { host, port, shared, front: core.config.api.front, bounds, announces: announcesTo(core.config, 'web') }
+  await listenSecurely(core, ground, 'web', exchangeOf(core, { ...options, share: ground.share }, strangers), at)
 }
 
 /** Who begins with the PROXY protocol there; undefined for nobody. */
@@ -74,8 +81,8 @@ function announcesTo({ network, ...config }: Config, name: 'api' | 'web'): Annou
 }
 
 function exchangeOf(
-  { config, log, journal, tracer, metrics, access, read }: Core,
-  { endpoints, strict }: HttpOptions,
+  { config, log, journal, tracer, metrics, access, read, wrongTokens: given }: HttpCore,
+  { endpoints, strict, share }: HttpOptions & Pick<Ground, 'share'>,
   strangers?: (endpoint: Endpoint) => boolean,
 ): Exchange {
   const identify = (token: string | null) => {
@@ -89,16 +96,17 @@ function exchangeOf(
     if (!told) log.warn({ address }, 'a proxy says who is behind it, and network.forwarded says not to believe it')
     told = true
   }
-  const wrongTokens = new WrongTokens(journal)
+  const wrongTokens = given ?? new WrongTokens(journal)
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
   const belongs = (domains: readonly string[], user: string, wholly: boolean) => reaches(read, domains, user, wholly)
-  const rules = { identify, belongs, cors: config.api.cors, proxies, wrongTokens, strict }
+  const rules = { identify, belongs, cors: config.api.cors, proxies, wrongTokens, strict, share }
   return new Exchange({ endpoints, log, counters, tracer, strangers, ...rules })
 }
 
 interface At {
   readonly host: string
   readonly port: number
+  readonly shared: boolean
   readonly front: Config['api']['front']
   readonly bounds: HttpBounds
   readonly announces: Announces | undefined
@@ -106,7 +114,7 @@ interface At {
 
 /** Over HTTPS, with the certificates that the other listeners use. */
 async function listenSecurely(
-  { log }: Core,
+  { log }: HttpCore,
   ground: Ground,
   name: 'api' | 'web',
   exchange: Exchange,

@@ -24,18 +24,21 @@ export interface HttpOptions {
   readonly bounds?: HttpBounds
   /** Peers that begin each connection with the PROXY protocol, and must. Default: nobody, and nobody is believed. */
   readonly announces?: Announces | undefined
+  /** Other threads listen on the same port: then Node's own front serves. */
+  readonly shared?: boolean
   /** Default: auto. */
   readonly front?: FrontChoice
 }
 
 /** Listens. Rejects where the port is taken or the address is not ours, or the front that was asked for does not load. */
 export async function listenHttp(exchange: Exchange, options: HttpOptions): Promise<HttpServer> {
-  const { host, port, tls, bounds, announces, front: choice = 'auto' } = options
-  // uWebSockets.js knows version 2 alone, without TLS, and has it from anybody.
-  const front = await openFront(announces === undefined ? choice : 'node:http')
+  const { host, port, tls, bounds, announces, shared = false, front: choice = 'auto' } = options
+  // uWebSockets.js knows version 2 alone, without TLS, and has it from anybody; and a thread that is ended with one of its ports
+  // open takes the process along, which nobody can keep a thread from that hangs or is out of memory.
+  const front = await openFront(announces === undefined && !shared ? choice : 'node:http')
   const connections = bounds === undefined ? null : new HttpConnections(bounds)
   const serve = exchange.handle.bind(exchange)
-  const listening = await front.listen(serve, { host, port, tls, connections, announces })
+  const listening = await front.listen(serve, { host, port, tls, connections, announces, shared })
   return new HttpServer({ front, listening, exchange, connections, host })
 }
 

@@ -3,6 +3,7 @@
 // A head is the status with all headers but the length, as one text: one call into native code instead of one for each
 // header. Whatever is put into a head from outside goes through `headerText` first.
 
+import type { Headers } from './answer.ts'
 import type { Body } from './input/body.ts'
 
 export interface Wire {
@@ -91,4 +92,13 @@ export function plainHead(status: number, id: string): string {
 /** One header to be appended to a head. */
 export function headerText(name: string, value: string | number): string {
   return `\r\n${name}: ${String(value).replace(/[\u0000-\u001f\u007f]+/g, ' ')}`
+}
+
+/** Those of an answer. */
+export function headersText(headers: Headers): string {
+  let text = ''
+  for (const [name, value] of Object.entries(headers)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) text += headerText(name, one)
+  }
+  return text
 }

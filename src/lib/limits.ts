@@ -554,6 +554,8 @@ export const limits = {
     /** While none listens: connections of one listener that are being asked to come back, and how long one may take to hear it. */
     toldMax: 256,
     toldMs: 2 * second,
+    /** How long one may take to start: also on a machine that is slow and busy the service has to come up. */
+    startMs: minute,
     /** Between two tries to start one again. */
     againMs: 500,
     /** How long a reply waits until a front has heard that sessions ended. */
@@ -561,7 +563,7 @@ export const limits = {
     /** How long an orderly stop waits for one, sessions included. */
     closeMs: 15 * second,
     heapMib: 2048,
-    /** Of all connections, what fronts may have; the rest is for the listeners of the main thread. */
+    /** Of all connections, what fronts may have where HTTP stays on the main thread; else they have all. */
     connectionShare: 0.75,
     /** How long a front believes what an account has moved so far where that is below half of its limit, and of how many. */
     tallyMs: second,

@@ -371,6 +371,7 @@ describe('time and load', () => {
     await sleep(20)
     front.exchange.sweep()
     expect(await slow).toMatchObject({ status: 503, json: { code: 'TimedOut' } })
+    await until(() => seen.aborted !== null)
     expect(seen.aborted).toMatchObject({ code: 'TimedOut' })
     expect(front.exchange.pending).toBe(1)
     seen.release()

@@ -3,12 +3,18 @@
 import { request as ask } from 'node:https'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
+import { threads } from '../running.ts'
 import { front } from './front.ts'
 
 const running: Teal[] = []
 
 async function start(api: boolean): Promise<Teal> {
-  const config = { hostname: 'mx.example.com', api: { port: 0, front }, smtp: { port: 0, stsMode: 'testing' } } as const
+  const config = {
+    hostname: 'mx.example.com',
+    threads,
+    api: { port: 0, front },
+    smtp: { port: 0, stsMode: 'testing' },
+  } as const
   const teal = await startTeal({ ...config, web: { enabled: true, port: 0, api } }, { strict: true })
   running.push(teal)
   return teal

@@ -29,7 +29,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   dev: [...front, 'core', 'http', 'service', 'testing'],
   cli: [...front, 'core', 'service', 'testing', 'dev'],
   core: front,
-  front: [...front, 'core'],
+  front: [...front, 'core', 'http'],
   service: [...front, 'core', 'front', 'http', 'jobs'],
   main: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs', 'cli', 'service', 'testing'],
   workers: ['lib', 'mail', 'store', 'front'],

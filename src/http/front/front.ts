@@ -16,6 +16,8 @@ export interface ListenForm {
   readonly port: number
   readonly tls: HttpTls | undefined
   readonly connections: HttpConnections | null
+  /** Other threads listen on the same port. */
+  readonly shared?: boolean | undefined
   /** Peers that begin each connection with the PROXY protocol, and must; undefined where the front need not know it. */
   readonly announces?: Announces | undefined
 }

@@ -30,9 +30,9 @@ export function openNode(): Front {
     name: 'node:http',
     async listen(serve, form) {
       const listening = new NodeListening(serve, form)
-      const { host, port } = form
+      const { host, port, shared: reusePort = false } = form
       const text = `Port ${port} on ${host} is in use already, or the address is not available`
-      await listening.open({ host, port, backlog: limits.net.acceptLengthMax }, text)
+      await listening.open({ host, port, reusePort, backlog: limits.net.acceptLengthMax }, text)
       return listening
     },
     async listenLocal(serve, path) {
@@ -93,7 +93,10 @@ class NodeListening implements Listening {
     })
   }
 
-  open(where: { host: string; port: number; backlog: number } | { path: string }, text: string): Promise<void> {
+  open(
+    where: { host: string; port: number; reusePort: boolean; backlog: number } | { path: string },
+    text: string,
+  ): Promise<void> {
     const server = this.#server
     return new Promise((resolve, reject) => {
       const failed = (cause: Error) => reject(new Fault('PortInUse', { text, cause }))

@@ -8,14 +8,19 @@ import { limits } from '#lib/limits.ts'
 
 /** Bytes of bodies in memory, of all requests of one server. */
 export class Held {
+  readonly #bytesMax: number
   #bytes = 0
+
+  constructor(bytesMax: number = limits.http.heldBytesMax) {
+    this.#bytesMax = bytesMax
+  }
 
   get bytes(): number {
     return this.#bytes
   }
 
   take(bytes: number): boolean {
-    if (this.#bytes + bytes > limits.http.heldBytesMax) return false
+    if (this.#bytes + bytes > this.#bytesMax) return false
     this.#bytes += bytes
     return true
   }

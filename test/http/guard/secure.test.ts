@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
 import { type Authority, openAuthority } from '../../net/authority.ts'
-import type { Body } from '../../running.ts'
+import { type Body, threads } from '../../running.ts'
 import { front } from '../front.ts'
 
 let teal: Teal
@@ -14,7 +14,10 @@ let root: Authority
 
 beforeAll(async () => {
   root = await openAuthority()
-  teal = await startTeal({ hostname: 'mx.example.com', api: { port: 0, secure: true, front } }, { strict: true })
+  teal = await startTeal(
+    { hostname: 'mx.example.com', threads, api: { port: 0, secure: true, front } },
+    { strict: true },
+  )
 })
 
 afterAll(() => teal.close())

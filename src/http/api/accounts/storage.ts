@@ -65,6 +65,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/storage',
+    anywhere: true,
     tag: 'Storage',
     summary: 'List stored files by name',
     allow: 'storage.read',
@@ -119,6 +120,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
   const get = endpoint({
     method: 'GET',
     path: '/users/:user/storage/:file',
+    anywhere: true,
     tag: 'Storage',
     summary: 'Get the content of a stored file, all or a range of it',
     allow: 'storage.read',

@@ -32,6 +32,7 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/archived/messages',
+    anywhere: true,
     tag: 'Archive',
     summary: 'List deleted messages that are still kept',
     allow: 'messages.read',

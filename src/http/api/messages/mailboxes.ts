@@ -54,6 +54,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes',
+    anywhere: true,
     tag: 'Mailboxes',
     summary: 'List mailboxes',
     allow: 'mailboxes.read',
@@ -107,6 +108,7 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
   const get = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox',
+    anywhere: true,
     tag: 'Mailboxes',
     summary: 'Get one mailbox, by id or with `resolve` by path',
     allow: 'mailboxes.read',

@@ -16,6 +16,7 @@ export function mboxEndpoints({ system, bodies }: MessageDeps): Endpoint[] {
   const mbox = endpoint({
     method: 'GET',
     path: '/users/:user/export.mbox',
+    anywhere: true,
     tag: 'Messages',
     summary: 'Get the messages of a mailbox, or of all of them, as one mbox file (mboxrd)',
     description:

@@ -57,6 +57,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const list = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox/messages',
+    anywhere: true,
     tag: 'Messages',
     summary: 'List the messages of a mailbox',
     allow: 'messages.read',
@@ -120,6 +121,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const get = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox/messages/:message',
+    anywhere: true,
     tag: 'Messages',
     summary: 'Get one message',
     allow: 'messages.read',
@@ -154,6 +156,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const source = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox/messages/:message/message.eml',
+    anywhere: true,
     tag: 'Messages',
     summary: 'Get the source of a message, byte for byte',
     allow: 'messages.read',
@@ -170,6 +173,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   const attachment = endpoint({
     method: 'GET',
     path: '/users/:user/mailboxes/:mailbox/messages/:message/attachments/:attachment',
+    anywhere: true,
     tag: 'Messages',
     summary: 'Get the content of an attachment',
     allow: 'attachments.read',

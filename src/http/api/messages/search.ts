@@ -109,6 +109,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
   const search = endpoint({
     method: 'GET',
     path: '/users/:user/search',
+    anywhere: true,
     tag: 'Messages',
     summary: 'Search the messages of a user',
     allow: 'messages.read',

@@ -24,7 +24,14 @@ function policy(pictures: string): string {
 }
 
 export function mailFrameEndpoints(): Endpoint[] {
-  const common = { method: 'GET', tag: 'Page', allow: 'public', open: true, replyType: 'text/html' } as const
+  const common = {
+    method: 'GET',
+    tag: 'Page',
+    allow: 'public',
+    open: true,
+    anywhere: true,
+    replyType: 'text/html',
+  } as const
   return [
     endpoint({
       ...common,

@@ -2,6 +2,7 @@
 //
 // Answers are the same for every address, known or not, so they tell nothing about who is here.
 
+import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isAddress, splitAddress } from '#mail/address/address.ts'
@@ -25,6 +26,15 @@ export interface AutoconfigDeps {
   readonly stsMode: StsMode
 }
 
+/** From the same settings as the profile for phones. */
+export function autoconfigOf({ setup, hostname, mobileconfig, smtp }: Config): AutoconfigDeps {
+  const servers = (['imap', 'pop3', 'smtp'] as const).map(kind => {
+    const { host, port, security } = setup[kind]
+    return { kind, host: host || hostname, port, security }
+  })
+  return { hostname, displayName: mobileconfig.organization, servers, stsMode: smtp.stsMode }
+}
+
 export function autoconfigEndpoints({ hostname, displayName, servers, stsMode }: AutoconfigDeps) {
   const setupFor = (given: string): Setup => {
     const address = isAddress(given) ? given : ''
@@ -35,6 +45,7 @@ export function autoconfigEndpoints({ hostname, displayName, servers, stsMode }:
     tag: 'Autoconfiguration',
     summary: 'Where the servers are, for Thunderbird and others',
     allow: 'public',
+    anywhere: true,
     open: true,
     replyType: 'text/xml',
     query: { emailaddress: optional(text({ max: 320 })) },
@@ -49,6 +60,7 @@ export function autoconfigEndpoints({ hostname, displayName, servers, stsMode }:
     tag: 'Autoconfiguration',
     summary: 'Where the servers are, for Outlook and others',
     allow: 'public',
+    anywhere: true,
     bodyKind: 'raw',
     bodyBytesMax: limits.transfer.headBytesMax,
     replyType: 'text/xml',
@@ -67,6 +79,7 @@ export function autoconfigEndpoints({ hostname, displayName, servers, stsMode }:
     tag: 'Autoconfiguration',
     summary: 'How other servers are to send mail here (RFC 8461)',
     allow: 'public',
+    anywhere: true,
     open: true,
     replyType: 'text/plain',
     faults: ['ResourceNotFound'],

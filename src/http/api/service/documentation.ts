@@ -58,6 +58,7 @@ function file(path: string, summary: string, type: string | Headers, body: () =>
     summary,
     allow: 'public',
     open: true,
+    anywhere: true,
     replyType: String(headers['content-type']).split(';', 1)[0] ?? '',
     run: () => binary({ headers, body: body() }),
   })

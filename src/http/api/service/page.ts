@@ -9,7 +9,14 @@ import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { fileHeaders, PageFiles } from '../../page/files.ts'
 import { text } from '../../schema.ts'
 
-const common = { method: 'GET', tag: 'Page', allow: 'public', open: true, replyType: 'text/html' } as const
+const common = {
+  method: 'GET',
+  tag: 'Page',
+  allow: 'public',
+  open: true,
+  anywhere: true,
+  replyType: 'text/html',
+} as const
 const word = text({ description: 'A part of the path that the page reads' })
 
 /** Paths below /app are read by the page; they have no more parts than this. */
