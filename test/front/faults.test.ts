@@ -9,15 +9,18 @@ import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { startTeal } from '#service'
 import { Dialogue, openLmtp, deliver as send } from '../dialogue.ts'
+import { EventReader } from '../http/api/stream.ts'
 import { accessTo, type Running, useTeal } from '../running.ts'
 
+/** HTTP lives on the threads, too. */
+const front = 'node:http'
 const patience = { timeout: 40_000, interval: 20 }
 const most = limits.front as { -readonly [Name in keyof typeof limits.front]: number }
 const usual = { ...limits.front }
 const open: Dialogue[] = []
 
 beforeAll(() => {
-  Object.assign(most, { pulseMs: 250, missedMax: 16, heapMib: 96, noticesMax: 16, noticesTold: 4, closeMs: 4000 })
+  Object.assign(most, { pulseMs: 250, missedMax: 16, heapMib: 192, noticesMax: 16, noticesTold: 4, closeMs: 4000 })
 })
 
 afterEach(() => {
@@ -50,17 +53,32 @@ async function until(dialogue: Dialogue, end: RegExp): Promise<string[]> {
   }
 }
 
+/** Asks again where the connection ended with its thread, or nobody was there for a moment. */
+async function patiently<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const answer = await ask()
+      if ((answer as { status?: number }).status !== 503) return answer
+    } catch (error) {
+      if (tries > 100) throw error
+    }
+    await sleep(100)
+  }
+}
+
+async function inboxOf(service: Running, user: string): Promise<string> {
+  const { body } = await patiently(() => service.call('GET', `/users/${user}/mailboxes?specialUse=true`))
+  return body.results.find((each: { path: string }) => each.path === 'INBOX').id
+}
+
 /** Ids of a mailbox' messages by what they are called. */
 async function subjects(service: Running, user: string): Promise<string[]> {
-  const { body } = await service.call('GET', `/users/${user}/mailboxes?specialUse=true`)
-  const inbox = body.results.find((each: { path: string }) => each.path === 'INBOX').id
+  const inbox = await inboxOf(service, user)
   const all: string[] = []
   let next = ''
   do {
-    const page = await service.call(
-      'GET',
-      `/users/${user}/mailboxes/${inbox}/messages?limit=250${next && `&next=${next}`}`,
-    )
+    const path = `/users/${user}/mailboxes/${inbox}/messages?limit=250${next && `&next=${next}`}`
+    const page = await patiently(() => service.call('GET', path))
     all.push(...page.body.results.map((each: { subject: string }) => each.subject))
     next = page.body.nextCursor || ''
   } while (next !== '')
@@ -73,14 +91,30 @@ class Storing {
   #stopped = false
   readonly #done: Promise<void>
 
-  constructor(service: Running, name: string, how: 'lmtp' | 'append', label: string) {
-    this.#done = this.#run(service, name, how, label)
+  constructor(service: Running, name: string, how: 'lmtp' | 'append' | 'http', label: string) {
+    this.#done = how === 'http' ? this.#upload(service, name, label) : this.#run(service, name, how, label)
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     for (const dialogue of open.splice(0)) dialogue.close()
     await this.#done
+  }
+
+  async #upload(service: Running, name: string, label: string): Promise<void> {
+    const found = await patiently(() => service.call('GET', `/users/resolve/${name}`))
+    const place = `/users/${found.body.id}/mailboxes/${await inboxOf(service, found.body.id)}/messages`
+    for (let at = 1; !this.#stopped; at++) {
+      const subject = `${label} ${at}`
+      const body = `Subject: ${subject}\r\nMessage-ID: <${label}.${at}@x.test>\r\n\r\n${'x'.repeat(300_000)}\r\n`
+      try {
+        const headers = { 'content-type': 'message/rfc822', connection: 'close' }
+        const answer = await service.raw('POST', place, { headers, body, signal: AbortSignal.timeout(10_000) })
+        if (((await answer.json()) as { success?: boolean }).success === true) this.answered.push(subject)
+      } catch {
+        await sleep(20)
+      }
+    }
   }
 
   async #run(service: Running, name: string, how: 'lmtp' | 'append', label: string): Promise<void> {
@@ -112,11 +146,12 @@ class Storing {
 }
 
 function storingAll(service: Running, name: string): Storing[] {
-  return ['a', 'b', 'c', 'd'].map((label, at) => new Storing(service, name, at % 2 === 0 ? 'lmtp' : 'append', label))
+  const kinds = ['lmtp', 'append', 'lmtp', 'append', 'http', 'http'] as const
+  return kinds.map((kind, at) => new Storing(service, name, kind, 'abcdef'.charAt(at)))
 }
 
 describe('with two', () => {
-  const service = useTeal({ threads: 2 })
+  const service = useTeal({ threads: 2, api: { port: 0, front } })
 
   test.for(['hang', 'memory', 'kill'] as const)(
     'one that ends by %s in the middle of commands loses nothing',
@@ -149,7 +184,7 @@ describe('with two', () => {
 
   test('counters of one that is gone stay in the sum, and each says what it uses', async () => {
     await service.user('cora')
-    const text = async () => (await service.raw('GET', '/metrics')).text()
+    const text = () => patiently(async () => (await service.raw('GET', '/metrics')).text())
     const logins = async () =>
       Number(/wildduck_commands_total\{service="imap",command="LOGIN",result="ok"\} (\d+)/.exec(await text())?.[1] ?? 0)
     for (let at = 0; at < 6; at++) await session(service, 'cora')
@@ -170,15 +205,38 @@ describe('with two', () => {
     }
   })
 
+  test('a stream of changes ends with its thread, and goes on where it was on another', async () => {
+    const user = await service.user('ines')
+    const place = `/users/${user}/mailboxes/${await inboxOf(service, user)}/messages`
+    const put = (subject: string) =>
+      patiently(() => service.call('POST', place, { raw: `Subject: ${subject}\r\n\r\n` }))
+    const follow = (last?: string) =>
+      patiently(() => EventReader.open(`${service.teal.url}/users/${user}/updates`, service.teal.rootToken, last))
+    const reader = await follow()
+    expect((await put('one')).status).toBe(200)
+    await reader.until(() => reader.commands().includes('EXISTS'))
+    const last = reader.told.at(-1)?.id
+    for (const number of [0, 1]) {
+      await service.teal.fronts?.kill(number)
+      await expect.poll(() => service.teal.fronts?.running, patience).toBe(2)
+    }
+    await expect.poll(() => reader.ended).toBe(true)
+    expect((await put('two')).status).toBe(200)
+    const later = await follow(last)
+    await later.until(() => later.commands().includes('EXISTS'))
+    expect(later.told.filter(({ data }) => data.command === 'EXISTS').map(({ data }) => data.uid)).toEqual([2])
+    later.close()
+  })
+
   test('one that hangs keeps nobody from the metrics', async () => {
     service.teal.fronts?.suffer(0, { stallMs: 2600 })
-    expect((await service.raw('GET', '/metrics')).status).toBe(200)
+    expect((await patiently(() => service.raw('GET', '/metrics'))).status).toBe(200)
     await expect.poll(() => service.teal.fronts?.running, patience).toBe(2)
   })
 })
 
 describe('with one', () => {
-  const service = useTeal({ threads: 1 })
+  const service = useTeal({ threads: 1, api: { port: 0, front } })
 
   test('what comes while there is none is asked to come back, and is served when there is one', async () => {
     await service.user('otto')
@@ -193,13 +251,25 @@ describe('with one', () => {
     await gone
     await expect.poll(() => fronts?.running).toBe(0)
     await expect.poll(() => greeted('imap').catch(() => 'refused')).toBe('* BYE [UNAVAILABLE] Try again in a moment')
+    const asked = () => service.raw('GET', '/healthz', { headers: { connection: 'close' } })
+    const told = await asked()
+    expect([told.status, told.headers.get('retry-after'), await told.json()]).toMatchObject([
+      503,
+      '1',
+      { code: 'Overloaded' },
+    ])
     expect(await greeted('pop3')).toMatch(/^-ERR \[SYS\/TEMP\]/)
     expect(await greeted('lmtp')).toMatch(/^421 4\.3\.2 /)
     await expect.poll(() => fronts?.running, patience).toBe(1)
     await expect.poll(() => greeted('imap').catch(() => 'refused'), patience).toMatch(/^\* OK/)
     for (let at = 0; at < 20; at++) greetings.add((await greeted('lmtp')).slice(0, 3))
     expect([...greetings]).toEqual(['220'])
+    await expect.poll(async () => (await asked()).status, patience).toBe(200)
   })
+})
+
+describe('with one, and HTTP on the main thread', () => {
+  const service = useTeal({ threads: 1 })
 
   test('one that falls behind is told what happened to folders, and its sessions show the truth', async () => {
     const user = await service.user('lena')
@@ -249,7 +319,7 @@ describe('a stop', () => {
     async how => {
       const dataDir = mkdtempSync(join(tmpdir(), 'teal-fronts-'))
       try {
-        let teal = await startTeal({ threads: 2, dataDir })
+        let teal = await startTeal({ threads: 2, dataDir, api: { port: 0, front } })
         const service = accessTo(() => teal)
         const user = await service.user('stop')
         const storing = storingAll(service, 'stop')
