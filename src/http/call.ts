@@ -5,6 +5,7 @@
 
 import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Context, Endpoint, Request } from './endpoint.ts'
 import { takesPacked } from './front/packed.ts'
@@ -192,4 +193,12 @@ export class Call implements Context<Record<string, unknown>>, Request {
 function isTree(type: string): boolean {
   if (type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data') return true
   return type === 'application/json' || type.endsWith('+json')
+}
+
+const idPattern = /^[A-Za-z0-9._:+/=-]+$/
+
+/** The client's id for the request where it is a sane one, else a new one. */
+export function requestId(given: string): string {
+  if (given === '' || given.length > limits.http.requestIdLengthMax || !idPattern.test(given)) return newId()
+  return given
 }

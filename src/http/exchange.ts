@@ -7,12 +7,12 @@
 
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import { leaveAtOnce } from '#lib/process/link.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, Json } from './answer.ts'
-import { Call, stranger } from './call.ts'
+import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
 import { type Belongs, type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
@@ -297,6 +297,7 @@ export class Exchange {
     call.dropBody()
     this.#count(call, status)
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
+    leaveAtOnce()
     try {
       await call.wire.pipe(head + cors, withFirst(first, chunks), length, this.#stopping)
     } catch (error) {
@@ -331,6 +332,8 @@ export class Exchange {
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
     const tooMuch = call.dropBody()
     const strange = call.caller === stranger && call.wire.crowded
+    // Sessions on other threads hear of a change before its reply is there.
+    leaveAtOnce()
     call.wire.send(head + cors, body, close || tooMuch || strange || this.#stopping)
     this.#count(call, status)
   }
@@ -347,14 +350,6 @@ export class Exchange {
 
 /** What somebody sent us is opened as a page of nobody (ours has a session) and kept by no cache that others share. */
 const apart = "\r\nContent-Security-Policy: default-src 'none'; sandbox\r\nCache-Control: private, no-cache"
-
-const idPattern = /^[A-Za-z0-9._:+/=-]+$/
-
-/** The client's id for the request where it is a sane one, else a new one. */
-function requestId(given: string): string {
-  if (given === '' || given.length > limits.http.requestIdLengthMax || !idPattern.test(given)) return newId()
-  return given
-}
 
 /**
  * Whoever speaks for others (a web mail, an operator) says from where; a user is where the connection comes from, whatever

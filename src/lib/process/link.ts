@@ -73,6 +73,14 @@ interface Open {
   reject(error: unknown): void
 }
 
+/** What this thread said on its lines in this round, and has not left yet. */
+const unsaid = new Set<() => void>()
+
+/** Lets go at once what was said on any line, before somebody hears by another way what it is about. */
+export function leaveAtOnce(): void {
+  for (const leave of unsaid) leave()
+}
+
 /** One end of a line, which is handed to a thread as it is. */
 export type LineEnd = MessagePort
 
@@ -92,6 +100,21 @@ export class Link<Answered extends Calls, Heard extends Words, Called extends Ca
   #frames: Frame[] = []
   #transferred: Transferable[] = []
   #broken: Error | undefined
+  readonly #leave = (): void => {
+    unsaid.delete(this.#leave)
+    const frames = this.#frames
+    if (frames.length === 0) return
+    const transferred = this.#transferred
+    this.#frames = []
+    this.#transferred = []
+    if (this.#broken !== undefined) return
+    try {
+      this.#port.postMessage(frames, transferred)
+    } catch (error) {
+      if (frames.length > 1) for (const frame of frames) this.#alone(frame)
+      else this.#undelivered(frames[0] as Frame, error)
+    }
+  }
 
   constructor(port: LineEnd, side: Side<Answered, Heard>) {
     this.#port = port
@@ -160,23 +183,12 @@ export class Link<Answered extends Calls, Heard extends Words, Called extends Ca
 
   /** What is said in one round of the loop leaves together, whoever says it: a piece costs both sides more than what is in it. */
   #post(frame: Frame, transfer: readonly Transferable[] = []): void {
-    if (this.#frames.length === 0) setImmediate(() => this.#leave())
+    if (this.#frames.length === 0) {
+      unsaid.add(this.#leave)
+      setImmediate(this.#leave)
+    }
     this.#frames.push(frame)
     if (transfer.length > 0) this.#transferred.push(...transfer)
-  }
-
-  #leave(): void {
-    const frames = this.#frames
-    const transferred = this.#transferred
-    this.#frames = []
-    this.#transferred = []
-    if (this.#broken !== undefined) return
-    try {
-      this.#port.postMessage(frames, transferred)
-    } catch (error) {
-      if (frames.length > 1) for (const frame of frames) this.#alone(frame)
-      else this.#undelivered(frames[0] as Frame, error)
-    }
   }
 
   /** Where one of several cannot cross the others still do. */
