@@ -46,7 +46,6 @@ import { countSigningKeys, keyState } from '#store/domains/signing-key.ts'
 import type { DirectoryLock } from '#store/folder/directory-lock.ts'
 import { controlFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
-import { countWaiting } from '#store/rules/spam.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type Hooks, type Listeners, type Listening, listenAll } from './listeners.ts'
 import { apiDeps } from './service-api.ts'
@@ -265,10 +264,11 @@ function startJobs(core: Core, closers: Closers): Tasks {
   const indexing = indexingLoop({ read, writer, reads, log })
   closers.add(() => indexing.close())
   const learning = learningLoop({ read, writer, pool: core.pools.spam, teach: teacherOf(core), log })
-  closers.add(() => learning.close())
-  const { waitingMax } = limits.spam
-  core.metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', () =>
-    countWaiting(read, waitingMax),
+  closers.add(() => learning.loop.close())
+  core.metrics.observe(
+    'spam_marks_waiting',
+    'Messages moved into or out of Junk that wait to be learned',
+    learning.waiting,
   )
   signDomains(core, closers)
   const sampling = new Sampling({ read, writer, metrics: core.metrics, log })
@@ -280,7 +280,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
     if (work) tasks.kick()
   })
   indexing.kick()
-  learning.kick()
+  learning.loop.kick()
   return tasks
 }
 

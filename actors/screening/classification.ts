@@ -6,8 +6,8 @@
 // anywhere.
 
 import { limits } from '#lib/limits.ts'
+import { speaksAs } from '#mail/header/auth-results.ts'
 import { cutUnwanted } from '#mail/header/cut.ts'
-import { speaksAs } from '#mail/header/received.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Trace } from '#store/rules/trace.ts'
@@ -89,4 +89,5 @@ export async function withoutVerdicts(
 
 const suspicious = /authentication-results|wd-mail-classification|x-spam|bimi-/i
 /** A program that reads them would take a stranger's word for ours. */
-const strangers = /^(?:x-spam(?:-|$)|bimi-(?:location|indicator|logo-preference)$|x-bimi-indicator-hash$)/
+const strangers =
+  /^(?:x-spam(?:-|$)|wd-mail-classification(?:-|$)|bimi-(?:location|indicator|logo-preference)$|x-bimi-indicator-hash$)/

@@ -105,7 +105,8 @@ export class Verifier {
     const secured = tls === undefined ? (false as const) : { name: tls.cipher, version: tls.protocol }
     const ip = remoteAddress.replace(mappedPrefix, '')
     if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [], standing: [] }
-    const found = await this.#ask(received, { ip, helo, sender, hostname, sealers })
+    const forwarders = [...this.#forwardingDomains]
+    const found = await this.#ask(received, { ip, helo, sender, hostname, sealers, forwarders })
     const { results = [], failure, standing, aggregate, assertion, ...shown }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
@@ -121,7 +122,7 @@ export class Verifier {
     const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'
     metrics.verified.labels(pardon !== '' ? 'pardoned' : failure.certain ? wanted : 'uncertain').inc()
     if (failure.certain || wanted !== 'reject') {
-      this.#count(aggregate, ip, wanted, whyOf(shown.dmarc.policy, wanted, pardon, heed))
+      this.#count(aggregate, ip, wanted, whyOf(shown.dmarc.policy, wanted, pardon, heed, failure))
     }
     if (wanted === 'reject') throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
     const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
@@ -205,17 +206,19 @@ function broughtOf(received: Received, header: Buffer): Brought {
 }
 
 /** What is asked for of this one message: of a share of them, and one step less of the others (RFC 7489 6.6.4). */
-function asked(policy: Policy, { percent }: Failure): Policy {
+function asked(given: Policy, { percent, partial }: Failure): Policy {
+  const policy = partial && given === 'reject' ? 'quarantine' : given
   if (percent >= 100 || jitter() * 100 < percent) return policy
   return policy === 'reject' ? 'quarantine' : 'none'
 }
 
 /** Why less was done than the domain asks for, in the words of RFC 7489 appendix C. */
-function whyOf(policy: Policy, wanted: Policy, pardon: string, heed: boolean) {
+function whyOf(policy: Policy, wanted: Policy, pardon: string, heed: boolean, { partial }: Failure) {
   if (policy === wanted) return undefined
   if (pardon !== '')
     return { type: pardon.startsWith('sealed') ? 'local_policy' : 'trusted_forwarder', comment: pardon }
-  return heed ? { type: 'sampled_out', comment: '' } : { type: 'local_policy', comment: 'noted only' }
+  if (!heed) return { type: 'local_policy', comment: 'noted only' }
+  return partial ? { type: 'local_policy', comment: 'a part is signed' } : { type: 'sampled_out', comment: '' }
 }
 
 /** The result of DMARC with the reason why nothing came of it. */

@@ -683,6 +683,10 @@ export const limits = {
     spfLookupsMax: 40,
     keyLookupsMax: 25,
     policyLookupsMax: 60,
+    /** Domains in From whose policies are looked at; a message in the name of more is put aside. */
+    authorsMax: 5,
+    /** Characters of one result in Authentication-Results. */
+    resultLengthMax: 900,
     /** Characters of a TXT record that is read: a key of 4096 bits has 800, a policy some hundred. */
     recordLengthMax: 4096,
     /** Messages of this size and more are looked at one after the other, for the memory they take. */

@@ -54,8 +54,21 @@ async function move({ id }: Account, from: string, to: string): Promise<void> {
 /** The newest message of a folder with its score. */
 async function newest({ id }: Account, folder: string) {
   const messages = `/users/${id}/mailboxes/${folder}/messages`
-  const [{ id: uid }] = (await service.call('GET', messages)).body.results
+  const [{ id: uid } = { id: 0 }] = (await service.call('GET', messages)).body.results
   return (await service.call('GET', `${messages}/${uid}`)).body
+}
+
+/** Brings one that is classified: on a busy machine the thread may take longer than a message waits for it. */
+async function judged(one: Account, make: () => Buffer) {
+  for (;;) {
+    const message = make()
+    await bring(one, [message])
+    const id = /^Message-ID: (.*)\r$/m.exec(message.toString())?.[1]
+    for (const folder of [one.inbox, one.junk]) {
+      const found = await newest(one, folder)
+      if (found.messageId === id && content(found) !== undefined) return { ...found, folder }
+    }
+  }
 }
 
 /** Waits until nothing waits to be learned. */
@@ -92,15 +105,14 @@ test('an account that said nothing gets no score', async () => {
 
 test('moves teach; a few add to the score what is seen, and move nothing', async () => {
   const one = await taught(15)
-  await bring(one, [offer()])
-  const spam = await newest(one, one.inbox)
+  const spam = await judged(one, offer)
+  expect(spam.folder).toBe(one.inbox)
   expect(content(spam)).toEqual({
     name: 'classifier',
     score: 0,
     info: 'learned 15 spam, 15 ham; not counted alone',
   })
-  await bring(one, [letter()])
-  expect(content(await newest(one, one.inbox))?.score).toBeLessThan(0)
+  expect(content(await judged(one, letter))?.score).toBeLessThan(0)
 })
 
 test('the same message is learned once, and moved back it is taken back', async () => {
@@ -108,12 +120,10 @@ test('the same message is learned once, and moved back it is taken back', async 
   await move(one, one.junk, one.inbox)
   await move(one, one.inbox, one.junk)
   await learned()
-  await bring(one, [letter()])
-  expect(content(await newest(one, one.inbox))?.info).toMatch(/^learned 12 spam, 12 ham/)
+  expect(content(await judged(one, letter))?.info).toMatch(/^learned 12 spam, 12 ham/)
   await move(one, one.junk, one.inbox)
   await learned()
-  await bring(one, [letter()])
-  expect(content(await newest(one, one.inbox))?.info).toMatch(/^learned 0 spam, 24 ham/)
+  expect(content(await judged(one, letter))?.info).toMatch(/^learned 0 spam, 24 ham/)
 })
 
 test('what an account taught goes with it', async () => {
@@ -123,13 +133,12 @@ test('what an account taught goes with it', async () => {
 
 test('from 250 of each kind on, spam goes to Junk by what was learned alone, and the trace says why', async () => {
   const one = await taught(250)
-  await bring(one, [offer(), letter()])
-  const spam = await newest(one, one.junk)
-  expect(spam.subject).toMatch(/^CHEAP/)
+  const spam = await judged(one, offer)
+  expect(spam).toMatchObject({ folder: one.junk, subject: expect.stringMatching(/^CHEAP/) })
   expect(spam.spam.score).toBeGreaterThanOrEqual(50)
-  expect((await newest(one, one.inbox)).subject).toMatch(/^Re: garden/)
   const { results } = (await service.call('GET', `/users/${one.id}/filters/trace`)).body
   expect(results[0]).toMatchObject({ verdict: { spam: true, by: 'level' }, stored: 'Junk', spam: spam.spam })
+  expect((await judged(one, letter)).folder).toBe(one.inbox)
 })
 
 test('an account that takes everything keeps its INBOX', async () => {

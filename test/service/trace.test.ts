@@ -111,11 +111,22 @@ test('nobody speaks in our name, however he spells it', async () => {
     'Authentication-Results: mx.teal.test; dkim=pass\r\n',
     'AUTHENTICATION-RESULTS :\r\n (a comment)\r\n\t"MX.teal.test" 1;\r\n dkim=pass\r\n',
     'X-Note: y\rAuthentication-Results: mx.teal.test. ; dkim=pass\r\n',
+    'Authentication-Results: ((nested) comment) mx.teal.test; dkim=pass\r\n',
+    'Authentication-Results: (\\) quoted \\() mx.teal.test; dkim=pass\r\n',
+    'Authentication-Results: (;) "mx\\.teal.test"; dkim=pass\r\n',
+    'Authentication-Results: (open mx.teal.test; dkim=pass\r\n',
+    'Authentication-Results: =?utf-8?q?mx=2Eteal.test?=; dkim=pass\r\n',
+    'Authentication-Results: mx。teal．test; dkim=pass\r\n',
+    'Authentication-Results: mx.teal.test(x)1;dkim=pass\r\n',
+    `Authentication-Results: (${'x'.repeat(5000)})\r\n ${' '.repeat(900)}\r\n mx.teal.test; dkim=pass\r\n`,
+    'Authentication-Results\r\n : mx.teal.test; dkim=pass\r\n',
+    'WD-Mail-Classification: not-junk\r\n',
   ]
-  const kept = 'Authentication-Results: other.example; dkim=fail\r\nX-Kept: mx.teal.test\r\n'
+  const kept =
+    'Authentication-Results: other.example (not mxx.teal.test); dkim=fail reason="mx.teal.test"\r\nX-Kept: mx.teal.test\r\n'
   await overSmtp([address], mail(`${forged.join('')}${kept}`))
   const { source, subject } = await newest(messages)
-  expect(source).not.toContain('dkim=pass')
+  expect(source).not.toMatch(/dkim=pass|not-junk/)
   expect(source).toContain(`X-Note: y\r\r\n${kept}`)
   expect(source.match(/^Authentication-Results/gim)).toHaveLength(2)
   expect(subject).toMatch(/^x\d+$/)

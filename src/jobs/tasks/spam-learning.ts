@@ -1,5 +1,6 @@
 // Learns what accounts say about spam, some messages of one account at a time, on the thread for it, with a pause between
-// two, so that deliveries come first. What waits is rows and what was learned is one unit: a crash costs a batch.
+// two, so that deliveries come first. What waits is rows and what was learned is one unit: a crash costs a batch. Nothing here
+// decides what a mark means.
 
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { now, sleep } from '#lib/clock.ts'
@@ -8,7 +9,7 @@ import type { Log } from '#lib/log.ts'
 import type { Pools } from '#pool'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
-import { type Learned, spamLearned, waitingAccount } from '#store/rules/spam.ts'
+import { countWaiting, type Learned, spamLearned, waitingAccount } from '#store/rules/spam.ts'
 import { Loop } from '../loop.ts'
 
 export interface LearningOptions {
@@ -20,11 +21,18 @@ export interface LearningOptions {
   readonly log: Log
 }
 
+export interface Learning {
+  readonly loop: Loop<number>
+  /** Marks that are not learned yet, up to limits.spam.waitingMax; what was just learned counts until everybody goes by it. */
+  waiting(): number
+}
+
 /** Makes the loop; it starts with its first kick and looks again every limits.spam.lookMs. */
-export function learningLoop({ read, writer, pool, teach, log }: LearningOptions): Loop<number> {
+export function learningLoop({ read, writer, pool, teach, log }: LearningOptions): Learning {
   // Accounts take turns.
   let last = 0
-  return new Loop<number>(
+  let inHand = 0
+  const loop = new Loop<number>(
     {
       name: 'spam',
       async claim() {
@@ -36,7 +44,12 @@ export function learningLoop({ read, writer, pool, teach, log }: LearningOptions
           return sum + ('data' in one ? one.data.length : one.features.length)
         }, 100)
         if (teach !== undefined) await tell(learned, teach, log)
-        await writer.submit({ operations: [operation(spamLearned, learned)], bytes, background: true })
+        inHand = learned.rows.length + learned.gone.length
+        try {
+          await writer.submit({ operations: [operation(spamLearned, learned)], bytes, background: true })
+        } finally {
+          inHand = 0
+        }
         return [user]
       },
       run: (_user, signal) => sleep(limits.spam.pauseMs, signal).catch(() => {}),
@@ -44,6 +57,8 @@ export function learningLoop({ read, writer, pool, teach, log }: LearningOptions
     },
     { inFlightMax: 1, log },
   )
+  // Rows say so as soon as the commit is there, which is before whoever keeps what he read has heard of it.
+  return { loop, waiting: () => Math.max(inHand, countWaiting(read, limits.spam.waitingMax)) }
 }
 
 /** Those who cannot be told now are not told later: what they learn is theirs to keep. */

@@ -9,8 +9,8 @@ import type { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
 import { arcSealer } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
+import { readResults, speaksAs } from '../header/auth-results.ts'
 import type { Header } from '../header/header.ts'
-import { speaksAs } from '../header/received.ts'
 import type { SigningKey } from './dkim.ts'
 
 /** What is sealed: the results as they stand in Authentication-Results, and what became of the chain before. */
@@ -31,7 +31,7 @@ export function findings(own: Header, header: Header, hostname: string): Finding
   if (said === '' || /;\s*none$/.test(said)) return undefined
   const seals = header.rawAll('arc-seal')
   if (seals.length === 0) return { results: said, chain: 'none' }
-  if (/;\s*arc=pass\b/i.test(said))
+  if (readResults(said).found.some(({ method, result }) => method === 'arc' && result === 'pass'))
     return seals.length < limits.verify.sealsMax ? { results: said, chain: 'pass' } : undefined
   // Nothing follows a chain that was sealed as failed (RFC 8617 5.1).
   return seals.some(value => /(?:^|;)\s*cv\s*=\s*fail\b/i.test(value)) ? undefined : { results: said, chain: 'fail' }

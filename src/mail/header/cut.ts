@@ -67,10 +67,10 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09
 }
 
-const nameLengthMax = 128
-
-/** The name of the field on a line, in lower case; '' where none is named. */
+/** The name of the field on a line, in lower case; '' where none is named. Some find a colon on the line after the name. */
 function fieldName(block: Buffer, start: number, end: number): string {
-  const text = block.toString('latin1', start, Math.min(end, start + nameLengthMax))
-  return /^([!-9;-~]+)[ \t]*:/.exec(text)?.[1]?.toLowerCase() ?? ''
+  const colon = block.subarray(start, end).indexOf(0x3a)
+  if (colon <= 0) return ''
+  const name = block.toString('latin1', start, start + colon).replace(/[ \t\r\n]+$/, '')
+  return /^[!-9;-~]+$/.test(name) ? name.toLowerCase() : ''
 }

@@ -2,7 +2,7 @@
 //
 // Promises: whatever a stranger says of himself stands in a form that the grammar allows, or not at all; `for` is there for
 // a single recipient only, since others must not read who else got the mail (RFC 5321 7.2). The cipher is a clause of its
-// own (RFC 8314 4.3). A field of a stranger that speaks in our name is no longer there (`speaksAs`, RFC 8601 5).
+// own (RFC 8314 4.3). A field of a stranger that speaks in our name is no longer there (auth-results.ts, RFC 8601 5).
 
 import { formatDate } from './date.ts'
 
@@ -67,24 +67,3 @@ export function authenticationResults(by: string, results: readonly string[]): s
   if (safe.length === 0) return `Authentication-Results: ${by}; none\r\n`
   return `Authentication-Results: ${by};\r\n\t${safe.join(';\r\n\t')}\r\n`
 }
-
-/** Whether the value of a stranger's Authentication-Results field says that `by` wrote it. */
-export function speaksAs(by: string, value: string): boolean {
-  const bare = value.slice(0, idLengthMax).replace(/\([^()]*\)/g, ' ')
-  const [, quoted, token] = /^\s*(?:"([^"]*)"|([^\s;"]+))/.exec(bare) ?? []
-  return (quoted ?? token ?? '').replace(/\.$/, '').toLowerCase() === by.toLowerCase()
-}
-
-/** Whether an ARC-Authentication-Results field says that DMARC passed for this domain in From (RFC 8601 2.7.2). */
-export function isAuthorProven(field: string, from: string): boolean {
-  const bare = field.slice(0, resultsLengthMax).replace(/\([^()]*\)/g, ' ')
-  return bare.split(';').some(part => {
-    if (!/^\s*dmarc\s*=\s*pass\b/i.test(part)) return false
-    const said = /\bheader\.from\s*=\s*"?([^\s";]+)/i.exec(part)?.[1] ?? ''
-    return said.slice(said.lastIndexOf('@') + 1).toLowerCase() === from.toLowerCase()
-  })
-}
-
-const resultsLengthMax = 10_000
-/** Characters of a field in which its author names himself. */
-const idLengthMax = 1000

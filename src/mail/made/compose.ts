@@ -95,7 +95,7 @@ export async function compose(input: ComposeInput, options: ComposeOptions): Pro
     bcc: many(input.bcc),
     subject: input.subject || (input.reference ? referenceSubject(input.reference) : (input.subject ?? '')),
     text: withCrlf(input.text),
-    html: withCrlf(html),
+    html: withCrlf(withPlainLinks(html, input.attachments ?? [])),
     attachments: [
       ...images.map(image => ({ ...image, contentDisposition: 'inline' as const })),
       ...(input.attachments ?? []).map(attachment),
@@ -199,9 +199,31 @@ function attachment(given: ComposeAttachment, index: number) {
     contentType: mediaType(contentType),
     contentTransferEncoding: encodingOf(given, content),
     contentDisposition,
-    cid: cid?.replace(/[\x00-\x20\x7f<>]/g, '') || undefined,
+    cid: plainId(cid),
     content,
   }
+}
+
+/** A Content-ID, which is ASCII (RFC 2045 7): other letters as their bytes, each behind a `=`. */
+function plainId(cid: string | undefined): string | undefined {
+  const bare = cid?.replace(/[\x00-\x20\x7f<>]/g, '')
+  const written = (letter: string) => [...Buffer.from(letter)].map(byte => `=${byte.toString(16)}`).join('')
+  return bare?.replace(/[^\x21-\x7e]+/g, written) || undefined
+}
+
+/** HTML that leads to its pictures by the ids they have in the message. */
+function withPlainLinks(html: string, attachments: readonly ComposeAttachment[]): string {
+  const plain = new Map<string, string>()
+  for (const { cid = '' } of attachments) {
+    const id = plainId(cid)
+    if (id === undefined || !/[^\x00-\x7f]/.test(cid)) continue
+    for (const form of [cid, encodeURI(cid.toWellFormed()), encodeURIComponent(cid.toWellFormed())]) plain.set(form, id)
+  }
+  if (plain.size === 0) return html
+  return html.replace(/\bcid:([^'"\s<>()]{1,998})/gi, (whole, id: string) => {
+    const found = plain.get(id)
+    return found === undefined ? whole : `cid:${found}`
+  })
 }
 
 /** A message stays as it is (RFC 2046 5.2.1), where every way takes it so. */

@@ -84,13 +84,22 @@ function commentEnd(text: string, start: number): number {
 
 function readParameter(reader: Reader): [string, string] | null {
   const { text } = reader
-  const nameStart = reader.at
+  let name = ''
+  let from = reader.at
   let code = 0
   for (; reader.at < text.length; reader.at++) {
     code = text.charCodeAt(reader.at)
     if (code === 0x3d || code === 0x3b) break
+    if (code !== 0x28) continue
+    const end = reader.literal ? -1 : commentEnd(text, reader.at)
+    if (end < 0) reader.literal = true
+    else {
+      name += text.slice(from, reader.at)
+      reader.at = end
+      from = end + 1
+    }
   }
-  const name = text.slice(nameStart, reader.at).trim()
+  name = (name + text.slice(from, reader.at)).trim()
   if (code !== 0x3d || reader.at >= text.length) return null
   reader.at++
   while (isSpace(text.charCodeAt(reader.at))) reader.at++

@@ -3,7 +3,7 @@
 // A seal proves who says something, not that it is true. So a chain counts only as far down as everybody is believed,
 // from the newest seal on: behind one who is not, anybody could have written the rest.
 
-import { isAuthorProven } from '../header/received.ts'
+import { isAuthorProven } from '../header/auth-results.ts'
 
 /** As the library gives it. */
 export interface Chain {
@@ -29,9 +29,13 @@ export function vouched(found: Chain, from: string, believed: readonly string[])
   const sets = found.chain || []
   for (let at = sets.length - 1; at >= 0; at -= 1) {
     const sealer = sealers[at] ?? ''
-    if (!believed.some(domain => domain.toLowerCase() === sealer)) return false
+    if (!isBelieved(sealer, believed)) return false
     const said = String(sets[at]?.['arc-authentication-results'].original ?? '')
     if (isAuthorProven(said, from)) return sealer
   }
   return false
+}
+
+export function isBelieved(sealer: string, believed: readonly string[]): boolean {
+  return believed.some(domain => domain.toLowerCase() === sealer)
 }

@@ -1,7 +1,7 @@
 // Whether a message comes from whom it says: SPF (RFC 7208), DKIM (RFC 6376), ARC (RFC 8617) and DMARC (RFC 9989) of mail
 // that another server brought. The checks themselves are a library's; here is what it is asked, and what its answer means.
 //
-// Runs on a thread (workers/verify.ts), since a stranger's message decides what it costs. Never throws for anything that is in
+// Never throws for anything that is in
 // a message or in DNS. A DMARC failure is `certain` only where every question that could have turned it into a pass was
 // answered; nothing may be refused for one that is not. Each method has questions of its own, so that a message with
 // many signatures or seals cannot use up those by which the policy is found. All of it together has an end.
@@ -13,11 +13,12 @@ import { domainToAscii } from '../address/address.ts'
 import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
 import type { Standing } from '../spam/standing.ts'
-import { type Chain, sealersOf, vouched } from './arc-chain.ts'
+import { type Chain, isBelieved, sealersOf, vouched } from './arc-chain.ts'
+import { type Authors, authorsOf } from './authors.ts'
 import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
 import { Remembered } from './remembered.ts'
-import { checkHost, type KnownHosts, knownHosts, type Sending } from './sender-host.ts'
+import { checkHost, type KnownHosts, knownHosts, type SenderHost, type Sending } from './sender-host.ts'
 import { type Looked, looked, type Signed, verifySignatures } from './signed.ts'
 import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
@@ -25,6 +26,8 @@ import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 export interface Envelope extends Sending {
   /** Domains whose ARC seals are believed. */
   readonly sealers: readonly string[]
+  /** Domains, in ASCII, whose hosts may bring mail of others. */
+  readonly forwarders?: readonly string[]
 }
 
 /** The same, and the message. */
@@ -58,8 +61,10 @@ export interface Verified {
 }
 
 export interface Failure {
-  /** False where a name server did not answer by which it might have passed. */
+  /** False where a name server did not answer by which it might have passed, or been pardoned. */
   readonly certain: boolean
+  /** A signature proves the author of the beginning alone (`l=`, RFC 6376 8.2): what follows may be anybody's. */
+  readonly partial: boolean
   /** Percentage of messages that the policy is for (RFC 7489 6.3), 100 where the domain says nothing. */
   readonly percent: number
   /** A sealer that is believed says that the message proved its author when it came to him. */
@@ -109,10 +114,11 @@ export async function verifyOrigin(
   mailVerifiers()
   signatureChecks()
   const ask = askerUntil(monotonic() + limits.verify.dnsMs, resolve)
-  const { helo, sender } = input
+  const { sender } = input
+  const keys = ask(limits.verify.keyLookupsMax)
   const [host, signed] = await Promise.all([
-    checkHost(input, ask(limits.verify.spfLookupsMax), known.hosts),
-    verifySignatures(message, signerKeys(ask(limits.verify.keyLookupsMax), known.keys)),
+    checkHost(input, ask(limits.verify.spfLookupsMax).resolver, known.hosts),
+    verifySignatures(message, signerKeys(keys.resolver, known.keys)),
   ])
   const spfDomain: string | false = host?.status.result === 'pass' && host.domain ? host.domain : false
   const results = infoOf([host, ...(signed?.results ?? [])])
@@ -120,12 +126,24 @@ export async function verifyOrigin(
   const passed = signed.results.filter(({ status }) => status.result === 'pass')
   const whole = passed.filter(({ status }) => !status.underSized)
   const dkim: string | false = (whole.find(({ status }) => status.aligned) ?? whole[0])?.signingDomain ?? false
-  const chain = await chainOf(signed, ask(limits.verify.keyLookupsMax), known.keys)
+  const seals = ask(limits.verify.keyLookupsMax)
+  const chain = await chainOf(signed, seals.resolver, known.keys)
   if (chain !== undefined) results.push(...infoOf([chain]))
   const arc = chain === undefined ? {} : { arc: chain.status.result === 'pass' && (sealersOf(chain).at(-1) ?? false) }
   const found = { spf: spfDomain, dkim, ...arc }
-  const [response, asked] = await policyOf(signed, spfDomain, passed, ask(limits.verify.policyLookupsMax), known)
-  results.push(...infoOf([response]))
+  const authors = authorsOf(signed.headerFrom, signed.headers as ParsedFields)
+  const { domains, fields } = authors
+  if (domains.length > limits.verify.authorsMax) {
+    const crowd = {
+      dmarc: { domain: false, policy: 'quarantine' } as const,
+      failure: { ...nobody, vouched: false } as const,
+    }
+    return { ...found, ...crowd, results: [...results, 'dmarc=permerror (more authors than are looked at)'] }
+  }
+  const evidence = { spfDomain, signatures: fields === 1 ? passed : [] }
+  const judged = await worstOf(authors, evidence, ask(limits.verify.policyLookupsMax).resolver, known)
+  results.push(...infoOf([judged.response]))
+  const { response, asked, partial } = judged
   if (response === false) return { ...found, results }
   const { result, header } = response.status
   const policy = knownPolicy(response.policy)
@@ -135,27 +153,63 @@ export async function verifyOrigin(
   const facts = dmarcFacts(response, percent, signed.results, host, sender)
   const told = { ...(facts !== undefined && { aggregate: facts }), results }
   if (result === 'pass') {
-    const find = () => assertionOf(response, signed as never, ask(limits.bimi.lookupsMax))
-    const { assertion, info } = await (named(signed.headers, key => key === 'bimi-selector')
-      ? find()
-      : known.marks.of(asked, find))
+    const find = () => assertionOf(response, signed as never, ask(limits.bimi.lookupsMax).resolver)
+    const selected = named(signed.headers, key => key === 'bimi-selector')
+    const { assertion, info } = await (!isOne(signed, authors) ? {} : selected ? find() : known.marks.of(asked, find))
     if (info !== undefined) results.push(...infoOf([{ info }]))
     return { ...found, dmarc: { domain: from, policy }, ...(assertion !== undefined && { assertion }), ...told }
   }
-  const unanswered =
-    (host === undefined || host.status.result === 'temperror') && isNear(host?.domain || domainOf(sender) || helo, from)
-  const unread = signed.results.some(one => one.status.result === 'temperror' && isNear(one.signingDomain ?? '', from))
-  const sealer = chain === undefined ? false : vouched(chain, from, input.sealers)
-  const failure = { certain: !unanswered && !unread, percent, vouched: sealer }
+  const speaks = domains.length === 1 && fields === 1 ? chain : undefined
+  const asking = { host, signed, chain: speaks, silent: keys.unanswered || seals.unanswered }
+  const failure = { ...failureOf(asking, input, domains, from), percent, partial }
   return { ...found, dmarc: { domain: false, policy }, failure, ...told }
 }
+
+/** What could have made of a failure a pass, or had it pardoned. */
+interface Asked {
+  readonly host: SenderHost | undefined
+  readonly signed: Signed
+  /** Undefined where it speaks for nobody. */
+  readonly chain: Chain | undefined
+  /** Somebody did not say which key there is. */
+  readonly silent: boolean
+}
+
+function failureOf(
+  { host, signed, chain, silent }: Asked,
+  { sender, helo, sealers, forwarders = [] }: Envelope,
+  domains: readonly string[],
+  from: string,
+): Pick<Failure, 'certain' | 'vouched'> {
+  const by = host?.domain || domainOf(sender) || helo
+  const nearAny = (domain: string) => domains.some(author => isNear(domain, author))
+  const unanswered =
+    (host === undefined || host.status.result === 'temperror') &&
+    (nearAny(by) || forwarders.includes(domainToAscii(by)))
+  const unread = signed.results.some(({ status, signingDomain = '' }) => {
+    return status.result === 'temperror' && nearAny(signingDomain)
+  })
+  if (chain === undefined) return { certain: !unanswered && !unread, vouched: false }
+  const unsealed = silent && isBelieved(sealersOf(chain).at(-1) ?? '', sealers)
+  return { certain: !unanswered && !unread && !unsealed, vouched: vouched(chain, from, sealers) }
+}
+
+/** Whether there is one author and no more. */
+function isOne({ headerFrom }: Signed, { domains, fields }: Authors): boolean {
+  return headerFrom.length === 1 && domains.length === 1 && fields === 1
+}
+
+/** A failure of a message that is in the name of too many. */
+const nobody = { certain: true, percent: 100, partial: false } as const
 
 const infosMax = 20
 
 function infoOf(results: readonly unknown[]): string[] {
   const infos = results.flatMap(result => {
     const { info } = (result ?? {}) as { readonly info?: unknown }
-    return typeof info === 'string' && info !== '' ? [info.slice(0, limits.mime.messageIdLengthMax)] : []
+    if (typeof info !== 'string' || info === '') return []
+    // Cut in the middle it would take what follows for its own comment.
+    return info.length <= limits.verify.resultLengthMax ? [info] : (/^[\w-]+=\w+/.exec(info) ?? []).slice(0, 1)
   })
   return infos.slice(0, infosMax)
 }
@@ -176,31 +230,66 @@ async function chainOf({ arc, headers }: Signed, resolver: never, opened: Opened
   return found === undefined || found.status.result === 'none' ? undefined : (found as unknown as Chain)
 }
 
-/** The author's policy, and by what it is known. */
-async function policyOf(
-  { headerFrom, fromFields }: Signed,
-  spfDomain: string | false,
-  passed: Signed['results'],
+/** What is proven, whoever the author says he is. */
+interface Evidence {
+  readonly spfDomain: string | false
+  readonly signatures: Signed['results']
+}
+
+interface JudgedPolicy {
+  readonly response: PolicyResponse
+  /** By which it is known. */
+  readonly asked: string
+  readonly partial: boolean
+}
+
+/** What is judged of the author whom least speaks for: a message in several names is what each of them says it must be (RFC 7489 6.6.1). */
+async function worstOf(
+  { domains }: Authors,
+  evidence: Evidence,
   resolver: never,
   { policies }: KnownOrigins,
-): Promise<readonly [PolicyResponse, string]> {
-  const question = {
-    headerFrom: [...headerFrom],
-    fromFields,
-    spfDomains: spfDomain === false ? [] : [spfDomain],
-    dkimDomains: passed.map(({ signingDomain: domain = '', status: { aligned, underSized } }) => ({
-      ...{ domain, aligned: aligned || (false as const) },
-      ...(underSized !== undefined && { underSized }),
-    })),
+): Promise<JudgedPolicy> {
+  let worst: JudgedPolicy = { response: false, asked: '', partial: false }
+  for (const domain of domains) {
+    const judged = await policyOf(domain, evidence, resolver, policies)
+    if (worst.response === false || severity(judged.response) > severity(worst.response)) worst = judged
   }
-  const asked = JSON.stringify(question)
-  const find = async () => {
+  return worst
+}
+
+/** Failures first, the stricter the policy the worse; a pass is worth nothing beside an author of whom nothing is known. */
+function severity(response: PolicyResponse): number {
+  if (response === false) return 1
+  const { status, policy } = response
+  if (status.result === 'pass') return 0
+  if (status.result !== 'fail') return 1
+  return policy === 'reject' ? 4 : policy === 'quarantine' ? 3 : 2
+}
+
+/** One author's policy, and what it comes to. */
+async function policyOf(
+  author: string,
+  { spfDomain, signatures }: Evidence,
+  resolver: never,
+  policies: KnownOrigins['policies'],
+): Promise<JudgedPolicy> {
+  const judge = async (signed: Signed['results']) => {
+    const dkimDomains = [...new Set(signed.map(one => one.signingDomain ?? ''))].map(domain => ({ domain }))
+    const question = { headerFrom: [author], spfDomains: spfDomain === false ? [] : [spfDomain], dkimDomains }
+    const asked = JSON.stringify(question)
     const { evaluateDmarc } = mailVerifiers()
-    return (await evaluateDmarc({ ...question, resolver }).catch(() => undefined))?.response
+    const find = async () => (await evaluateDmarc({ ...question, resolver }).catch(() => undefined))?.response
+    const response = policies.find(asked) ?? (await find())
+    if (response !== undefined) policies.keep(asked, response)
+    return { response: response ?? (false as const), asked, partial: false }
   }
-  const found = policies.find(asked) ?? (await find())
-  if (found !== undefined) policies.keep(asked, found)
-  return [found ?? false, asked]
+  const whole = signatures.filter(({ status }) => !status.underSized)
+  const judged = await judge(whole)
+  const failed = judged.response !== false && judged.response.status.result === 'fail'
+  if (!failed || whole.length === signatures.length) return judged
+  const { response } = await judge(signatures)
+  return { ...judged, partial: response !== false && response.status.result === 'pass' }
 }
 
 /** Whether the header has such a field. */
@@ -219,8 +308,12 @@ export function isAligned(domain: string, other: string): boolean {
   return Boolean(alignment()(domainToAscii(domain), [domainToAscii(other)]))
 }
 
+/** Whether the one may be proven by the other, for whatever organization they belong to. */
 function isNear(domain: string, from: string): boolean {
-  return domain !== '' && isAligned(from, domain)
+  const [one, other] = [domainToAscii(domain), domainToAscii(from)]
+  if (one === '' || other === '') return false
+  const end = (name: string) => name.split('.').slice(-2).join('.')
+  return one === other || one.endsWith(`.${other}`) || other.endsWith(`.${one}`) || end(one) === end(other)
 }
 
 function domainOf(address: string): string {
@@ -231,19 +324,39 @@ function knownPolicy(text: string | undefined): Policy | undefined {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : undefined
 }
 
+/** Asks for one method of one message. */
+interface Asker {
+  readonly resolver: never
+  /** Somebody did not say whether there is an answer. */
+  readonly unanswered: boolean
+}
+
+const said = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
+
 /** `resolve` for the methods of one message: so many questions each, and an end to all of them. */
-function askerUntil(until: number, resolve: Resolve): (lookupsMax: number) => never {
+function askerUntil(until: number, resolve: Resolve): (lookupsMax: number) => Asker {
   const late = () => Object.assign(new Error('no more questions for this message'), { code: 'ETIMEOUT' })
   return lookupsMax => {
     let asked = 0
+    let unanswered = false
     const ask: Resolve = async (name, type) => {
       asked += 1
-      const left = until - monotonic()
-      if (asked > lookupsMax || left <= 0) throw late()
-      const answer = await within(left, resolve(name, type), late)
-      return bounded(answer)
+      if (asked > lookupsMax) throw late()
+      try {
+        const left = until - monotonic()
+        if (left <= 0) throw late()
+        return bounded(await within(left, resolve(name, type), late))
+      } catch (error) {
+        if (!said.has((error as NodeJS.ErrnoException).code ?? '')) unanswered = true
+        throw error
+      }
     }
-    return ask as never
+    return {
+      resolver: ask as never,
+      get unanswered() {
+        return unanswered
+      },
+    }
   }
 }
 

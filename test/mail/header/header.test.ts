@@ -127,6 +127,7 @@ describe('values with parameters', () => {
       ['attachment; filename="a\\"b;c.txt"; x', 'attachment', { filename: 'a"b;c.txt' }],
       ['attachment; filename=a b (1).txt ;size=3', 'attachment', { filename: 'a b .txt', size: '3' }],
       ['attachment; filename=a(1).txt', 'attachment', { filename: 'a(1).txt' }],
+      ['a/b; (a; b=c) name (d (e\\)) f) = x; (open y=z', 'a/b', { name: 'x', '(open y': 'z' }],
       ['multipart/mixed boundary=b', 'multipart/mixed', { boundary: 'b' }],
       ['a/b; name==?utf-8?Q?=C3=B5?=', 'a/b', { name: 'õ' }],
       ["a/b; name*=utf-8'en'%C3%B5%20x", 'a/b', { name: 'õ x' }],

@@ -63,6 +63,23 @@ describe('a composed message', () => {
     expect((await composed({ bcc }, { keepBcc: true })).summary.bcc).toEqual([{ name: '', address: 'z@z.z' }])
   })
 
+  it('writes ids of pictures in ASCII, and links that find them', async () => {
+    const pictures = ['blüte@x.y', 'plain@x.y', 'blüte', '\ud800'].map(cid => ({
+      cid,
+      content: '',
+      contentType: 'image/png',
+    }))
+    const html = '<img src="cid:blüte@x.y"><img src=cid:bl%C3%BCte><img src="CID:plain@x.y"><img src="cid:other">'
+    const { message, tree } = await composed({ html, attachments: pictures })
+    expect(message).toMatch(/^[\x00-\x7f]*$/)
+    const ids = (part: typeof tree): string[] => [...(part.id ? [part.id] : []), ...part.children.flatMap(ids)]
+    expect(ids(tree)).toEqual(['bl=c3=bcte@x.y', 'plain@x.y', 'bl=c3=bcte', '=ef=bf=bd'])
+    const shown = (await composed({ html, attachments: pictures })).html
+    expect(shown.join('')).toBe(
+      '<img src="cid:bl=c3=bcte@x.y"><img src=cid:bl=c3=bcte><img src="CID:plain@x.y"><img src="cid:other">',
+    )
+  })
+
   it('lets nothing smuggle in a header line', async () => {
     const evil = 'x\r\nInjected: y\n\nbody\0'
     const { tree } = await composed({

@@ -1,0 +1,243 @@
+// In whose name a message may come: whatever a stranger writes into From so that one reader finds somebody else there than another, each of
+// those found must be proven; and what is signed, sealed or said in our name proves no more than it says.
+
+import { generateKeyPairSync } from 'node:crypto'
+import { sealMessage } from 'mailauth/lib/arc/index.js'
+import { dkimSign } from 'mailauth/lib/dkim/sign.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { privatePem } from '#lib/secret/private-key.ts'
+import { dnsTxt, publicPem } from '#mail/crypt/dkim.ts'
+import { readResults } from '#mail/header/auth-results.ts'
+import { startTeal, type Teal } from '#service'
+import { Dialogue, deliver } from '../dialogue.ts'
+import { type NameServer, startNameServer } from '../net/name-server.ts'
+import { accessTo } from '../running.ts'
+
+const key = generateKeyPairSync('ed25519').privateKey
+const privateKey = privatePem(key)
+let dns: NameServer
+let teal: Teal
+let anna: string
+const service = accessTo(() => teal)
+
+beforeAll(async () => {
+  dns = await startNameServer()
+  const smtp = { unjudged: [], arcSealers: ['sealer.test'], dnsServers: [dns.address] }
+  teal = await startTeal({ smtp }, { strict: true })
+  anna = await service.user('anna')
+  for (const domain of ['bank.test', 'sealer.test', 'xn--bnk-qla.test']) putKey(domain)
+  dns.texts.set('evil.test', ['v=spf1 ip4:127.0.0.1 -all'])
+  dns.texts.set('_dmarc.evil.test', ['v=DMARC1; p=reject'])
+  dns.texts.set('_dmarc.bank.test', ['v=DMARC1; p=reject'])
+  dns.texts.set('_dmarc.xn--bnk-qla.test', ['v=DMARC1; p=reject'])
+  dns.texts.set('_dmarc.careful.test', ['v=DMARC1; p=quarantine'])
+})
+afterAll(async () => {
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+  await dns.close()
+})
+
+function putKey(domain: string, selector = 's1'): void {
+  const { name, value } = dnsTxt(domain, selector, publicPem(key))
+  dns.texts.set(name, [value])
+}
+
+let count = 0
+
+function letter(head: string, text = 'Hello'): Buffer {
+  count += 1
+  return Buffer.from(`${head}\r\nSubject: x${count}\r\nMessage-ID: <${count}@t>\r\n\r\n${text}\r\n`)
+}
+
+async function send(bytes: Buffer, sender = 'x@evil.test'): Promise<string> {
+  const smtp = await Dialogue.open(service.at('smtp'))
+  await smtp.reply()
+  await smtp.ask('EHLO there.test')
+  const [reply = ''] = await deliver(smtp, sender, ['anna@example.com'], bytes)
+  smtp.close()
+  return reply
+}
+
+/** The message that came last, with its source. */
+async function newest(path = 'INBOX') {
+  const { body } = await service.call('GET', `/users/${anna}/mailboxes/resolve?path=${path}`)
+  const messages = `/users/${anna}/mailboxes/${body.id}/messages`
+  const [row] = (await service.call('GET', messages)).body.results
+  expect(row.subject).toBe(`x${count}`)
+  const source = await (await service.raw('GET', `${messages}/${row.id}/message.eml`)).text()
+  return { ...(await service.call('GET', `${messages}/${row.id}`)).body, source }
+}
+
+async function signed(plain: Buffer, more: Record<string, unknown> = {}): Promise<Buffer> {
+  const one = { signingDomain: 'bank.test', selector: 's1', privateKey, algorithm: 'ed25519-sha256', ...more }
+  const { signatures } = await dkimSign(plain, { signatureData: [one] } as never)
+  return Buffer.concat([Buffer.from(signatures), plain])
+}
+
+const nul = String.fromCharCode(0)
+
+describe('somebody else is not hidden', () => {
+  test.each([
+    ['among several', 'From: a@bank.test, x@evil.test'],
+    ['behind several', 'From: x@evil.test, y@evil.test, a@bank.test'],
+    ['behind a semicolon', 'From: x@evil.test; a@bank.test'],
+    ['in a group', 'From: us: x@evil.test, a@bank.test;'],
+    ['in a second field', 'From: a@bank.test\r\nFrom: x@evil.test'],
+    ['in a first field', 'From: x@evil.test\r\nFrom: a@bank.test'],
+    ['in a field whose name has a space behind it', 'From: x@evil.test\r\nFrom : a@bank.test'],
+    ['in a field whose colon is on the next line', 'From\r\n : a@bank.test\r\nFrom: x@evil.test'],
+    ['behind a bare CR', 'X-Note: 1\rFrom: a@bank.test\r\nFrom: x@evil.test'],
+    ['in two brackets', 'From: <x@evil.test> <a@bank.test>'],
+    ['in two brackets, the other way', 'From: <a@bank.test><x@evil.test>'],
+    ['in two words', 'From: x@evil.test a@bank.test'],
+    ['behind NUL', `From: <a@bank.test>${nul}<x@evil.test>`],
+    ['before NUL', `From: <a@bank.test${nul}@evil.test>`],
+    ['before a second @', 'From: <a@bank.test@evil.test>'],
+    ['behind a route', 'From: <@evil.test:a@bank.test>'],
+    ['in a route', 'From: <@bank.test:x@evil.test>'],
+    ['with a bracket that nothing opened', 'From: a@bank.test>'],
+    ['with a space in it', 'From: a@bank .test'],
+    ['with what shows as nothing', 'From: a@bank\u00ad.test\u200b'],
+    ['in letters of full width', 'From: a@ｂａｎｋ。test'],
+    ['in letters that are not ASCII', 'From: a@bänk.test'],
+    ['in an encoded word that stands for an address', 'From: =?utf-8?q?a=40bank.test?='],
+    ['in quotes that stand for an address', 'From: "a@bank.test"'],
+    ['by a name that does not exist below it', 'From: a@no.such.bank.test'],
+  ])('%s', async (_, head) => {
+    expect(await send(letter(head))).toMatch(/^550 5\.7\.26/)
+  })
+
+  test.each([
+    ['an address as a name', 'From: "a@bank.test" <x@evil.test>'],
+    ['an encoded word as a name', 'From: =?utf-8?q?a=40bank.test?= <x@evil.test>'],
+    ['a comment', 'From: x@evil.test (a@bank.test)'],
+    ['a local part in quotes', 'From: <"a@bank.test"@evil.test>'],
+    ['several of one domain', 'From: x@evil.test, y@evil.test'],
+  ])('%s is no author', async (_, head) => {
+    expect(await send(letter(head))).toMatch(/^250/)
+    expect((await newest()).verificationResults.dmarc).toEqual({ domain: 'evil.test', policy: 'reject' })
+  })
+
+  test('the strictest policy of those who are not proven is heeded', async () => {
+    expect(await send(letter('From: x@evil.test, a@careful.test'))).toMatch(/^250/)
+    const { verificationResults, source } = await newest('Junk')
+    expect(verificationResults.dmarc).toEqual({ domain: false, policy: 'quarantine' })
+    expect(source).not.toMatch(/dmarc=pass/)
+    expect(await send(letter('From: x@evil.test, a@careful.test, a@bank.test'))).toMatch(/^550 5\.7\.26/)
+  })
+
+  test('who names more than are looked at is put aside, at a bounded price', async () => {
+    const asked = dns.asked.length
+    const crowd = Array.from({ length: 200 }, (_, n) => `a@d${n}.test`)
+    expect(await send(letter(`From: ${crowd.join(', ')}`))).toMatch(/^250/)
+    expect((await newest('Junk')).verificationResults.dmarc).toEqual({ domain: false, policy: 'quarantine' })
+    expect(dns.asked.length - asked).toBeLessThan(limits.verify.spfLookupsMax)
+  })
+
+  test('a signature proves nobody where a second author was put beside the signed one', async () => {
+    const whole = await signed(letter('From: a@bank.test'))
+    expect(await send(whole, 'x@elsewhere.test')).toMatch(/^250/)
+    const again = await signed(letter('From: a@bank.test'))
+    const added = Buffer.concat([Buffer.from('From: "The bank" <boss@bank.test>\r\n'), again])
+    expect(await send(added, 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
+  })
+})
+
+describe('a signature of a part (l=)', () => {
+  test('is one where nothing follows', async () => {
+    const plain = letter('From: a@bank.test')
+    const covered = plain.length - plain.indexOf('\r\n\r\n') - 4
+    expect(await send(await signed(plain, { maxBodyLength: covered }), 'x@elsewhere.test')).toMatch(/^250/)
+    expect((await newest()).verificationResults.dmarc.domain).toBe('bank.test')
+  })
+
+  test.each([0, 5])('of %i bytes proves nothing of what follows, which is taken for junk', async covered => {
+    const part = await signed(letter('From: a@bank.test', 'Hello and what others added'), { maxBodyLength: covered })
+    expect(await send(part, 'x@elsewhere.test')).toMatch(/^250/)
+    const { verificationResults } = await newest('Junk')
+    expect(verificationResults).toMatchObject({ dkim: false, dmarc: { domain: false, policy: 'reject' } })
+  })
+})
+
+describe('a chain of seals', () => {
+  async function chain(length: number, last: string, others = last): Promise<Buffer> {
+    let message = letter('From: a@bank.test')
+    for (let n = 1; n <= length; n += 1) {
+      const signingDomain = n === length ? last : others.replace('#', String(n))
+      putKey(signingDomain)
+      const how = {
+        signingDomain,
+        selector: 's1',
+        privateKey,
+        algorithm: 'ed25519-sha256',
+        cv: n === 1 ? 'none' : 'pass',
+      }
+      const authResults = `mx.${signingDomain}; ${n === 1 ? '' : 'arc=pass; '}dmarc=${n === 1 ? 'pass' : 'fail'} header.from=bank.test`
+      message = Buffer.concat([await sealMessage(message, { ...how, authResults } as never), message])
+    }
+    return message
+  }
+
+  test('of fifty is read to its beginning, one more is none (RFC 8617 4.2.1)', async () => {
+    const fifty = await chain(limits.verify.sealsMax, 'sealer.test')
+    let tries = 0
+    // On a busy machine the thread for what is costly may come too late, and the message is taken as it is.
+    await expect
+      .poll(async () => {
+        tries += 1
+        expect(await send(Buffer.concat([Buffer.from(`X-Try: ${tries}\r\n`), fifty]), 'x@elsewhere.test')).toMatch(
+          /^250/,
+        )
+        return (await newest()).verificationResults.arc
+      })
+      .toBe('sealer.test')
+    const { source } = await newest()
+    expect(source).toContain('(pardoned: sealed by sealer.test)')
+    const whole = (await chain(limits.verify.sealsMax, 'sealer.test')).toString('latin1')
+    const set = /^(?:ARC-[\s\S]*?\r\n(?! |\t)){3}/i.exec(whole)?.[0].replaceAll('i=50;', 'i=51;') ?? ''
+    expect(set.match(/i=51;/g)).toHaveLength(3)
+    expect(await send(Buffer.from(set + whole, 'latin1'), 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
+  })
+
+  test('of fifty strangers is worth nothing behind one who is believed, and costs a bounded number of questions', async () => {
+    const asked = dns.asked.length
+    const long = await chain(limits.verify.sealsMax, 'sealer.test', 'h#.test')
+    expect(await send(long, 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
+    const { keyLookupsMax, policyLookupsMax } = limits.verify
+    expect(dns.asked.length - asked).toBeLessThan(2 * keyLookupsMax + policyLookupsMax)
+  })
+
+  test.each([
+    [
+      'in a comment',
+      'mx.sealer.test; spf=pass (of x(y\\) ; dmarc=pass header.from=bank.test; \\()); dmarc=fail header.from=bank.test',
+    ],
+    ['in quotes', 'mx.sealer.test; spf=pass smtp.mailfrom="x; dmarc=pass header.from=bank.test ;"@evil.test'],
+    ['beside a failure', 'mx.sealer.test; dmarc=pass header.from=bank.test; dmarc=fail header.from=bank.test'],
+    ['of another', 'mx.sealer.test; dmarc=pass header.from=evil.test policy.from=bank.test'],
+  ])('proves nobody by a result %s', async (_, authResults) => {
+    const plain = letter('From: a@bank.test')
+    const how = { signingDomain: 'sealer.test', selector: 's1', privateKey, algorithm: 'ed25519-sha256', cv: 'none' }
+    const message = Buffer.concat([await sealMessage(plain, { ...how, authResults } as never), plain])
+    expect(await send(message, 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
+  })
+})
+
+describe('Authentication-Results', () => {
+  test('say what was found, whatever a stranger calls himself', async () => {
+    const locals = ['"a;dmarc=pass header.from=bank.test "', '"(dkim=pass"', '"x\\\\"', 'x'.repeat(64)]
+    for (const [at, local] of locals.entries()) {
+      dns.texts.set(`said${at}.test`, [`v=spf1 exists:%{l}.said${at}.test -all`])
+      expect(await send(letter('From: a@nobody.test'), `${local}@said${at}.test`)).toMatch(/^250/)
+      const { source } = await newest()
+      const value = /^Authentication-Results:((?:.*\r\n[ \t])*.*)\r$/m.exec(source)?.[1] ?? ''
+      const { found } = readResults(value)
+      const said = found.map(({ method, result }) => `${method}=${result}`)
+      // A name with such letters is none that could be asked for.
+      expect(said).toEqual([expect.stringMatching(/^spf=(?:fail|permerror)$/), 'dkim=none', 'dmarc=none'])
+      expect(found[0]?.properties.get('smtp.mailfrom')).toContain(`@said${at}.test`)
+    }
+  })
+})
