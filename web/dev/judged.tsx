@@ -105,7 +105,9 @@ export function Spam({ mail }: Shown) {
                 {parts.map(({ name, points: more, info }) => (
                   <tr key={name}>
                     <th scope="row">{texts.signs[name] ?? name}</th>
-                    <td class="points">+{number(more)}</td>
+                    <td class="points">
+                      <bdi dir="ltr">+{number(more)}</bdi>
+                    </td>
                     <td>
                       <bdi lang="en">{info}</bdi>
                     </td>
