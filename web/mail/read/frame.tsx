@@ -45,8 +45,13 @@ export function HtmlFrame({
     const made: string[] = []
     let watcher: ResizeObserver | undefined
     let isGone = false
+    let over = 0
     const measure = () => {
-      const height = frame.contentDocument?.documentElement.scrollHeight ?? 0
+      const root = frame.contentDocument?.documentElement
+      if (root === undefined) return
+      // What lies beside the flow counts; where nothing does, the window of the frame would.
+      if (root.scrollHeight > frame.clientHeight) over = root.scrollHeight
+      const height = Math.max(over, Math.ceil(root.getBoundingClientRect().height))
       frame.style.blockSize = `${Math.min(heightMax, height)}px`
     }
     const fill = () => {
@@ -69,10 +74,12 @@ export function HtmlFrame({
     }
     // Paper is narrower than most windows: the frame is made as high as its text is there.
     const print = () => {
+      over = 0
       frame.style.inlineSize = paperWidth
       measure()
     }
     const printed = () => {
+      over = 0
       frame.style.inlineSize = ''
       frame.style.blockSize = ''
       measure()
