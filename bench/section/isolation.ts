@@ -82,6 +82,9 @@ const attackCount = Object.keys(attacks).length
 /** What has to have been done before somebody is an attacker. */
 const preparations: Readonly<Record<string, (ground: Ground) => Promise<void>>> = { learning: marking }
 
+/** What takes longer than others, so many times. */
+const lasting: Readonly<Record<string, number>> = { learning: 12 }
+
 /** What is on disk before anybody attacks. */
 interface Filled {
   readonly attacker: User
@@ -105,19 +108,23 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
     const place = { service, folder, attacker, inbox: boxes.attacker, ms: attackMs, names: cold.map(one => one.name) }
     const quiet: OthersResult[] = []
     const attacked = new Map<string, Outcome>()
-    const watch = (ms: number) => beside(service, reader, boxes.reader, cold, ms)
+    const watch = (ms: number) => {
+      const strangers = cold.splice(0, Math.ceil(Math.min(ms, attackMs) / coldMs))
+      return beside(service, reader, boxes.reader, strangers, ms)
+    }
     for (const name of names) {
       const attack = attacks[name]
       if (attack === undefined) throw new Error(`no attack is called ${name}; there are ${Object.keys(attacks)}`)
       process.stderr.write(`  ${name} ...\n`)
       quiet.push(await watch(quietMs))
       await preparations[name]?.(place)
-      const running = attack({ ...place, ms: attackMs + 2 * startMs }).catch(error => {
+      const ms = attackMs * (lasting[name] ?? 1)
+      const running = attack({ ...place, ms: ms + 2 * startMs }).catch(error => {
         return { done: 0, refused: 1, refusal: `it could not be made: ${error}` }
       })
       await sleep(startMs)
       await service.loopDelay()
-      const others = await watch(attackMs)
+      const others = await watch(ms)
       const { work } = await service.loopDelay()
       attacked.set(name, { others, work, attack: await running })
       await sleep(settleMs)
@@ -197,9 +204,14 @@ function together(results: readonly DeedResult[]): DeedResult {
   return { done: times.length, failed: results.reduce((sum, { failed }) => sum + failed, 0), ...spread(times), times }
 }
 
-/** What others feel for so long. Each of `cold` is used once. */
-async function beside(service: Service, reader: User, inbox: string, cold: User[], ms: number): Promise<OthersResult> {
-  const strangers = cold.splice(0, Math.ceil(ms / coldMs))
+/** What others feel for so long. Each of `strangers` is used once. */
+async function beside(
+  service: Service,
+  reader: User,
+  inbox: string,
+  strangers: readonly User[],
+  ms: number,
+): Promise<OthersResult> {
   const others: OthersJob = {
     ...{ kind: 'others', ms, reader, strangers, recipients: [reader.address] },
     ...{ imap: service.listener('imap'), lmtp: service.listener('lmtp'), api: service.listener('api') },

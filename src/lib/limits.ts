@@ -630,8 +630,8 @@ export const limits = {
     taskMs: 30 * second,
     /** A delivery waits no longer for what was learned. */
     totalMs: 1 * second,
-    /** Models of 4 MiB that the thread keeps ready. */
-    modelsMax: 16,
+    /** Models of 6 MiB that the thread keeps ready. */
+    modelsMax: 12,
     /** Marks of one account that wait to be learned; what is marked beyond is not learned. */
     waitingMax: 10_000,
     /** Marks learned at once, and the pause after them. */

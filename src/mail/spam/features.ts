@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 
 /** Slots of the two tables. */
 export const gramSlots = 1 << 20
-export const wordSlots = 1 << 20
+export const wordSlots = 1 << 21
 
 /** A message as it is classified. */
 export interface SpamText {
@@ -24,6 +24,14 @@ export interface SpamText {
 export interface Features {
   readonly grams: Uint32Array
   readonly words: Uint32Array
+}
+
+/** Where a word stands, which its slot says: what is read, what the header says, how the message is built. */
+const place = { text: 0, header: 1, build: 2 } as const
+export const places = 3
+
+export function placeOf(word: number): number {
+  return (word & 1) === 0 ? place.text : (word & 2) === 0 ? place.header : place.build
 }
 
 /** Where pieces stand. The same letters mean something else in a subject and in a body. */
@@ -67,6 +75,8 @@ class Slots {
 const { headerLettersMax, bodyLettersMax, wordsMax, tagsMax, linksMax, textLettersMax } = limits.spam
 const grams = new Slots(gramSlots, headerLettersMax + bodyLettersMax)
 const words = new Slots(wordSlots, 4 * wordsMax)
+/** Place of the words that are added. */
+let standing: number = place.header
 
 function gramsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): Uint32Array {
   let left: number = headerLettersMax
@@ -117,12 +127,14 @@ function mix(value: number, seed: number): number {
 
 function wordsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): Uint32Array {
   let before = ''
+  standing = place.header
   for (const [key, value] of fields) {
     addField(key, value)
     // Programs that send differ in the order of what they write.
     addWord('o', `${before}>${key}`)
     before = key
   }
+  standing = place.build
   for (const [key, value] of partFields) {
     if (key.startsWith('content-')) addWords(`P${key}`, value.replace(/boundary="?[^";]*"?/i, ''), 20)
   }
@@ -134,7 +146,10 @@ function wordsOf({ partFields, texts }: SpamText, fields: SpamText['fields']): U
     left -= shown.length
     addWord('X', html ? 'html' : 'plain')
     addLinks(shown)
-    addWords('b', html ? addTags(shown) : shown, wordsMax, 1)
+    const read = html ? addTags(shown) : shown
+    standing = place.text
+    addWords('b', read, wordsMax, 1)
+    standing = place.build
   }
   return words.take()
 }
@@ -266,7 +281,8 @@ function addWord(prefix: string, word: string): void {
 }
 
 function addHash(hash: number): void {
-  words.add(mix(hash, 5) >>> 12)
+  const slot = mix(hash, 5) >>> 11
+  words.add(standing === place.text ? slot & ~1 : standing === place.header ? (slot & ~3) | 1 : slot | 3)
 }
 
 /** FNV-1a over UTF-16 units, and a mark for the end. */

@@ -4,11 +4,11 @@
 // than one about spam, and it is heard up to a bound, so that it is never sure enough to send a letter to Junk alone. The
 // other adds up words and pairs (naive Bayes, divided by a power of their number, since neighbours say the same twice); in it
 // the order in which something was learned does not matter. Pure: no clock, no chance but the caller's, bounded memory
-// (4 MiB). Forgets slowly: when enough was counted everything is halved, weights are trained on what is still kept.
+// (6 MiB). Forgets slowly: when enough was counted everything is halved, weights are trained on what is still kept.
 
 import { ok as assert } from 'node:assert'
 import { limits } from '#lib/limits.ts'
-import { type Features, gramSlots, wordSlots } from './features.ts'
+import { type Features, gramSlots, placeOf, places, wordSlots } from './features.ts'
 
 /** What a weight of 1 is stored as. */
 const weightUnit = 1024
@@ -16,13 +16,16 @@ const weightMax = 32_767
 const step = 32
 /** How many mistakes about spam one about ham weighs. */
 const hamCost = 5
-/** How loud the pieces may be at most, the words are, and both together. */
+/** How loud the pieces may be at most, how loud they are, and all together. */
 const piecesMost = 10
-const wordsShare = 1.5
-const scale = 0.33
+const piecesShare = 0.7
+const scale = 0.27
+/** How loud words are by the place where they stand (text, header, build), which a long text would drown, and all of them. */
+const placeShares = [1.3, 1.3, 0.25] as const
+const wordsShare = 0.5
 /** A word that was never seen on one side, in messages; and the power of the number of words that divides. */
 const unseen = 0.01
-const lengthPower = 0.6
+const lengthPower = 0.65
 /** Two numbers in front of the tables. */
 const headBytes = 8
 
@@ -59,7 +62,7 @@ export class SpamModel {
   /** How much speaks for spam, as a logarithm of odds: 0 is even, above 5 hardly ever wrong. */
   score({ grams, words }: Features): number {
     const pieces = piecesMost * Math.tanh(this.#pieces(grams) / piecesMost)
-    return scale * (pieces + wordsShare * this.#bayes(words))
+    return scale * (piecesShare * pieces + this.#bayes(words))
   }
 
   /** Counts a message that was learned, or takes one back (`times` -1). */
@@ -110,17 +113,25 @@ export class SpamModel {
     if (spam === 0 || ham === 0) return 0
     this.#logs ??= [logsOf(spam), logsOf(ham)]
     const [ofSpam, ofHam] = this.#logs
-    let sum = 0
-    let count = 0
+    const sums = new Float64Array(places)
+    const counts = new Float64Array(places)
     for (const slot of words) {
       const inSpam = this.#spam[slot] as number
       const inHam = this.#ham[slot] as number
       if (inSpam === 0 && inHam === 0) continue
-      sum += (ofSpam[inSpam] as number) - (ofHam[inHam] as number)
-      count++
+      const at = placeOf(slot)
+      sums[at] = (sums[at] as number) + (ofSpam[inSpam] as number) - (ofHam[inHam] as number)
+      counts[at] = (counts[at] as number) + 1
     }
-    return count === 0 ? 0 : sum / count ** lengthPower
+    const all = wordsShare * averaged(sums.reduce(plus), counts.reduce(plus))
+    return placeShares.reduce((odds, share, at) => odds + share * averaged(sums[at] ?? 0, counts[at] ?? 0), all)
   }
+}
+
+const plus = (one: number, other: number) => one + other
+
+function averaged(sum: number, count: number): number {
+  return count === 0 ? 0 : sum / count ** lengthPower
 }
 
 /** Of counts up to 255 among so many messages. */

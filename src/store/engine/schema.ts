@@ -41,6 +41,7 @@ import { contacts } from './migrations/032-contacts.ts'
 import { domains } from './migrations/033-domains.ts'
 import { marks } from './migrations/034-marks.ts'
 import { known } from './migrations/035-known.ts'
+import { relearnedByPlace } from './migrations/036-relearned-by-place.ts'
 import type { Handle } from './sqlite.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -80,6 +81,7 @@ export const migrations: readonly string[] = [
   domains,
   marks,
   known,
+  relearnedByPlace,
 ]
 
 /**

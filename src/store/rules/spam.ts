@@ -15,7 +15,7 @@ import { compress, decompress } from '../engine/zstd.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 /** Meaning of stored features and models; those of another one are not used. */
-const version = 2
+const version = 3
 
 const marks = table(
   'spam_mark',
