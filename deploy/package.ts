@@ -121,8 +121,14 @@ function notices(root: string, inputs: readonly string[], natives: readonly stri
   const parts = folders
     .filter(folder => existsSync(join(root, folder, 'package.json')))
     .map(folder => notice(join(root, folder)))
-  return `Teal holds these packages, each under its own licence.\n\n${[...new Set(parts)].join('\n')}`
+  const data = dataLicences.map(file => `${line}\n${readFileSync(join(root, file), 'utf8')}`)
+  return `Teal holds these packages, each under its own licence.\n\n${[...new Set(parts), ...data].join('\n')}`
 }
+
+const line = '-'.repeat(80)
+
+/** Of what others published that is no package. */
+const dataLicences = ['src/dev/html/caniemail.licence.txt']
 
 function notice(folder: string): string {
   const { name, version, license, author } = manifestOf(folder)
@@ -132,7 +138,7 @@ function notice(folder: string): string {
   )
   const texts = files.map(file => readFileSync(join(folder, file), 'utf8').trim())
   const said = texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}${by === undefined ? '' : `, by ${by}`}`
-  return `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${said}\n`
+  return `${line}\n${name} ${version} (${license})\n\n${said}\n`
 }
 
 function manifestOf(folder: string): Manifest {

@@ -52,6 +52,7 @@ describe('in an empty folder', () => {
     for (const name of ['undici', 'pino', 'openpgp', 'mailauth', 'msgpackr', 'lmdb', 'argon2', 'better-sqlite3'])
       expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'))
     expect(notices).toContain('Permission is hereby granted')
+    expect(notices).toMatch(/^caniemail\.com: .*\n\nMIT License\n\nCopyright \(c\) 2019 HTeuMeuLeu$/m)
     expect(project.read('LICENSE')).toContain('MIT')
   })
 
