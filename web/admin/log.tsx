@@ -5,6 +5,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf, call, type Reply } from '../base/client.ts'
 import { language, number } from '../base/language.ts'
+import { shownSigns } from '../base/names.ts'
 import { failed } from '../base/notice.tsx'
 import { Badge, Card, Loaded, Page, Table } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
@@ -118,12 +119,14 @@ function LineTable({ lines }: { readonly lines: readonly LogLine[] }) {
           title: texts.message,
           cell: ({ msg, event, fields }) => (
             <span class="about full">
-              <span>{event === undefined ? msg : `${msg} (${event})`}</span>
+              <bdi>{shownSigns(event === undefined ? msg : `${msg} (${event})`)}</bdi>
               {Object.keys(fields).length > 0 && (
                 <bdi class="code value" dir="ltr">
-                  {Object.entries(fields)
-                    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-                    .join(' ')}
+                  {shownSigns(
+                    Object.entries(fields)
+                      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+                      .join(' '),
+                  )}
                 </bdi>
               )}
             </span>

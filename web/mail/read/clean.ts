@@ -4,7 +4,7 @@
 // text, tables, pictures and styles. Pictures from elsewhere are taken out and counted unless somebody asked for them.
 
 import DOMPurify from 'dompurify'
-import { shownName } from '../names.ts'
+import { shownName } from '../../base/names.ts'
 
 export interface Cleaned {
   /** The body with its styles before it. */

@@ -3,9 +3,9 @@
 // Nothing here is worked out in the browser: the service says what it knew when the message came.
 
 import { moment, number } from '../../base/language.ts'
+import { shownName } from '../../base/names.ts'
 import { Badge, Fact, Facts } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
-import { shownName } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 

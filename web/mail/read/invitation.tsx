@@ -4,9 +4,9 @@
 
 import { call } from '../../base/client.ts'
 import { number } from '../../base/language.ts'
+import { shownName } from '../../base/names.ts'
 import { Badge, Fact, Facts } from '../../base/parts.tsx'
 import { useResource } from '../../base/resource.ts'
-import { shownName } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { calendarMax, readInvitation } from './calendar.ts'

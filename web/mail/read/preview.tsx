@@ -8,9 +8,9 @@
 import { useEffect } from 'preact/hooks'
 import { addressOf, call } from '../../base/client.ts'
 import { Dialog } from '../../base/dialog.tsx'
+import { shownName, shownSigns } from '../../base/names.ts'
 import { Loaded } from '../../base/parts.tsx'
 import { useResource } from '../../base/resource.ts'
-import { shownName, shownSigns } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 

@@ -5,9 +5,9 @@
 
 import { addressOf } from '../../base/client.ts'
 import { bytes } from '../../base/language.ts'
+import { shownName, shownSigns } from '../../base/names.ts'
 import { Loaded } from '../../base/parts.tsx'
 import { useResource } from '../../base/resource.ts'
-import { shownName, shownSigns } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 

@@ -4,8 +4,8 @@
 
 import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
+import { type Person, personText, shownName } from '../../base/names.ts'
 import { failed } from '../../base/notice.tsx'
-import { type Person, personText, shownName } from '../names.ts'
 import { isDeep } from '../read/deep.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'

@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { call } from '../../base/client.ts'
-import { type Person, personText, shownName } from '../names.ts'
+import { type Person, personText, shownName } from '../../base/names.ts'
 import { user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 

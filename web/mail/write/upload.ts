@@ -4,8 +4,8 @@
 // along. Whoever takes a file out of the letter breaks its way off.
 
 import { addressOf, Refusal } from '../../base/client.ts'
+import { shownName } from '../../base/names.ts'
 import { explain, failed } from '../../base/notice.tsx'
-import { shownName } from '../names.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import type { Letter, LetterFile } from './letter.ts'
