@@ -34,7 +34,7 @@ interface Outcome {
 const againMax = 8
 
 /** What a suite may take: twice what the longest does on two cores. What has not ended by then is ended, with all that it started. */
-const suiteMsMax = 20 * 60_000
+const suiteMsMax = 30 * 60_000
 
 const scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts
 const results = mkdtempSync(join(tmpdir(), 'suites-'))
