@@ -4,10 +4,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Account, account, mail } from '../../http/api/mail-world.ts'
-import { glance, shoot, tabThrough, usePage } from './page.ts'
+import { glance, settled, shoot, tabThrough, usePage } from './page.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'teal-languages-'))
 const pages = usePage({
@@ -45,16 +44,6 @@ const ownPages = [
   ...['', '/addresses', '/password', '/factors', '/programs', '/activity', '/filters', '/autoreply', '/forwarding'],
   ...['/encryption', '/data', '/archive', '/no-such-page'],
 ]
-
-/** Goes on as a link does, and waits until nothing is asked any more. */
-async function settled(page: Page, path: string): Promise<void> {
-  await page.evaluate(
-    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
-  )
-  await page.locator('h1').first().waitFor()
-  await page.waitForLoadState('networkidle')
-  await page.locator('.spinner').first().waitFor({ state: 'detached' })
-}
 
 const languages = [
   ['de', 'ltr'],

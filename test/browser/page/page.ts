@@ -227,3 +227,13 @@ export async function shoot(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(before)
 }
+
+/** Goes on as a link does, and waits until nothing is asked any more. */
+export async function settled(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  )
+  await page.locator('h1').first().waitFor()
+  await page.waitForLoadState('networkidle')
+  await page.locator('.spinner').first().waitFor({ state: 'detached' })
+}
