@@ -49,8 +49,10 @@ scope.addEventListener('install', event => {
 
 scope.addEventListener('activate', event => event.waitUntil(begin()))
 
-// Whoever signed out had everything removed; who comes back wants it again.
-scope.addEventListener('message', event => event.waitUntil(caches.has(own).then(has => (has ? undefined : fill()))))
+// Whoever signed out had everything removed; who comes back wants it again. The page is put in last, so where it is, all is.
+scope.addEventListener('message', event =>
+  event.waitUntil(kept(page).then(has => (has === undefined ? fill() : undefined))),
+)
 
 scope.addEventListener('fetch', event => {
   const { request } = event
@@ -85,9 +87,12 @@ async function begin(): Promise<void> {
   await scope.clients.claim()
 }
 
+async function kept(name: string): Promise<Response | undefined> {
+  return (await caches.has(own)) ? (await caches.open(own)).match(name) : undefined
+}
+
 /** What the service answers; where it does not, what is kept under a name. */
 async function fresh({ request, preloadResponse }: Asked, name: string): Promise<Response> {
-  const kept = async () => ((await caches.has(own)) ? (await caches.open(own)).match(name) : undefined)
   const asked = preloadResponse.then(early => early ?? fetch(request))
   asked.catch(() => {})
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -103,7 +108,7 @@ async function fresh({ request, preloadResponse }: Asked, name: string): Promise
   } finally {
     clearTimeout(timer)
   }
-  return (await kept()) ?? asked
+  return (await kept(name)) ?? asked
 }
 
 async function asset(request: Request): Promise<Response> {
