@@ -6,6 +6,7 @@ import { request as ask, createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterEach, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
@@ -58,7 +59,8 @@ async function standBefore(teal: Teal): Promise<Before> {
       const { 'content-length': length, ...given } = answer.headers
       if (!isText) {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.pipe(response)
+        // What breaks off behind it breaks off before it.
+        pipeline(answer, response, () => {})
         return
       }
       const parts: Buffer[] = []
