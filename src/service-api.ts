@@ -143,6 +143,7 @@ function credentialDeps(core: Core, passwords: PasswordMaker): CredentialDeps {
       log: core.log,
       identify: async token => callerOf(await access.identify(token)),
       revoke: hash => access.revoke(hash),
+      name: (hash, label) => access.name(hash, label),
       lifetimeMs: config.api.accessControl.tokenLifetime,
     },
     applicationPasswords: {

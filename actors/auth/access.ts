@@ -7,7 +7,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { tokenKeep } from '#store/accounts/credentials.ts'
-import { expiredTokens, findToken, type TokenRow, tokenDelete, tokenExtend } from '#store/accounts/tokens.ts'
+import { expiredTokens, findToken, type TokenRow, tokenDelete, tokenExtend, tokenName } from '#store/accounts/tokens.ts'
 import { operation } from '#store/engine/write.ts'
 import type { Writer } from '#store/writer/writer.ts'
 import { createToken, revokeToken } from '../admin/directory.ts'
@@ -72,6 +72,11 @@ export class Access {
     const life = { ttl, expires, dies: expires, domains: null }
     const { token } = await this.#store({ label, role: 'impersonated', user, authVersion, ...life })
     return { token, expires }
+  }
+
+  /** Says by what a user's token came to be: its owner sees it among others. */
+  async name(hash: string, label: string): Promise<void> {
+    await this.#writer.write(tokenName, { hash, role: 'user', label })
   }
 
   /** Ends a token, by the hash of its text. */

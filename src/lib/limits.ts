@@ -253,6 +253,8 @@ export const limits = {
     sweepMs: 1 * second,
     /** Characters of an x-request-id that is taken over. */
     requestIdLengthMax: 64,
+    /** Of what a browser says it is, as far as it is read. */
+    userAgentLengthMax: 512,
   },
   /** Accounts that have no number of their own and whose number is no setting (api-semantics 6.1). */
   user: {

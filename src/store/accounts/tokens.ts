@@ -43,6 +43,9 @@ export const tokenInsert = tokens.defineInsert()
 /** One that lives for ever goes on to do so. */
 export const tokenExtend = tokens.defineUpdate('extend', { raise: ['expires'], by: ['hash'] })
 
+/** Names one of an account. */
+export const tokenName = tokens.defineUpdate('name', { set: ['label'], by: ['hash', 'role'] })
+
 export const tokenDelete = tokens.defineDelete(['hash'])
 
 /** A token by its hash, whether or not it is still good. */

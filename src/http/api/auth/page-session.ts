@@ -18,6 +18,7 @@ import { findToken } from '#store/accounts/tokens.ts'
 import { json } from '../../answer.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { type Caller, grantsOf } from '../../guard/access.ts'
+import { browserName } from '../../guard/browser-name.ts'
 import { actingCookie, isOwnPage, pageHeaders, pageTokens, sessionCookie } from '../../guard/session.ts'
 import { bool, hex, moment, optional, text, userId } from '../../schema.ts'
 import { beginActing, endActing, type ImpersonationDeps } from './impersonation.ts'
@@ -32,6 +33,8 @@ export interface PageSessionDeps extends ImpersonationDeps {
   identify(token: string): Caller | Promise<Caller>
   /** Ends a token, by the hash of its text. */
   revoke(hash: string): Promise<void>
+  /** Names a user's token, by the hash of its text. */
+  name(hash: string, label: string): Promise<void>
   /** Milliseconds a session lives at most. */
   readonly lifetimeMs: number
 }
@@ -69,7 +72,7 @@ export const shape = {
 const nonce = hex(40, 40, { description: 'The nonce of the login' })
 const keep = bool({ default: false, description: 'Whether the browser keeps it when it is closed' })
 const faults = ['ForeignPage', 'AuthFailed', 'InvalidAuthScope', 'RateLimitedError', 'TempPasswordNotYetValid'] as const
-export const common = { tag: 'Session', allow: 'public', headers: pageHeaders } as const
+export const common = { tag: 'Session', allow: 'public', headers: [...pageHeaders, 'user-agent'] } as const
 
 export function pageSessionEndpoints(deps: PageSessionDeps) {
   const { authentication, logins, codes, securityKeys } = deps
@@ -267,6 +270,8 @@ export async function enter(deps: PageSessionDeps, request: Request, token: stri
   if (!answer.signedIn) throw new Fault('InvalidToken')
   const { own: before, acting } = await leaveActing(deps, request)
   if (before !== token) await release(deps, before)
+  const browser = browserName(request.header('user-agent'))
+  if (browser !== '') await deps.name(tokenDigest(token), browser)
   const cookie = sessionCookie(token, request.secure, keep ? deps.lifetimeMs : undefined)
   const cookies = acting === '' ? [cookie] : [cookie, actingCookie('', request.secure)]
   return json(200, { success: true, ...answer }, { 'set-cookie': cookies })

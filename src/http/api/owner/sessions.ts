@@ -50,7 +50,10 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
       results: Type.Array(
         Type.Object({
           id: sessionId,
-          label: Type.String({ description: 'Name it was given on the command line; empty for a login' }),
+          label: Type.String({
+            description:
+              'Name it was given on the command line, or the browser of a login on the page; empty for others',
+          }),
           created: moment,
           expires: Type.Union([moment, Type.Null()], {
             description: 'Unless it is used before; null: by itself never',

@@ -239,3 +239,29 @@ test('signing out ends both, and who has no right to act as others does not', as
   const { status } = await service.call('GET', '/users/me', undefined, as.slice('teal-as='.length))
   expect(status).toBe(403)
 })
+
+test('sessions of the page are named by the browser; whatever else calls itself something is not', async () => {
+  const user = await service.user('named')
+  const agents = [
+    'Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0',
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0.0.0',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1',
+    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
+    '<script>alert(1)</script> curl/8.14.1',
+  ]
+  for (const agent of agents) {
+    const body = { username: 'named', password: 'secret of named' }
+    expect((await send('POST', '/session', { ...page(), 'user-agent': agent }, body)).status).toBe(200)
+  }
+  const { body } = await service.call('GET', `/users/${user}/sessions`)
+  const labels = body.results.map(({ label }: { label: string }) => label)
+  expect(labels.toSorted()).toEqual(
+    ['Firefox, Linux', 'Edge, Windows', 'Safari, iPhone', 'Chrome, Android', 'Safari, macOS', ''].toSorted(),
+  )
+  // An operator's own token keeps the name it has.
+  const { token } = (await service.call('POST', '/tokens', { role: 'root', label: 'kept' })).body
+  const [first = ''] = agents
+  await send('POST', '/session', { ...page(), 'user-agent': first }, { accessToken: token })
+  expect((await service.call('GET', '/tokens')).body.results).toContainEqual(expect.objectContaining({ label: 'kept' }))
+})
