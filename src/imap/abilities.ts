@@ -20,6 +20,11 @@ export class Abilities {
     return (this.#enabled & 12) !== 0
   }
 
+  /** UTF-8 is all there is: a search that names a charset is wrong then (RFC 6855 3). */
+  get utf8Only(): boolean {
+    return (this.#enabled & 4) !== 0
+  }
+
   get rev2(): boolean {
     return (this.#enabled & 8) !== 0
   }

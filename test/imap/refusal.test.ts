@@ -102,6 +102,11 @@ test('SpecialUseTaken', async () => {
 test('UnknownCharset', async () => {
   const client = await open()
   expectRefusal(await client.ask('SEARCH CHARSET X-NOBODY SUBJECT a'), 'UnknownCharset')
+  // With UTF-8 all over there is nothing to choose (RFC 6855 3).
+  await client.ok('SEARCH CHARSET UTF-8 SUBJECT a')
+  await client.ok('ENABLE UTF8=ACCEPT')
+  expect((await client.ask('SEARCH CHARSET UTF-8 SUBJECT a')).status).toBe('BAD')
+  await client.ok('SEARCH SUBJECT "grüße"')
   client.close()
 })
 

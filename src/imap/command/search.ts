@@ -43,6 +43,7 @@ const search = command({
     return { charset, key: checked(parseKeys(decoder, charset)), returns }
   },
   async run(session, input, byUid) {
+    if (input.charset !== undefined && session.utf8Only) throw malformed('No CHARSET with UTF8=ACCEPT')
     const view = session.selected
     await answer(session, view, input, await look(session, view, input), byUid)
     return undefined

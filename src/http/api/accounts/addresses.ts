@@ -8,11 +8,13 @@ import { Type } from 'typebox'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createAddress, deleteAddress, updateAddress } from '#actors/user/account.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { hasInvisible, isAddress, normalizeAddress, parseWildcard } from '#mail/address/address.ts'
 import { type Address, findAddress, listAddresses } from '#store/accounts/address.ts'
 import { endpoint } from '../../endpoint.ts'
 import { isWithin, requireWithin } from '../../guard/within.ts'
+import type { Read } from '../../input/validate.ts'
 import { bool, field, id, metaData, moment, object, optional, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { tags } from './user-fields.ts'
@@ -52,13 +54,24 @@ const signature = optional(
 
 export const allowWildcard = bool({ default: false, description: 'Whether a `*` in the address is meant' })
 
-/** An address, or one of the wildcard forms of api-semantics 10.8. */
-export const anyAddress = field<string>({ type: 'string', format: 'idn-email' }, (value, path, problems) => {
+const readAddress: Read = (value, path, problems) => {
   if (typeof value !== 'string') return problems.add(path, 'must be a string')
   const address = value.trim()
   if (address.includes('*') ? parseWildcard(address) !== null : isAddress(address)) return address
   return problems.add(path, 'must be a valid email')
-})
+}
+
+/** An address, or one of the wildcard forms of api-semantics 10.8. */
+export const anyAddress = field<string>({ type: 'string', format: 'idn-email' }, readAddress)
+
+/** One of those, or the id of one that is there. */
+export const addressOrId = field<string>(
+  { type: 'string', description: 'The address, or its id' },
+  (value, path, problems) => {
+    const given = typeof value === 'string' ? value.trim().toLowerCase() : ''
+    return isId(given) ? given : readAddress(value, path, problems)
+  },
+)
 
 /** A new address in its parts. @throws Fault WildcardNotPermitted, InputValidationError for one with a label */
 export function newAddress(text_: string, wildcards: boolean): Pick<Address, 'address' | 'key' | 'domain'> {

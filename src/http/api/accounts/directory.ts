@@ -7,9 +7,10 @@ import { Type } from 'typebox'
 import { renameDomain } from '#actors/admin/domains.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { isId } from '#lib/id.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
-import { type Address, pageAddresses, resolveAddress } from '#store/accounts/address.ts'
+import { type Address, findAddress, pageAddresses, resolveAddress } from '#store/accounts/address.ts'
 import { usernamesOf } from '#store/accounts/users.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -18,7 +19,7 @@ import { endpoint } from '../../endpoint.ts'
 import { isWithin } from '../../guard/within.ts'
 import { bool, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { words } from '../service/words.ts'
-import { addressId, anyAddress } from './addresses.ts'
+import { addressId, addressOrId } from './addresses.ts'
 import { domainName } from './domains.ts'
 import { forwardedShape, shownForward } from './forwarded.ts'
 import { type DailyCounters, free, texts } from './user-view.ts'
@@ -97,7 +98,7 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
     summary: 'Find out whose an address is, also by aliases of its domain and by wildcards',
     allow: 'addresses.read',
     domains: true,
-    params: { address: anyAddress },
+    params: { address: addressOrId },
     query: { allowWildcard: bool({ default: false, description: 'Whether an address with a `*` may answer' }) },
     reply: {
       id: addressId,
@@ -115,7 +116,9 @@ export function directoryEndpoints({ system, settings, counters, reads }: Direct
     },
     faults: ['AddressNotFound'],
     async run({ input, onlyDomains }) {
-      const found = await resolveAddress(read, input.address, input.allowWildcard)
+      const found = isId(input.address)
+        ? await findAddress(read, input.address)
+        : await resolveAddress(read, input.address, input.allowWildcard)
       if (found === undefined || !isWithin(onlyDomains, found.domain)) throw new Fault('AddressNotFound')
       const { id, address, user, name, tags, forward } = found
       const { metaData = {}, internalData = {} } = found as { metaData?: object; internalData?: object }

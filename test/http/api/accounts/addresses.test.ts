@@ -280,6 +280,9 @@ describe('resolution', () => {
     expect(await resolve('any@jõgeva.öö')).toBe('*@res.example')
     expect(await resolve('every@elsewhere.example')).toBe('every@*')
     expect(await refusal('GET', '/addresses/resolve/any@res.example')).toEqual([404, 'AddressNotFound'])
+    const { body: found } = await call('GET', '/addresses/resolve/firstlast@res.example')
+    expect((await call('GET', `/addresses/resolve/${found.id}`)).body).toEqual(found)
+    expect(await refusal('GET', `/addresses/resolve/${id}`)).toEqual([404, 'AddressNotFound'])
 
     const replies = await send(
       running,
