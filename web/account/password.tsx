@@ -37,7 +37,13 @@ export function PasswordPage() {
           <span class="unseen" aria-hidden="true">
             <input type="text" autocomplete="username" value={username} readOnly tabIndex={-1} />
           </span>
-          <TextField name="existingPassword" label={texts.existing} kind="password" autocomplete="current-password" />
+          <TextField
+            name="existingPassword"
+            label={texts.existing}
+            {...(requirePasswordChange && { hint: texts.existingHint })}
+            kind="password"
+            autocomplete="current-password"
+          />
           <TextField
             name="password"
             label={texts.fresh}

@@ -1,5 +1,5 @@
 // One user: how the account does, its limits, addresses and forwarding, what happened around its logins, and what is done to it.
-// What shuts somebody out asks first and takes effect at once. A temporary password is shown this once; fields that were not changed are not
+// What shuts somebody out asks first and takes effect at once. What helps somebody back in is in recovery.tsx; fields that were not changed are not
 // sent, so that what the service gives everybody stays so.
 
 import { useState } from 'preact/hooks'
@@ -14,8 +14,9 @@ import { go, type Values } from '../base/router.ts'
 import { may } from '../base/session.ts'
 import { baseTexts } from '../texts/texts.ts'
 import { Impersonate } from './impersonate.tsx'
-import { act, Shown } from './kit/act.tsx'
+import { act } from './kit/act.tsx'
 import { linesOf, Pager, useCursor } from './kit/list.tsx'
+import { GivePassword, ResetDialog, turnFactorsOff } from './recovery.tsx'
 import { adminTexts } from './texts/texts.ts'
 import { UserState } from './users.tsx'
 
@@ -84,8 +85,7 @@ function baseless(): string {
 
 function Doings({ user, of }: Part) {
   const { users: texts } = adminTexts.value
-  const [password, setPassword] = useState<string>()
-  const [isActing, setActing] = useState(false)
+  const [front, setFront] = useState<'acting' | 'reset' | 'give'>()
   const params = { user: user.id }
   const suspend = async () => {
     const isOn = !user.suspended
@@ -93,17 +93,6 @@ function Doings({ user, of }: Part) {
     if (isOn && !(await ask({ title: texts.suspend, text, action: texts.suspend, danger: true }))) return
     const change = () => call('PUT /users/:user', { params, body: { suspended: isOn } })
     await act(change, baseTexts.value.saved, of.reload)
-  }
-  const reset = async () => {
-    const text = texts.resetAsk(user.username)
-    if (!(await ask({ title: texts.reset, text, action: texts.reset }))) return
-    await act(
-      async () => {
-        setPassword((await call('POST /users/:user/password/reset', { params, body: {} })).password)
-      },
-      texts.resetDone,
-      of.reload,
-    )
   }
   const remove = async () => {
     const text = texts.deleteAsk(user.username)
@@ -114,11 +103,24 @@ function Doings({ user, of }: Part) {
       () => go('/service/users'),
     )
   }
+  const close = () => setFront(undefined)
+  const about = {
+    ...{ user: user.id, username: user.username },
+    onClose: (isDone: boolean) => {
+      close()
+      if (isDone) void of.reload()
+    },
+  }
   const logout = () => act(() => call('PUT /users/:user/logout', { params, body: {} }), texts.loggedOut)
   const buttons = [
-    may('impersonation.create', 'any') && ([texts.impersonate, async () => setActing(true), false] as const),
+    may('impersonation.create', 'any') && ([texts.impersonate, () => setFront('acting'), false] as const),
     may('users.update', 'any') && ([texts.logout, logout, false] as const),
-    may('users.update', 'any') && ([texts.reset, reset, false] as const),
+    may('users.update', 'any')
+      ? ([texts.reset, () => setFront('reset'), false] as const)
+      : may('users.update', 'domain') && ([texts.give, () => setFront('give'), false] as const),
+    user.enabled2fa.length > 0 &&
+      may('credentials.update', 'any') &&
+      ([texts.factorsOff, () => turnFactorsOff(user.id, user.username, of.reload), true] as const),
     may('users.update', 'domain') &&
       ([user.suspended ? texts.resume : texts.suspend, suspend, !user.suspended] as const),
     may('users.delete', 'domain') && ([texts.delete, remove, true] as const),
@@ -135,10 +137,9 @@ function Doings({ user, of }: Part) {
             ),
         )}
       </div>
-      {password !== undefined && (
-        <Shown title={texts.resetDone} hint={texts.resetTell} text={password} onClose={() => setPassword(undefined)} />
-      )}
-      {isActing && <Impersonate user={user.id} username={user.username} onClose={() => setActing(false)} />}
+      {front === 'reset' && <ResetDialog {...about} />}
+      {front === 'give' && <GivePassword {...about} />}
+      {front === 'acting' && <Impersonate user={user.id} username={user.username} onClose={close} />}
     </>
   )
 }

@@ -91,7 +91,18 @@ function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
       <TextField name="password" label={texts.password} kind="password" autocomplete="current-password" />
       <CheckField name="keep" label={texts.keep} hint={texts.keepHint} />
       <Submit more={passkey}>{texts.signIn}</Submit>
+      <Help question={texts.forgot} answer={texts.forgotText} />
     </Form>
+  )
+}
+
+/** What to do for whoever cannot go on: nobody but an operator can help, so there is nothing to send. */
+function Help({ question, answer }: { readonly question: string; readonly answer: string }) {
+  return (
+    <details class="help">
+      <summary>{question}</summary>
+      <p class="hint">{answer}</p>
+    </details>
   )
 }
 
@@ -132,6 +143,7 @@ function SecondFactor({ pending, onBack }: { readonly pending: Pending; onBack()
           {way.value === 'totp' ? texts.useKey : texts.useCode}
         </button>
       )}
+      <Help question={texts.lostFactor} answer={texts.lostFactorText} />
       <button type="button" class="link" onClick={onBack}>
         {texts.back}
       </button>

@@ -57,6 +57,12 @@ export const de: BaseTexts = {
   showKey: 'Sicherheitsschlüssel benutzen',
   showPasskey: 'Passkey dieses Geräts benutzen',
   enterPasskey: 'Mit Passkey anmelden',
+  forgot: 'Passwort vergessen?',
+  forgotText:
+    'Wer diesen Dienst betreut, kann Ihnen ein vorläufiges geben. Melden Sie sich damit an und wählen Sie ein eigenes. Es gilt einen Tag.',
+  lostFactor: 'Zweiten Faktor verloren?',
+  lostFactorText:
+    'Wer diesen Dienst betreut, kann ihn ausschalten. Dann melden Sie sich mit Ihrem Passwort an und richten ihn neu ein.',
   confirm: 'Bestätigen',
   confirmTitle: 'Sind Sie es?',
   confirmText: 'Ihre letzte Anmeldung ist eine Weile her. Bitte geben Sie Ihr Passwort noch einmal ein.',

@@ -55,6 +55,12 @@ export const en = {
   showKey: 'Use a security key',
   showPasskey: 'Use this device’s passkey',
   enterPasskey: 'Sign in with a passkey',
+  forgot: 'Forgot your password?',
+  forgotText:
+    'Whoever looks after this service can give you a temporary one. Sign in with it, and choose your own. It is good for a day.',
+  lostFactor: 'Lost your second factor?',
+  lostFactorText:
+    'Whoever looks after this service can turn it off. Then you sign in with your password and set it up anew.',
   confirm: 'Confirm',
   confirmTitle: 'Is it you?',
   confirmText: 'Your last sign-in was a while ago. Please enter your password once more.',

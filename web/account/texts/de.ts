@@ -65,6 +65,7 @@ export const de: AccountTexts = {
     lead: 'Zum Anmelden hier und für Mailprogramme ohne eigenes Passwort.',
     must: 'Ihr Passwort muss geändert werden, bevor es weitergeht.',
     existing: 'Jetziges Passwort',
+    existingHint: 'Das, mit dem Sie sich eben angemeldet haben.',
     fresh: 'Neues Passwort',
     freshHint: 'Mindestens acht Zeichen. Mehrere Wörter sind besser als eines mit Sonderzeichen.',
     repeat: 'Neues Passwort noch einmal',

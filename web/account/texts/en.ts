@@ -63,6 +63,7 @@ export const en = {
     lead: 'For signing in here, and for mail programs without a password of their own.',
     must: 'Your password has to be changed before you go on.',
     existing: 'Present password',
+    existingHint: 'The one you have just signed in with.',
     fresh: 'New password',
     freshHint: 'At least eight characters. Several words are better than one with signs.',
     repeat: 'New password again',

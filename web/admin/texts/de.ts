@@ -131,9 +131,23 @@ export const de: AdminTexts = {
     logout: 'Alle Sitzungen beenden',
     loggedOut: 'Alle Sitzungen wurden beendet',
     reset: 'Vorläufiges Passwort',
-    resetAsk: name => `Ein vorläufiges Passwort für ${name} machen? Es gilt einen Tag; jede Sitzung endet.`,
+    resetAsk: name =>
+      `Ein vorläufiges Passwort für ${name} erzeugen? Es gilt einen Tag und muss bei der ersten Anmeldung geändert werden. Alle Sitzungen enden; das jetzige Passwort gilt bis dahin weiter, und zweite Faktoren werden nach wie vor verlangt.`,
+    resetBegin: 'Gültig ab',
+    resetBeginHint: 'Leer: ab sofort.',
     resetDone: 'Vorläufiges Passwort',
-    resetTell: 'Teilen Sie es anders als per Mail mit. Es wird nur jetzt gezeigt.',
+    resetTell: 'Teilen Sie es nicht per Mail mit. Es wird nur jetzt angezeigt.',
+    resetUntil: until => `Es gilt bis ${until}.`,
+    resetFrom: (from, until) => `Es gilt von ${from} bis ${until}.`,
+    give: 'Neues Passwort vergeben',
+    giveAsk: name =>
+      `${name} meldet sich ab jetzt damit an; alle Sitzungen enden. Teilen Sie es nicht per Mail mit, und bitten Sie darum, es zu ändern.`,
+    giveWanted: 'Geben Sie ein Passwort ein.',
+    gaveDone: 'Das neue Passwort gilt',
+    factorsOff: 'Zweite Faktoren ausschalten',
+    factorsOffAsk: name =>
+      `${name} meldet sich dann allein mit dem Passwort an, bis wieder ein zweiter Faktor eingerichtet ist. Seien Sie sicher, wer Sie darum bittet.`,
+    factorsOffDone: 'Die zweiten Faktoren sind ausgeschaltet',
     impersonate: 'Als dieser Benutzer handeln',
     impersonateAsk: name =>
       `Sie handeln eine Stunde lang als ${name}. Es steht im Protokoll des Kontos und des Dienstes; Passwörter und zweite Faktoren bleiben verschlossen.`,

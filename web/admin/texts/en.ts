@@ -130,9 +130,23 @@ export const en = {
     logout: 'End all sessions',
     loggedOut: 'All sessions were ended',
     reset: 'Temporary password',
-    resetAsk: (name: string) => `Make a temporary password for ${name}? It is good for a day; every session ends.`,
+    resetAsk: (name: string) =>
+      `Make a temporary password for ${name}? It is good for a day and has to be changed with the first sign-in. Every session ends; the present password goes on until then, and second factors are still asked for.`,
+    resetBegin: 'Good from',
+    resetBeginHint: 'Empty: at once.',
     resetDone: 'Temporary password',
     resetTell: 'Tell it by another way than mail. It is shown only now.',
+    resetUntil: (until: string) => `It is good until ${until}.`,
+    resetFrom: (from: string, until: string) => `It is good from ${from} until ${until}.`,
+    give: 'Give a new password',
+    giveAsk: (name: string) =>
+      `${name} signs in with it from now on; every session ends. Tell it by another way than mail, and ask for it to be changed.`,
+    giveWanted: 'Write a password.',
+    gaveDone: 'The new password is set',
+    factorsOff: 'Turn second factors off',
+    factorsOffAsk: (name: string) =>
+      `${name} then signs in with the password alone, until a second factor is set up anew. Be sure who asks you for this.`,
+    factorsOffDone: 'The second factors are off',
     impersonate: 'Act as this user',
     impersonateAsk: (name: string) =>
       `You act as ${name} for an hour. It stands in the log of the account and of the service; passwords and second factors stay closed.`,
