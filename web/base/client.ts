@@ -103,11 +103,18 @@ async function answered(asking: Promise<Response>): Promise<Response> {
   }
 }
 
+/** What a status says by itself: what stands before the service speaks while the service is away. */
+export function unsaid(status: number): string {
+  return [502, 503, 504].includes(status) ? 'Unreachable' : 'InternalError'
+}
+
 async function refusal(response: Response, isJson: boolean): Promise<Refusal> {
   type Said = { code?: string; error?: string; details?: Record<string, string> }
-  // What stands before the service speaks for itself while the service is away.
-  const unsaid = [502, 503, 504].includes(response.status) ? 'Unreachable' : 'InternalError'
-  const { code = unsaid, error = response.statusText, details } = (isJson ? await response.json() : {}) as Said
+  const {
+    code = unsaid(response.status),
+    error = response.statusText,
+    details,
+  } = (isJson ? await response.json() : {}) as Said
   // Codes of a second factor are refused in the same word, by calls that answer 400.
   if (code === 'InvalidToken' && response.status === 403 && !response.url.includes('/session')) onSignedOut()
   return new Refusal(response.status, code, error, details)

@@ -5,7 +5,8 @@
 // kept is removed unread. Whoever signs out, or is signed out, has nothing left here. Where the browser does not let us, nothing is kept.
 
 const database = 'teal'
-const table = 'kept'
+const version = 2
+type Table = 'kept' | 'files'
 const mark = 'teal-kept'
 /** Entries beyond this go, the oldest first. */
 const entriesMax = 600
@@ -43,12 +44,12 @@ export async function keepFor(user: string, isLong: boolean): Promise<void> {
 /** Removes everything that is kept. */
 export async function forgetKept(): Promise<void> {
   setMark('', 0)
-  await doing('readwrite', store => store.clear())
+  await doing('kept', 'readwrite', store => store.clear())
 }
 
 /** Removes what is kept of anybody but this account; '' for of everybody. */
 export async function removeOthers(user: string): Promise<void> {
-  await doing('readwrite', store => {
+  await doing('kept', 'readwrite', store => {
     store.delete(IDBKeyRange.upperBound(`${user} `, true))
     return store.delete(IDBKeyRange.lowerBound(`${user}!`))
   })
@@ -57,7 +58,7 @@ export async function removeOthers(user: string): Promise<void> {
 /** What was kept under a name; undefined where nothing was, or it is somebody else's. */
 export async function kept<T>(user: string, name: string): Promise<T | undefined> {
   if (user === '' || whose() !== user) return undefined
-  const entry = (await doing('readonly', store => store.get(`${user} ${name}`))) as Entry | undefined
+  const entry = (await doing('kept', 'readonly', store => store.get(`${user} ${name}`))) as Entry | undefined
   return entry === undefined || whose() !== user ? undefined : (JSON.parse(entry.value) as T)
 }
 
@@ -68,13 +69,13 @@ export function keep(user: string, name: string, value: unknown): void {
   const text = JSON.stringify(value)
   if (whose() !== user || text.length > lengthMax) return
   const entry: Entry = { key: `${user} ${name}`, at: Date.now(), value: text }
-  void doing('readwrite', store => (whose() === user ? store.put(entry) : undefined))
+  void doing('kept', 'readwrite', store => (whose() === user ? store.put(entry) : undefined))
   puts += 1
   if (puts % trimEach === 0) void trim()
 }
 
 async function trim(): Promise<void> {
-  await doing('readwrite', store => {
+  await doing('kept', 'readwrite', store => {
     const counting = store.count()
     counting.addEventListener('success', () => {
       let left = counting.result - entriesMax
@@ -96,9 +97,12 @@ let opening: Promise<IDBDatabase> | undefined
 
 function opened(): Promise<IDBDatabase> {
   opening ??= new Promise((resolve, reject) => {
-    const request = indexedDB.open(database, 1)
+    const request = indexedDB.open(database, version)
     request.addEventListener('upgradeneeded', () => {
-      request.result.createObjectStore(table, { keyPath: 'key' }).createIndex('at', 'at')
+      const { result } = request
+      const has = (table: Table) => result.objectStoreNames.contains(table)
+      if (!has('kept')) result.createObjectStore('kept', { keyPath: 'key' }).createIndex('at', 'at')
+      if (!has('files')) result.createObjectStore('files', { keyPath: 'key' })
     })
     request.addEventListener('success', () => {
       // Another window, of a later page, wants it changed.
@@ -110,8 +114,9 @@ function opened(): Promise<IDBDatabase> {
   return opening
 }
 
-/** Does one thing to what is kept; undefined where the browser keeps nothing. */
-async function doing(
+/** Does one thing to what is kept; undefined where the browser keeps nothing, or there is no room. */
+export async function doing(
+  table: Table,
   mode: IDBTransactionMode,
   run: (store: IDBObjectStore) => IDBRequest | undefined,
 ): Promise<unknown> {

@@ -35,3 +35,19 @@ export async function isKept(page: Page, name: string): Promise<void> {
   await expect.poll(() => page.evaluate(cached)).toBe(true)
   await expect.poll(async () => (await keptIn(page)).some(key => key.includes(` ${name}`))).toBe(true)
 }
+
+/** Names of the files that are kept until the service has them. */
+export function filesKept(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`new Promise((resolve, reject) => {
+    const opening = indexedDB.open('teal')
+    opening.onerror = () => reject(opening.error)
+    opening.onsuccess = () => {
+      const database = opening.result
+      const asked = database.transaction('files').objectStore('files').getAll()
+      asked.onsuccess = () => {
+        database.close()
+        resolve(asked.result.map(one => one.file.name))
+      }
+    }
+  })`)
+}

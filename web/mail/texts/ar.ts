@@ -214,6 +214,8 @@ export const ar: MailTexts = {
   removeFile: name => `إزالة ${name}`,
   uploading: name => `جارٍ رفع ${name}`,
   notAttached: (name: string, reason: string) => `${name}: ${reason}`,
+  noRoomHere: 'لا مكان لهذا الملف في هذا المتصفح. ابقَ في هذه الصفحة حتى يصل، وإلا ضاع.',
+  notReadable: 'لم يعد من الممكن قراءة الملف: فقد غُيّر أو حُذف بعد اختياره.',
   stillUploading: 'لا تزال الملفات قيد الرفع. يُرجى الانتظار حتى تكتمل أو إزالتها.',
   dropHere: 'أفلت الملفات هنا لإرفاقها',
   body: 'نص الرسالة',

@@ -216,6 +216,9 @@ export const de: MailTexts = {
   removeFile: name => `${name} entfernen`,
   uploading: name => `${name} wird hochgeladen`,
   notAttached: (name: string, reason: string) => `${name}: ${reason}`,
+  noRoomHere:
+    'Dafür ist in diesem Browser kein Platz. Bleiben Sie auf dieser Seite, bis die Datei angekommen ist, sonst geht sie verloren.',
+  notReadable: 'Die Datei lässt sich nicht mehr lesen: Sie wurde geändert oder entfernt, nachdem sie gewählt war.',
   stillUploading: 'Dateien sind noch unterwegs. Bitte warten Sie, bis sie da sind, oder entfernen Sie sie.',
   dropHere: 'Dateien hier ablegen, um sie anzuhängen',
   body: 'Ihr Text',

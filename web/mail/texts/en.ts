@@ -215,6 +215,8 @@ export const en = {
   removeFile: (name: string) => `Remove ${name}`,
   uploading: (name: string) => `Uploading ${name}`,
   notAttached: (name: string, reason: string) => `${name}: ${reason}`,
+  noRoomHere: 'There is no room for it in this browser. Stay on this page until it is there, or it is lost.',
+  notReadable: 'It cannot be read any more: it was changed or removed after it was chosen.',
   stillUploading: 'Files are still on their way. Please wait until they are here, or remove them.',
   dropHere: 'Drop files to attach them',
   body: 'What you write',

@@ -5,6 +5,7 @@
 
 import { Icon } from '../../base/icon.tsx'
 import { bytes, percent } from '../../base/language.ts'
+import { shownName } from '../../base/names.ts'
 import { mailTexts } from '../texts/texts.ts'
 import type { Letter, LetterFile } from './letter.ts'
 import { change } from './writing.ts'
@@ -30,14 +31,15 @@ export function Files({ letter }: { readonly letter: Letter }) {
           remove={() => change(letter, { files: files.filter(one => one !== file) })}
         />
       ))}
-      {uploads.map(({ file: { name }, part, control }, at) => (
-        <li key={at}>
-          <span>{texts.uploading(name)}</span> <progress value={part} max={1} aria-label={texts.uploading(name)} />{' '}
+      {uploads.map(({ id, file: { name }, part, isKept, control }) => (
+        <li key={id}>
+          <span>{texts.uploading(shownName(name))}</span>{' '}
+          <progress value={part} max={1} aria-label={texts.uploading(shownName(name))} />{' '}
           <span class="hint">{percent(part)}</span>
           <button
             type="button"
             class="plain"
-            aria-label={texts.removeFile(name)}
+            aria-label={texts.removeFile(shownName(name))}
             onClick={() => {
               letter.uploads.value = letter.uploads.value.filter(one => one.control !== control)
               control.abort()
@@ -45,6 +47,7 @@ export function Files({ letter }: { readonly letter: Letter }) {
           >
             <Icon name="close" />
           </button>
+          {isKept === false && <p class="failure">{texts.noRoomHere}</p>}
         </li>
       ))}
     </ul>
@@ -54,8 +57,8 @@ export function Files({ letter }: { readonly letter: Letter }) {
 function Attached({ file: { name, size }, remove }: { readonly file: LetterFile; remove(): void }) {
   return (
     <li>
-      <bdi>{name}</bdi> <span class="hint">{bytes(size)}</span>
-      <button type="button" class="plain" aria-label={mailTexts.value.removeFile(name)} onClick={remove}>
+      <bdi>{shownName(name)}</bdi> <span class="hint">{bytes(size)}</span>
+      <button type="button" class="plain" aria-label={mailTexts.value.removeFile(shownName(name))} onClick={remove}>
         <Icon name="close" />
       </button>
     </li>

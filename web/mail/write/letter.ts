@@ -1,15 +1,18 @@
 // A letter that is being written, as this browser keeps it: its fields, the draft that the service has of it, what it answers.
 //
 // Every change is kept in the browser at once, under the account, until the service has it and nobody writes any more; so neither a broken
-// connection nor a closed window loses a word. A letter is open in one window at a time (a lock of the browser says in which).
+// connection nor a closed window loses a word, nor a file that is on its way (kept-files.ts). A letter is open in one window at a time (a lock of the browser says in which).
 
 import { type Signal, signal } from '@preact/signals'
 import { user } from '../store.ts'
+import { forgetFiles, lettersWithFiles } from './kept-files.ts'
 
 export interface LetterFile {
   readonly id: string
   readonly name: string
   readonly size: number
+  /** What it was called on its way. */
+  readonly cameAs?: string
 }
 
 export interface Fields {
@@ -40,9 +43,12 @@ interface DraftPlace {
 }
 
 /** A file on its way, as far as it is: 0 to 1. */
-interface Upload {
+export interface Upload {
+  readonly id: string
   readonly file: File
   readonly part: number
+  /** Whether it is kept here until it is there; undefined while that is not known. */
+  readonly isKept: boolean | undefined
   /** Ends it. */
   readonly control: AbortController
 }
@@ -61,6 +67,8 @@ export interface Letter {
   reference: Reference | undefined
   /** It is to go as soon as the service answers, and not before this moment (0: with the usual time to think again). */
   pending: number | null
+  /** Whether this browser had room for it when it was last changed. */
+  isHere: boolean
   release(): void
   /** Puts into the fields what an editor has not told yet. */
   flush(): void
@@ -97,6 +105,7 @@ export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUU
     draft: given.draft ?? null,
     reference: given.reference,
     pending: given.pending ?? null,
+    isHere: true,
     release: () => {},
     flush: () => {},
   }
@@ -127,20 +136,26 @@ function readAll(): Record<string, Stored> {
   }
 }
 
-/** Keeps it in this browser; false where there is no room. */
-export function keepHere(letter: Letter): boolean {
+/** Keeps it in this browser, where there is room. */
+export function keepHere(letter: Letter): void {
   const { draft, reference, pending } = letter
-  const isSaved = letter.kept.value === 'same' && pending === null
+  const isSaved = letter.kept.value === 'same' && pending === null && letter.uploads.value.length === 0
   const all = { ...readAll(), [letter.key]: { fields: letter.fields.value, draft, reference, pending, isSaved } }
   try {
     localStorage.setItem(place(), JSON.stringify(all))
-    return true
+    letter.isHere = true
   } catch {
-    return false
+    letter.isHere = false
   }
 }
 
+/** Whether something of it is lost when the page is left now. */
+export function isLostWithPage({ isHere, kept, uploads }: Letter): boolean {
+  return (!isHere && kept.value !== 'same') || uploads.value.some(one => one.isKept !== true)
+}
+
 export function forgetHere({ key }: Letter): void {
+  void forgetFiles(key)
   const { [key]: _, ...rest } = readAll()
   localStorage.setItem(place(), JSON.stringify(rest))
 }
@@ -150,16 +165,24 @@ export function countHere(): number {
   return Object.values(readAll()).filter(one => one.isSaved !== true).length
 }
 
-export function forgetAllHere(): void {
+export async function forgetAllHere(): Promise<void> {
   localStorage.removeItem(place())
+  await forgetFiles()
 }
 
 /** Letters that were left in this browser and are open in no window. */
 export async function leftHere(): Promise<Letter[]> {
   const found: Letter[] = []
   for (const [key, stored] of Object.entries(readAll())) {
-    const isOpen = await navigator.locks?.request(lockName(key), { ifAvailable: true }, async lock => lock === null)
-    if (isOpen !== true) found.push(makeLetter(stored, key))
+    if (!(await isOpen(key))) found.push(makeLetter(stored, key))
+  }
+  for (const key of await lettersWithFiles()) {
+    if (!Object.hasOwn(readAll(), key) && !(await isOpen(key))) await forgetFiles(key)
   }
   return found
+}
+
+/** Whether a letter is open in some window. */
+async function isOpen(key: string): Promise<boolean> {
+  return (await navigator.locks?.request(lockName(key), { ifAvailable: true }, async lock => lock === null)) === true
 }

@@ -1,14 +1,16 @@
 // Files on their way to the service, which keeps them until a letter takes them along: with progress, one by one.
 //
-// Where the connection breaks they wait for it and go on; what is too large or finds no room is named and left out, and the others still go
-// along. Whoever takes a file out of the letter breaks its way off.
+// Where the connection breaks, or the session or the page ends, they wait and go on; what is too large or finds no room is named and left out,
+// and the others still go along. Whoever takes a file out of the letter breaks its way off.
 
-import { addressOf, Refusal } from '../../base/client.ts'
+import { addressOf, Refusal, unsaid } from '../../base/client.ts'
 import { shownName } from '../../base/names.ts'
 import { explain, failed } from '../../base/notice.tsx'
+import { refreshSession, session } from '../../base/session.ts'
 import { type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import type { Letter, LetterFile } from './letter.ts'
+import { forgetFile, keepFile, keptFiles, newFileId } from './kept-files.ts'
+import type { Letter, LetterFile, Upload } from './letter.ts'
 
 /** Bytes that the service takes of one file. */
 const fileBytesMax = 64 * 2 ** 20
@@ -34,7 +36,7 @@ function upload(
     request.addEventListener('load', () => {
       const said = request.response as { id?: string; code?: string; error?: string } | null
       if (request.status === 200 && said?.id !== undefined) resolve({ id: said.id, name, size: file.size })
-      else reject(new Refusal(request.status, said?.code ?? 'InternalError', said?.error ?? ''))
+      else reject(new Refusal(request.status, said?.code ?? unsaid(request.status), said?.error ?? ''))
     })
     request.addEventListener('error', lost)
     request.addEventListener('abort', lost)
@@ -43,21 +45,54 @@ function upload(
   })
 }
 
-/** Uploads files for a letter one by one and says how far each is; one that fails is named, and a broken connection waited for. */
+/** Brings files for a letter, which are kept here until they are there; one that fails is named, and a broken connection waited for. */
 export async function attach(letter: Letter, files: readonly File[], add: (file: LetterFile) => void): Promise<void> {
-  const queue = files.map(file => ({ file, part: 0, control: new AbortController() }))
+  for (const file of files) if (file.size > fileBytesMax) say(file.name, new Refusal(413, 'BodyTooLarge', ''))
+  const queue = files
+    .filter(file => file.size <= fileBytesMax)
+    .map(file => ({ id: newFileId(), file, part: 0, isKept: undefined, control: new AbortController() }))
+  const keeping = queue.map(async ({ id, file, control }) => {
+    const isKept = await keepFile(letter.key, id, file)
+    update(letter, control, { isKept })
+  })
+  await bring(letter, queue, add)
+  // One that was there before it was kept.
+  await Promise.all(keeping)
+  for (const { id } of queue) await forgetFile(letter.key, id)
+}
+
+/** Goes on with files that a page which is gone had begun to bring. */
+export async function goOn(letter: Letter, add: (file: LetterFile) => void): Promise<void> {
+  const found = await keptFiles(letter.key)
+  const there = new Set(letter.fields.value.files.map(one => one.cameAs))
+  for (const { id } of found) if (there.has(id)) await forgetFile(letter.key, id)
+  const queue = found
+    .filter(({ id }) => !there.has(id))
+    .map(({ id, file }) => ({ id, file, part: 0, isKept: true, control: new AbortController() }))
+  await bring(letter, queue, add)
+}
+
+function update(letter: Letter, control: AbortController, change: Partial<Upload>): void {
+  letter.uploads.value = letter.uploads.value.map(one => (one.control === control ? { ...one, ...change } : one))
+}
+
+/** One after the other. */
+async function bring(letter: Letter, queue: readonly Upload[], add: (file: LetterFile) => void): Promise<void> {
   letter.uploads.value = [...letter.uploads.value, ...queue]
-  for (const { file, control } of queue) {
-    const told = (part: number) => {
-      letter.uploads.value = letter.uploads.value.map(one => (one.control === control ? { ...one, part } : one))
+  for (const upload of queue) {
+    const { id, file, control } = upload
+    const leave = () => {
+      letter.uploads.value = letter.uploads.value.filter(one => one.control !== control)
     }
     try {
-      const stored = await brought(file, told, control.signal)
-      if (stored !== undefined) add(stored)
+      const stored = await brought(file, part => update(letter, control, { part }), control.signal)
+      leave()
+      if (stored !== undefined && !control.signal.aborted) add({ ...stored, cameAs: id })
     } catch (error) {
+      leave()
       say(file.name, error)
     }
-    letter.uploads.value = letter.uploads.value.filter(one => one.control !== control)
+    await forgetFile(letter.key, id)
   }
 }
 
@@ -65,22 +100,42 @@ function say(name: string, error: unknown): void {
   failed(new Refusal(0, 'NotAttached', mailTexts.value.notAttached(shownName(name), explain(error))))
 }
 
-/** Tries until the service answers; undefined where somebody gave it up. @throws Refusal */
+/** Tries until the service has it; undefined where somebody gave it up. @throws Refusal */
 async function brought(
   file: File,
   told: (part: number) => void,
   aborted: AbortSignal,
 ): Promise<LetterFile | undefined> {
-  if (file.size > fileBytesMax) throw new Refusal(413, 'BodyTooLarge', '')
+  const of = session.value?.user?.id
   while (!aborted.aborted) {
     try {
-      return await upload(file, file.name, told, aborted)
+      // Whoever was signed out goes on when they are in again.
+      if (session.value?.user?.id === of) return await upload(file, file.name, told, aborted)
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'Unreachable') throw error
-      if (!aborted.aborted) await again()
+      if (aborted.aborted) return undefined
+      if (!isPassing(error)) throw error
+      if (error instanceof Refusal && error.code === 'InvalidToken') await refreshSession().catch(() => {})
+      else if (!(await isReadable(file))) throw new Refusal(0, 'NotReadable', mailTexts.value.notReadable)
     }
+    if (!aborted.aborted) await again()
   }
   return undefined
+}
+
+/** Whether it is another matter in a while. */
+function isPassing(error: unknown): boolean {
+  return error instanceof Refusal && (['Unreachable', 'InvalidToken'].includes(error.code) || error.status === 429)
+}
+
+/** The file on the disk is as it was chosen. */
+async function isReadable(file: File): Promise<boolean> {
+  return file
+    .slice(0, 1)
+    .arrayBuffer()
+    .then(
+      () => true,
+      () => false,
+    )
 }
 
 /** The moment to try again: when the browser has a network, or some time has passed. */

@@ -18,8 +18,7 @@ import type { Letter } from './letter.ts'
 import { PeopleField } from './people-field.tsx'
 import type { Editor } from './rich/editor.tsx'
 import { htmlOf, textOf } from './rich/text.ts'
-import { attach } from './upload.ts'
-import { change, discard, letters, saveAndClose, send } from './writing.ts'
+import { change, discard, letters, saveAndClose, send, take } from './writing.ts'
 
 export function Writers() {
   const open = letters.value
@@ -58,11 +57,6 @@ function Writer({ letter }: { readonly letter: Letter }) {
     }
     if (isEmpty || (await ask(question))) await discard(letter)
   }
-  const take = (files: readonly File[]) => {
-    const add = (file: Letter['fields']['value']['files'][number]) =>
-      change(letter, { files: [...letter.fields.value.files, file] })
-    void attach(letter, files, add)
-  }
   return (
     <section
       class={isOver.value ? 'mail-writer over' : 'mail-writer'}
@@ -88,7 +82,7 @@ function Writer({ letter }: { readonly letter: Letter }) {
       onDrop={event => {
         event.preventDefault()
         isOver.value = false
-        take([...(event.dataTransfer?.files ?? [])])
+        take(letter, [...(event.dataTransfer?.files ?? [])])
       }}
     >
       <header>
@@ -170,9 +164,9 @@ function Writer({ letter }: { readonly letter: Letter }) {
         </div>
       </div>
       {html === null ? (
-        <Plain letter={letter} isFirst={isFirst} take={take} />
+        <Plain letter={letter} isFirst={isFirst} />
       ) : (
-        <Rich key={fresh.value} letter={letter} isFirst={isFirst} take={take} />
+        <Rich key={fresh.value} letter={letter} isFirst={isFirst} />
       )}
       <Files letter={letter} />
       <div role="alert">
@@ -192,7 +186,7 @@ function Writer({ letter }: { readonly letter: Letter }) {
             multiple
             class="unseen"
             onChange={event => {
-              take([...(event.currentTarget.files ?? [])])
+              take(letter, [...(event.currentTarget.files ?? [])])
               event.currentTarget.value = ''
             }}
           />
@@ -270,10 +264,9 @@ function nowText(): string {
 interface BodyProps {
   readonly letter: Letter
   readonly isFirst: boolean
-  take(files: readonly File[]): void
 }
 
-function Plain({ letter, isFirst, take }: BodyProps) {
+function Plain({ letter, isFirst }: BodyProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
     field.current?.setSelectionRange(0, 0)
@@ -291,14 +284,14 @@ function Plain({ letter, isFirst, take }: BodyProps) {
         const files = [...(event.clipboardData?.files ?? [])]
         if (files.length === 0) return
         event.preventDefault()
-        take(files)
+        take(letter, files)
       }}
     />
   )
 }
 
 /** The editor, which is loaded when somebody needs it; where it cannot be, what was written is shown and kept. */
-function Rich({ letter, isFirst, take }: BodyProps) {
+function Rich({ letter, isFirst }: BodyProps) {
   const loaded: Signal<ComponentType<Parameters<typeof Editor>[0]> | null> = useSignal(null)
   useEffect(() => {
     import('./rich/editor.tsx').then(
@@ -314,7 +307,7 @@ function Rich({ letter, isFirst, take }: BodyProps) {
       {mailTexts.value.opening}
     </div>
   ) : (
-    <View letter={letter} onFiles={take} isFirst={isFirst} />
+    <View letter={letter} onFiles={files => take(letter, files)} isFirst={isFirst} />
   )
 }
 

@@ -19,8 +19,10 @@ import {
   type Fields,
   forgetAllHere,
   forgetHere,
+  isLostWithPage,
   keepHere,
   type Letter,
+  type LetterFile,
   leftHere,
   makeLetter,
   type Reference,
@@ -28,7 +30,7 @@ import {
 import { withPictures } from './rich/pictures.ts'
 import { safeHtml, written } from './rich/safe.ts'
 import { textOf } from './rich/text.ts'
-import { uploadAgain } from './upload.ts'
+import { attach, goOn, uploadAgain } from './upload.ts'
 
 export const letters = signal<readonly Letter[]>([])
 
@@ -100,6 +102,30 @@ export function change(letter: Letter, fields: Partial<Fields>): void {
     setTimeout(() => void save(letter).catch(() => {}), typingMs),
   )
 }
+
+/** Attaches files; those that are on their way when the page ends go on in the next one. */
+export function take(letter: Letter, files: readonly File[]): void {
+  void followed(letter, attach(letter, files, adder(letter)))
+}
+
+function adder(letter: Letter): (file: LetterFile) => void {
+  return file => change(letter, { files: [...letter.fields.value.files, file] })
+}
+
+/** That something of it is on its way is known here as long as it is. */
+async function followed(letter: Letter, coming: Promise<void>): Promise<void> {
+  keepHere(letter)
+  await coming
+  if (letters.value.includes(letter)) keepHere(letter)
+}
+
+addEventListener('pagehide', () => {
+  for (const letter of letters.value) letter.flush()
+})
+
+addEventListener('beforeunload', event => {
+  if (letters.value.some(isLostWithPage)) event.preventDefault()
+})
 
 function composed({ fields: { value }, reference, key }: Letter) {
   const { from, to, cc, bcc, subject, html, files } = value
@@ -326,8 +352,10 @@ export function restoreLetters(): void {
     const left = await leftHere()
     for (const letter of left) {
       letter.kept.value = 'here'
-      if (letter.pending === null) open(letter)
-      else waiting.add(letter)
+      if (letter.pending === null) {
+        open(letter)
+        void followed(letter, goOn(letter, adder(letter)))
+      } else waiting.add(letter)
     }
     if (left.some(letter => letter.pending === null)) done(mailTexts.value.restored)
     if (left.length > 0) await retryNow()
@@ -344,6 +372,6 @@ beforeSignOut(async () => {
   if (count > 0 && !(await ask({ title, text: text(number(count)), action, danger: true }))) return false
   for (const letter of [...letters.value, ...waiting]) close(letter)
   waiting.clear()
-  forgetAllHere()
+  await forgetAllHere()
   return true
 })
