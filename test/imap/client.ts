@@ -1,8 +1,10 @@
-// An IMAP client for tests: sends what it is told, gives back every response with its literals in place, judges nothing.
+// An IMAP client for tests: sends what it is told, gives back every response with its literals in place. Whatever the grammar does not allow is an error (grammar.ts).
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { checkResponse } from './grammar.ts'
+import type { Enabled } from './scanner.ts'
 
 export interface Answer {
   /** Untagged and continuation lines in order; a literal stands behind its `{n}` and a line end. */
@@ -20,6 +22,7 @@ export class Client {
   #ended = false
   #wake: (() => void) | undefined
   #tag = 0
+  #enabled: Enabled = { utf8: false, rev2: false }
 
   private constructor(socket: Socket) {
     this.#socket = socket
@@ -105,10 +108,15 @@ export class Client {
       const end = await this.#indexOf('\n')
       const line = this.#take(end + 1)
         .toString('latin1')
-        .replace(/\r?\n$/, '')
+        .replace(/\r\n$/, '')
       whole += line
       const literal = /\{(\d+)\}$/.exec(line)
       if (literal === null) {
+        checkResponse(whole, this.#enabled)
+        if (whole.startsWith('* ENABLED ')) {
+          const rev2 = this.#enabled.rev2 || whole.includes('IMAP4rev2')
+          this.#enabled = { rev2, utf8: this.#enabled.utf8 || rev2 || whole.includes('UTF8=ACCEPT') }
+        }
         const text = Buffer.from(whole, 'latin1').toString('utf8')
         return this.showsRecent ? text : text.replace(/(FLAGS \([^)]*?)\\Recent ?/, '$1')
       }
