@@ -5,6 +5,7 @@
 import './style.css'
 import { render } from 'preact'
 import type { AreaEntry } from './base/area.ts'
+import { keepFocus } from './base/focus.ts'
 import { applyLanguage } from './base/language.ts'
 import { startRouter } from './base/router.ts'
 import { startSession } from './base/session.ts'
@@ -58,6 +59,7 @@ const page = document.getElementById('page')
 if (page !== null) {
   await baseTexts.open()
   render(<Shell areas={areas} />, page)
+  keepFocus()
   startRouter()
   await startSession()
 }

@@ -7,7 +7,7 @@ import { call, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { moment } from '../base/language.ts'
 import { done, failed } from '../base/notice.tsx'
-import { Badge, Card, Loaded, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
 import { accountTexts } from './texts/texts.ts'
@@ -56,7 +56,7 @@ function Sessions() {
               {results.map(({ id, label, created, current }) => (
                 <li key={id}>
                   <span class="about">
-                    <strong>{label || texts.browser}</strong>
+                    <strong>{label === '' ? texts.browser : <Told text={label} />}</strong>
                     <span class="hint">{texts.began(moment(created))}</span>
                   </span>
                   {current ? (
@@ -96,7 +96,7 @@ function Log() {
                 { title: texts.event, cell: row => <What row={row} /> },
                 {
                   title: texts.from,
-                  cell: ({ ip, protocol }) => <bdi class="whole">{[protocol, ip].filter(Boolean).join(' · ')}</bdi>,
+                  cell: ({ ip, protocol }) => <Told class="whole" text={[protocol, ip].filter(Boolean).join(' · ')} />,
                 },
                 { title: texts.when, cell: row => moment(row.last), atEnd: true },
               ]}
@@ -131,7 +131,7 @@ function What({ row: { action, result, aname, target, events } }: { readonly row
         {texts.actions[action] ?? action}
         {more !== undefined && (
           <>
-            : <bdi>{more}</bdi>
+            : <Told text={more} />
           </>
         )}
       </span>

@@ -7,7 +7,7 @@ import { call, type Reply } from '../base/client.ts'
 import { FieldErrors, Form, Submit, TextField, useForm } from '../base/form.tsx'
 import { bytes, moment, number } from '../base/language.ts'
 import { done, failed } from '../base/notice.tsx'
-import { Card, Empty, Loaded, Page, Table } from '../base/parts.tsx'
+import { Card, Empty, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
 import { folderName } from './folder-name.ts'
@@ -107,8 +107,8 @@ function Rows({ rows, onRestore }: { readonly rows: readonly Message[]; onRestor
       rows={rows}
       id={row => row.id}
       columns={[
-        { title: texts.subject, cell: row => <bdi>{row.subject || texts.noSubject}</bdi> },
-        { title: texts.from, cell: ({ from }) => <bdi>{from?.name || from?.address}</bdi> },
+        { title: texts.subject, cell: row => <Told text={row.subject || texts.noSubject} /> },
+        { title: texts.from, cell: ({ from }) => <Told text={from?.name || from?.address || ''} /> },
         { title: texts.deleted, cell: row => moment(row.archived) },
         { title: texts.size, cell: row => bytes(row.size), atEnd: true },
       ]}

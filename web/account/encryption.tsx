@@ -7,7 +7,7 @@ import { call, Refusal, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { CheckField, FieldErrors, Form, Submit, TextArea, useForm } from '../base/form.tsx'
 import { done, failed } from '../base/notice.tsx'
-import { Badge, Card, Fact, Facts, Loaded, Page } from '../base/parts.tsx'
+import { Badge, Card, Fact, Facts, Loaded, Page, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
 import { baseTexts } from '../texts/texts.ts'
@@ -74,7 +74,7 @@ function Present({ account, onChanged }: Part) {
           <Fact name={texts.kind}>OpenPGP</Fact>
           {(keyInfo.name !== '' || keyInfo.address !== '') && (
             <Fact name={texts.whose}>
-              <bdi>{[keyInfo.name, keyInfo.address].filter(Boolean).join(' · ')}</bdi>
+              <Told text={[keyInfo.name, keyInfo.address].filter(Boolean).join(' · ')} />
             </Fact>
           )}
           <Fact name={texts.fingerprint}>
@@ -86,7 +86,7 @@ function Present({ account, onChanged }: Part) {
         <Facts key={fingerprint}>
           <Fact name={texts.kind}>S/MIME</Fact>
           <Fact name={texts.whose}>
-            <bdi>{subject}</bdi>
+            <Told text={subject} />
           </Fact>
           <Fact name={texts.fingerprint}>
             <code dir="ltr">{grouped(fingerprint)}</code>

@@ -8,6 +8,7 @@ import { Dialog } from '../base/dialog.tsx'
 import { CheckField, FieldErrors, Form, SelectField, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
 import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
+import { Told } from '../base/parts.tsx'
 import { owner } from '../base/session.ts'
 import type { Filter, Folders } from './filters.tsx'
 import { folderName } from './folder-name.ts'
@@ -164,7 +165,7 @@ function Trial({
             <ul class="lines">
               {tried.value.results.slice(0, shownMax).map(({ message }) => (
                 <li key={message.id}>
-                  <bdi>{message.subject || texts.noSubject}</bdi>
+                  <Told text={message.subject || texts.noSubject} />
                   <bdi class="hint">{message.from?.address}</bdi>
                 </li>
               ))}

@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks'
 import { call, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { number, relative } from '../base/language.ts'
-import { Badge, Card, type Column, Empty, IconButton, Loaded, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, type Column, Empty, IconButton, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { at } from '../base/router.ts'
 import { may } from '../base/session.ts'
@@ -122,12 +122,12 @@ function columns(): Column<Queued>[] {
       title: texts.from,
       cell: ({ queueId, from, origin }) => (
         <span class="about">
-          <a href={at(`/service/queue/${queueId}`)}>{from === '' ? texts.noSender : <bdi>{from}</bdi>}</a>
+          <a href={at(`/service/queue/${queueId}`)}>{from === '' ? texts.noSender : <Told text={from} />}</a>
           <span class="muted">{texts.origin[origin]}</span>
         </span>
       ),
     },
-    { title: texts.to, cell: ({ destinations }) => <bdi>{destinations.join(', ')}</bdi> },
+    { title: texts.to, cell: ({ destinations }) => <Told text={destinations.join(', ')} /> },
     { title: texts.age, cell: ({ created }) => relative(created) },
     {
       title: texts.next,
@@ -142,11 +142,7 @@ function columns(): Column<Queued>[] {
     },
     {
       title: texts.answer,
-      cell: ({ response = '', failure = '' }) => (
-        <span class="answer" dir="auto">
-          {response === '' ? failure : response}
-        </span>
-      ),
+      cell: ({ response = '', failure = '' }) => <Told class="answer" text={response === '' ? failure : response} />,
     },
   ]
 }

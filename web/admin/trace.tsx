@@ -5,7 +5,7 @@
 import { call, type Reply } from '../base/client.ts'
 import { Form, Submit, TextField, useForm } from '../base/form.tsx'
 import { bytes, moment, number } from '../base/language.ts'
-import { Badge, Card, Fact, Facts, Loaded, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, Fact, Facts, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useResource } from '../base/resource.ts'
 import { at, go, type Values } from '../base/router.ts'
 import { adminTexts } from './texts/texts.ts'
@@ -78,24 +78,26 @@ function Came({ arrival }: { readonly arrival: Arrival }) {
       <Facts>
         <Fact name={users.when}>{moment(time)}</Fact>
         <Fact name={queue.from}>
-          <bdi>{from}</bdi>
+          <Told text={from} />
         </Fact>
         <Fact name={texts.recipient}>
           <a href={at(`/service/users/${user}`)}>
-            <bdi>{recipient}</bdi>
+            <Told text={recipient} />
           </a>
         </Fact>
         {by !== '' && (
           <Fact name={users.from}>
-            <bdi>{by}</bdi>
+            <Told text={by} />
           </Fact>
         )}
         <Fact name={texts.stored}>
-          <bdi>{stored}</bdi>
+          <Told text={stored} />
         </Fact>
         {spam !== undefined && <Fact name={texts.score}>{number(spam.score)}</Fact>}
         {decided !== undefined && decided.filters.length > 0 && (
-          <Fact name={texts.filters}>{decided.filters.join(', ')}</Fact>
+          <Fact name={texts.filters}>
+            <Told text={decided.filters.join(', ')} />
+          </Fact>
         )}
       </Facts>
     </Card>
@@ -109,7 +111,7 @@ function Went({ sent }: { readonly sent: Sent }) {
       <ul class="lines">
         {sent.targets.map(({ seq, value, state, nextAttempt }) => (
           <li key={seq}>
-            <bdi>{value}</bdi>
+            <Told text={value} />
             <span class="badges">
               <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'plain'}>
                 {queue.states[state]}
@@ -130,21 +132,17 @@ function Went({ sent }: { readonly sent: Sent }) {
               title: users.what,
               cell: ({ step, target }) => (
                 <>
-                  {texts.outcomes[step as keyof typeof texts.outcomes] ?? step} <bdi>{target}</bdi>
+                  {texts.outcomes[step as keyof typeof texts.outcomes] ?? step} <Told text={target} />
                 </>
               ),
             },
             {
               title: queue.destination,
-              cell: ({ host = '', security = '' }) => <bdi>{`${host} ${security}`.trim()}</bdi>,
+              cell: ({ host = '', security = '' }) => <Told text={`${host} ${security}`.trim()} />,
             },
             {
               title: queue.answer,
-              cell: ({ response, failure = '' }) => (
-                <span class="answer" dir="auto">
-                  {response === '' ? failure : response}
-                </span>
-              ),
+              cell: ({ response, failure = '' }) => <Told class="answer" text={response === '' ? failure : response} />,
             },
           ]}
         />

@@ -8,7 +8,7 @@ import { ask } from '../base/dialog.tsx'
 import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
 import { bytes, list, moment, number } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
-import { Badge, Card, Fact, Facts, IconButton, Loaded, Meter, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, Fact, Facts, IconButton, Loaded, Meter, Page, Table, Told } from '../base/parts.tsx'
 import { type Resource, useCall } from '../base/resource.ts'
 import { go, type Values } from '../base/router.ts'
 import { may } from '../base/session.ts'
@@ -129,9 +129,9 @@ function Doings({ user, of }: Part) {
     <>
       <div class="actions">
         {buttons.map(
-          one =>
+          (one, place) =>
             one !== false && (
-              <button key={one[0]} type="button" class={one[2] ? 'danger' : undefined} onClick={() => void one[1]()}>
+              <button key={place} type="button" class={one[2] ? 'danger' : undefined} onClick={() => void one[1]()}>
                 {one[0]}
               </button>
             ),
@@ -288,14 +288,17 @@ function AuthLog({ user }: { readonly user: string }) {
                         {words.actions[action] ?? action}
                         {target !== undefined && (
                           <>
-                            : <bdi>{target}</bdi>
+                            : <Told text={target} />
                           </>
                         )}
                       </>
                     ),
                   },
                   { title: texts.result, cell: ({ result, events }) => <Outcome result={result} events={events} /> },
-                  { title: texts.from, cell: ({ protocol = '', ip = '' }) => <bdi>{`${protocol} ${ip}`.trim()}</bdi> },
+                  {
+                    title: texts.from,
+                    cell: ({ protocol = '', ip = '' }) => <Told text={`${protocol} ${ip}`.trim()} />,
+                  },
                 ]}
               />
               <Pager of={data} go={goTo} />

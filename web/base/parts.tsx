@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { baseTexts } from '../texts/texts.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { percent } from './language.ts'
+import { shownSigns } from './names.ts'
 import { explain } from './notice.tsx'
 import type { Resource } from './resource.ts'
 
@@ -120,6 +121,11 @@ export function Empty({ icon, title, children }: Children & { readonly icon: Ico
 
 export function Badge({ kind = 'plain', children }: Children & { readonly kind?: 'plain' | 'good' | 'warn' | 'bad' }) {
   return <span class={`badge ${kind}`}>{children}</span>
+}
+
+/** What a stranger said: text that stands by itself, with signs that cannot be seen, or turn it round, by their numbers. */
+export function Told({ text, class: name }: { readonly text: string; readonly class?: string }) {
+  return <bdi class={name}>{shownSigns(text)}</bdi>
 }
 
 /** How much of something is used; said in words beside it. */

@@ -150,6 +150,7 @@ test('an admin acts as a user, which stands in the log, and is shut out of what 
   await shoot(page, 'admin-acting')
   await page.reload()
   await page.goto(`${pages.origin}/app/mail`)
+  await page.waitForLoadState('networkidle')
   await mark.getByRole('button', { name: 'Go back' }).click()
   await page.getByRole('heading', { name: 'dora' }).waitFor()
   await page.getByRole('button', { name: 'Act as this user' }).waitFor()
