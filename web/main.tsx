@@ -29,6 +29,7 @@ const areas: readonly AreaEntry[] = [
     label: () => baseTexts.value.mail,
     isOpen: session => session.user !== undefined,
     load: async () => (await import('./mail/area.ts')).area,
+    mayKeep: user => Object.keys(localStorage).some(key => /^teal\.(letters|deed)\./.test(key) && key.includes(user)),
   },
   {
     name: 'contacts',

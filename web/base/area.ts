@@ -38,4 +38,6 @@ export interface AreaEntry {
   label(): string
   isOpen(session: Session): boolean
   load(): Promise<Area>
+  /** Whether it may keep something here of an account that the service has not, and would ask about before somebody signs out. */
+  mayKeep?(user: string): boolean
 }

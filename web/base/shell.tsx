@@ -113,7 +113,7 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
             ))}
           </nav>
         )}
-        <UserMenu session={current} />
+        <UserMenu session={current} areas={open} />
       </header>
       <Acting session={current} />
       <div class={`frame${area?.isWide === true ? ' wide' : ''}${groups.length === 0 ? ' alone' : ''}`}>
@@ -211,11 +211,18 @@ function Side({
   )
 }
 
-function UserMenu({ session: { user, role } }: { readonly session: Session }) {
+interface UserMenuProps {
+  readonly session: Session
+  readonly areas: readonly AreaEntry[]
+}
+
+function UserMenu({ session: { user, role }, areas }: UserMenuProps) {
   const texts = baseTexts.value
   const name = user?.name || user?.address || user?.username || role || ''
-  const leave = () => {
-    signOut().then(left => left && go(''), failed)
+  const leave = async () => {
+    // They ask about what they keep, be they shown or not.
+    for (const area of areas) if (area.mayKeep?.(user?.id ?? '') === true) await (await area.load()).texts.open()
+    if (await signOut()) go('')
   }
   return (
     <div class="user">
@@ -230,7 +237,7 @@ function UserMenu({ session: { user, role } }: { readonly session: Session }) {
           <span>{user?.address ?? texts.byToken}</span>
         </p>
         <Preferences />
-        <button type="button" onClick={leave}>
+        <button type="button" onClick={() => leave().catch(failed)}>
           {texts.signOut}
         </button>
       </div>

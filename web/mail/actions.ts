@@ -1,22 +1,15 @@
-// What is done to messages: flags, moving, deleting. The list shows it at once; where the service refuses, it is shown as it is.
+// What is done to messages: flags, moving, deleting. Lists show it at once, and it is done when the service answers (owed/doing.ts); where it
+// refuses, lists show how it is.
 //
 // Everything that moves can be undone for a while: what was moved is moved back, by the numbers it got.
 
 import { signal } from '@preact/signals'
-import { call } from '../base/client.ts'
 import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
-import {
-  type Folder,
-  folderFor,
-  folderName,
-  folderOf,
-  folders,
-  forgetLists,
-  listsOf,
-  loadFolders,
-  user,
-} from './store.ts'
+import type { Use } from './folders/made.ts'
+import { takeBack, want } from './owed/doing.ts'
+import type { Deed, Marks } from './owed/owed.ts'
+import { type Folder, folderFor, folderName, folderOf } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 
 export interface Place {
@@ -50,65 +43,45 @@ export async function runUndo(): Promise<void> {
   await offered?.run().catch(failed)
 }
 
-const updating = 'PUT /users/:user/mailboxes/:mailbox/messages'
-
-export async function setFlag(places: readonly Place[], change: { seen?: boolean; flagged?: boolean }): Promise<void> {
-  for (const { mailbox, uids } of places)
-    for (const list of listsOf(mailbox)) list.patch(mailbox, new Set(uids), change)
-  try {
-    for (const { mailbox, uids } of places) {
-      const params = { user: user(), mailbox }
-      await call(updating, { params, body: { message: uids.join(','), ...change } })
-    }
-  } catch (error) {
-    failed(error)
-    forgetLists()
-  }
+export async function setFlag(places: readonly Place[], marks: Marks): Promise<void> {
+  await Promise.all(places.map(place => want({ ...place, kind: 'mark', marks }).outcome))
 }
 
 /** Moves messages, and offers to move them back. */
 export async function move(places: readonly Place[], to: Folder): Promise<void> {
-  const texts = mailTexts.value
-  const moved: { from: string; uids: number[] }[] = []
-  try {
-    for (const { mailbox, uids } of places) {
-      if (mailbox === to.id) continue
-      for (const list of listsOf(mailbox)) list.take(mailbox, new Set(uids))
-      const params = { user: user(), mailbox }
-      const { id = [] } = await call(updating, { params, body: { message: uids.join(','), moveTo: to.id } })
-      moved.push({ from: mailbox, uids: id.map(pair => pair[1] ?? 0) })
-    }
-  } catch (error) {
-    failed(error)
-    forgetLists()
-  }
-  const count = moved.reduce((sum, one) => sum + one.uids.length, 0)
-  if (count === 0) return
-  offer({
-    text: texts.moved(number(count), folderName(to)),
-    label: texts.undo,
-    async run() {
-      for (const { from, uids } of moved) {
-        const params = { user: user(), mailbox: to.id }
-        await call(updating, { params, body: { message: uids.join(','), moveTo: from } })
-      }
-      forgetLists()
-    },
-  })
+  await moveTo(places, to.id, folderName(to))
+}
+
+async function moveTo(places: readonly Place[], to: string, name: string): Promise<void> {
+  const deeds = places.filter(({ mailbox }) => mailbox !== to).map(place => ({ ...place, kind: 'move', to }) as const)
+  await follow(deeds, to, count => mailTexts.value.moved(count, name))
 }
 
 /** Moves to the folder of a use; where there is none says so. */
-export async function moveFor(
-  places: readonly Place[],
-  use: '\\Archive' | '\\Junk' | '\\Trash' | 'INBOX',
-): Promise<void> {
-  const found = await folderMade(use)
+export async function moveFor(places: readonly Place[], use: Use): Promise<void> {
+  const found = folderFor(use)
   if (found !== undefined) await move(places, found)
+  else if (use === '\\Archive') await moveTo(places, use, mailTexts.value.folderNames[use])
 }
 
-/** The folder of a use; the archive is made where there is none. */
-export async function folderMade(use: '\\Archive' | '\\Junk' | '\\Trash' | 'INBOX'): Promise<Folder | undefined> {
-  return folderFor(use) ?? (use === '\\Archive' ? await makeArchive() : undefined)
+/** Says what was done, or that it waits, and offers to take it back. */
+async function follow(deeds: readonly Deed[], to: string, said: (count: string) => string): Promise<void> {
+  const wanted = deeds.map(deed => ({ deed, ...want(deed) }))
+  const outcomes = await Promise.all(wanted.map(one => one.outcome))
+  const isLate = outcomes.some(one => one.state === 'waits')
+  const done = wanted.filter((_, at) => outcomes[at]?.state === 'waits' || (outcomes[at]?.moved.length ?? 0) > 0)
+  const count = outcomes.reduce((sum, { state, moved }, at) => {
+    return sum + (state === 'waits' ? (deeds[at]?.uids.length ?? 0) : moved.length)
+  }, 0)
+  if (count === 0) return
+  const texts = mailTexts.value
+  offer({
+    text: isLate ? texts.owed.later(number(count)) : said(number(count)),
+    label: texts.undo,
+    async run() {
+      for (const { id, deed } of done) await takeBack(id, deed, to)
+    },
+  })
 }
 
 /** Into the Trash; from there, and drafts, for good (the service keeps what is deleted for a while). */
@@ -116,30 +89,9 @@ export async function remove(places: readonly Place[]): Promise<void> {
   const trash = folderFor('\\Trash')
   const final = ({ mailbox }: Place) => mailbox === trash?.id || folderOf(mailbox)?.specialUse === '\\Drafts'
   const others = places.filter(place => !final(place))
-  if (others.length > 0 && trash !== undefined) await move(others, trash)
-  try {
-    for (const { mailbox, uids } of places.filter(final)) {
-      for (const list of listsOf(mailbox)) list.take(mailbox, new Set(uids))
-      for (const message of uids) {
-        const params = { user: user(), mailbox, message }
-        await call('DELETE /users/:user/mailboxes/:mailbox/messages/:message', { params })
-      }
-    }
-  } catch (error) {
-    failed(error)
-    forgetLists()
-  }
-}
-
-async function makeArchive(): Promise<Folder | undefined> {
-  const path = 'Archive'
-  if (folders.value?.some(folder => folder.path === path) !== true) {
-    // Another window may have made it in this moment: what counts is that it is there.
-    const refused = await call('POST /users/:user/mailboxes', { params: { user: user() }, body: { path } }).catch(
-      (error: unknown) => error,
-    )
-    await loadFolders()
-    if (folders.value?.some(folder => folder.path === path) !== true) failed(refused)
-  }
-  return folders.value?.find(folder => folder.path === path)
+  const deeds = places.filter(final).map(place => ({ ...place, kind: 'delete' }) as const)
+  await Promise.all([
+    others.length > 0 && trash !== undefined ? move(others, trash) : undefined,
+    follow(deeds, '', count => count),
+  ])
 }

@@ -6,7 +6,9 @@ import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Dialog } from '../base/dialog.tsx'
-import { folderMade, move, type Place, remove, runUndo, setFlag } from './actions.ts'
+import { failed } from '../base/notice.tsx'
+import { moveFor, type Place, remove, runUndo, setFlag } from './actions.ts'
+import { folderMade } from './folders/made.ts'
 import { applyToAll, moveAll, removeAll } from './list/bulk.ts'
 import { rowHeight } from './list/list.tsx'
 import type { MessageList } from './list/message-list.ts'
@@ -128,7 +130,7 @@ function act(name: KeyName, keyed: Keyed): void {
   const index = message === null ? -1 : list.indexOf(message.mailbox, message.uid)
   if (isReading) open(index < 0 ? undefined : (list.row(index + 1) ?? list.row(index - 1)))
   if (name === 'delete') return void remove(places)
-  void folderMade(useFor(name, places[0]?.mailbox ?? '')).then(folder => folder && move(places, folder))
+  void moveFor(places, useFor(name, places[0]?.mailbox ?? ''))
 }
 
 function useFor(name: 'archive' | 'junk', mailbox: string) {
@@ -142,7 +144,7 @@ function actOnAll(name: KeyName, list: MessageList): void {
   else if (name === 'delete') void removeAll(list)
   else if (name === 'archive' || name === 'junk') {
     const use = useFor(name, list.of.q === '' ? list.of.folder : '')
-    void folderMade(use).then(folder => folder && moveAll(list, folder))
+    folderMade(use).then(folder => moveAll(list, folder), failed)
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from '../base/icon.tsx'
+import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
 import { go, search, type Values } from '../base/router.ts'
 import { runUndo, undo } from './actions.ts'
@@ -14,6 +15,8 @@ import { Help, helpOpen, useKeys } from './keys.tsx'
 import { List } from './list/list.tsx'
 import { Search } from './list/search.tsx'
 import { byConversation } from './list/sources.ts'
+import { doOwed } from './owed/doing.ts'
+import { owed } from './owed/owed.ts'
 import { Reader } from './read/reader.tsx'
 import { areFresh, folderFor, folderOf, folders, isOffline, listOf, openFolders } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
@@ -26,6 +29,7 @@ export function MailPage({ values }: { readonly values: Values }) {
   useEffect(() => {
     if (folders.value === null) openFolders().catch(failed)
     restoreLetters()
+    doOwed()
     // Other pages lead here to write to somebody.
     const to = search.value.get('to')
     if (to !== null) newLetter({ to })
@@ -99,7 +103,9 @@ function Shown({ folder }: { readonly folder: string }) {
         {isOffline.value && (
           <p class="mail-offline" role="status">
             <Icon name="alert" />
-            {texts.offline}
+            <span>
+              {texts.offline} {owed.value.length > 0 && texts.owed.count(number(owed.value.length))}
+            </span>
           </p>
         )}
         {thread !== '' && (

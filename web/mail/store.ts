@@ -2,12 +2,13 @@
 //
 // One place for all views, kept when the path changes. Changes come over the event stream (updates.ts) and are put in here.
 
-import { signal } from '@preact/signals'
+import { effect, signal, untracked } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
 import { keep, kept } from '../base/kept.ts'
 import { owner } from '../base/session.ts'
 import { MessageList } from './list/message-list.ts'
 import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
+import { owed } from './owed/owed.ts'
 import { mailTexts } from './texts/texts.ts'
 
 export type Folder = Reply<'GET /users/:user/mailboxes'>['results'][number]
@@ -65,6 +66,13 @@ export function forgetFolder(id: string): void {
 
 const lists = new Map<string, MessageList>()
 const listsMax = 8
+
+effect(() => {
+  void owed.value
+  untracked(() => {
+    for (const list of lists.values()) list.show()
+  })
+})
 
 /** The list of a folder, of a conversation, or of what a search finds; kept for when one comes back to it. */
 export function listOf(folder: string, q: string, thread = ''): MessageList {

@@ -5,6 +5,7 @@
 // the same.
 
 import { refreshSession, session } from '../base/session.ts'
+import { doOwed } from './owed/doing.ts'
 import {
   conversationsBeside,
   folderOf,
@@ -71,6 +72,7 @@ function listen(): EventSource {
   source.addEventListener('open', () => {
     if (isOffline.value) again()
     isOffline.value = false
+    doOwed()
   })
   return source
 }

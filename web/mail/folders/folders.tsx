@@ -9,6 +9,7 @@ import { IconButton } from '../../base/parts.tsx'
 import { at } from '../../base/router.ts'
 import { move } from '../actions.ts'
 import { dragged } from '../list/list.tsx'
+import { owedCounts } from '../owed/owed.ts'
 import { type Folder, folderName, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { empty } from './change.ts'
@@ -73,7 +74,8 @@ function FolderLine({ folder, isCurrent }: { readonly folder: Folder; readonly i
   const name = folderName(folder)
   const depth = use === '' ? folder.path.split('/').length - 1 : 0
   const isDrafts = use === '\\Drafts'
-  const count = (isDrafts ? folder.total : folder.unseen) ?? 0
+  const owing = owedCounts(folder.id)
+  const count = Math.max(0, isDrafts ? (folder.total ?? 0) + owing.total : (folder.unseen ?? 0) + owing.unseen)
   const said = isDrafts ? texts.total(number(count)) : texts.unread(number(count))
   const drop = (event: DragEvent) => {
     event.preventDefault()

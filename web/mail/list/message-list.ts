@@ -1,10 +1,12 @@
 // A list that may have 300,000 rows, of which only those are loaded that are looked at, by their place in it.
 //
 // Views read `version` and ask for rows; what is missing is loaded in pages and shown when it is there. When something comes or
-// goes, the pages in view are loaded anew, and whoever scrolls is told by how many rows the list moved under them.
+// goes, the pages in view are loaded anew, and whoever scrolls is told by how many rows the list moved under them. What is to be done
+// and is not yet (owed.ts) shows as if it were: rows that leave are passed over.
 
 import { signal } from '@preact/signals'
 import { keep, kept } from '../../base/kept.ts'
+import { leaving, owed } from '../owed/owed.ts'
 import { type Row, user } from '../store.ts'
 import type { Found, ListOf, Source } from './sources.ts'
 
@@ -19,10 +21,20 @@ const restMs = 400
 const betweenRows = 250
 const betweenMax = 10_000
 
+interface Change {
+  readonly mailbox: string
+  readonly uids: ReadonlySet<number>
+  readonly change: Partial<Row>
+}
+
 export class MessageList {
   /** Rises with every change. */
   readonly version = signal(0)
   readonly total = signal(-1)
+  /** As the service has it, with rows that leave. */
+  #total = -1
+  /** Places of rows that leave, among those that are loaded, in order. */
+  #leaving: readonly number[] = []
   readonly failure = signal<unknown>(undefined)
   /** Rows by which what is in view has moved. */
   readonly moved = signal(0)
@@ -44,12 +56,9 @@ export class MessageList {
   readonly #pages = new Map<number, readonly Row[]>()
   readonly #loading = new Map<number, AbortController>()
   /** What changed a moment ago: an answer that was under way does not know of it. */
-  #changes: {
-    readonly at: number
-    readonly mailbox: string
-    readonly uids: ReadonlySet<number>
-    readonly change: Partial<Row>
-  }[] = []
+  #changes: (Change & { readonly at: number })[] = []
+  #shown: readonly [first: number, last: number] = [0, pageRows - 1]
+  /** The same as the service counts them. */
   #view: readonly [first: number, last: number] = [0, pageRows - 1]
   #timer: ReturnType<typeof setTimeout> | undefined
   #rest: ReturnType<typeof setTimeout> | undefined
@@ -63,12 +72,56 @@ export class MessageList {
   }
 
   row(index: number): Row | undefined {
-    return this.#pages.get(Math.floor(index / pageRows))?.[index % pageRows]
+    return this.#at(this.#placeOf(index))
+  }
+
+  /** The row at a place as the service counts them. */
+  #at(place: number): Row | undefined {
+    return this.#pages.get(Math.floor(place / pageRows))?.[place % pageRows]
+  }
+
+  /** The place of a row that is shown. */
+  #placeOf(index: number): number {
+    let place = index
+    for (const left of this.#leaving) {
+      if (left > place) break
+      place += 1
+    }
+    return place
+  }
+
+  /** Shows what is loaded, and as if all that is owed were done. */
+  show(): void {
+    const places: number[] = []
+    if (owed.value.length > 0) {
+      const gone = new Map<string, ReadonlySet<number>>()
+      for (const [number, rows] of this.#pages) {
+        for (const [at, row] of rows.entries()) {
+          if (row === undefined) continue
+          const uids = gone.get(row.mailbox) ?? leaving(row.mailbox)
+          gone.set(row.mailbox, uids)
+          if (uids.size > 0 && lettersOf(row).every(uid => uids.has(uid))) places.push(number * pageRows + at)
+        }
+      }
+    }
+    this.#leaving = places.sort((a, b) => a - b)
+    this.total.value = this.#total < 0 ? -1 : Math.max(0, this.#total - places.length)
+    this.cursor.value = Math.min(this.cursor.value, Math.max(0, this.total.value - 1))
+    this.version.value += 1
+  }
+
+  /** Unread letters among some, as far as they are loaded. */
+  unreadAmong(mailbox: string, uids: ReadonlySet<number>): number {
+    const rows = [...this.#pages.values()].flat()
+    return rows
+      .filter(row => row?.mailbox === mailbox && uids.has(row.id))
+      .reduce((sum, { seen, conversation }) => sum + (conversation?.unseen ?? (seen ? 0 : 1)), 0)
   }
 
   /** These rows are in view: what is missing of them is loaded. */
   want(first: number, last: number): void {
-    this.#view = [first, last]
+    this.#shown = [first, last]
+    this.#view = [this.#placeOf(first), this.#placeOf(last)]
     const [from, to] = this.#viewed()
     for (const [number, control] of this.#loading) {
       if (number < from || number > to) {
@@ -112,7 +165,10 @@ export class MessageList {
     for (let at = from; at <= last; at += betweenRows) {
       const count = Math.min(betweenRows, last - at + 1)
       const loaded = Array.from({ length: count }, (_, step) => this.row(at + step)).filter(row => row !== undefined)
-      rows.push(...(loaded.length === count ? loaded : (await this.#source(at, count, signal, false)).rows))
+      const place = this.#placeOf(at)
+      const isLeaving = (row: Row) => lettersOf(row).every(uid => leaving(row.mailbox).has(uid))
+      const asked = loaded.length === count ? loaded : (await this.#source(place, count, signal, false)).rows
+      rows.push(...asked.filter(row => !isLeaving(row)))
     }
     return rows
   }
@@ -123,10 +179,12 @@ export class MessageList {
     this.#changes = [...this.#changes.filter(one => one.at > at - changesMs), { at, mailbox, uids, change }]
     for (const [number, rows] of this.#pages) {
       if (!rows.some(row => row.mailbox === mailbox && uids.has(row.id))) continue
-      const patched = rows.map(row => (row.mailbox === mailbox && uids.has(row.id) ? changed(row, uids, change) : row))
-      this.#pages.set(number, patched)
+      this.#pages.set(
+        number,
+        rows.map(row => patched(row, [{ mailbox, uids, change }])),
+      )
     }
-    this.version.value += 1
+    this.show()
     if (this.#isTold(mailbox, uids)) this.refresh()
   }
 
@@ -159,19 +217,29 @@ export class MessageList {
       pages.set(number, rows)
     }
     for (const [number, rows] of pages) this.#pages.set(number, rows)
-    this.total.value = Math.max(0, this.total.value - gone)
-    // What somebody selected meanwhile stays so.
+    this.#total = Math.max(0, this.#total - gone)
+    this.unselect(mailbox, uids)
+    this.refresh()
+  }
+
+  /** What somebody selected beside these stays so. */
+  unselect(mailbox: string, uids: ReadonlySet<number>): void {
     const isTaken = (key: string) => key.startsWith(`${mailbox}:`) && uids.has(Number(key.slice(mailbox.length + 1)))
     const left = [...this.selected.value].filter(([key]) => !isTaken(key))
     this.selected.value = new Map(this.isAll.value ? [] : left)
     this.isAll.value = false
-    this.cursor.value = Math.min(this.cursor.value, Math.max(0, this.total.value - 1))
-    this.version.value += 1
-    this.refresh()
+    this.show()
+    // What moves up may not be loaded yet.
+    this.want(...this.#shown)
   }
 
   /** Where a message is among the rows that are loaded; -1 where it is not. */
   indexOf(mailbox: string, uid: number): number {
+    const place = this.#find(mailbox, uid)
+    return place < 0 ? place : place - this.#leaving.filter(left => left < place).length
+  }
+
+  #find(mailbox: string, uid: number): number {
     for (const [number, rows] of this.#pages) {
       const at = rows.findIndex(row => row?.mailbox === mailbox && row.id === uid)
       if (at >= 0) return number * pageRows + at
@@ -183,14 +251,9 @@ export class MessageList {
   async #fetch(number: number, aborted: AbortSignal, isQuick: boolean): Promise<Found> {
     const asked = performance.now()
     const found = await this.#source(number * pageRows, pageRows, aborted, isQuick)
-    const later = this.#changes.filter(one => one.at >= asked)
+    const later = [...this.#changes.filter(one => one.at >= asked), ...marked()]
     if (later.length === 0) return found
-    const rows = found.rows.map(row =>
-      later
-        .filter(({ mailbox, uids }) => row.mailbox === mailbox && uids.has(row.id))
-        .reduce((now, { uids, change }) => changed(now, uids, change), row),
-    )
-    return { ...found, rows }
+    return { ...found, rows: found.rows.map(row => patched(row, later)) }
   }
 
   #viewed(): [number, number] {
@@ -210,7 +273,7 @@ export class MessageList {
       isAnswered = true
       this.#keep(number, { total, rows })
       this.#pages.set(number, rows)
-      this.total.value = total
+      this.#total = total
       this.isPartial.value = isPartial
       if (isPartial && !isShort(this.of.q)) this.#rest = setTimeout(() => void this.#reload(), restMs)
       this.failure.value = undefined
@@ -221,7 +284,7 @@ export class MessageList {
     } finally {
       if (this.#loading.get(number) === control) this.#loading.delete(number)
     }
-    this.version.value += 1
+    this.show()
   }
 
   /** What was seen last, until there is an answer. */
@@ -229,9 +292,10 @@ export class MessageList {
     if (this.#name === '') return
     const known = await kept<Found>(user(), `${this.#name} ${number}`)
     if (known === undefined || isLate()) return
-    this.#pages.set(number, known.rows)
-    if (this.total.value < 0) this.total.value = known.total
-    this.version.value += 1
+    const rows = known.rows.map(row => patched(row, marked()))
+    this.#pages.set(number, rows)
+    if (this.#total < 0) this.#total = known.total
+    this.show()
   }
 
   #keep(number: number, found: Found): void {
@@ -240,11 +304,11 @@ export class MessageList {
 
   async #reload(): Promise<void> {
     const [first] = this.#view
-    const anchor = this.row(first)
+    const anchor = this.#at(first)
     const [from, to] = this.#viewed()
     const control = new AbortController()
     const fresh = new Map<number, readonly Row[]>()
-    let total = this.total.value
+    let total = this.#total
     try {
       for (let number = from; number <= to; number++) {
         const page = await this.#fetch(number, control.signal, false)
@@ -260,14 +324,32 @@ export class MessageList {
       this.#pages.set(number, rows)
       this.#keep(number, { total, rows })
     }
-    this.total.value = total
+    this.#total = total
     this.isPartial.value = false
     this.failure.value = undefined
-    this.version.value += 1
+    this.show()
     // Who looks at the top wants to see what is new; who scrolled keeps what they read.
-    const now = anchor === undefined || first === 0 ? -1 : this.indexOf(anchor.mailbox, anchor.id)
+    const now = anchor === undefined || first === 0 ? -1 : this.#find(anchor.mailbox, anchor.id)
     if (now >= 0 && now !== first) this.moved.value = now - first
   }
+}
+
+/** Marks that are owed. */
+function marked(): Change[] {
+  return owed.value.flatMap(({ deed }) =>
+    deed.kind === 'mark' ? [{ mailbox: deed.mailbox, uids: new Set(deed.uids), change: deed.marks }] : [],
+  )
+}
+
+/** Letters that a row stands for. */
+export function lettersOf({ id, conversation }: Row): readonly number[] {
+  return conversation === undefined || conversation.messages.length === 0 ? [id] : conversation.messages
+}
+
+function patched(row: Row, changes: readonly Change[]): Row {
+  return changes
+    .filter(({ mailbox, uids }) => row.mailbox === mailbox && uids.has(row.id))
+    .reduce((now, { uids, change }) => changed(now, uids, change), row)
 }
 
 function changed(row: Row, uids: ReadonlySet<number>, change: Partial<Row>): Row {

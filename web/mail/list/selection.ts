@@ -4,19 +4,14 @@
 
 import type { Place } from '../actions.ts'
 import type { Row } from '../store.ts'
-import type { MessageList } from './message-list.ts'
+import { lettersOf, type MessageList } from './message-list.ts'
 
 const keyOf = (row: Row): string => `${row.mailbox}:${row.id}`
-
-/** Letters that a row stands for. */
-function uidsOf({ id, conversation }: Row): readonly number[] {
-  return conversation === undefined || conversation.messages.length === 0 ? [id] : conversation.messages
-}
 
 /** Rows by the folder they lie in. */
 export function placesOf(rows: readonly Row[]): Place[] {
   const byFolder = Map.groupBy(rows, row => row.mailbox)
-  return [...byFolder].map(([mailbox, some]) => ({ mailbox, uids: some.flatMap(uidsOf) }))
+  return [...byFolder].map(([mailbox, some]) => ({ mailbox, uids: some.flatMap(lettersOf) }))
 }
 
 export function isSelected({ selected, isAll }: MessageList, row: Row): boolean {
@@ -33,7 +28,7 @@ export async function select(list: MessageList, row: Row | undefined, index: num
   const rows = from === to ? [row] : await list.between(from, to)
   const selected = new Map(list.selected.value)
   for (const one of rows) {
-    if (on) selected.set(keyOf(one), uidsOf(one))
+    if (on) selected.set(keyOf(one), lettersOf(one))
     else selected.delete(keyOf(one))
   }
   list.selected.value = selected

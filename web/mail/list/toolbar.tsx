@@ -5,7 +5,8 @@
 import { Icon, type IconName } from '../../base/icon.tsx'
 import { number } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
-import { folderMade, move, type Place, remove, setFlag } from '../actions.ts'
+import { move, moveFor, type Place, remove, setFlag } from '../actions.ts'
+import { folderMade } from '../folders/made.ts'
 import { type Folder, folderName, folderOf } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { applyToAll, type BulkAction, moveAll, removeAll, working } from './bulk.ts'
@@ -29,13 +30,9 @@ function acting(list: MessageList) {
     move: (to: Folder | undefined) => {
       if (to !== undefined) void (list.isAll.value ? moveAll(list, to) : move(taken(), to))
     },
-    /** What is selected now: whatever is selected until the folder is made stays where it is. */
     moveInto: (use: '\\Archive' | '\\Junk' | 'INBOX') => {
-      const places = list.isAll.value ? undefined : taken()
-      const go = (to: Folder | undefined) => {
-        if (to !== undefined) void (places === undefined ? moveAll(list, to) : move(places, to))
-      }
-      folderMade(use).then(go, failed)
+      if (list.isAll.value) folderMade(use).then(to => moveAll(list, to), failed)
+      else void moveFor(taken(), use)
     },
   }
 }

@@ -250,7 +250,16 @@ export const de: MailTexts = {
     title: 'Abmelden und Ungesichertes verlieren?',
     text: count =>
       `Briefe, die es nur in diesem Browser gibt, weil der Dienst sie nicht angenommen hat: ${count}. Beim Abmelden werden sie hier gelöscht.`,
+    changes: (count: string) =>
+      `Änderungen an Nachrichten, die der Dienst noch nicht ausgeführt hat: ${count}. Mit dem Abmelden werden sie verworfen.`,
     action: 'Abmelden',
+  },
+  owed: {
+    later: (count: string) => `${count}: Das geschieht, sobald der Dienst wieder antwortet.`,
+    count: (count: string) => `Wartende Änderungen: ${count}.`,
+    notDone: (count: string, reason: string) =>
+      `Was Sie an Nachrichten (${count}) geändert haben, während der Dienst nicht antwortete, ging nicht mehr: ${reason}`,
+    someGone: (count: string) => `Nachrichten, die nicht mehr da waren, als der Dienst wieder antwortete: ${count}.`,
   },
   offline: 'Der Dienst antwortet nicht. Sie sehen, was zuletzt da war.',
   keys: 'Tasten',

@@ -248,7 +248,16 @@ export const en = {
     title: 'Sign out, and lose what is not saved?',
     text: (count: string) =>
       `Letters that are in this browser alone, since the service did not take them: ${count}. Signing out deletes them here.`,
+    changes: (count: string) =>
+      `Changes to messages that the service has not done yet: ${count}. Signing out gives them up.`,
     action: 'Sign out',
+  },
+  owed: {
+    later: (count: string) => `${count}: this is done when the service answers again.`,
+    count: (count: string) => `Changes that wait: ${count}.`,
+    notDone: (count: string, reason: string) =>
+      `What you did to messages (${count}) while the service did not answer could not be done: ${reason}`,
+    someGone: (count: string) => `Messages that were not there any more when the service answered again: ${count}.`,
   },
   offline: 'The service does not answer. You see what was there last.',
   keys: 'Keys',

@@ -11,6 +11,8 @@ import { readPeople } from '../../base/names.ts'
 import { done, explain, failed } from '../../base/notice.tsx'
 import { beforeSignOut, owner } from '../../base/session.ts'
 import { offer } from '../actions.ts'
+import { tryOwed } from '../owed/doing.ts'
+import { forgetOwed, isOwedLostWithPage, owed } from '../owed/owed.ts'
 import { folderFor, type Message, openFolders, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { identities, listed, loadIdentities } from './identity.ts'
@@ -124,7 +126,7 @@ addEventListener('pagehide', () => {
 })
 
 addEventListener('beforeunload', event => {
-  if (letters.value.some(isLostWithPage)) event.preventDefault()
+  if (letters.value.some(isLostWithPage) || isOwedLostWithPage()) event.preventDefault()
 })
 
 function composed({ fields: { value }, reference, key }: Letter) {
@@ -367,9 +369,13 @@ export function restoreLetters(): void {
 // Nothing of whoever signs out stays in this browser: what the service has not they are asked about.
 beforeSignOut(async () => {
   for (const letter of letters.value) if (letter.kept.value !== 'same') await save(letter).catch(() => {})
-  const { title, text, action } = mailTexts.value.leaving
+  await tryOwed().catch(() => {})
+  const { title, text, changes, action } = mailTexts.value.leaving
   const count = countHere()
-  if (count > 0 && !(await ask({ title, text: text(number(count)), action, danger: true }))) return false
+  const owing = owed.value.length
+  const said = [count > 0 ? text(number(count)) : '', owing > 0 ? changes(number(owing)) : ''].filter(Boolean).join(' ')
+  if (said !== '' && !(await ask({ title, text: said, action, danger: true }))) return false
+  forgetOwed()
   for (const letter of [...letters.value, ...waiting]) close(letter)
   waiting.clear()
   await forgetAllHere()

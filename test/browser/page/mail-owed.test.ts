@@ -1,0 +1,202 @@
+// What is done to messages while the service does not answer, in a real browser: shown at once, kept, done once and in order when it answers
+// again; what cannot be done any more is said; and nothing of it is left behind by whoever signs out.
+
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { type Account, account, mail } from '../../http/api/mail-world.ts'
+import { isKept } from './kept.ts'
+import { look, shoot, usePage } from './page.ts'
+
+const pages = usePage()
+const { service } = pages
+
+const row = (page: Page, subject: string) => page.locator('.mail-row', { hasText: subject })
+const rows = (page: Page) => page.locator('.mail-list').getAttribute('data-rows')
+const lost = ['ERR_', 'Failed to load', 'net::', 'status of 404', 'MIME type'] as const
+
+const named = async (user: Account, path: string): Promise<{ subject: string; seen: boolean; flagged: boolean }[]> => {
+  // What was made meanwhile, too.
+  const { results } = (await user.call('GET', '/mailboxes')).body
+  const box = results.find((one: { path: string }) => one.path === path)?.id
+  if (box === undefined) return []
+  const found = (await user.call('GET', `/mailboxes/${box}/messages`)).body.results
+  return found.map(({ subject, seen, flagged }: { subject: string; seen: boolean; flagged: boolean }) => ({
+    subject,
+    seen,
+    flagged,
+  }))
+}
+
+const subjects = async (user: Account, path: string) => (await named(user, path)).map(one => one.subject).sort()
+
+async function opened(name: string, letters: readonly string[], more: Record<string, unknown> = {}) {
+  const user = await account(service, name)
+  for (const subject of letters) await user.put('INBOX', mail(subject, `text of ${subject}`, more))
+  const page = await pages.visit('/app/mail', { as: name })
+  await expect.poll(() => rows(page)).toBe(String(letters.length))
+  await isKept(page, 'list ')
+  pages.expectErrors(...lost)
+  return { user, page, context: page.context() }
+}
+
+async function act(page: Page, subject: string, button: string): Promise<void> {
+  await page.getByRole('checkbox', { name: `Select: ${subject}` }).click()
+  await page.getByRole('toolbar').getByRole('button', { name: button, exact: true }).click()
+}
+
+/** What is asked of the service that changes something. */
+function changing(page: Page): string[] {
+  const asked: string[] = []
+  page.on('request', request => {
+    if (['PUT', 'DELETE'].includes(request.method()) && request.url().includes('/messages'))
+      asked.push(`${request.method()} ${request.postData() ?? ''}`)
+  })
+  return asked
+}
+
+const deeds = (page: Page) =>
+  page.evaluate<number>(`Object.keys(localStorage).filter(key => key.startsWith('teal.deed.')).length`)
+
+test('messages are marked, filed and deleted without a network: shown at once, kept, and done once when there is one', async () => {
+  const { user, page, context } = await opened('tunnel', ['Old', 'Bill', 'Trip', 'Junk mail', 'News'], { unseen: true })
+  const inbox = page.locator('.mail-folders li', { hasText: 'Inbox' })
+  await expect.poll(() => inbox.textContent()).toContain('5 unread')
+  await context.setOffline(true)
+  await act(page, 'Bill', 'Mark as read')
+  await expect.poll(() => row(page, 'Bill').getAttribute('class')).not.toContain('unread')
+  await row(page, 'Bill').getByRole('button', { name: 'Flag' }).click()
+  // The first one that goes there: the folder is not made yet.
+  await act(page, 'Bill', 'Archive')
+  await page.getByText('this is done when the service answers again').waitFor()
+  await act(page, 'Old', 'Delete')
+  await act(page, 'Junk mail', 'Junk')
+  await row(page, 'News').getByRole('button', { name: 'Flag' }).click()
+  await expect.poll(() => rows(page)).toBe('2')
+  await expect.poll(() => inbox.textContent()).toContain('2 unread')
+  await page.reload()
+  await expect.poll(() => rows(page)).toBe('2')
+  await row(page, 'News').locator('.star.on').waitFor()
+  await row(page, 'Trip').waitFor()
+  await expect.poll(() => inbox.textContent()).toContain('2 unread')
+  await page.getByText('Changes that wait: 6').waitFor()
+  await look(page)
+  await shoot(page, 'owed')
+  expect(await subjects(user, 'INBOX')).toHaveLength(5)
+  const asked = changing(page)
+  await context.setOffline(false)
+  await expect.poll(() => deeds(page)).toBe(0)
+  expect(await named(user, 'Archive')).toEqual([{ subject: 'Bill', seen: true, flagged: true }])
+  expect(await subjects(user, 'Trash')).toEqual(['Old'])
+  expect(await subjects(user, 'Junk')).toEqual(['Junk mail'])
+  expect((await named(user, 'INBOX')).sort((a, b) => (a.subject < b.subject ? -1 : 1))).toEqual([
+    { subject: 'News', seen: false, flagged: true },
+    { subject: 'Trip', seen: false, flagged: false },
+  ])
+  expect(asked).toHaveLength(6)
+  await expect.poll(() => inbox.textContent()).toContain('2 unread')
+  expect(await rows(page)).toBe('2')
+})
+
+test('what was done without a network is taken back before it was done at all, and afterwards', async () => {
+  const { user, page, context } = await opened('wavering', ['Stay', 'Go'])
+  await context.setOffline(true)
+  await act(page, 'Stay', 'Delete')
+  await expect.poll(() => rows(page)).toBe('1')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await row(page, 'Stay').waitFor()
+  expect(await deeds(page)).toBe(0)
+  await act(page, 'Go', 'Delete')
+  await page.getByRole('button', { name: 'Undo' }).waitFor()
+  await context.setOffline(false)
+  await expect.poll(() => subjects(user, 'Trash')).toEqual(['Go'])
+  await expect.poll(() => deeds(page)).toBe(0)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect.poll(() => subjects(user, 'INBOX')).toEqual(['Go', 'Stay'])
+  await row(page, 'Go').waitFor()
+})
+
+test('what cannot be done any more is said, the rest is done, and the list shows how it is', async () => {
+  const { user, page, context } = await opened('late', ['Gone', 'Homeless', 'Fine'])
+  const { body: made } = await user.call('POST', '/mailboxes', { path: 'Short-lived' })
+  await page.getByRole('link', { name: 'Short-lived' }).waitFor()
+  await context.setOffline(true)
+  await act(page, 'Gone', 'Delete')
+  await page.getByRole('checkbox', { name: 'Select: Homeless' }).click()
+  await page.getByRole('toolbar').getByRole('combobox', { name: 'Move to…' }).selectOption('Short-lived')
+  await act(page, 'Fine', 'Junk')
+  await expect.poll(() => rows(page)).toBe('0')
+  expect((await user.call('DELETE', `/mailboxes/${user.box('INBOX')}/messages/1`)).body).toMatchObject({
+    success: true,
+  })
+  expect((await user.call('DELETE', `/mailboxes/${made.id}`)).body).toMatchObject({ success: true })
+  await context.setOffline(false)
+  await page.getByText('could not be done: This message is not there any more.').waitFor()
+  await page.getByText('could not be done: This folder is not there any more.').waitFor()
+  await row(page, 'Homeless').waitFor()
+  await expect.poll(() => rows(page)).toBe('1')
+  expect(await subjects(user, 'Junk')).toEqual(['Fine'])
+  expect(await deeds(page)).toBe(0)
+})
+
+test('an answer that is lost on its way is no reason to do it twice, or to say that it failed', async () => {
+  const { user, page } = await opened('echo', ['Moved', 'Other'])
+  let isLost = false
+  await page.route('**/messages', async route => {
+    if (route.request().method() !== 'PUT' || isLost) return route.continue()
+    isLost = true
+    await route.fetch()
+    return route.abort()
+  })
+  await act(page, 'Moved', 'Delete')
+  await page.getByText('this is done when the service answers again').waitFor()
+  await expect.poll(() => deeds(page), { timeout: 40_000 }).toBe(0)
+  expect(await subjects(user, 'Trash')).toEqual(['Moved'])
+  expect(await subjects(user, 'INBOX')).toEqual(['Other'])
+  expect(await page.locator('.notice.failed').count()).toBe(0)
+  await expect.poll(() => rows(page)).toBe('1')
+})
+
+test('what waits in one window is shown in the other, which does it, and once', async () => {
+  const { user, page, context } = await opened('pair', ['Shared', 'Rest'])
+  const broken = '**/users/**'
+  // Not the whole context, whose second window has its connection.
+  await page.route(broken, route => route.abort())
+  await act(page, 'Shared', 'Delete')
+  await page.getByText('this is done when the service answers again').waitFor()
+  const other = await context.newPage()
+  const asked = changing(other)
+  await other.goto(`${pages.origin}/app/mail`)
+  await expect.poll(() => rows(other)).toBe('1')
+  await expect.poll(() => subjects(user, 'Trash')).toEqual(['Shared'])
+  expect(await deeds(other)).toBe(0)
+  const further = changing(page)
+  await page.unroute(broken)
+  // The first one tries again, and finds nothing to do.
+  await act(page, 'Rest', 'Mark as unread')
+  await expect.poll(async () => (await named(user, 'INBOX'))[0]?.seen).toBe(false)
+  expect([asked.length, further.length]).toEqual([1, 1])
+  expect(await page.locator('.notice.failed').count()).toBe(0)
+})
+
+test('whoever signs out is asked about what waits, and leaves nothing of it', async () => {
+  const { user, page, context } = await opened('leaver', ['Keep me', 'Me, too'])
+  await context.setOffline(true)
+  await act(page, 'Keep me', 'Delete')
+  await expect.poll(() => rows(page)).toBe('1')
+  const leave = async () => {
+    await page.getByRole('button', { name: /^You: / }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    return page.getByRole('dialog', { name: 'Sign out, and lose what is not saved?' })
+  }
+  const asked = await leave()
+  await asked.getByText('Changes to messages that the service has not done yet: 1.').waitFor()
+  await asked.getByRole('button', { name: 'Cancel' }).click()
+  expect(await deeds(page)).toBe(1)
+  // Also where mail is not shown.
+  await page.goto(`${pages.origin}/app/account`)
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await (await leave()).getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in to your mail' }).waitFor()
+  expect(await deeds(page)).toBe(0)
+  expect(await subjects(user, 'INBOX')).toEqual(['Keep me', 'Me, too'])
+})
