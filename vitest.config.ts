@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 
 /** A busy machine takes its time for what it shows when it can. */
@@ -47,6 +49,18 @@ const faults = [
   ...['service/arrived-reports', 'service/closed-domain', 'service/library', 'service/log'],
 ].map(name => `test/${name}.test.ts`)
 
+/**
+ * Where the run says how many threads sessions live on, files that do not heed it have nothing more to show: they start no service, or one
+ * that says so itself.
+ */
+const deaf =
+  process.env.TEAL_TEST_THREADS === undefined
+    ? []
+    : readdirSync('test', { recursive: true, encoding: 'utf8' })
+        .filter(file => file.endsWith('.test.ts'))
+        .map(file => `test/${file}`)
+        .filter(file => !/\buseTeal\b|\bthreads\b|\/(?:child|searched|world)\.ts'/.test(readFileSync(file, 'utf8')))
+
 /** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
@@ -61,6 +75,7 @@ export default defineConfig({
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
             ...faults,
+            ...deaf,
           ],
           ...together,
           // What crosses to an actor is copied on its way, so that nothing but data does.
@@ -73,6 +88,7 @@ export default defineConfig({
           name: 'faults',
           globalSetup: 'test/built.ts',
           include: faults,
+          exclude: deaf,
           pool: 'forks',
           setupFiles: 'test/crossing.ts',
           ...slow,
