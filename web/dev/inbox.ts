@@ -5,6 +5,7 @@
 
 import { batch, signal } from '@preact/signals'
 import { failed } from '../base/notice.tsx'
+import { tellNewest } from './notify.tsx'
 import { ask, base, type Line, type Lines, type Mail } from './rest.ts'
 
 export type Live = 'connecting' | 'on' | 'off'
@@ -247,6 +248,12 @@ export async function remove(): Promise<void> {
   if (!(await act('DELETE', { ids: [id] }))) leaving.delete(id)
 }
 
+/** Marks the mail that is looked at as unread, or read again. */
+export async function flipRead(): Promise<void> {
+  const now = mail.value
+  if (now !== null) await act('PUT', { ids: [now.id], read: !now.read })
+}
+
 export async function clear(): Promise<void> {
   ticked.value = new Set()
   await act('DELETE', undefined)
@@ -270,5 +277,6 @@ export function listen(): void {
   events.addEventListener('error', () => {
     live.value = 'off'
   })
+  events.addEventListener('arrived', () => void tellNewest().catch(() => {}))
   for (const name of ['arrived', 'gone', 'read', 'tagged']) events.addEventListener(name, () => void load())
 }

@@ -9,14 +9,16 @@ import { Notices } from '../base/notice.tsx'
 import { IconButton } from '../base/parts.tsx'
 import { Preferences } from '../base/preferences.tsx'
 import { Failures, loadRules, rules } from './failures.tsx'
-import { chosen, clear, lines, listen, live, query, remove, search, step, view, views } from './inbox.ts'
+import { Help } from './help.tsx'
+import { chosen, clear, flipRead, lines, listen, live, query, remove, search, step, view, views } from './inbox.ts'
 import { List } from './list.tsx'
 import { MailView } from './mail.tsx'
+import { NotifyField } from './notify.tsx'
 import { devTexts } from './texts/texts.ts'
 
 export function DevPage() {
   const texts = devTexts.value
-  const front = useSignal<'failures' | 'preferences' | null>(null)
+  const front = useSignal<'failures' | 'preferences' | 'help' | null>(null)
   const field = useRef<HTMLInputElement>(null)
   const total = lines.value?.total ?? 0
   useEffect(() => {
@@ -28,7 +30,11 @@ export function DevPage() {
   }, [total, texts])
   useEffect(() => {
     const heard = (event: KeyboardEvent) =>
-      press(event, { field: field.current, fail: () => (front.value = 'failures') })
+      press(event, {
+        field: field.current,
+        fail: () => (front.value = 'failures'),
+        help: () => (front.value = 'help'),
+      })
     document.addEventListener('keydown', heard)
     return () => document.removeEventListener('keydown', heard)
   }, [])
@@ -73,11 +79,18 @@ export function DevPage() {
           <MailView />
         </section>
       </main>
-      <footer>{texts.keys}</footer>
+      <footer>
+        {texts.keys}{' '}
+        <button type="button" class="link" aria-keyshortcuts="?" onClick={() => (front.value = 'help')}>
+          {texts.help}
+        </button>
+      </footer>
+      {front.value === 'help' && <Help close={() => (front.value = null)} />}
       {front.value === 'failures' && <Failures close={() => (front.value = null)} />}
       {front.value === 'preferences' && (
         <Dialog title={texts.preferences} onClose={() => (front.value = null)}>
           <Preferences />
+          <NotifyField />
         </Dialog>
       )}
       <Questions />
@@ -97,9 +110,10 @@ async function askClear(): Promise<void> {
 interface Hands {
   readonly field: HTMLInputElement | null
   fail(): void
+  help(): void
 }
 
-function press(event: KeyboardEvent, { field, fail }: Hands): void {
+function press(event: KeyboardEvent, { field, fail, help }: Hands): void {
   if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]') !== null) return
   const { target, key } = event
   if (target === field && key === 'Escape') {
@@ -113,7 +127,9 @@ function press(event: KeyboardEvent, { field, fail }: Hands): void {
   else if (key === 'k' || key === 'ArrowUp') void step(-1)
   else if (key === 'd' || key === 'Delete') void remove()
   else if (key === 'D') void clear()
+  else if (key === 'u') void flipRead()
   else if (key === 'f') fail()
+  else if (key === '?') help()
   else if (key === '/') field?.focus()
   else if (number >= 1 && number <= views.length && chosen.value !== null) view.value = views[number - 1] ?? null
   else return

@@ -204,3 +204,49 @@ test('a mail is released after a question, to whom it may go', async () => {
     await other.close()
   }
 })
+
+test('keys and the language of the search are explained in front of the page, and a mail is marked as unread by key', async () => {
+  await send({ subject: 'First', text: 'x' })
+  await send({ subject: 'Second', text: 'x' })
+  await on.page.getByText('2 mails, 2 unread').waitFor()
+  await on.page.keyboard.press('j')
+  await on.page.getByText('2 mails, 1 unread').waitFor()
+  await on.page.keyboard.press('u')
+  await on.page.getByText('2 mails, 2 unread').waitFor()
+  await on.page.getByRole('button', { name: 'Mark as read', exact: true }).waitFor()
+  await on.page.keyboard.press('u')
+  await on.page.getByText('2 mails, 1 unread').waitFor()
+  await on.page.keyboard.press('?')
+  const help = on.page.getByRole('dialog', { name: 'Keys and search' })
+  await help.getByRole('row', { name: 'has:attachment' }).waitFor()
+  await look(on.page)
+  await shoot(on.page, 'dev-help')
+  // Keys are for the dialog now.
+  await on.page.keyboard.press('d')
+  await on.page.keyboard.press('Escape')
+  await help.waitFor({ state: 'detached' })
+  await on.page.getByText('2 mails, 1 unread').waitFor()
+})
+
+test('new mail is told on the desktop where that is wanted, while something else is looked at', async () => {
+  await on.page.context().grantPermissions(['notifications'], { origin: on.dev.url })
+  await on.page.evaluate(`
+    globalThis.told = []
+    globalThis.Notification = class {
+      static permission = 'granted'
+      static requestPermission = async () => 'granted'
+      constructor(title, { body }) { told.push(title + ': ' + body) }
+      close() {}
+    }
+  `)
+  await on.page.getByRole('button', { name: 'Preferences' }).click()
+  await on.page.getByLabel('Tell of new mail on the desktop').check()
+  await look(on.page)
+  await on.page.keyboard.press('Escape')
+  await on.page.evaluate('document.hasFocus = () => true')
+  await send({ subject: 'Seen anyway', text: 'x' })
+  await on.page.locator('#list li', { hasText: 'Seen anyway' }).waitFor()
+  await on.page.evaluate('document.hasFocus = () => false')
+  await send({ subject: 'While away', text: 'x' })
+  await expect.poll(() => on.page.evaluate('told')).toEqual(['While away: app@example.com → anna@example.com'])
+})

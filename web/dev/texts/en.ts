@@ -2,6 +2,8 @@
 //
 // What checks have to say comes from the service; only their names are in the other languages.
 
+type Rows = readonly (readonly [string, string])[]
+
 const checkNames: Readonly<Record<string, string>> = {}
 const signs: Readonly<Record<string, string>> = {}
 
@@ -14,7 +16,35 @@ export const en = {
   search: 'Search',
   searchHint: 'Search: words, from:, tag:, has:attachment   /',
   preferences: 'Preferences',
-  keys: 'j, k: next, previous · 1–9: view · d: delete · Shift+D: delete all · f: failures · /: search',
+  keys: 'j, k: next, previous · 1–9: view · u: unread · d: delete · Shift+D: delete all · f: failures · /: search',
+  help: 'Keys and search',
+  keysTitle: 'Keys',
+  keyRows: [
+    ['j ↓', 'next mail'],
+    ['k ↑', 'previous mail'],
+    ['1 – 9', 'HTML, text, source, headers and the other views'],
+    ['u', 'mark as unread, or read again'],
+    ['d Del', 'delete the mail'],
+    ['Shift+D', 'delete all, without asking'],
+    ['/ Esc', 'search, and end it'],
+    ['f', 'failures'],
+    ['?', 'this'],
+  ] as Rows,
+  searchTitle: 'Search',
+  searchRows: [
+    ['welcome "your code"', 'words and phrases, all of them: in addresses, subject, text, names of files, tags'],
+    ['from: to: cc: bcc: reply-to:', 'in a name or an address; in any: addressed:'],
+    ['subject: text: file: message-id:', 'in that alone'],
+    ['tag:shop is:tagged', 'has the tag, or any'],
+    ['is:read is:unread', 'was looked at, or not'],
+    ['has:attachment has:inline', 'has files, or pictures in its HTML'],
+    ['after:2026-01-31 before:"2026-02-01 12:00"', 'arrived from then on, or earlier'],
+    ['larger:1M smaller:20k', 'by its size'],
+    ['-from:app !tag:shop', 'not that'],
+  ] as Rows,
+  notify: 'Tell of new mail on the desktop',
+  notifyHint: 'While you look at something else.',
+  notifyRefused: 'This browser was told not to show such notices.',
   nothingYet: 'Nothing has arrived yet.',
   nothingFound: 'No mail is like that.',
   notReachable: 'The service is not reachable.',
