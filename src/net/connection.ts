@@ -12,6 +12,7 @@ import { TLSSocket } from 'node:tls'
 import { breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { hearAtOnce } from '#lib/process/link.ts'
 import { plainAddress } from './address.ts'
 import { type Peer, type Ticket, untold } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
@@ -324,6 +325,7 @@ export class Connection implements StreamHearer {
   // What follows is for the socket (hearing.ts).
 
   heardBytes(chunk: Buffer): void {
+    hearAtOnce()
     if (this.#phase !== 'open') return
     this.#input.push(chunk)
     if (this.#input.heldBytes > Math.max(limits.net.inputBytesMax, this.lineBytesMax) && !this.#paused) {

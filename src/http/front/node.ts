@@ -15,6 +15,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
 import { plainHttp, secureHttp } from '#lib/process/lazy.ts'
+import { hearAtOnce } from '#lib/process/link.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { announced, visitorAddress } from '#net/proxy-header.ts'
 import { contextOptions, TlsStore } from '#net/tls/tls.ts'
@@ -171,6 +172,7 @@ class NodeListening implements Listening {
   }
 
   #take(req: IncomingMessage, res: ServerResponse): void {
+    hearAtOnce()
     const { socket } = req
     let line = this.#lines.get(socket)
     if (line === undefined) {

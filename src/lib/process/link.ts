@@ -4,7 +4,7 @@
 // ours its message and stack; a call whose caller gave up is ended at the other side; what is said in one round of the loop
 // crosses in one piece; with a line that broke every open call fails and everything said goes nowhere.
 
-import { MessageChannel, type MessagePort, type Transferable } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Transferable } from 'node:worker_threads'
 import { Fault, type FaultCode } from '../fault.ts'
 import { limits } from '../limits.ts'
 
@@ -81,6 +81,17 @@ export function leaveAtOnce(): void {
   for (const leave of unsaid) leave()
 }
 
+/** What hears on each line of this thread. */
+const hearing = new Set<() => void>()
+
+/**
+ * Hears what was said on any line and waits, before what came by another way is answered: whoever asks may have been told elsewhere already,
+ * and the loop takes what came in no certain order.
+ */
+export function hearAtOnce(): void {
+  for (const hear of hearing) hear()
+}
+
 /** One end of a line, which is handed to a thread as it is. */
 export type LineEnd = MessagePort
 
@@ -116,12 +127,21 @@ export class Link<Answered extends Calls, Heard extends Words, Called extends Ca
     }
   }
 
+  readonly #hearWaiting = (): void => {
+    for (;;) {
+      const waiting = receiveMessageOnPort(this.#port) as { message: readonly Frame[] } | undefined
+      if (waiting === undefined) return
+      for (const frame of waiting.message) this.#hear(frame)
+    }
+  }
+
   constructor(port: LineEnd, side: Side<Answered, Heard>) {
     this.#port = port
     this.#side = side
     port.on('message', (frames: readonly Frame[]) => {
       for (const frame of frames) this.#hear(frame)
     })
+    hearing.add(this.#hearWaiting)
   }
 
   /** Calls that wait for their answer. */
@@ -172,6 +192,7 @@ export class Link<Answered extends Calls, Heard extends Words, Called extends Ca
     for (const [call] of this.#open) this.#settle(call)?.reject(this.#broken)
     for (const abort of this.#served.values()) abort.abort()
     this.#served.clear()
+    hearing.delete(this.#hearWaiting)
     this.#port.close()
   }
 

@@ -2,7 +2,7 @@
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { expect, test } from 'vitest'
-import { type Calls, Link, leaveAtOnce, newLine } from '#lib/process/link.ts'
+import { type Calls, hearAtOnce, Link, leaveAtOnce, newLine } from '#lib/process/link.ts'
 
 type Said = { readonly changed: number }
 
@@ -22,4 +22,22 @@ test('what is said leaves in one piece with the round, or at once where somebody
   await new Promise(setImmediate)
   expect([received(there), received(there)]).toEqual([frames(3), undefined])
   line.break(new Error('over'))
+})
+
+test('what waits on a line is heard at once where somebody asks for that, in order and no second time', async () => {
+  const [here, there] = newLine()
+  const heard: number[] = []
+  const words = { changed: (each: number) => void heard.push(each) }
+  const line = new Link<Calls, Said, Calls, Said>(here, { calls: {}, words })
+  const say = (...said: number[]) => there.postMessage(said.map(each => ({ word: 'changed', said: each })))
+  say(1, 2)
+  say(3)
+  expect(heard).toEqual([])
+  hearAtOnce()
+  expect(heard).toEqual([1, 2, 3])
+  say(4)
+  await expect.poll(() => heard).toEqual([1, 2, 3, 4])
+  line.break(new Error('over'))
+  hearAtOnce()
+  expect(heard).toEqual([1, 2, 3, 4])
 })
