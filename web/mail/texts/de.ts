@@ -55,7 +55,7 @@ export const de: MailTexts = {
   selectNone: 'Nichts auswählen',
   selectAll: 'Alle auswählen',
   allSelected: count => `Alle ${count} ausgewählt`,
-  tooManyLeftOut: 'Zu viele sind ausgenommen. Wähle stattdessen aus, was gemeint ist.',
+  tooManyLeftOut: 'Zu viele sind ausgenommen. Wählen Sie stattdessen aus, was gemeint ist.',
   deleteAll: 'Alles löschen?',
   deleteAllText: count => `${count} Nachrichten werden endgültig gelöscht.`,
   changed: count => `${count} geändert`,
@@ -249,7 +249,7 @@ export const de: MailTexts = {
   leaving: {
     title: 'Abmelden und Ungesichertes verlieren?',
     text: count =>
-      `Briefe, die es nur in diesem Browser gibt, weil der Dienst sie nicht angenommen hat: ${count}. Beim Abmelden werden sie hier gelöscht.`,
+      `Nachrichten, die es nur in diesem Browser gibt, weil der Dienst sie nicht angenommen hat: ${count}. Beim Abmelden werden sie hier gelöscht.`,
     changes: (count: string) =>
       `Änderungen an Nachrichten, die der Dienst noch nicht ausgeführt hat: ${count}. Mit dem Abmelden werden sie verworfen.`,
     action: 'Abmelden',

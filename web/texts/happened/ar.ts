@@ -3,7 +3,7 @@
 import type { happened as english } from './en.ts'
 
 export const happened: typeof english = {
-  result: { success: 'نجح', fail: 'رُفض', ratelimited: 'محاولات كثيرة جداً' },
+  result: { success: 'نجح', fail: 'رُفض', ratelimited: 'محاولات كثيرة جدًا' },
   actions: {
     'account created': 'إنشاء الحساب',
     authentication: 'تسجيل دخول',
@@ -24,8 +24,8 @@ export const happened: typeof english = {
     'sessions ended': 'إنهاء الجلسات الأخرى',
     logout: 'تسجيل الخروج من كل مكان',
     'user forward added': 'إضافة إعادة توجيه',
-    'filter added': 'إضافة مرشّح',
-    'filter forward added': 'إضافة مرشّح يعيد التوجيه',
+    'filter added': 'إضافة مرشح',
+    'filter forward added': 'إضافة مرشح يعيد التوجيه',
     impersonate: 'أحدهم يتصرف باسم هذا المستخدم',
     'impersonate end': 'انتهى التصرف باسم هذا المستخدم',
     'delete user': 'حذف الحساب',

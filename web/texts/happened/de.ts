@@ -3,7 +3,7 @@
 import type { happened as english } from './en.ts'
 
 export const happened: typeof english = {
-  result: { success: 'Gelungen', fail: 'Abgelehnt', ratelimited: 'Zu viele Versuche' },
+  result: { success: 'Erfolgreich', fail: 'Abgelehnt', ratelimited: 'Zu viele Versuche' },
   actions: {
     'account created': 'Konto angelegt',
     authentication: 'Anmeldung',
@@ -19,15 +19,15 @@ export const happened: typeof english = {
     'remove webauthn': 'Schlüssel entfernt',
     'check 2fa webauthn': 'Sicherheitsschlüssel',
     'create asp': 'App-Passwort erzeugt',
-    'delete asp': 'App-Passwort zurückgenommen',
+    'delete asp': 'App-Passwort widerrufen',
     'session ended': 'Sitzung beendet',
     'sessions ended': 'Andere Sitzungen beendet',
     logout: 'Überall abgemeldet',
     'user forward added': 'Weiterleitung hinzugefügt',
     'filter added': 'Filter hinzugefügt',
     'filter forward added': 'Filter hinzugefügt, der weiterleitet',
-    impersonate: 'Jemand handelt als dieser Benutzer',
-    'impersonate end': 'Handeln als dieser Benutzer beendet',
+    impersonate: 'Jemand handelt im Namen dieses Benutzers',
+    'impersonate end': 'Handeln im Namen dieses Benutzers beendet',
     'delete user': 'Konto gelöscht',
     'restore user': 'Konto wiederhergestellt',
   },
