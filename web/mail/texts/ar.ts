@@ -195,6 +195,7 @@ export const ar: MailTexts = {
   decidedBy: 'المرشحات',
   send: 'إرسال',
   sendLater: 'إرسال لاحقًا',
+  chooseTime: 'اختيار وقت الإرسال',
   sendAt: 'وقت الإرسال',
   discard: 'تجاهل',
   saveAndClose: 'حفظ وإغلاق',

@@ -197,6 +197,7 @@ export const de: MailTexts = {
   decidedBy: 'Filter',
   send: 'Senden',
   sendLater: 'Später senden',
+  chooseTime: 'Sendezeit wählen',
   sendAt: 'Wann sie abgehen soll',
   discard: 'Verwerfen',
   saveAndClose: 'Speichern und schließen',

@@ -196,6 +196,7 @@ export const en = {
   decidedBy: 'Filters',
   send: 'Send',
   sendLater: 'Send later',
+  chooseTime: 'Choose when to send',
   sendAt: 'When it is to go',
   discard: 'Discard',
   saveAndClose: 'Save and close',

@@ -229,8 +229,8 @@ function Later({ at, isOpen }: { readonly at: Signal<string>; readonly isOpen: S
       <button
         type="button"
         class="plain"
-        title={texts.sendLater}
-        aria-label={texts.sendLater}
+        title={texts.chooseTime}
+        aria-label={texts.chooseTime}
         aria-expanded={isOpen.value}
         onClick={() => {
           isOpen.value = !isOpen.value

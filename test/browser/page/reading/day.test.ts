@@ -78,7 +78,7 @@ test('a letter waits for its time, and is called off again', async () => {
   await page.getByRole('button', { name: 'New message' }).click()
   await field(page, 'To').fill('a@example.net')
   await field(page, 'Subject').fill('In a week')
-  await writer(page).getByRole('button', { name: 'Send later' }).click()
+  await writer(page).getByRole('button', { name: 'Choose when to send' }).click()
   const at = `${new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 10)}T09:30`
   await field(page, 'When it is to go').fill(at)
   await look(page)
