@@ -123,6 +123,39 @@ test('a webhook is made, and what it did not take is sent again', async () => {
     .toBe(1)
 })
 
+test('a delivery that was given up is found, and sent again', async () => {
+  status = 500
+  const url = `http://127.0.0.1:${(hooks.address() as AddressInfo).port}/dead`
+  const { id } = (await call('POST', '/webhooks', { type: ['user.created'], url })).body
+  await service.user('given-up')
+  await expect
+    .poll(
+      async () => {
+        const [one] = (await call('GET', `/webhooks/${id}/deliveries`)).body.results
+        if (one?.state === 'retrying') advanceClock(Math.max(0, Date.parse(one.nextAttempt) - now() + 1000))
+        // Failures in a row hold all of it up.
+        await call('POST', `/webhooks/${id}/resume`)
+        return one?.state
+      },
+      { timeout: 100_000 },
+    )
+    .toBe('dead')
+  const page = await asRoot(`/app/service/webhooks/${id}`)
+  await page.getByLabel('State').selectOption('retrying')
+  await page.getByText('Nothing here yet').waitFor()
+  await page.getByLabel('State').selectOption('dead')
+  const row = page.getByRole('row').filter({ hasText: 'given up' })
+  await row.getByText('status 500').waitFor()
+  await look(page)
+  await shoot(page, 'admin-webhook-dead')
+  status = 200
+  const before = posted
+  await row.getByRole('button', { name: 'Send again: user.created' }).click()
+  await page.getByText('Sent again: 1').waitFor()
+  await row.waitFor({ state: 'detached' })
+  await expect.poll(() => posted).toBeGreaterThan(before)
+})
+
 test('a backup is taken on demand; a certificate is added', async () => {
   const page = await asRoot('/app/service/backups')
   await page.getByRole('row').nth(1).waitFor()
