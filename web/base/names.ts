@@ -33,17 +33,21 @@ export interface Person {
   readonly address: string
 }
 
+/** A name that looks like another address, in whatever letters. */
+function pretends(shown: string, address: string): boolean {
+  return /@/.test(shown.normalize('NFKC')) && shown.toLowerCase() !== address.toLowerCase()
+}
+
 /** A name, or the address where there is none. One that looks like another address is not believed. */
 export function personName({ name = '', address }: Person): string {
   const shown = shownName(name)
-  const pretends = /@/.test(shown) && shown.toLowerCase() !== address.toLowerCase()
-  return shown === '' || pretends ? shownName(address) : shown
+  return shown === '' || pretends(shown, address) ? shownName(address) : shown
 }
 
 /** `Name <address>`, for a field that takes several. */
 export function personText({ name = '', address }: Person): string {
   const shown = shownName(name)
-  if (shown === '' || shown === address) return address
+  if (shown === '' || shown === address || pretends(shown, address)) return address
   return /^[\p{L}\p{N} '-]+$/u.test(shown) ? `${shown} <${address}>` : `"${shown.replace(/["\\]/g, '')}" <${address}>`
 }
 

@@ -7,6 +7,7 @@ import { useSignal } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
 import { ask, Dialog } from '../base/dialog.tsx'
 import { Form, Submit, TextField, useForm } from '../base/form.tsx'
+import { personName } from '../base/names.ts'
 import { done, failed } from '../base/notice.tsx'
 import { Card, Empty, IconButton, Loaded, Page } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
@@ -55,7 +56,7 @@ export function CorrespondentsPage() {
                 {results.map(entry => (
                   <li key={entry.id}>
                     <span class="about grow">
-                      <bdi>{entry.name || entry.address}</bdi>
+                      <bdi>{personName(entry)}</bdi>
                       <bdi class="hint" dir="ltr">
                         {entry.address}
                       </bdi>

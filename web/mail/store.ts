@@ -5,6 +5,7 @@
 import { effect, signal, untracked } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
 import { keep, kept } from '../base/kept.ts'
+import { shownName } from '../base/names.ts'
 import { owner } from '../base/session.ts'
 import { MessageList } from './list/message-list.ts'
 import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
@@ -52,7 +53,12 @@ export function folderFor(use: string): Folder | undefined {
 export function folderName({ path, specialUse, name }: Folder): string {
   const { folderNames } = mailTexts.value
   const key = path === 'INBOX' ? path : specialUse || ''
-  return folderNames[key as keyof typeof folderNames] ?? name
+  return folderNames[key as keyof typeof folderNames] ?? (shownName(name) || '…')
+}
+
+/** The same with the folders it lies in, where many stand beside each other. */
+export function folderPath(folder: Folder): string {
+  return folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : shownName(folder.path) || '…'
 }
 
 export function setCounters(id: string, counters: { total: number; unseen: number }): void {

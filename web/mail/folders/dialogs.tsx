@@ -15,6 +15,7 @@ import {
   TextField,
   useForm,
 } from '../../base/form.tsx'
+import { shownName } from '../../base/names.ts'
 import { type Folder, folderName, folders, loadFolders, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { deleteFolder, empty, isDeletable, named } from './change.ts'
@@ -26,7 +27,7 @@ const daysMax = 36_500
 function parents(own: string | undefined): Options {
   const isBelow = (path: string) => own !== undefined && (path === own || path.startsWith(`${own}/`))
   const others = (folders.value ?? []).filter(({ path, specialUse }) => !isBelow(path) && !isKept(path, specialUse))
-  const pairs = others.toSorted((a, b) => a.path.localeCompare(b.path)).map(({ path }) => [path, path])
+  const pairs = others.toSorted((a, b) => a.path.localeCompare(b.path)).map(({ path }) => [path, shownName(path)])
   return Object.fromEntries([['', mailTexts.value.folder.top], ...pairs])
 }
 
@@ -79,7 +80,7 @@ export function FolderDialog({ folder, onClose }: { readonly folder: Folder; onC
     onClose()
   })
   // A parent that is of special use stays to be chosen where the folder lies in it.
-  const options = { ...parents(path), ...(parent !== '' && { [parent]: parent }) }
+  const options = { ...parents(path), ...(parent !== '' && { [parent]: shownName(parent) }) }
   return (
     <Dialog title={texts.change(folderName(folder))} onClose={onClose}>
       <Form of={form}>

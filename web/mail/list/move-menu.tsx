@@ -2,7 +2,7 @@
 
 import { Icon } from '../../base/icon.tsx'
 import { move, type Place } from '../actions.ts'
-import { type Folder, folderName, folders } from '../store.ts'
+import { type Folder, folderPath, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 
 export function MoveMenu({ act }: { act(run: (places: readonly Place[]) => Promise<void>): void }) {
@@ -27,7 +27,7 @@ export function FolderMenu({ go }: { go(folder: Folder): void }) {
         <option value="">{texts.move}</option>
         {(folders.value ?? []).map(folder => (
           <option key={folder.id} value={folder.id}>
-            {folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : folder.path}
+            {folderPath(folder)}
           </option>
         ))}
       </select>

@@ -7,6 +7,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Dialog } from '../../base/dialog.tsx'
 import { Icon } from '../../base/icon.tsx'
+import { shownName } from '../../base/names.ts'
 import { go } from '../../base/router.ts'
 import { withWords } from '../addresses.ts'
 import { mailTexts } from '../texts/texts.ts'
@@ -138,9 +139,9 @@ export function Search({ folder, q }: { readonly folder: string; readonly q: str
             onClick={() => take(one)}
           >
             <bdi dir="ltr">
-              <code>{one.text}</code>
+              <code>{shownName(one.text)}</code>
             </bdi>{' '}
-            <bdi class="hint">{one.label}</bdi>
+            <bdi class="hint">{shownName(one.label)}</bdi>
           </div>
         ))}
       </div>

@@ -11,7 +11,7 @@ import { CheckField, FieldErrors, Form, SelectField, Submit, TextField, useForm 
 import { number } from '../../base/language.ts'
 import { done, explain } from '../../base/notice.tsx'
 import { move } from '../actions.ts'
-import { type Folder, folderName, folderOf, folders, type Message, user } from '../store.ts'
+import { folderName, folderOf, folderPath, folders, type Message, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 
 interface Fields {
@@ -54,7 +54,7 @@ export function AlwaysFile({ message, onClose }: { readonly message: Message; on
     onClose()
   })
   const targets = (folders.value ?? []).filter(one => one.id !== message.mailbox)
-  const options = Object.fromEntries([['', texts.choose], ...targets.map(one => [one.id, labelOf(one)])])
+  const options = Object.fromEntries([['', texts.choose], ...targets.map(one => [one.id, folderPath(one)])])
   const here = folderOf(message.mailbox)
   return (
     <Dialog title={texts.title} onClose={onClose}>
@@ -70,10 +70,6 @@ export function AlwaysFile({ message, onClose }: { readonly message: Message; on
       </Form>
     </Dialog>
   )
-}
-
-function labelOf(folder: Folder): string {
-  return folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : folder.path
 }
 
 function queryOf({ from, listId, subject }: Fields): Partial<Fields> {

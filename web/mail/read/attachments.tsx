@@ -5,25 +5,27 @@
 import { useSignal } from '@preact/signals'
 import { addressOf } from '../../base/client.ts'
 import { Icon } from '../../base/icon.tsx'
-import { bytes } from '../../base/language.ts'
+import { bytes, number } from '../../base/language.ts'
 import { shownName } from '../../base/names.ts'
 import type { Message } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { type File, kindOf, Preview, paramsOf } from './preview.tsx'
 
-const shownMax = 200
+/** Shown at first, and more for each time somebody asks. */
+const shownStep = 200
 const thumbBytesMax = 8_000_000
 
 export function Attachments({ message }: { readonly message: Message }) {
   const texts = mailTexts.value
   const looked = useSignal<File | null>(null)
+  const shown = useSignal(shownStep)
   const files = message.attachments.filter(one => !one.related || one.cid === undefined)
   if (files.length === 0) return null
   return (
     <section class="mail-attachments" aria-label={texts.attachments}>
       <h3>{texts.attachments}</h3>
       <ul>
-        {files.slice(0, shownMax).map(file => (
+        {files.slice(0, shown.value).map(file => (
           <Attached
             key={file.id}
             message={message}
@@ -34,6 +36,17 @@ export function Attachments({ message }: { readonly message: Message }) {
           />
         ))}
       </ul>
+      {files.length > shown.value && (
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            shown.value += shownStep
+          }}
+        >
+          {texts.toMany(number(files.length - shown.value))}
+        </button>
+      )}
       {looked.value !== null && (
         <Preview
           message={message}

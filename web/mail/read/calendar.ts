@@ -4,6 +4,7 @@
 // with the name of the zone.
 
 import { language } from '../../base/language.ts'
+import { personName } from '../../base/names.ts'
 
 export interface Invitation {
   /** `REQUEST`, `CANCEL`, `REPLY` and so on; '' where it does not say. */
@@ -62,7 +63,10 @@ export function readInvitation(text: string): Invitation | undefined {
     method,
     what: textOf('SUMMARY'),
     where: textOf('LOCATION'),
-    organizer: organizer?.params.get('CN') || (organizer?.value ?? '').replace(/^mailto:/i, ''),
+    organizer: personName({
+      name: organizer?.params.get('CN') ?? '',
+      address: (organizer?.value ?? '').replace(/^mailto:/i, ''),
+    }),
     when: whenOf(event),
     repeats: event.has('RRULE') || event.has('RDATE'),
     more: events - 1,

@@ -4,7 +4,7 @@
 
 import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
-import { type Person, personText, shownName } from '../../base/names.ts'
+import { type Person, personName, personText, shownName } from '../../base/names.ts'
 import { failed } from '../../base/notice.tsx'
 import { isDeep } from '../read/deep.ts'
 import { type Message, user } from '../store.ts'
@@ -98,7 +98,7 @@ const quotedMax = 200_000
 function quoted({ from, date, text }: Message): string {
   const lines = text.slice(0, quotedMax).replace(/\r\n/g, '\n').trimEnd().split('\n')
   const quote = lines.map(line => (line.startsWith('>') ? `>${line}` : `> ${line}`)).join('\n')
-  return `${mailTexts.value.wrote(from.name || from.address, moment(date))}\n${quote}\n`
+  return `${mailTexts.value.wrote(personName(from), moment(date))}\n${quote}\n`
 }
 
 function forwarded(message: Message): string {
@@ -128,7 +128,7 @@ async function quotedHtml(message: Message, isForward: boolean): Promise<{ html:
   const inner = safeHtml(html)
   if (isForward) return { html: `<div><br></div>${headOf(message).map(lineOf).join('')}<div><br></div>${inner}`, shown }
   const { from, date } = message
-  const head = mailTexts.value.wrote(from.name || from.address, moment(date))
+  const head = mailTexts.value.wrote(personName(from), moment(date))
   return { html: `<div><br></div>${lineOf(head)}<blockquote>${inner}</blockquote>`, shown }
 }
 

@@ -83,6 +83,9 @@ interface Stored {
   readonly isSaved?: boolean
 }
 
+/** Characters of a subject that the service takes. */
+export const subjectMax = 2000
+
 export const empty: Fields = {
   from: '',
   to: '',
@@ -96,9 +99,11 @@ export const empty: Fields = {
 }
 
 export function makeLetter(given: Partial<Stored>, key: string = crypto.randomUUID()): Letter {
+  const fields = { ...empty, ...given.fields }
   const letter: Letter = {
     key,
-    fields: signal({ ...empty, ...given.fields }),
+    // What is answered may have a longer one.
+    fields: signal({ ...fields, subject: fields.subject.slice(0, subjectMax) }),
     kept: signal<Kept>('same'),
     refused: signal(''),
     uploads: signal<Letter['uploads']['value']>([]),

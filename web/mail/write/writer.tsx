@@ -14,7 +14,7 @@ import { mailTexts } from '../texts/texts.ts'
 import { rememberRich } from './answer.ts'
 import { Files } from './files.tsx'
 import { identities, identityOf, withSignature } from './identity.ts'
-import type { Letter } from './letter.ts'
+import { type Letter, subjectMax } from './letter.ts'
 import { PeopleField } from './people-field.tsx'
 import type { Editor } from './rich/editor.tsx'
 import { htmlOf, textOf } from './rich/text.ts'
@@ -158,7 +158,7 @@ function Writer({ letter }: { readonly letter: Letter }) {
             id={`${id}-subject`}
             value={subject}
             dir="auto"
-            maxLength={2000}
+            maxLength={subjectMax}
             onInput={event => change(letter, { subject: event.currentTarget.value })}
           />
         </div>
