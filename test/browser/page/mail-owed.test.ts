@@ -118,6 +118,8 @@ test('what was done without a network is taken back before it was done at all, a
 test('what cannot be done any more is said, the rest is done, and the list shows how it is', async () => {
   const { user, page, context } = await opened('late', ['Gone', 'Homeless', 'Fine'])
   const { body: made } = await user.call('POST', '/mailboxes', { path: 'Short-lived' })
+  // It may not listen yet to what is new.
+  await page.reload()
   await page.getByRole('link', { name: 'Short-lived' }).waitFor()
   await context.setOffline(true)
   await act(page, 'Gone', 'Delete')
