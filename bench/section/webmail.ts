@@ -53,15 +53,14 @@ export async function webmailSection(plan: Plan): Promise<Row[]> {
   const kept = plan.ground
   const dataDir = kept === undefined ? makeFolder() : join(kept, 'data')
   try {
-    const ground = await started(dataDir, await prepared(dataDir, plan.attacked, kept))
-    const { service } = ground
-    try {
+    const filled = await prepared(dataDir, plan.attacked, kept)
+    const rows = await before(dataDir, filled, async ground => {
+      const { service } = ground
       const places = { imap: service.listener('imap'), submission: service.listener('submission') }
-      const rows = await withRoundcube(places, origin => compare(plan, ground, origin))
-      return [...rows, ...(await holding(plan, ground))]
-    } finally {
-      await service.stop()
-    }
+      return withRoundcube(places, origin => compare(plan, ground, origin))
+    })
+    // Of a service that did nothing yet: what the others asked it for is given back for minutes.
+    return [...rows, ...(await before(dataDir, filled, ground => holding(plan, ground)))]
   } finally {
     if (kept === undefined) removeFolder(dataDir)
   }
@@ -71,18 +70,18 @@ export async function webmailSection(plan: Plan): Promise<Row[]> {
 type Filled = Omit<Ground, 'service'>
 
 async function prepared(dataDir: string, count: number, kept: string | undefined): Promise<Filled> {
-  if (kept === undefined) return filled(dataDir, count)
+  if (kept === undefined) return fillAll(dataDir, count)
   const told = join(kept, 'webmail.json')
   if (existsSync(told)) return JSON.parse(readFileSync(told, 'utf8')) as Filled
   // What was not filled to its end is of no use.
   removeFolder(dataDir)
   mkdirSync(kept, { recursive: true })
-  const made = await filled(dataDir, count)
+  const made = await fillAll(dataDir, count)
   writeFileSync(told, JSON.stringify(made))
   return made
 }
 
-async function filled(dataDir: string, count: number): Promise<Filled> {
+async function fillAll(dataDir: string, count: number): Promise<Filled> {
   const first = await startService(dataDir)
   const [user] = await makeUsers(first, 1)
   if (user === undefined) throw new Error('no user')
@@ -99,10 +98,14 @@ async function filled(dataDir: string, count: number): Promise<Filled> {
   return { user, box: String(id), count }
 }
 
-async function started(dataDir: string, of: Filled): Promise<Ground> {
+async function before<T>(dataDir: string, of: Filled, run: (ground: Ground) => Promise<T>): Promise<T> {
   const service = await startService(dataDir, { TEAL_API_ACCESS_CONTROL_ENABLED: 'true' })
-  await settled(dataDir)
-  return { ...of, service }
+  try {
+    await settled(dataDir)
+    return await run({ ...of, service })
+  } finally {
+    await service.stop()
+  }
 }
 
 /** Waits until all text is indexed, which would take from both. */
@@ -175,8 +178,8 @@ async function walk(context: BrowserContext, side: Side): Promise<void> {
     await run()
     add(side.took, deed, performance.now() - started)
     add(side.bytes, deed, bytes - before)
-    // What goes on behind is not the next step's.
-    await page.waitForLoadState('networkidle').catch(() => {})
+    // What goes on behind is not the next step's; a stream of changes never ends.
+    await page.waitForLoadState('networkidle', { timeout: settleMs }).catch(() => {})
   })
 }
 

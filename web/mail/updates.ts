@@ -70,7 +70,8 @@ function listen(): EventSource {
     }
   })
   source.addEventListener('open', () => {
-    if (isOffline.value) again()
+    // What happened between the loading of everything and now was told to nobody.
+    if (isOffline.value || last === '') again()
     isOffline.value = false
     doOwed()
   })
