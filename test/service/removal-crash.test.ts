@@ -35,12 +35,17 @@ test('a removal that is killed again and again takes everything and counts it ri
   const { task } = await call(second, 'DELETE', `/users/${id}`)
   await second.end('SIGKILL')
   let kills = 1
+  let between = 0
   while (state(task) !== 'done' && kills < roundsMax) {
     rmSync(runFile(dir), { force: true })
+    const before = left()
     const service = await startChild(dir, env)
-    await sleep(20 + ((kills * 37) % 80) * kills)
+    // However fast the machine is: some of it went, and not yet all.
+    for (let waited = 0; left() === before && waited < 10_000; waited += 2) await sleep(2)
+    await sleep((kills * 37) % 30)
     await service.end('SIGKILL')
     kills += 1
+    if (left() > 0) between += 1
     check(read => expect(checkStore(read)).toEqual([]))
   }
   const last = await startChild(dir, env)
@@ -48,7 +53,7 @@ test('a removal that is killed again and again takes everything and counts it ri
   for (let waited = 0; state(task) !== 'done' && waited < 60_000; waited += 50) await sleep(50)
   await last.end('SIGTERM')
   expect(state(task)).toBe('done')
-  expect(kills).toBeGreaterThan(2)
+  expect(between).toBeGreaterThan(0)
   check(read => {
     const row = read.one<{ result: string }>('SELECT result FROM task WHERE id = ? AND kind = ?', task, removalTask)
     const result = JSON.parse(row?.result ?? '{}')
@@ -91,6 +96,11 @@ async function fill(id: string): Promise<void> {
 
 function state(task: string): string | undefined {
   return check(read => read.one<{ state: string }>('SELECT state FROM task WHERE id = ?', task)?.state)
+}
+
+/** Messages that are still there. */
+function left(): number {
+  return check(read => read.one<{ n: number }>('SELECT count(*) AS n FROM message')?.n) ?? 0
 }
 
 function check<T>(look: (read: Reader) => T): T {
