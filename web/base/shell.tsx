@@ -25,7 +25,7 @@ export function Shell({ areas }: { readonly areas: readonly AreaEntry[] }) {
   if (current === null) return isUnreached.value ? <Unreached /> : <Waiting />
   return (
     <>
-      {current.signedIn ? <SignedIn session={current} areas={areas} /> : <SignIn />}
+      {current.signedIn ? <SignedIn session={current} areas={areas} /> : <SignIn onTyping={() => ahead(areas)} />}
       <Notices />
       <Questions />
     </>
@@ -63,10 +63,24 @@ function Unreached() {
   )
 }
 
+/** Whether the place that is open belongs to it. */
+function isAt({ name }: AreaEntry): boolean {
+  return place.value === `/${name}` || place.value.startsWith(`/${name}/`)
+}
+
+/** Loads what whoever signs in will see while they do so; where that fails now it is said then. */
+function ahead(areas: readonly AreaEntry[]): void {
+  const entry = areas.find(isAt) ?? areas[0]
+  void entry
+    ?.load()
+    .then(area => area.texts.open())
+    .catch(() => {})
+}
+
 function SignedIn({ session: current, areas }: { readonly session: Session; readonly areas: readonly AreaEntry[] }) {
   const open = areas.filter(one => one.isOpen(current))
   const path = place.value
-  const entry = open.find(({ name }) => path === `/${name}` || path.startsWith(`/${name}/`))
+  const entry = open.find(isAt)
   const mustChange = current.user?.requirePasswordChange === true && path !== passwordPlace
   const [first] = open
   useEffect(() => {

@@ -3,7 +3,7 @@
 // The service says what comes next (`pending`). What was typed is in the form alone and gone when it is.
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { call } from './client.ts'
 import { CheckField, Form, Submit, TextField, useForm } from './form.tsx'
@@ -14,15 +14,21 @@ import { Preferences } from './preferences.tsx'
 import { askPasskey } from './security-key.ts'
 import { begin, type Pending } from './session.ts'
 
-export function SignIn() {
+/** @param onTyping the first sign of somebody who signs in */
+export function SignIn({ onTyping }: { onTyping(): void }) {
   const texts = baseTexts.value
   const pending = useSignal<Pending | null>(null)
   const way = useSignal<'password' | 'token'>('password')
+  const isTyping = useRef(false)
+  const typed = () => {
+    if (!isTyping.current) onTyping()
+    isTyping.current = true
+  }
   useEffect(() => {
     document.title = `${texts.signIn} · Teal`
   }, [texts])
   return (
-    <main id="main" class="sign-in" tabIndex={-1}>
+    <main id="main" class="sign-in" tabIndex={-1} onInput={typed}>
       <div class="card">
         <img src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} alt="" width="48" height="48" />
         <h1>{texts.signInTitle}</h1>
