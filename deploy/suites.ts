@@ -1,4 +1,5 @@
-// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed".
+// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed". Two that take one
+// core each run side by side: `one+other`.
 //
 // A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
@@ -40,10 +41,12 @@ const scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: 
 const results = mkdtempSync(join(tmpdir(), 'suites-'))
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
+let reports = 0
+
 /** Runs a command with the report of vitest in a file; undefined where there is none. */
 async function reported(command: readonly string[], env: Record<string, string>): Promise<Outcome | undefined> {
-  const file = join(results, 'report.json')
-  rmSync(file, { force: true })
+  reports += 1
+  const file = join(results, `${reports}.json`)
   const [program = '', ...args] = [...command, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
   // In a group of its own, so that all of it can be ended.
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit']
@@ -96,18 +99,20 @@ let passed = 0
 let failed = 0
 const again: { suite: string; files: readonly string[]; failed: number; names: readonly string[] }[] = []
 
-for (const suite of process.argv.slice(2)) {
+async function run(suite: string): Promise<void> {
   const start = performance.now()
   const outcome = await reported(['npm', 'run', suite, '--'], {})
   say(`${suite}: ${Math.round((performance.now() - start) / 1000)} s`)
   if (outcome === undefined) {
     say(`${suite} broke`)
     failed += 1
-    continue
+    return
   }
   passed += outcome.passed
   if (outcome.failed > 0) again.push({ suite, ...outcome })
 }
+
+for (const group of process.argv.slice(2)) await Promise.all(group.split('+').map(run))
 
 for (const { suite, files, failed: before, names } of again) {
   for (const name of names) say(`failed in ${suite}: ${name}`)
