@@ -210,7 +210,9 @@ test('a link whose text is another host than its own has that written behind it'
   ]
   const html = links.map(([href, text]) => `<p><a href="${href}">${text}</a></p>`).join('')
   await open(page, await bring(victim, letter('claims', html)), 'claims')
-  const lines = await page.frameLocator('iframe.mail-html').locator('p:has(a)').allTextContents()
+  const said = page.frameLocator('iframe.mail-html').locator('p:has(a)')
+  await said.nth(links.length - 1).waitFor()
+  const lines = await said.allTextContents()
   expect(lines.map(line => /\[.*\]/.exec(line)?.[0] ?? '')).toEqual(links.map(([, , mark]) => mark))
 })
 
