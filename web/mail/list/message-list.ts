@@ -6,6 +6,7 @@
 
 import { signal } from '@preact/signals'
 import { keep, kept } from '../../base/kept.ts'
+import { session } from '../../base/session.ts'
 import { leaving, owed } from '../owed/owed.ts'
 import { type Row, user } from '../store.ts'
 import type { Found, ListOf, Source } from './sources.ts'
@@ -61,6 +62,8 @@ export class MessageList {
   /** The same as the service counts them. */
   #view: readonly [first: number, last: number] = [0, pageRows - 1]
   #timer: ReturnType<typeof setTimeout> | undefined
+  #isStale = false
+  readonly #user = session.value?.user?.id
   #rest: ReturnType<typeof setTimeout> | undefined
   /** What the last reload took: who is told of very much does not load all the time. */
   #tookMs = 0
@@ -139,12 +142,17 @@ export class MessageList {
 
   /** Something came or went: what is in view is loaded anew, in a moment. */
   refresh(): void {
+    this.#isStale = true
     this.#timer ??= setTimeout(
       async () => {
+        // What is told from now on, the answer may not know.
+        this.#isStale = false
         const began = performance.now()
-        await this.#reload()
+        // Whoever signed out, and maybe in as another, has no list here any more.
+        if (session.value?.user?.id === this.#user) await this.#reload()
         this.#tookMs = performance.now() - began
         this.#timer = undefined
+        if (this.#isStale) this.refresh()
       },
       Math.max(quietMs, 3 * this.#tookMs),
     )
