@@ -25,9 +25,22 @@ export const isOffline = signal(false)
 
 export const user = (): string => owner().id
 
+interface Counters {
+  readonly total: number
+  readonly unseen: number
+}
+
+/** What was told of folders while they are being loaded, for each load: the answer may be older. */
+const toldMeanwhile = new Set<Map<string, Counters>>()
+
 export async function loadFolders(): Promise<void> {
-  const { results } = await call('GET /users/:user/mailboxes', { params: { user: user() }, query: { counters: true } })
-  folders.value = results
+  const told = new Map<string, Counters>()
+  toldMeanwhile.add(told)
+  const { results } = await call('GET /users/:user/mailboxes', {
+    params: { user: user() },
+    query: { counters: true },
+  }).finally(() => toldMeanwhile.delete(told))
+  folders.value = results.map(folder => ({ ...folder, ...told.get(folder.id) }))
   areFresh.value = true
   keep(user(), 'folders', results)
 }
@@ -61,7 +74,8 @@ export function folderPath(folder: Folder): string {
   return folder.specialUse || folder.path === 'INBOX' ? folderName(folder) : shownName(folder.path) || '…'
 }
 
-export function setCounters(id: string, counters: { total: number; unseen: number }): void {
+export function setCounters(id: string, counters: Counters): void {
+  for (const told of toldMeanwhile) told.set(id, counters)
   folders.value = folders.value?.map(folder => (folder.id === id ? { ...folder, ...counters } : folder)) ?? null
 }
 
