@@ -119,3 +119,8 @@ async function refusal(response: Response, isJson: boolean): Promise<Refusal> {
   if (code === 'InvalidToken' && response.status === 403 && !response.url.includes('/session')) onSignedOut()
   return new Refusal(response.status, code, error, details)
 }
+
+/** It is another matter in a while, or for who signs in again. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof Refusal && (['Unreachable', 'InvalidToken'].includes(error.code) || error.status === 429)
+}

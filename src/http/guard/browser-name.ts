@@ -24,6 +24,7 @@ const systems: readonly (readonly [name: string, sign: RegExp])[] = [
   ['macOS', /\bMacintosh\b/],
   ['Linux', /\b(?:Linux|X11)\b/],
 ]
+
 /** @param agent the header User-Agent; '' comes back for what is no known browser */
 export function browserName(agent: string): string {
   const said = agent.slice(0, limits.http.userAgentLengthMax)

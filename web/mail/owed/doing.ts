@@ -3,7 +3,7 @@
 // Where the service does not answer it waits and is tried again. What cannot be done any more is said, and lists show how it is. Where
 // an answer was lost, messages that are not there any more are where they were to go.
 
-import { call, Refusal } from '../../base/client.ts'
+import { call, isPassing, Refusal } from '../../base/client.ts'
 import { number } from '../../base/language.ts'
 import { explain, failed } from '../../base/notice.tsx'
 import { session } from '../../base/session.ts'
@@ -116,11 +116,6 @@ async function doOne(one: Owed): Promise<boolean> {
     forgetLists()
   }
   return true
-}
-
-/** It is another matter in a while, or for who signs in again. */
-function isPassing(error: unknown): boolean {
-  return error instanceof Refusal && (['Unreachable', 'InvalidToken'].includes(error.code) || error.status === 429)
 }
 
 /** The service itself refused it. */

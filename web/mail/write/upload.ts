@@ -3,7 +3,7 @@
 // Where the connection breaks, or the session or the page ends, they wait and go on; what is too large or finds no room is named and left out,
 // and the others still go along. Whoever takes a file out of the letter breaks its way off.
 
-import { addressOf, Refusal, unsaid } from '../../base/client.ts'
+import { addressOf, isPassing, Refusal, unsaid } from '../../base/client.ts'
 import { shownName } from '../../base/names.ts'
 import { explain, failed } from '../../base/notice.tsx'
 import { refreshSession, session } from '../../base/session.ts'
@@ -120,11 +120,6 @@ async function brought(
     if (!aborted.aborted) await again()
   }
   return undefined
-}
-
-/** Whether it is another matter in a while. */
-function isPassing(error: unknown): boolean {
-  return error instanceof Refusal && (['Unreachable', 'InvalidToken'].includes(error.code) || error.status === 429)
 }
 
 /** The file on the disk is as it was chosen. */

@@ -115,7 +115,7 @@ export function pageSessionEndpoints(deps: PageSessionDeps) {
       requirePage(request)
       if (input.accessToken !== undefined) {
         if (!cookieValue.test(input.accessToken)) throw new Fault('InvalidToken')
-        return enter(deps, request, input.accessToken, input.keep)
+        return enter(deps, request, input.accessToken, input.keep, false)
       }
       if (input.username === undefined) throw invalid('username', 'is required')
       if (input.password === undefined) throw invalid('password', 'is required')
@@ -264,13 +264,13 @@ function tokensOf(request: Request) {
   return pageTokens(name => request.header(name), request)
 }
 
-/** Puts a token into the browser, and ends the one that was there. */
-export async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean) {
+/** Puts a token into the browser, and ends the one that was there. @param isFresh it was made for this; any other keeps its name */
+export async function enter(deps: PageSessionDeps, request: Request, token: string, keep: boolean, isFresh = true) {
   const answer = await who(deps, token)
   if (!answer.signedIn) throw new Fault('InvalidToken')
   const { own: before, acting } = await leaveActing(deps, request)
   if (before !== token) await release(deps, before)
-  const browser = browserName(request.header('user-agent'))
+  const browser = isFresh ? browserName(request.header('user-agent')) : ''
   if (browser !== '') await deps.name(tokenDigest(token), browser)
   const cookie = sessionCookie(token, request.secure, keep ? deps.lifetimeMs : undefined)
   const cookies = acting === '' ? [cookie] : [cookie, actingCookie('', request.secure)]

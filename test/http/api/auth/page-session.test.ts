@@ -259,9 +259,13 @@ test('sessions of the page are named by the browser; whatever else calls itself 
   expect(labels.toSorted()).toEqual(
     ['Firefox, Linux', 'Edge, Windows', 'Safari, iPhone', 'Chrome, Android', 'Safari, macOS', ''].toSorted(),
   )
-  // An operator's own token keeps the name it has.
-  const { token } = (await service.call('POST', '/tokens', { role: 'root', label: 'kept' })).body
+  // A token that was there before keeps the name it has.
   const [first = ''] = agents
+  const accessToken = (await signIn('named')).slice('teal='.length)
+  await send('POST', '/session', { ...page(), 'user-agent': first }, { accessToken })
+  const { token } = (await service.call('POST', '/tokens', { role: 'root', label: 'kept' })).body
   await send('POST', '/session', { ...page(), 'user-agent': first }, { accessToken: token })
+  const { results } = (await service.call('GET', `/users/${user}/sessions`)).body
+  expect(results.map(({ label }: { label: string }) => label).toSorted()).toEqual(['', ...labels].toSorted())
   expect((await service.call('GET', '/tokens')).body.results).toContainEqual(expect.objectContaining({ label: 'kept' }))
 })
