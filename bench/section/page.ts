@@ -3,6 +3,7 @@
 //
 // Each place is opened in a window that knows nothing yet (`first`) and by a link in one that is open (`again`); calls alone are measured beside.
 
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { startChromium } from '../../test/browser/chromium.ts'
 import type { Plan } from '../plan.ts'
@@ -27,6 +28,7 @@ export async function pageSection(plan: Plan): Promise<Row[]> {
   let browser: Browser | undefined
   try {
     await fill(service, 2 * plan.accounts)
+    await sampled(service)
     browser = await startChromium()
     const origin = `http://localhost:${service.listener('api').port}`
     return [...(await loads(browser, origin)), ...(await lists(browser, origin, service)), ...(await calls(service))]
@@ -53,6 +55,15 @@ async function fill({ call }: Service, users: number): Promise<void> {
       text: 'hello',
     })
   })
+}
+
+/** A service keeps its first figures after a minute: until then there is nothing to draw. */
+async function sampled({ call }: Service): Promise<void> {
+  for (;;) {
+    const { columns } = (await call('GET', '/figures')) as { columns: Record<string, (number | null)[]> }
+    if (Object.values(columns).some(values => values.some(value => value !== null))) return
+    await delay(1000)
+  }
 }
 
 async function each(count: number, run: (n: number) => Promise<void>): Promise<void> {
