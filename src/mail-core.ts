@@ -34,7 +34,7 @@ export function openDelivery(parts: DeliveryParts): { rules: Rules; delivery: Lo
   const shared = { ...given, log }
   const { classificationHeaders: classify, postmaster } = config.mail
   const rules = new Rules({ ...shared, patterns: pools.patterns, classify })
-  const spam = new SpamJudge({ read, changes, pool: pools.spam, log })
+  const spam = new SpamJudge({ read, changes, pool: pools.spam, classifies: config.spam.classifier, log })
   const lookup = new Lookup(read, changes)
   return { rules, delivery: new LocalDelivery({ ...shared, reads, rules, spam, addressBook, lookup, postmaster }) }
 }

@@ -26,7 +26,7 @@ import type { Settings } from '#store/folder/settings.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
 import type { Actors } from '../kernel/system.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
-import { spamFields, withoutVerdicts } from '../screening/classification.ts'
+import { saysOfSpam, spamFields, spamLevelOf, withoutVerdicts } from '../screening/classification.ts'
 import { saidBy, saidIn } from '../screening/said.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
@@ -136,7 +136,8 @@ export class LocalDelivery {
     const hostname = envelope.source === 'smtp' ? this.#options.keys.hostname : null
     const stream = (start: number, end?: number) => received.stream(start, end)
     const { rules, bodies } = this.#options
-    const verdicts = { classifies: rules.classifies, hostname }
+    const heeded = envelope.found?.some(({ name }) => name === 'relay')
+    const verdicts = { classifies: rules.classifies, hostname, heeded }
     const clean = await withoutVerdicts(bodies, { headerEnd: root.headerEnd, size, stream }, verdicts)
     try {
       return await this.#deliver(clean ?? received, envelope)
@@ -223,7 +224,7 @@ export class LocalDelivery {
     if (!cameBack && this.#options.rules.has(account, judged.score)) {
       return this.#byRules(judged, { ...recipient, account }, source, bytes)
     }
-    const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)
+    const stored = await this.#store(account, this.#append(judged, { ...recipient, account }, source), bytes)
     this.#note(judged, account, stored, false)
     return storedAs(stored, judged.spam?.score)
   }
@@ -353,12 +354,14 @@ function contentsOf(received: Received): Contents {
 }
 
 function plainAppend(
-  { prepared, prefix, from, verification, transport, trust, spam, requireTls, bimi }: Arriving,
-  { address }: DeliveryRecipient,
+  { header, prepared, prefix, from, verification, transport, trust, spam, requireTls, bimi }: Arriving,
+  { address, account }: DeliveryRecipient,
   source: string,
   classifies: boolean,
 ): Append {
-  const verdict = classifies && spam !== undefined ? spamFields(spam) : ''
+  // Two verdicts side by side would be none: what a host of our own house wrote stays alone.
+  const tells = classifies && spam !== undefined && account !== undefined && !saysOfSpam(header)
+  const verdict = tells ? spamFields(spam, spamLevelOf(account)) : ''
   return {
     prepared,
     to: 'INBOX',

@@ -36,7 +36,7 @@ import { type Filter, listFilters } from '#store/rules/filter.ts'
 import type { Trace } from '#store/rules/trace.ts'
 import type { Actors } from '../kernel/system.ts'
 import type { Append, Prepared } from '../mailbox/append.ts'
-import { classification } from '../screening/classification.ts'
+import { classification, isJunk, spamLevelOf } from '../screening/classification.ts'
 import type { VerificationResults } from '../screening/verification.ts'
 import type { Outgoing } from '../sending/outgoing.ts'
 import { blameFilter } from '../user/rules.ts'
@@ -128,8 +128,8 @@ export class Rules {
 
   /** Whether anything has to be decided for the account at all, about a message with this score. */
   has({ options, tags }: User, score: number): boolean {
-    const { rules, targets, spamLevel } = options
-    const junk = (spamLevel ?? spamLevelDefault) <= score
+    const { rules, targets } = options
+    const junk = spamLevelOf({ options }) <= score
     return rules !== undefined || (targets?.length ?? 0) > 0 || junk || tags.length > 0
   }
 
@@ -329,7 +329,6 @@ export class Rules {
   }
 }
 
-const spamLevelDefault = 50
 const bannedMax = 10_000
 
 function ban(set: Set<string>, value: string): void {
@@ -353,11 +352,8 @@ function verdictOf(
 ): Verdict | undefined {
   if (domain !== null) return { spam: domain === 'block', by: 'domain' }
   if (action.spam !== undefined) return { spam: action.spam, by: 'filter' }
-  const level = user.options.spamLevel ?? spamLevelDefault
-  return score >= level && level < spamLevelMax ? { spam: true, by: 'level' } : undefined
+  return isJunk(score, spamLevelOf(user)) ? { spam: true, by: 'level' } : undefined
 }
-
-const spamLevelMax = 100
 
 /** A folder that a filter names wins over a verdict of filters and lists, not over one of the level (6.4). */
 function targetOf(action: FilterAction, verdict: Verdict | undefined): Append['to'] {

@@ -8,8 +8,10 @@
 import { limits } from '#lib/limits.ts'
 import { speaksAs } from '#mail/header/auth-results.ts'
 import { cutUnwanted } from '#mail/header/cut.ts'
+import type { Header } from '#mail/header/header.ts'
+import type { User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
-import type { SpamPart } from '#store/mailboxes/messages.ts'
+import type { SpamScore } from '#store/mailboxes/messages.ts'
 import type { Trace } from '#store/rules/trace.ts'
 
 const name = 'WD-Mail-Classification'
@@ -30,16 +32,31 @@ export function classification({ spam, by }: NonNullable<Trace['verdict']>): str
   return names.map((one, at) => `${one}: ${values[at]}\r\n`).join('')
 }
 
-/** Fields that say what was found of spam, as programs know them; written once. */
-export function spamFields({ score, parts }: { readonly score: number; readonly parts: readonly SpamPart[] }): string {
-  const tests = parts.map(part => `${part.name}=${part.score}`.replace(/[^\w=.-]/g, '_'))
-  const yes = score >= junkFrom ? 'Yes' : 'No'
-  const lines = [`X-Spam-Flag: ${yes.toUpperCase()}`, `X-Spam-Score: ${score}`]
-  return `${[...lines, `X-Spam-Status: ${yes}, score=${score} required=${junkFrom}\r\n\ttests=${tests.join(',\r\n\t ')}`].join('\r\n')}\r\n`
+/** The score from which on an account takes mail for junk (api-semantics 10.5); at 100 none. */
+export function spamLevelOf({ options }: Pick<User, 'options'>): number {
+  return options.spamLevel ?? usualLevel
 }
 
-/** What an account with the usual spamLevel takes for junk (api-semantics 10.5). */
-const junkFrom = 50
+const usualLevel = 50
+
+/** Fields that say what was found of spam, as programs know them, for an account with this level. */
+export function spamFields({ score, parts }: SpamScore, level: number): string {
+  const tests = parts.map(part => `${part.name}=${part.score}`.replace(/[^\w=.-]/g, '_'))
+  const yes = isJunk(score, level) ? 'Yes' : 'No'
+  const lines = [`X-Spam-Flag: ${yes.toUpperCase()}`, `X-Spam-Score: ${score}`]
+  return `${[...lines, `X-Spam-Status: ${yes}, score=${score} required=${level}\r\n\ttests=${tests.join(',\r\n\t ')}`].join('\r\n')}\r\n`
+}
+
+export function isJunk(score: number, level: number): boolean {
+  return score >= level && level < levelMax
+}
+
+const levelMax = 100
+
+/** Whether somebody before us has said in a header what he found of spam. */
+export function saysOfSpam(header: Header): boolean {
+  return ['x-spam-flag', 'x-spam-status', 'x-spam-score'].some(key => header.has(key))
+}
 
 /** Whose verdicts a stranger must not give. */
 export interface Verdicts {
@@ -47,6 +64,8 @@ export interface Verdicts {
   readonly classifies: boolean
   /** The name under which we say what was looked at; null where somebody before us may have said it. */
   readonly hostname: string | null
+  /** What he said of spam is a part of our score. */
+  readonly heeded?: boolean | undefined
 }
 
 /** A message whose bytes are here already. */
@@ -61,7 +80,7 @@ export interface Here {
 export async function withoutVerdicts(
   bodies: Bodies,
   { headerEnd, size, stream }: Here,
-  { classifies, hostname }: Verdicts,
+  { classifies, hostname, heeded = false }: Verdicts,
 ): Promise<Received | null> {
   if (!classifies && hostname === null) return null
   const end = Math.min(headerEnd, limits.mime.headerBytesMax)
@@ -71,7 +90,7 @@ export async function withoutVerdicts(
   // A quick look: there hardly ever are any.
   if (!suspicious.test(block.toString('latin1'))) return null
   const top = cutUnwanted(block, (key, value) => {
-    if (classifies && keys.has(key)) return true
+    if (classifies && (keys.has(key) || (heeded && ofSpam.test(key)))) return true
     if (hostname === null) return false
     return strangers.test(key) || (key === 'authentication-results' && speaksAs(hostname, value()))
   })
@@ -88,6 +107,7 @@ export async function withoutVerdicts(
 }
 
 const suspicious = /authentication-results|wd-mail-classification|x-spam|bimi-/i
+const ofSpam = /^x-spam(?:-|$)/
 /** A program that reads them would take a stranger's word for ours. */
 const strangers =
   /^(?:x-spam(?:-|$)|wd-mail-classification(?:-|$)|bimi-(?:location|indicator|logo-preference)$|x-bimi-indicator-hash$)/

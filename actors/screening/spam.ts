@@ -26,6 +26,8 @@ import { featuresIn } from './said.ts'
 export interface SpamOptions {
   readonly read: Reader
   readonly pool: Pools['spam']
+  /** Whether what was learned counts. */
+  readonly classifies: boolean
   /** A model that changed is read anew. */
   readonly changes: Changes
   readonly log: Log
@@ -86,7 +88,8 @@ export class SpamJudge {
 
   /** What was learned says of its content. */
   async #content({ num }: User, said: () => Promise<SpamText>): Promise<(SpamPart & { mature: boolean }) | undefined> {
-    const { pool, log } = this.#options
+    const { pool, classifies, log } = this.#options
+    if (!classifies) return undefined
     const own = await this.#experience(num)
     const base = await this.#experience(baseModel)
     if (total(own) < limits.spam.usefulMin && total(base) < limits.spam.usefulMin) return undefined

@@ -14,7 +14,7 @@ import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { findPause, peakOf, peaksBefore } from '#store/sending/pause.ts'
 import type { Actors } from '../kernel/system.ts'
-import { keeperOf } from './forward-owner.ts'
+import { keepersFor } from './forward-owner.ts'
 import { notePace, pauseSending, warnSender } from './pausing.ts'
 import { type LetterDeps, letterTo } from './service-letter.ts'
 
@@ -93,8 +93,9 @@ export class Allowance {
 
   async #pause(user: User, recipients: number, usual: number): Promise<void> {
     const { system, log, hostname, postmaster } = this.#deps
-    const keeper = await keeperOf(system.read, user.address, postmaster)
-    const admin = keeper === undefined || keeper === user.id ? undefined : await findUser(system.read, keeper)
+    const keepers = await keepersFor(system.read, user.address, postmaster)
+    const others = keepers.filter(id => id !== user.id).slice(0, limits.allowance.keepersMax)
+    const admins = (await Promise.all(others.map(id => findUser(system.read, id)))).filter(one => one !== undefined)
     const minutes = limits.allowance.burstMs / limits.time.minute
     const before = usual === 0 ? 'has no such days behind it' : `usually has ${usual} at most`
     const said = `${user.address} wrote to ${recipients} recipients within ${minutes} minutes, and ${before}.`
@@ -110,12 +111,9 @@ export class Allowance {
       ...['Look at what it sent:', `  teal queue list --user ${user.id}`, ''],
       ...['Let it go on, or remove what waits:', `  teal queue resume ${user.id}`, '  teal queue remove <id>'],
     ]
-    const letters = [
-      await this.#letter(user.address, 'Sending is paused', own),
-      ...(admin === undefined
-        ? []
-        : [await this.#letter(admin.address, `${user.address} is paused: it sends far more than usual`, theirs)]),
-    ]
+    const subject = `${user.address} is paused: it sends far more than usual`
+    const letters = [await this.#letter(user.address, 'Sending is paused', own)]
+    for (const { address } of admins) letters.push(await this.#letter(address, subject, theirs))
     try {
       const row = { user: user.id, reason: 'burst' as const, recipients, usual }
       const begun = await system.directory.run(pauseSending, {

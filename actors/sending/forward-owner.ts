@@ -4,9 +4,9 @@
 // (RFC 5321 3.9.2 has whoever expands an address that way take what comes back).
 
 import { domainToUnicode, splitAddress } from '#mail/address/address.ts'
-import { firstUser, firstUserOf, resolveAddress } from '#store/accounts/address.ts'
+import { firstUser, resolveAddress } from '#store/accounts/address.ts'
+import { keepersOf } from '#store/accounts/lookup.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
-import { findAlias } from '#store/domains/alias.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Outbound } from '#store/sending/outbound.ts'
 
@@ -16,16 +16,16 @@ export async function ownerOfForward(
   { user, options: { forwardedFor = '' } }: Pick<Outbound, 'user' | 'options'>,
   postmaster: string,
 ): Promise<User | undefined> {
-  const id = user ?? (await keeperOf(read, forwardedFor, postmaster))
+  const id = user ?? (await keepersFor(read, forwardedFor, postmaster))[0]
   const owner = id === undefined ? undefined : await findUser(read, id)
   return owner === undefined || owner.deleted !== null ? undefined : owner
 }
 
-/** The account that has the postmaster's mail of an address's domain. */
-export async function keeperOf(read: Reader, address: string, postmaster: string): Promise<string | undefined> {
+/** Accounts that have the postmaster's mail of an address's domain; where it is not here, whoever came first. */
+export async function keepersFor(read: Reader, address: string, postmaster: string): Promise<readonly string[]> {
   const named = postmaster === '' ? undefined : await resolveAddress(read, postmaster, false)
-  if (typeof named?.user === 'string') return named.user
-  const domain = domainToUnicode(splitAddress(address).domain)
-  const alias = await findAlias(read, domain)
-  return (await firstUserOf(read, alias?.domain ?? domain)) ?? firstUser(read)
+  if (typeof named?.user === 'string') return [named.user]
+  const keepers = await keepersOf(read, domainToUnicode(splitAddress(address).domain))
+  const first = keepers.length > 0 ? undefined : await firstUser(read)
+  return first === undefined ? keepers : [first]
 }

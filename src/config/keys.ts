@@ -136,8 +136,8 @@ export const keys = {
       'Folder of messages (*.eml) for new users; {name}, {username}, {address}, {date}, {id} are filled in',
     ),
     classificationHeaders: flag(
-      false,
-      'Whether headers say how a message was judged; those of strangers are taken out',
+      true,
+      'Whether headers on top say how a message was judged, where it was; those of strangers are taken out in any case',
     ),
   },
   quota: {
@@ -162,6 +162,10 @@ export const keys = {
     ),
     allowLists: list([], 'Lists in DNS of hosts to trust (zone or zone=points, -20 unless told)', notList),
     uriLists: list([], 'Lists in DNS of domains that spam links to (zone or zone=points, 30 unless told)', notList),
+    classifier: flag(
+      true,
+      'Whether what users move into and out of Junk counts in the score; off where another filter is to decide alone (it is learned all the same)',
+    ),
     relays: list([], 'Ranges (CIDR) of relays in front whose X-Spam fields are heeded', notCidr),
   },
   outbound: {

@@ -1520,6 +1520,8 @@ export const limits = {
     /** Part of the day's limit from which on an account is warned. */
     warnPart: 0.8,
     pausedShownMax: 1000,
+    /** Of those who look after a domain, who get a letter about one of its accounts. */
+    keepersMax: 20,
   },
   /** Addresses that are not tried for a while (store/sending/suppression.ts). */
   suppression: {

@@ -60,7 +60,10 @@ test('postmaster and abuse of every domain that is here arrive though nobody mad
   const id = await user('keeper', { address: 'keeper@keeper.example' })
   await user('later', { address: 'later@keeper.example' })
   await call('POST', '/domainaliases', { alias: 'kept.example', domain: 'keeper.example' })
-  const all = ['postmaster@keeper.example', 'Abuse@keeper.example', 'postmaster@kept.example']
+  const all = [
+    ...['postmaster@keeper.example', 'Abuse@keeper.example', 'postmaster@kept.example', 'POSTMASTER+x@Keeper.Example'],
+    ...['"postmaster"@keeper.example', 'abuse+dmarc@kept.example', 'post.master@keeper.example'],
+  ]
   for (const to of all) expect(await answer(to)).toBe('250')
   const inbox = (await call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
   const { body } = await call('GET', `/users/${id}/mailboxes/${inbox}/messages`)

@@ -12,13 +12,28 @@ import { Recent } from '../mailboxes/recent.ts'
 import { type Address, firstUser, firstUserOf, resolveAddress } from './address.ts'
 import { findUser, type User } from './users.ts'
 
-/** Whether an address is one of those that every domain has. */
-function isForKeeper(address: string): boolean {
-  return /^(?:postmaster|abuse)@/i.test(address)
+/** Whether an address, as it is compared, is one of those that every domain has. */
+function isForKeeper(key: string): boolean {
+  return /^(?:postmaster|abuse)@/.test(key)
 }
 
 const everUsed = `SELECT 1 FROM "user" UNION ALL SELECT 1 FROM address
   UNION ALL SELECT 1 FROM meta WHERE key = 'account.removed' LIMIT 1`
+
+/**
+ * Who looks after a domain, in unicode: those who are named for it, else the account that has had an address there for longest;
+ * nobody where the domain is not here.
+ */
+export async function keepersOf(read: Reader, domain: string): Promise<readonly string[]> {
+  const alias = await findAlias(read, domain)
+  const name = alias?.domain ?? domain
+  const first = await firstUserOf(read, name)
+  // A domain without addresses takes no mail, whoever looks after it.
+  if (first === undefined) return []
+  const admins = await Promise.all(adminsOf(read, name).map(id => findUser(read, id)))
+  const taking = admins.filter(admin => admin !== undefined && admin.deleted === null && !admin.disabled)
+  return taking.length > 0 ? taking.map(admin => admin?.id ?? '') : [first]
+}
 
 export class Lookup {
   readonly #read: Reader
@@ -57,17 +72,7 @@ export class Lookup {
    */
   keepers(text: string): Promise<readonly string[]> {
     const { key, domain } = normalizeAddress(text)
-    if (!isForKeeper(text)) return Promise.resolve([])
-    return this.#keepers.get(key, async () => {
-      const alias = await findAlias(this.#read, domain)
-      const name = alias?.domain ?? domain
-      const first = await firstUserOf(this.#read, name)
-      // A domain without addresses takes no mail, whoever looks after it.
-      if (first === undefined) return []
-      const admins = await Promise.all(adminsOf(this.#read, name).map(id => findUser(this.#read, id)))
-      const taking = admins.filter(admin => admin !== undefined && admin.deleted === null && !admin.disabled)
-      return taking.length > 0 ? taking.map(admin => admin?.id ?? '') : [first]
-    })
+    return isForKeeper(key) ? this.#keepers.get(key, () => keepersOf(this.#read, domain)) : Promise.resolve([])
   }
 
   /** The account that came first, among those that take mail. */

@@ -131,6 +131,22 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   expect(await paused()).toEqual([])
 })
 
+test('all who look after its domain hear of it, and not who came first', async () => {
+  const old = await service.user('old', { address: 'old@tended.example' })
+  const user = await service.user('sudden', { address: 'sudden@tended.example' })
+  const tending = [await service.user('tender'), await service.user('carer')]
+  const set = { name: 'tended.example', admins: tending }
+  expect((await service.call('POST', '/domains', set)).body).toMatchObject({ success: true })
+  expect((await send(user, 350)).body.code).toBe('SendingPaused')
+  for (const one of tending) {
+    await expect
+      .poll(() => subjects(one), { timeout: 10_000 })
+      .toEqual([expect.stringContaining('sudden@tended.example is paused')])
+  }
+  expect(await subjects(old)).toEqual([])
+  expect((await service.call('POST', `/users/${user}/outbound/resume`)).status).toBe(200)
+})
+
 test('what an account did on several days is usual for it, and one that was slow is soon conspicuous', async () => {
   const [busy, slow] = [await service.user('busy'), await service.user('slow')]
   for (let day = 0; day < 4; day++) {
