@@ -1,19 +1,21 @@
-// The thread that learns and recognises spam: models of accounts are read, used and changed here, far from any delivery.
+// The thread that learns spam: models of accounts are read and changed here, far from any delivery.
 //
 // It reads committed rows through a handle of its own and writes nothing: what it learned goes back as rows for one unit, so
-// that one that is ended half-way has learned nothing. Kept models are recognised by the number that every change raises.
-// Learning goes in slices, and on models of its own: deliveries that wait to be classified come between them.
+// that one that is ended half-way has learned nothing. A model for judging is handed out in memory that all threads see, and
+// never changes: learning goes on one of its own. Kept ones are recognised by the number that every change raises. Learning goes in
+// slices: deliveries that wait for a model come between them.
 
 import { Fault } from '../src/lib/fault.ts'
 import { limits } from '../src/lib/limits.ts'
+import { remember } from '../src/lib/memoize.ts'
 import { Pace } from '../src/lib/pace.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
 import { type Features, featuresOf } from '../src/mail/spam/features.ts'
 import { learn as learnInto, type Sample } from '../src/mail/spam/learning.ts'
-import type { SpamModel } from '../src/mail/spam/model.ts'
+import { modelBytes, type SpamModel } from '../src/mail/spam/model.ts'
 import { packFeatures, unpackFeatures } from '../src/mail/spam/packed.ts'
 import { readSpamText } from '../src/mail/spam/spam-text.ts'
-import type { SpamTasks } from '../src/mail/spam/tasks.ts'
+import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { Reader } from '../src/store/engine/reader.ts'
@@ -37,24 +39,19 @@ function open(): void {
   opened = { read: Reader.open(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
 }
 
-const known = new Map<number, { rev: number; model: SpamModel }>()
+const known = new Map<number, SharedModel>()
 
-/** A model for reading; undefined where there is none. The latest used are kept. */
-function modelOf(user: number): SpamModel | undefined {
+/** For reading, by whoever judges; the latest that were asked for are kept. */
+function model({ user }: SpamTasks['model']['input']): SpamTasks['model']['value'] {
   const { read } = opened
   const experience = experienceOf(read, user)
   const kept = known.get(user)
   known.delete(user)
-  if (experience === undefined) return undefined
-  const model = kept?.rev === experience.rev ? kept.model : readModel(read, user)
-  known.set(user, { rev: experience.rev, model })
-  const [oldest] = known.keys()
-  if (known.size > limits.spam.modelsMax && oldest !== undefined) known.delete(oldest)
-  return model
-}
-
-function classify({ features, models }: SpamTasks['classify']['input']) {
-  return models.map(user => modelOf(user)?.score(features) ?? 0)
+  if (experience === undefined) return null
+  const found = kept?.rev === experience.rev ? kept : { ...experience, memory: new SharedArrayBuffer(modelBytes) }
+  if (found !== kept) readModel(read, user, found.memory)
+  remember(known, user, found, limits.spam.modelsMax)
+  return found
 }
 
 async function learn({ user }: SpamTasks['learn']['input']): Promise<Learned> {
@@ -119,4 +116,4 @@ function chance(seed: number): () => number {
   }
 }
 
-serve({ classify, learn }, { end, open })
+serve({ model, learn }, { end, open })

@@ -5,7 +5,6 @@
 // Promises: never refuses, never throws, waits limits.spam.totalMs at most: a part that cannot be had is left out. What was
 // learned moves nothing by itself before limits.spam.matureMin messages of each kind.
 
-import { within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -22,6 +21,7 @@ import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.
 import { learned } from '../delivery/address-book.ts'
 import type { Arriving } from '../delivery/rules.ts'
 import { featuresIn } from './said.ts'
+import { SpamModels } from './spam-models.ts'
 
 export interface SpamOptions {
   readonly read: Reader
@@ -40,10 +40,12 @@ const points = { perUnit: 10, most: 75, least: -20, immature: 20 } as const
 
 export class SpamJudge {
   readonly #options: SpamOptions
+  readonly #models: SpamModels
   readonly #experiences: Recent<SpamExperience | undefined>
 
   constructor(options: SpamOptions) {
     this.#options = options
+    this.#models = new SpamModels(options.pool)
     this.#experiences = new Recent(() => options.changes.of('spam_model'))
   }
 
@@ -88,14 +90,18 @@ export class SpamJudge {
 
   /** What was learned says of its content. */
   async #content({ num }: User, said: () => Promise<SpamText>): Promise<(SpamPart & { mature: boolean }) | undefined> {
-    const { pool, classifies, log } = this.#options
+    const { classifies, log } = this.#options
     if (!classifies) return undefined
     const own = await this.#experience(num)
     const base = await this.#experience(baseModel)
     if (total(own) < limits.spam.usefulMin && total(base) < limits.spam.usefulMin) return undefined
     try {
-      const asked = pool.run('classify', { features: featuresIn(await said()), models: [num, baseModel] })
-      const [ofOwn = 0, ofBase = 0] = await within(limits.spam.totalMs, asked, () => new Fault('TimedOut'))
+      const features = featuresIn(await said())
+      const models = await Promise.all([
+        own === undefined ? undefined : this.#models.of(num, own.rev),
+        base === undefined ? undefined : this.#models.of(baseModel, base.rev),
+      ])
+      const [ofOwn = 0, ofBase = 0] = models.map(model => model?.score(features))
       const trust = least(own) / (least(own) + limits.spam.ownHalf)
       const shared = Math.min(1, least(base) / limits.spam.matureMin)
       const odds = trust * ofOwn + (1 - trust) * shared * ofBase

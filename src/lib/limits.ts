@@ -625,15 +625,16 @@ export const limits = {
     linksMax: 200,
     /** Bytes of a message that are looked at: its beginning. */
     messageBytesMax: 256 * kib,
-    /** Messages classified or learned at once on the thread, and that wait for it. */
+    /** Models read and messages learned at once on the thread, and what waits for it. */
     concurrency: 4,
     queueMax: 256,
     /** A thread that is busy with one task for this long is killed. */
     taskMs: 30 * second,
     /** A delivery waits no longer for what was learned. */
     totalMs: 1 * second,
-    /** Models of 6 MiB that the thread keeps ready. */
+    /** Models of 6 MiB that the thread keeps ready, and that each thread where mail arrives keeps of them. */
     modelsMax: 12,
+    modelsHereMax: 6,
     /** Marks of one account that wait to be learned; what is marked beyond is not learned. */
     waitingMax: 10_000,
     /** Marks learned at once, and the pause after them. */

@@ -10,6 +10,9 @@ import { limits } from '#lib/limits.ts'
 /** Slots of the two tables. */
 export const gramSlots = 1 << 20
 export const wordSlots = 1 << 21
+/** Of the number of a slot, and the messages that can be told apart beside it. */
+const slotBits = 21
+const roundsMax = 2 ** (32 - slotBits)
 
 /** A message as it is classified. */
 export interface SpamText {
@@ -47,34 +50,51 @@ export function featuresOf(text: SpamText): Features {
   return { grams: gramsOf(text, fields), words: wordsOf(text, fields) }
 }
 
-/** Distinct slots, cleared in the time it took to fill them. */
+/**
+ * Distinct slots. A hash table that stays in the processor's cache, where a bit for each of the slots there are would not; an
+ * entry is the number of its message and the slot, so that nothing has to be cleared.
+ */
 class Slots {
-  readonly #seen: Uint8Array
+  readonly #table: Uint32Array
   readonly #found: Uint32Array
   #count = 0
+  #round = 1
 
-  constructor(slots: number, max: number) {
-    this.#seen = new Uint8Array(slots)
+  constructor(max: number) {
+    this.#table = new Uint32Array(2 ** Math.ceil(Math.log2(2 * max)))
     this.#found = new Uint32Array(max)
   }
 
   add(slot: number): void {
-    if (this.#seen[slot] !== 0 || this.#count === this.#found.length) return
-    this.#seen[slot] = 1
+    const table = this.#table
+    const last = table.length - 1
+    const entry = ((this.#round << slotBits) | slot) >>> 0
+    // The lowest bits of a word say where it stands.
+    let at = (slot >>> 3) & last
+    for (let other = table[at] as number; other >>> slotBits === this.#round; other = table[at] as number) {
+      if (other === entry) return
+      at = (at + 1) & last
+    }
+    if (this.#count === this.#found.length) return
+    table[at] = entry
     this.#found[this.#count++] = slot
   }
 
   take(): Uint32Array {
     const found = this.#found.slice(0, this.#count)
-    for (const slot of found) this.#seen[slot] = 0
     this.#count = 0
+    this.#round = (this.#round + 1) % roundsMax
+    if (this.#round === 0) {
+      this.#table.fill(0)
+      this.#round = 1
+    }
     return found
   }
 }
 
 const { headerLettersMax, bodyLettersMax, wordsMax, tagsMax, linksMax, textLettersMax } = limits.spam
-const grams = new Slots(gramSlots, headerLettersMax + bodyLettersMax)
-const words = new Slots(wordSlots, 4 * wordsMax)
+const grams = new Slots(headerLettersMax + bodyLettersMax)
+const words = new Slots(4 * wordsMax)
 /** Place of the words that are added. */
 let standing: number = place.header
 
@@ -245,23 +265,35 @@ const lastWords = new Int32Array(2)
 function addWords(prefix: string, text: string, max: number, reach = 0): void {
   const seed = textHash(prefix, 0x811c9dc5)
   let left = max
-  let start = -1
   let known = 0
-  for (let at = 0; at <= text.length && left > 0; at++) {
-    const inside = at < text.length && isWordCode(text.charCodeAt(at))
-    if (inside && start < 0) start = at
-    if (inside || start < 0) continue
-    let end = at
-    while (start < end && isEdge(text.charCodeAt(start))) start++
-    while (end > start && isEdge(text.charCodeAt(end - 1))) end--
-    if (end > start) {
-      const stop = Math.min(end, start + 30)
-      const word = textHash(text, seed, start, stop)
-      addHash(word)
-      if (reach > 0) known = addPairs(word, lowerHash(text, seed, start, stop), known, reach)
-      left--
+  /** Letters of the word that is under way, its hashes so far, and up to where it would end now: what stands at its edges is none of it. */
+  let count = 0
+  let hash = seed
+  let low = seed
+  let word = seed
+  let lowWord = seed
+  for (let at = 0; at <= text.length; at++) {
+    const code = at < text.length ? text.charCodeAt(at) : outside
+    const kind = kindOf(code)
+    if (kind !== outside) {
+      if (count === 0 && kind === edge) continue
+      if (count < lettersMax) {
+        count++
+        hash = hashed(hash, code)
+        if (reach > 0) low = hashed(low, lowerOf(code))
+      }
+      if (kind === edge) continue
+      word = hash
+      lowWord = low
+      continue
     }
-    start = -1
+    if (count === 0) continue
+    addHash(ended(word))
+    if (reach > 0) known = addPairs(ended(word), ended(lowWord), known, reach)
+    if (--left === 0) return
+    count = 0
+    hash = seed
+    low = seed
   }
 }
 
@@ -286,32 +318,37 @@ function addHash(hash: number): void {
 }
 
 /** FNV-1a over UTF-16 units, and a mark for the end. */
-function textHash(text: string, seed: number, start = 0, end = text.length): number {
+function textHash(text: string, seed: number): number {
   let x = seed
-  for (let at = start; at < end; at++) x = Math.imul(x ^ text.charCodeAt(at), 0x01000193)
-  return Math.imul(x ^ 0x3a, 0x01000193)
+  for (let at = 0; at < text.length; at++) x = hashed(x, text.charCodeAt(at))
+  return ended(x)
 }
 
-/** The same of a text without its capital letters. */
-function lowerHash(text: string, seed: number, start: number, end: number): number {
-  let x = seed
-  for (let at = start; at < end; at++) {
-    let code = text.charCodeAt(at)
-    if (code >= 0x41 && code <= 0x5a) code += 0x20
-    else if (code > 0x7f) code = (text[at] as string).toLowerCase().charCodeAt(0)
-    x = Math.imul(x ^ code, 0x01000193)
-  }
-  return Math.imul(x ^ 0x3a, 0x01000193)
+function hashed(x: number, code: number): number {
+  return Math.imul(x ^ code, 0x01000193)
 }
 
-const wordCodes = new Uint8Array(0x80)
-for (const one of "$%!_.-'") wordCodes[one.charCodeAt(0)] = 1
-for (let code = 0x30; code < 0x7b; code++) if (/[0-9A-Za-z]/.test(String.fromCharCode(code))) wordCodes[code] = 1
-
-function isWordCode(code: number): boolean {
-  return code < 0x80 ? wordCodes[code] === 1 : code > 0xbf && code !== 0xd7 && (code < 0x2000 || code > 0x303f)
+function ended(x: number): number {
+  return hashed(x, 0x3a)
 }
 
-function isEdge(code: number): boolean {
-  return code === 0x2e || code === 0x2d || code === 0x27 || code === 0x5f
+function lowerOf(code: number): number {
+  if (code >= 0x41 && code <= 0x5a) return code + 0x20
+  return code > 0x7f ? String.fromCharCode(code).toLowerCase().charCodeAt(0) : code
+}
+
+/** What a character is to a word: none of it, a letter, or one that is so between letters alone. */
+const outside = 0
+const letter = 1
+const edge = 2
+/** Letters of a word that count. */
+const lettersMax = 30
+
+const kinds = new Uint8Array(0x80)
+for (let code = 0x21; code < 0x7f; code++) if (/[$%!0-9A-Za-z]/.test(String.fromCharCode(code))) kinds[code] = letter
+for (const one of "_.-'") kinds[one.charCodeAt(0)] = edge
+
+function kindOf(code: number): number {
+  if (code < 0x80) return kinds[code] as number
+  return code > 0xbf && code !== 0xd7 && (code < 0x2000 || code > 0x303f) ? letter : outside
 }

@@ -45,9 +45,13 @@ export class SpamModel {
   /** Logarithms of shares by count, for spam and ham; made anew when something was counted. */
   #logs: readonly [Float64Array, Float64Array] | undefined
 
-  constructor(bytes?: Uint8Array) {
-    assert(bytes === undefined || bytes.length === modelBytes, 'a model has its size')
-    const { buffer } = bytes === undefined ? new Uint8Array(modelBytes) : new Uint8Array(bytes)
+  /**
+   * @param bytes of one that was written out
+   * @param buffer memory that it lies in, which others may read; what is there counts where there are no `bytes`
+   */
+  constructor(bytes?: Uint8Array, buffer: ArrayBufferLike = new ArrayBuffer(modelBytes)) {
+    assert((bytes?.length ?? buffer.byteLength) === modelBytes, 'a model has its size')
+    if (bytes !== undefined) new Uint8Array(buffer).set(bytes)
     this.#counted = new Uint32Array(buffer, 0, 2)
     this.#weights = new Int16Array(buffer, headBytes, gramSlots)
     this.#spam = new Uint8Array(buffer, headBytes + 2 * gramSlots, wordSlots)

@@ -1,13 +1,18 @@
-// What the thread for spam is asked and answers: plain data.
+// What the thread for spam is asked and answers: plain data, and memory that both see.
 
-import type { Features } from './features.ts'
+/** A model that does not change any more. */
+export interface SharedModel {
+  /** Which of the account's it is. */
+  readonly rev: number
+  /** Messages learned. */
+  readonly spam: number
+  readonly ham: number
+  readonly memory: SharedArrayBuffer
+}
 
-/** How much speaks for spam, as a logarithm of odds, by models in the order in which they were asked. */
 export interface SpamTasks {
-  readonly classify: {
-    readonly input: { readonly features: Features; readonly models: readonly number[] }
-    readonly value: readonly number[]
-  }
+  /** The model of an account as it is now; null where it has none. */
+  readonly model: { readonly input: { readonly user: number }; readonly value: SharedModel | null }
   /** Learns some marks of an account. */
   readonly learn: { readonly input: { readonly user: number }; readonly value: unknown }
 }

@@ -185,11 +185,11 @@ export function experienceOf(read: Reader, user: number): SpamExperience | undef
   return read.one<{ rev: number; spam: number; ham: number }>(text, user, version)
 }
 
-/** A stored model; one that learned nothing where there is none. */
-export function readModel(read: Reader, user: number): SpamModel {
+/** A stored model; one that learned nothing where there is none. It lies in `memory` where that is given. */
+export function readModel(read: Reader, user: number, memory?: SharedArrayBuffer): SpamModel {
   const row = models.one(read, 'WHERE "user" = ? AND version = ?', user, version)
-  if (row === undefined) return new SpamModel()
-  const model = new SpamModel(decompress(row.data, modelBytes))
+  if (row === undefined) return new SpamModel(undefined, memory)
+  const model = new SpamModel(decompress(row.data, modelBytes), memory)
   model.spam = row.spam
   model.ham = row.ham
   return model
