@@ -6,9 +6,9 @@
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, extname, join } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import type { Metafile } from 'esbuild'
+import type { BuildOptions, Metafile, Plugin } from 'esbuild'
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -17,19 +17,43 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** What names the scripts: the page for people, and that of `teal dev`. */
-const pages = { 'index.html': 'page.html', 'dev.html': 'dev.html' } as const
-
+/** What names the scripts, and what it loads: the page for people, and that of `teal dev`. Each is built by itself, so that it has no pieces in common. */
+const pages = [
+  { name: 'index.html', source: 'page.html', entry: 'web/page.ts', out: 'main' },
+  { name: 'dev.html', source: 'dev.html', entry: 'web/dev.tsx', out: 'dev' },
+] as const
+const ofPeople = pages[0].entry
 /** Writes `folder`; what was put into it comes back, for the notices. */
 export async function buildWeb(root: string, folder: string): Promise<Metafile> {
   const { build } = await import('esbuild')
-  const { metafile, outputFiles } = await build({
+  mkdirSync(folder, { recursive: true })
+  const files = new Map<string, Buffer>()
+  const all: Metafile = { inputs: {}, outputs: {} }
+  const icon = { in: join(root, 'web/icon.svg'), out: 'icon' }
+  for (const { name, source, entry, out } of pages) {
+    const entryPoints = [{ in: join(root, entry), out }, icon]
+    const { metafile, outputFiles = [] } = await build({ ...options(root, folder), entryPoints })
+    const built = new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]))
+    const script = scriptOf(metafile, entry)
+    built.delete(script.empty)
+    const text = page(readFileSync(join(root, 'web', source), 'utf8'), [...built.keys()], {
+      [`${out}.js`]: script.name,
+    })
+    for (const [name, bytes] of built) files.set(name, bytes)
+    files.set(name, Buffer.from(text))
+    if (entry === ofPeople) files.set('worker.js', await worker(root, metafile, built))
+    Object.assign(all.inputs, metafile.inputs)
+    Object.assign(all.outputs, metafile.outputs)
+  }
+  const manifest: Record<string, object> = {}
+  for (const [name, bytes] of files) manifest[name] = place(folder, name, bytes)
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
+  return all
+}
+
+function options(root: string, folder: string) {
+  return {
     absWorkingDir: root,
-    entryPoints: [
-      { in: join(root, 'web/main.tsx'), out: 'main' },
-      { in: join(root, 'web/dev.tsx'), out: 'dev' },
-      { in: join(root, 'web/icon.svg'), out: 'icon' },
-    ],
     ...{ bundle: true, splitting: true, format: 'esm', minify: true, write: false, metafile: true },
     ...{
       jsx: 'automatic',
@@ -46,23 +70,39 @@ export async function buildWeb(root: string, folder: string): Promise<Metafile> 
       outdir: folder,
       tsconfig: join(root, 'web/tsconfig.json'),
     },
-  })
-  mkdirSync(folder, { recursive: true })
-  const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), Buffer.from(contents)]))
-  const names = [...files.keys()]
-  files.set('worker.js', await worker(root, metafile, names))
-  for (const [name, source] of Object.entries(pages))
-    files.set(name, Buffer.from(page(readFileSync(join(root, 'web', source), 'utf8'), names)))
-  const manifest: Record<string, object> = {}
-  for (const [name, bytes] of files) manifest[name] = place(folder, name, bytes)
-  writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
-  return metafile
+    plugins: [behindMain(root)],
+  } as const satisfies BuildOptions
+}
+
+/** Says that whoever loads an area has the page: all that the page itself needs becomes one piece then, and not one for each set of areas. */
+function behindMain(root: string): Plugin {
+  return {
+    name: 'behind main',
+    setup(build) {
+      build.onLoad({ filter: /[\\/]web[\\/]\w+[\\/]area\.tsx?$/ }, ({ path }) => {
+        if (dirname(path) === join(root, 'web/base')) return undefined
+        const contents = `${readFileSync(path, 'utf8')}\nimport ${JSON.stringify(join(root, 'web/main.tsx'))}`
+        return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }
+      })
+    },
+  }
+}
+
+/** The script of an entry: where nothing stands in its own but that it wants another piece, that piece. */
+function scriptOf({ outputs }: Metafile, entry: string): { name: string; empty: string } {
+  const [path, output] = Object.entries(outputs).find(([, one]) => one.entryPoint === entry) ?? []
+  if (path === undefined || output === undefined) throw new Error(`${entry} was not built`)
+  const own = Object.values(output.inputs).reduce((sum, { bytesInOutput }) => sum + bytesInOutput, 0)
+  const [other, ...more] = output.imports.filter(({ kind }) => kind === 'import-statement')
+  if (own > 0 || other === undefined || more.length > 0) return { name: basename(path), empty: '' }
+  return { name: basename(other.path), empty: basename(path) }
 }
 
 /** What keeps the page for when there is no network: it knows the files of its own build, and is another one for each. */
-async function worker(root: string, metafile: Metafile, names: readonly string[]): Promise<Buffer<ArrayBuffer>> {
+async function worker(root: string, metafile: Metafile, built: ReadonlyMap<string, Buffer>): Promise<Buffer> {
   const { build } = await import('esbuild')
-  const files = [...reachable(metafile, 'web/main.tsx'), ...names.filter(name => name.startsWith('icon-'))].toSorted()
+  const wanted = reachable(metafile, ofPeople)
+  const files = [...built.keys()].filter(name => wanted.has(name) || name.startsWith('icon-')).toSorted()
   const hash = createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 12)
   const { outputFiles } = await build({
     absWorkingDir: root,
@@ -88,10 +128,11 @@ function reachable({ outputs }: Metafile, entry: string): Set<string> {
   return found
 }
 
-/** Names of the built files in the place of those of the sources. */
-function page(text: string, names: readonly string[]): string {
+/** Names of the built files in the place of those of the sources. @param known some that are called otherwise */
+function page(text: string, names: readonly string[], known: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\/assets\/(\w+)\.(\w+)/g, (_, stem: string, ending: string) => {
-    const found = names.find(name => new RegExp(`^${stem}-[A-Z0-9]{8}\\.${ending}$`).test(name))
+    const isIt = (name: string) => new RegExp(`^${stem}-[A-Z0-9]{8}\\.${ending}$`).test(name)
+    const found = known[`${stem}.${ending}`] ?? names.find(isIt)
     if (found === undefined) throw new Error(`The page names ${stem}.${ending}, which was not built`)
     return `/assets/${found}`
   })

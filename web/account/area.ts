@@ -20,7 +20,6 @@ import { accountTexts } from './texts/texts.ts'
 const base = '/account'
 
 export const area: Area = {
-  texts: accountTexts,
   routes: [
     { path: base, title: () => accountTexts.value.overview.title, view: OverviewPage },
     { path: `${base}/addresses`, title: () => accountTexts.value.addresses.title, view: AddressesPage },

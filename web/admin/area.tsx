@@ -64,7 +64,6 @@ function pathOf(name: Name): string {
 }
 
 export const area: Area = {
-  texts: adminTexts,
   isWide: true,
   routes: [
     { path: base, title: title('overview'), view: StartPage },

@@ -1,6 +1,6 @@
 // A part of the page that is loaded when somebody goes there: the account, the service, mail.
 //
-// An area brings its texts, its places and the menu beside them; the shell (shell.tsx) shows them. Areas know nothing of each other.
+// An area brings its places and the menu beside them, with texts of its own; the shell (shell.tsx) shows them. Areas know nothing of each other.
 
 import type { IconName } from './icon.tsx'
 import type { Catalogue } from './language.ts'
@@ -21,8 +21,6 @@ export interface Group {
 }
 
 export interface Area {
-  /** Loaded before anything of it is shown. */
-  readonly texts: Catalogue<unknown>
   readonly routes: readonly Route[]
   /** In the language that is shown, what this session may see. */
   menu(session: Session): readonly Group[]
@@ -37,6 +35,8 @@ export interface AreaEntry {
   readonly icon: IconName
   label(): string
   isOpen(session: Session): boolean
+  /** Loaded with it, before anything of it is shown. */
+  readonly texts: Catalogue<unknown>
   load(): Promise<Area>
   /** Whether it may keep something here of an account that the service has not, and would ask about before somebody signs out. */
   mayKeep?(user: string): boolean

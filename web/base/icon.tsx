@@ -9,6 +9,7 @@ const paths = {
   chart: 'M4 20V10m6 10V4m6 16v-7m4 7H2',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   chevron: 'm9 6 6 6-6 6',
+  clip: 'M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.4 3.4 0 0 1 4.8 4.8L9.5 17a1.7 1.7 0 0 1-2.4-2.4L15 6.8',
   close: 'M6 6l12 12M18 6 6 18',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   clock: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18M12 7v5l3.5 2',
@@ -42,6 +43,7 @@ const paths = {
     'M4 7h9m4 0h3M4 17h3m4 0h9M15 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M9 19.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5',
   shield: 'M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6z',
   signature: 'M3 18c4-1 6-5 6-9 0-3-3-3-3 0 0 5 4 7 7 4 1-1 2-1 2 1s2 2 3 1l2-1M4 21h16',
+  star: 'm12 3.5 2.6 5.4 5.9.8-4.3 4.1 1.1 5.9-5.3-2.9-5.3 2.9 1.1-5.9-4.3-4.1 5.9-.8z',
   storage:
     'M4 6c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3v12c0 1.7 3.6 3 8 3s8-1.3 8-3V6M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3',
   sun: 'M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8M12 2v2m0 16v2M4.9 4.9l1.4 1.4m11.4 11.4 1.4 1.4M2 12h2m16 0h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4',
@@ -58,6 +60,17 @@ export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class={`icon ${name}`} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
       <path d={paths[name]} />
+    </svg>
+  )
+}
+
+/** The sign of the page itself (web/icon.svg), in its own colours. */
+export function Sign({ size }: { readonly size: number }) {
+  return (
+    <svg viewBox="0 0 32 32" width={size} height={size} aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" fill="#0d9488" />
+      <path d="M7 11.5 16 18l9-6.5V22a2 2 0 0 1-2 2H9a2 2 0 0 1-2-2z" fill="#fff" />
+      <path d="M9 8h14a2 2 0 0 1 1.8 1.2L16 15.6 7.2 9.2A2 2 0 0 1 9 8z" fill="#ccfbf1" />
     </svg>
   )
 }

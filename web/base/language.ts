@@ -65,6 +65,26 @@ function preferred(): Language {
   return wanted.find((one): one is Language => one in languages) ?? 'en'
 }
 
+const numbers = new Map<string, Intl.NumberFormat>()
+const dates = new Map<string, Intl.DateTimeFormat>()
+
+/** Made once for each form, since making one takes as long as using it a hundred times: a list has many. */
+function formOf<T>(made: Map<string, T>, form: object, make: (code: Language) => T): T {
+  const key = language.value + JSON.stringify(form)
+  const found = made.get(key) ?? make(language.value)
+  made.set(key, found)
+  return found
+}
+
+function numberAs(value: number, form: Intl.NumberFormatOptions): string {
+  return formOf(numbers, form, code => new Intl.NumberFormat(code, form)).format(value)
+}
+
+/** A time in a form of its own. */
+export function dateAs(at: string | number | Date, form: Intl.DateTimeFormatOptions): string {
+  return formOf(dates, form, code => new Intl.DateTimeFormat(code, form)).format(new Date(at))
+}
+
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
 
 /** 1234567 -> `1.2 MB`. In powers of 1024, as limits and the configuration have them: who was given 1 GB reads 1 GB. */
@@ -75,30 +95,30 @@ export function bytes(count: number): string {
   const step = found < 0 ? units.length - 1 : found
   const unitDisplay = step === 0 ? 'long' : 'short'
   const form = { style: 'unit', unit: units[step], unitDisplay, maximumFractionDigits: step < 2 ? 0 : 1 } as const
-  return new Intl.NumberFormat(language.value, form).format(count / 1024 ** step)
+  return numberAs(count / 1024 ** step, form)
 }
 
 export function number(value: number): string {
-  return new Intl.NumberFormat(language.value).format(value)
+  return numberAs(value, {})
 }
 
 /** 0.25 -> `25%`. */
 export function percent(value: number): string {
-  return new Intl.NumberFormat(language.value, { style: 'percent', maximumFractionDigits: 0 }).format(value)
+  return numberAs(value, { style: 'percent', maximumFractionDigits: 0 })
 }
 
 /** Day and time. */
 export function moment(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at))
+  return dateAs(at, { dateStyle: 'medium', timeStyle: 'short' })
 }
 
 /** Time of day. */
 export function time(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language.value, { timeStyle: 'short' }).format(new Date(at))
+  return dateAs(at, { timeStyle: 'short' })
 }
 
 export function day(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language.value, { dateStyle: 'long' }).format(new Date(at))
+  return dateAs(at, { dateStyle: 'long' })
 }
 
 const spans = [

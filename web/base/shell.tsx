@@ -9,7 +9,7 @@ import { baseTexts } from '../texts/texts.ts'
 import { Acting } from './acting.tsx'
 import type { Area, AreaEntry, Group } from './area.ts'
 import { Questions } from './dialog.tsx'
-import { Icon } from './icon.tsx'
+import { Icon, Sign } from './icon.tsx'
 import { failed, Notices } from './notice.tsx'
 import { Page } from './parts.tsx'
 import { Preferences } from './preferences.tsx'
@@ -68,13 +68,19 @@ function isAt({ name }: AreaEntry): boolean {
   return place.value === `/${name}` || place.value.startsWith(`/${name}/`)
 }
 
+/** Areas that were loaded, with their texts. */
+const loaded = new Map<AreaEntry, Area>()
+
+async function loadArea(entry: AreaEntry): Promise<Area> {
+  const [area] = await Promise.all([entry.load(), entry.texts.open()])
+  loaded.set(entry, area)
+  return area
+}
+
 /** Loads what whoever signs in will see while they do so; where that fails now it is said then. */
-function ahead(areas: readonly AreaEntry[]): void {
+export function ahead(areas: readonly AreaEntry[]): void {
   const entry = areas.find(isAt) ?? areas[0]
-  void entry
-    ?.load()
-    .then(area => area.texts.open())
-    .catch(() => {})
+  if (entry !== undefined) loadArea(entry).catch(() => {})
 }
 
 function SignedIn({ session: current, areas }: { readonly session: Session; readonly areas: readonly AreaEntry[] }) {
@@ -114,7 +120,7 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
           </button>
         )}
         <a class="brand" href={at('')} aria-label="Teal">
-          <img src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} alt="" width="28" height="28" />
+          <Sign size={28} />
           <span>Teal</span>
         </a>
         {open.length > 1 && (
@@ -148,21 +154,11 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
 
 /** The area of an entry once it and its texts are loaded. */
 function useArea(entry: AreaEntry | undefined): Area | undefined {
-  const [loaded, setLoaded] = useState<{ entry: AreaEntry; area: Area }>()
+  const [, show] = useState<Area>()
   useEffect(() => {
-    if (entry === undefined) return
-    let isWanted = true
-    const load = async () => {
-      const area = await entry.load()
-      await area.texts.open()
-      if (isWanted) setLoaded({ entry, area })
-    }
-    load().catch(failed)
-    return () => {
-      isWanted = false
-    }
+    if (entry !== undefined && !loaded.has(entry)) loadArea(entry).then(show, failed)
   }, [entry])
-  return loaded !== undefined && loaded.entry === entry ? loaded.area : undefined
+  return entry === undefined ? undefined : loaded.get(entry)
 }
 
 let isFirst = true
@@ -235,7 +231,7 @@ function UserMenu({ session: { user, role }, areas }: UserMenuProps) {
   const name = user?.name || user?.address || user?.username || role || ''
   const leave = async () => {
     // They ask about what they keep, be they shown or not.
-    for (const area of areas) if (area.mayKeep?.(user?.id ?? '') === true) await (await area.load()).texts.open()
+    for (const area of areas) if (area.mayKeep?.(user?.id ?? '') === true) await loadArea(area)
     if (await signOut()) go('')
   }
   return (

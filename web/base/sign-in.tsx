@@ -7,7 +7,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { call } from './client.ts'
 import { CheckField, Form, Submit, TextField, useForm } from './form.tsx'
-import { Icon } from './icon.tsx'
+import { Icon, Sign } from './icon.tsx'
 import { KeyStep } from './key-step.tsx'
 import { failed } from './notice.tsx'
 import { Preferences } from './preferences.tsx'
@@ -30,7 +30,7 @@ export function SignIn({ onTyping }: { onTyping(): void }) {
   return (
     <main id="main" class="sign-in" tabIndex={-1} onInput={typed}>
       <div class="card">
-        <img src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} alt="" width="48" height="48" />
+        <Sign size={48} />
         <h1>{texts.signInTitle}</h1>
         {pending.value !== null ? (
           <SecondFactor

@@ -10,7 +10,6 @@ import { contactTexts } from './texts/texts.ts'
 const base = '/contacts'
 
 export const area: Area = {
-  texts: contactTexts,
   routes: [
     { path: base, title: () => contactTexts.value.title, view: ContactsPage },
     { path: `${base}/people`, title: () => contactTexts.value.people.title, view: CorrespondentsPage },

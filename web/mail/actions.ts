@@ -6,6 +6,7 @@
 import { signal } from '@preact/signals'
 import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
+import { baseTexts } from '../texts/texts.ts'
 import type { Use } from './folders/made.ts'
 import { takeBack, want } from './owed/doing.ts'
 import type { Deed, Marks } from './owed/owed.ts'
@@ -61,7 +62,7 @@ async function moveTo(places: readonly Place[], to: string, name: string): Promi
 export async function moveFor(places: readonly Place[], use: Use): Promise<void> {
   const found = folderFor(use)
   if (found !== undefined) await move(places, found)
-  else if (use === '\\Archive') await moveTo(places, use, mailTexts.value.folderNames[use])
+  else if (use === '\\Archive') await moveTo(places, use, baseTexts.value.folderNames[use])
 }
 
 /** Says what was done, or that it waits, and offers to take it back. */

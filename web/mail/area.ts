@@ -5,7 +5,6 @@ import { MailPage } from './mail-page.tsx'
 import { mailTexts } from './texts/texts.ts'
 
 export const area: Area = {
-  texts: mailTexts,
   routes: [
     { path: '/mail', title: () => mailTexts.value.mail, view: MailPage },
     { path: '/mail/:folder', title: () => mailTexts.value.mail, view: MailPage },

@@ -3,11 +3,12 @@
 // Where one is stands in the address: the folder as its path, `m` and `b` the message and its folder, `q` a search. So a message has an
 // address, and the way back leads to the list as it was.
 
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from '../base/icon.tsx'
 import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
 import { go, search, type Values } from '../base/router.ts'
+import { owner } from '../base/session.ts'
 import { runUndo, undo } from './actions.ts'
 import { withWords } from './addresses.ts'
 import { Folders } from './folders/folders.tsx'
@@ -25,26 +26,30 @@ import { newLetter } from './write/answer.ts'
 import { Writers } from './write/writer.tsx'
 import { restoreLetters } from './write/writing.ts'
 
-export function MailPage({ values }: { readonly values: Values }) {
-  useEffect(() => {
+export function MailPage({ values: { folder } }: { readonly values: Values }) {
+  // Folders and the list are read from here on.
+  const { inbox: first = '', lastEvent } = owner()
+  useLayoutEffect(() => {
     if (folders.value === null) openFolders().catch(failed)
+  }, [])
+  useEffect(() => {
     restoreLetters()
     doOwed()
     // Other pages lead here to write to somebody.
     const to = search.value.get('to')
     if (to !== null) newLetter({ to })
-    return follow()
+    return follow(lastEvent)
   }, [])
-  const all = folders.value
-  const inbox = folderFor('INBOX')
-  const folder = values.folder === undefined ? undefined : folderOf(values.folder)
+  const isHere =
+    folder !== undefined && (folderOf(folder) !== undefined || (folders.value === null && folder === first))
   // One that is not among those that were kept may be new.
-  const isGone = folder === undefined && (values.folder === undefined || areFresh.value || isOffline.value)
-  useEffect(() => {
-    if (all !== null && isGone && inbox !== undefined) go(`/mail/${inbox.id}`, { replace: true })
-  }, [all, isGone, inbox])
-  if (all === null || folder === undefined) return <Waiting />
-  return <Shown folder={folder.id} />
+  const isGone = !isHere && folders.value !== null && (areFresh.value || isOffline.value)
+  const inbox = folderFor('INBOX')?.id ?? first
+  const isElsewhere = (folder === undefined || isGone) && inbox !== ''
+  useLayoutEffect(() => {
+    if (isElsewhere) go(`/mail/${inbox}`, { replace: true })
+  }, [isElsewhere, inbox])
+  return isHere ? <Shown folder={folder} /> : <Waiting />
 }
 
 interface Opened {

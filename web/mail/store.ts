@@ -7,10 +7,10 @@ import { call, type Reply } from '../base/client.ts'
 import { keep, kept } from '../base/kept.ts'
 import { shownName } from '../base/names.ts'
 import { owner } from '../base/session.ts'
+import { baseTexts } from '../texts/texts.ts'
 import { MessageList } from './list/message-list.ts'
 import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
 import { owed } from './owed/owed.ts'
-import { mailTexts } from './texts/texts.ts'
 
 export type Folder = Reply<'GET /users/:user/mailboxes'>['results'][number]
 export type Row = Reply<'GET /users/:user/mailboxes/:mailbox/messages'>['results'][number]
@@ -45,8 +45,17 @@ export async function loadFolders(): Promise<void> {
   keep(user(), 'folders', results)
 }
 
+let opening: Promise<void> | undefined
+
 /** Has folders to show: as they were kept, until the service has told them. @throws Refusal where there are neither */
-export async function openFolders(): Promise<void> {
+export function openFolders(): Promise<void> {
+  opening ??= open().finally(() => {
+    opening = undefined
+  })
+  return opening
+}
+
+async function open(): Promise<void> {
   const asked = loadFolders()
   asked.catch(() => {})
   const known = folders.value === null ? await kept<Folder[]>(user(), 'folders') : undefined
@@ -64,7 +73,7 @@ export function folderFor(use: string): Folder | undefined {
 
 /** As people call it. */
 export function folderName({ path, specialUse, name }: Folder): string {
-  const { folderNames } = mailTexts.value
+  const { folderNames } = baseTexts.value
   const key = path === 'INBOX' ? path : specialUse || ''
   return folderNames[key as keyof typeof folderNames] ?? (shownName(name) || '…')
 }

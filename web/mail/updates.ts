@@ -37,14 +37,19 @@ let leaving: ReturnType<typeof setTimeout> | undefined
 /** Whoever goes to another folder is back at once. */
 const lingerMs = 1000
 
-/** Follows the account until the function it gives is called; what was missed before is loaded. */
-export function follow(): () => void {
+/** Whose account was followed before, so that more is shown than is being loaded now. */
+let before = ''
+
+/** Follows the account until the function it gives is called; what was missed before is loaded. @param since what is known was read after this event */
+export function follow(since = ''): () => void {
   clearTimeout(leaving)
   if (heard?.of !== user() || heard.source.readyState === EventSource.CLOSED) {
     heard?.source.close()
-    last = ''
-    heard = { source: listen(), of: user() }
-    if (folders.value !== null) again()
+    const isFirst = before !== user()
+    before = user()
+    last = isFirst ? since : ''
+    heard = { source: listen(), of: before }
+    if (!isFirst && folders.value !== null) again()
   }
   return () => {
     leaving = setTimeout(() => {
@@ -63,8 +68,10 @@ function listen(): EventSource {
   })
   // Named by the service; the browser's own have no data.
   source.addEventListener('error', event => {
-    if (event instanceof MessageEvent) again()
-    else {
+    if (event instanceof MessageEvent) {
+      last = event.lastEventId || last
+      again()
+    } else {
       isOffline.value = !navigator.onLine || source.readyState !== EventSource.OPEN
       if (source.readyState === EventSource.CLOSED) void comeBack(source)
     }

@@ -31,6 +31,15 @@ export const ar: BaseTexts = {
   theme: 'المظهر',
   themes: { system: 'حسب النظام', light: 'فاتح', dark: 'داكن' },
   mail: 'البريد',
+  /** Folders that every account has. */
+  folderNames: {
+    INBOX: 'الوارد',
+    '\\Sent': 'المرسل',
+    '\\Drafts': 'المسودات',
+    '\\Junk': 'غير المرغوب',
+    '\\Trash': 'المهملات',
+    '\\Archive': 'الأرشيف',
+  },
   contacts: 'جهات الاتصال',
   account: 'الحساب',
   service: 'الخدمة',

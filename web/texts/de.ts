@@ -32,6 +32,15 @@ export const de: BaseTexts = {
   theme: 'Darstellung',
   themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
   mail: 'Mail',
+  /** Folders that every account has. */
+  folderNames: {
+    INBOX: 'Posteingang',
+    '\\Sent': 'Gesendet',
+    '\\Drafts': 'Entwürfe',
+    '\\Junk': 'Spam',
+    '\\Trash': 'Papierkorb',
+    '\\Archive': 'Archiv',
+  },
   contacts: 'Kontakte',
   account: 'Konto',
   service: 'Dienst',

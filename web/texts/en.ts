@@ -30,6 +30,15 @@ export const en = {
   theme: 'Appearance',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   mail: 'Mail',
+  /** Folders that every account has. */
+  folderNames: {
+    INBOX: 'Inbox',
+    '\\Sent': 'Sent',
+    '\\Drafts': 'Drafts',
+    '\\Junk': 'Junk',
+    '\\Trash': 'Trash',
+    '\\Archive': 'Archive',
+  },
   contacts: 'Contacts',
   account: 'Account',
   service: 'Service',

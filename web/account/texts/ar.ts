@@ -2,12 +2,10 @@
 //
 // What the pages of an account say, page by page.
 
-import { folderNames } from '../../texts/folders/ar.ts'
 import { happened } from '../../texts/happened/ar.ts'
 import type { AccountTexts } from './en.ts'
 
 export const ar: AccountTexts = {
-  folderNames,
   groups: { account: 'الحساب', security: 'الأمان', mail: 'البريد', data: 'التخزين' },
   overview: {
     title: 'نظرة عامة',

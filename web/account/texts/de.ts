@@ -2,12 +2,10 @@
 //
 // What the pages of an account say, page by page.
 
-import { folderNames } from '../../texts/folders/de.ts'
 import { happened } from '../../texts/happened/de.ts'
 import type { AccountTexts } from './en.ts'
 
 export const de: AccountTexts = {
-  folderNames,
   groups: { account: 'Konto', security: 'Sicherheit', mail: 'Mail', data: 'Speicher' },
   overview: {
     title: 'Übersicht',

@@ -2,11 +2,9 @@
 //
 // What the pages of an account say, page by page.
 
-import { folderNames } from '../../texts/folders/en.ts'
 import { happened } from '../../texts/happened/en.ts'
 
 export const en = {
-  folderNames,
   groups: { account: 'Account', security: 'Security', mail: 'Mail', data: 'Storage' },
   overview: {
     title: 'Overview',

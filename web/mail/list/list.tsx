@@ -5,7 +5,8 @@
 
 import { signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { language, number } from '../../base/language.ts'
+import { Icon } from '../../base/icon.tsx'
+import { dateAs, number } from '../../base/language.ts'
 import { personName, shownName } from '../../base/names.ts'
 import { explain } from '../../base/notice.tsx'
 import { at } from '../../base/router.ts'
@@ -42,7 +43,8 @@ export function List({ list, folder, q, current, open }: Props) {
   void list.version.value
   const first = Math.max(0, Math.floor(view.top / rowHeight) - spare)
   const last = Math.min(Math.max(total, 1) - 1, Math.ceil((view.top + view.height) / rowHeight) + spare)
-  useEffect(() => list.want(Math.floor(view.top / rowHeight), last), [list, view.top, last])
+  // Not after the next picture is drawn: the question goes out first.
+  useLayoutEffect(() => list.want(Math.floor(view.top / rowHeight), last), [list, view.top, last])
   useEffect(() => () => list.leave(), [list])
   useLayoutEffect(() => {
     const element = box.current
@@ -170,7 +172,7 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
         aria-label={texts.flag}
         onClick={() => void setFlag(placesOf([row]), { flagged: !isFlagged })}
       >
-        ★
+        <Icon name="star" />
       </button>
     </li>
   )
@@ -206,14 +208,12 @@ function RowText({ row, folder, subject }: { readonly row: Row; readonly folder:
         {elsewhere !== undefined && <bdi class="tag">{folderName(elsewhere)}</bdi>}
         {row.answered && (
           <span class="mark" role="img" aria-label={texts.wasAnswered}>
-            ↩
+            <Icon name="reply" />
           </span>
         )}
         {row.attachments && (
           <span class="mark" role="img" aria-label={texts.hasAttachment}>
-            <svg viewBox="0 0 24 24" class="icon" aria-hidden="true" focusable="false">
-              <path d="M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.4 3.4 0 0 1 4.8 4.8L9.5 17a1.7 1.7 0 0 1-2.4-2.4L15 6.8" />
-            </svg>
+            <Icon name="clip" />
           </span>
         )}
       </span>
@@ -233,5 +233,5 @@ function when(at_: string): string {
     : isThisYear
       ? { day: 'numeric', month: 'short' }
       : { day: 'numeric', month: 'short', year: 'numeric' }
-  return new Intl.DateTimeFormat(language.value, form).format(date)
+  return dateAs(date, form)
 }

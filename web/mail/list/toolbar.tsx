@@ -5,6 +5,8 @@
 import { Icon, type IconName } from '../../base/icon.tsx'
 import { number } from '../../base/language.ts'
 import { failed } from '../../base/notice.tsx'
+import { owner } from '../../base/session.ts'
+import { baseTexts } from '../../texts/texts.ts'
 import { move, moveFor, type Place, remove, setFlag } from '../actions.ts'
 import { folderMade } from '../folders/made.ts'
 import { type Folder, folderName, folderOf } from '../store.ts'
@@ -61,9 +63,7 @@ export function Toolbar({ list }: { readonly list: MessageList }) {
       <div class="mail-tools">
         {all}
         <h2>
-          <bdi>
-            {thread !== '' ? texts.conversation : q === '' && shown !== undefined ? folderName(shown) : texts.search}
-          </bdi>
+          <bdi>{thread !== '' ? texts.conversation : q !== '' ? texts.search : nameOf(folder)}</bdi>
         </h2>
         <Count list={list} />
         {thread === '' && q === '' && (
@@ -99,6 +99,13 @@ export function Toolbar({ list }: { readonly list: MessageList }) {
       {button('close', texts.selectNone, () => selectAll(list, false))}
     </div>
   )
+}
+
+/** Only that of the Inbox is known before folders are. */
+function nameOf(id: string): string {
+  const folder = folderOf(id)
+  if (folder !== undefined) return folderName(folder)
+  return id === owner().inbox ? baseTexts.value.folderNames.INBOX : ''
 }
 
 function Count({ list }: { readonly list: MessageList }) {

@@ -2,7 +2,6 @@
 //
 // What mail says.
 
-import { folderNames } from '../../texts/folders/ar.ts'
 import type { MailTexts } from './en.ts'
 
 export const ar: MailTexts = {
@@ -10,7 +9,6 @@ export const ar: MailTexts = {
   folders: 'المجلدات',
   messages: 'الرسائل',
   message: 'الرسالة',
-  folderNames,
   newFolder: 'مجلد جديد',
   folderPath: 'اسم المجلد',
   create: 'إنشاء',

@@ -2,7 +2,6 @@
 //
 // What mail says.
 
-import { folderNames } from '../../texts/folders/de.ts'
 import type { MailTexts } from './en.ts'
 
 export const de: MailTexts = {
@@ -10,7 +9,6 @@ export const de: MailTexts = {
   folders: 'Ordner',
   messages: 'Nachrichten',
   message: 'Nachricht',
-  folderNames,
   newFolder: 'Neuer Ordner',
   folderPath: 'Name des Ordners',
   create: 'Anlegen',

@@ -2,14 +2,11 @@
 //
 // What mail says.
 
-import { folderNames } from '../../texts/folders/en.ts'
-
 export const en = {
   mail: 'Mail',
   folders: 'Folders',
   messages: 'Messages',
   message: 'Message',
-  folderNames,
   newFolder: 'New folder',
   folderPath: 'Name of the folder',
   create: 'Create',

@@ -4,8 +4,8 @@
 // It keeps nothing itself: every key is a change of the letter (letter.ts), which is saved as one types.
 
 import { type Signal, useSignal } from '@preact/signals'
-import type { ComponentType } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type Squire from 'squire-rte'
 import { Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { Icon } from '../../base/icon.tsx'
@@ -16,7 +16,7 @@ import { Files } from './files.tsx'
 import { identities, identityOf, withSignature } from './identity.ts'
 import { type Letter, subjectMax } from './letter.ts'
 import { PeopleField } from './people-field.tsx'
-import type { Editor } from './rich/editor.tsx'
+import { Editor } from './rich/editor.tsx'
 import { htmlOf, textOf } from './rich/text.ts'
 import { change, discard, letters, saveAndClose, send, take } from './writing.ts'
 
@@ -292,22 +292,19 @@ function Plain({ letter, isFirst }: BodyProps) {
 
 /** The editor, which is loaded when somebody needs it; where it cannot be, what was written is shown and kept. */
 function Rich({ letter, isFirst }: BodyProps) {
-  const loaded: Signal<ComponentType<Parameters<typeof Editor>[0]> | null> = useSignal(null)
+  const [loaded, show] = useState<{ readonly Made: typeof Squire }>()
   useEffect(() => {
-    import('./rich/editor.tsx').then(
-      found => {
-        loaded.value = found.Editor
-      },
+    import('squire-rte').then(
+      found => show({ Made: found.default }),
       () => failed(new Refusal(0, 'Unreachable', '')),
     )
   }, [])
-  const View = loaded.value
-  return View === null ? (
+  return loaded === undefined ? (
     <div class="mail-text-field" role="status">
       {mailTexts.value.opening}
     </div>
   ) : (
-    <View letter={letter} onFiles={files => take(letter, files)} isFirst={isFirst} />
+    <Editor Made={loaded.Made} letter={letter} onFiles={files => take(letter, files)} isFirst={isFirst} />
   )
 }
 

@@ -12,9 +12,12 @@ import type { SecurityKeys } from '#actors/auth/security-key.ts'
 import { factorsOf } from '#actors/user/credential.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
+import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { findToken } from '#store/accounts/tokens.ts'
+import { lastModseq } from '#store/accounts/users.ts'
+import { findMailboxByPath } from '#store/mailboxes/mailboxes.ts'
 import { json } from '../../answer.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { type Caller, grantsOf } from '../../guard/access.ts'
@@ -48,6 +51,10 @@ const account = Type.Object({
   language: Type.String(),
   requirePasswordChange: Type.Boolean(),
   factors: Type.Array(Type.String()),
+  inbox: Type.String({ description: 'Id of the folder INBOX, which is asked for first' }),
+  lastEvent: Type.String({
+    description: '`Last-Event-ID` of `GET /users/:user/updates` for whoever reads folders from now on',
+  }),
 })
 export const shape = {
   signedIn: Type.Boolean(),
@@ -306,10 +313,14 @@ async function who(deps: PageSessionDeps, token: string, back = false) {
   }
   if (caller.user === null) return { signedIn: true, ...may }
   const user = await liveUser(deps.system, caller.user)
-  const { id, username, name, address, options, temporary } = user
+  const { id, username, name, address, options, temporary, num } = user
+  const { read } = deps.system
+  // Read before anything that is answered later: who follows from here on misses nothing.
+  const lastEvent = numberId(lastModseq(read, num))
+  const inbox = (await findMailboxByPath(read, num, 'INBOX'))?.id ?? ''
   const requirePasswordChange = options.requirePasswordChange === true || (temporary?.expires ?? 0) > now()
   const shown = { id, username, name, address, requirePasswordChange, language: options.language ?? '' }
-  return { signedIn: true, ...may, user: { ...shown, factors: factorsOf(user) } }
+  return { signedIn: true, ...may, user: { ...shown, factors: factorsOf(user), inbox, lastEvent } }
 }
 
 /** What a role may do; with domains to look after also what that allows. */

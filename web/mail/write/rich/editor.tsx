@@ -1,10 +1,10 @@
-// Where a letter is written with form: bold, lists, links, quotes, a few colours, pictures. Loaded when somebody writes so.
+// Where a letter is written with form: bold, lists, links, quotes, a few colours, pictures. What edits is loaded when somebody writes so.
 //
 // Everything that comes in (what was kept, quoted, pasted, dropped) goes through safe.ts; nothing else is put into the page.
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import Squire from 'squire-rte'
+import type Squire from 'squire-rte'
 import { failed } from '../../../base/notice.tsx'
 import { mailTexts } from '../../texts/texts.ts'
 import type { Letter } from '../letter.ts'
@@ -18,10 +18,12 @@ const shortMax = 50_000
 const waitMs = 400
 
 export function Editor({
+  Made,
   letter,
   onFiles,
   isFirst,
 }: {
+  readonly Made: typeof Squire
   readonly letter: Letter
   /** Files that are no pictures, or too large for the text. */
   onFiles(files: readonly File[]): void
@@ -33,7 +35,7 @@ export function Editor({
   useEffect(() => {
     const element = root.current
     if (element === null) return
-    const made = new Squire(element, {
+    const made = new Made(element, {
       sanitizeToDOMFragment: safeFragment,
       addLinks: true,
       didError: failed,
