@@ -34,6 +34,8 @@ let heard: { readonly source: EventSource; readonly of: string } | undefined
 let last = ''
 const againMs = 5000
 let leaving: ReturnType<typeof setTimeout> | undefined
+/** Who follows: a page that goes may be noticed after the one that came. */
+const followers = new Set<symbol>()
 /** Whoever goes to another folder is back at once. */
 const lingerMs = 1000
 
@@ -42,6 +44,8 @@ let before = ''
 
 /** Follows the account until the function it gives is called; what was missed before is loaded. @param since what is known was read after this event */
 export function follow(since = ''): () => void {
+  const follower = Symbol()
+  followers.add(follower)
   clearTimeout(leaving)
   if (heard?.of !== user() || heard.source.readyState === EventSource.CLOSED) {
     heard?.source.close()
@@ -52,6 +56,9 @@ export function follow(since = ''): () => void {
     if (!isFirst && folders.value !== null) again()
   }
   return () => {
+    followers.delete(follower)
+    if (followers.size > 0) return
+    clearTimeout(leaving)
     leaving = setTimeout(() => {
       heard?.source.close()
       heard = undefined

@@ -15,6 +15,11 @@ const pageRows = 50
 /** Pages that are kept beside those in view. */
 const pagesKept = 20
 const quietMs = 150
+/** A reload that took long for once is no reason to show nothing new for long. */
+const paceMsMax = 2000
+/** One that failed is tried again after a while, then after twice that, and so on. */
+const againMs = 1000
+const againMax = 5
 const changesMs = 60_000
 /** After what was found in a moment the whole search is made, unless somebody goes on typing. */
 const restMs = 400
@@ -67,6 +72,10 @@ export class MessageList {
   #rest: ReturnType<typeof setTimeout> | undefined
   /** What the last reload took: who is told of very much does not load all the time. */
   #tookMs = 0
+  /** Reloads that failed, one after the other. */
+  #failures = 0
+  /** Reloads that were begun: what was asked for before may be older. */
+  #reloads = 0
 
   constructor(source: Source, of: ListOf, name: string) {
     this.#source = source
@@ -143,19 +152,20 @@ export class MessageList {
   /** Something came or went: what is in view is loaded anew, in a moment. */
   refresh(): void {
     this.#isStale = true
-    this.#timer ??= setTimeout(
-      async () => {
-        // What is told from now on, the answer may not know.
-        this.#isStale = false
-        const began = performance.now()
-        // Whoever signed out, and maybe in as another, has no list here any more.
-        if (session.value?.user?.id === this.#user) await this.#reload()
-        this.#tookMs = performance.now() - began
-        this.#timer = undefined
-        if (this.#isStale) this.refresh()
-      },
-      Math.max(quietMs, 3 * this.#tookMs),
-    )
+    const wait = this.#failures === 0 ? Math.min(3 * this.#tookMs, paceMsMax) : againMs * 2 ** (this.#failures - 1)
+    this.#timer ??= setTimeout(() => void this.#renew(), Math.max(quietMs, wait))
+  }
+
+  async #renew(): Promise<void> {
+    // What is told from now on, the answer may not know.
+    this.#isStale = false
+    const began = performance.now()
+    // Whoever signed out, and maybe in as another, has no list here any more.
+    const isDone = session.value?.user?.id !== this.#user || (await this.#reload())
+    this.#tookMs = performance.now() - began
+    this.#failures = isDone ? 0 : this.#failures + 1
+    this.#timer = undefined
+    if (this.#isStale || (!isDone && this.#failures <= againMax)) this.refresh()
   }
 
   /** It is not shown any more: what was still looked for is not wanted. */
@@ -272,6 +282,7 @@ export class MessageList {
   async #load(number: number): Promise<void> {
     const control = new AbortController()
     this.#loading.set(number, control)
+    const reloads = this.#reloads
     let isAnswered = false
     const early = this.#showKept(number, () => isAnswered || control.signal.aborted)
     try {
@@ -279,6 +290,10 @@ export class MessageList {
       const { total, rows, isPartial = false } = await this.#fetch(number, control.signal, isFirst)
       if (control.signal.aborted) return
       isAnswered = true
+      // A reload that was begun later may have been answered earlier.
+      const isOld = this.#reloads !== reloads
+      if (isOld) this.refresh()
+      if (isOld && this.#pages.has(number)) return
       this.#keep(number, { total, rows })
       this.#pages.set(number, rows)
       this.#total = total
@@ -310,7 +325,9 @@ export class MessageList {
     if (this.#name !== '') keep(user(), `${this.#name} ${number}`, found)
   }
 
-  async #reload(): Promise<void> {
+  /** Tells whether there was an answer. */
+  async #reload(): Promise<boolean> {
+    this.#reloads += 1
     const [first] = this.#view
     const anchor = this.#at(first)
     const [from, to] = this.#viewed()
@@ -325,7 +342,7 @@ export class MessageList {
       }
     } catch (error) {
       this.failure.value = error
-      return
+      return false
     }
     this.#pages.clear()
     for (const [number, rows] of fresh) {
@@ -339,6 +356,7 @@ export class MessageList {
     // Who looks at the top wants to see what is new; who scrolled keeps what they read.
     const now = anchor === undefined || first === 0 ? -1 : this.#find(anchor.mailbox, anchor.id)
     if (now >= 0 && now !== first) this.moved.value = now - first
+    return true
   }
 }
 
