@@ -99,6 +99,18 @@ export function learned(header: Header, specialUse: string | null): Mailbox[] {
   return mailboxes(names.flatMap(name => parseAddresses(header.rawAll(name).join(', '))))
 }
 
+const senders = new WeakMap<Header, readonly Mailbox[]>()
+
+/** Who wrote a message; nobody where a program did, or where it went to many. Worked out once, whoever asks. */
+export function sendersOf(header: Header): readonly Mailbox[] {
+  let found = senders.get(header)
+  if (found === undefined) {
+    found = learned(header, null)
+    senders.set(header, found)
+  }
+  return found
+}
+
 /** Renames an entry or hides it. @throws Fault AddressNotFound */
 export const updateAddressBook: UserCommand<{ id: string; name: string | null; disabled: boolean }, void> = {
   name: 'register.update',

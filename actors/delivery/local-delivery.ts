@@ -10,7 +10,7 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import { normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
 import { isAnswer, mayBeBounce } from '#mail/report/bounce.ts'
@@ -32,7 +32,7 @@ import type { SpamJudge } from '../screening/spam.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { noteReport } from '../sending/report-arrival.ts'
 import { noteBounce } from '../sending/returned-arrival.ts'
-import { type AddressBook, learned } from './address-book.ts'
+import { type AddressBook, learned, sendersOf } from './address-book.ts'
 import { type Settled, scored, storedAs } from './arrival-line.ts'
 import { type Carried, type CarriedOut, carried, deliverMessage, dropMessage, forwarding } from './decision.ts'
 import { keysOf, sealDelivery, sealForward } from './encryption.ts'
@@ -76,18 +76,6 @@ export interface DeliveryOptions {
   readonly log: Log
 }
 
-const senders = new WeakMap<Arriving, readonly Mailbox[]>()
-
-/** Who wrote a message; nobody where a program did, or where it went to many. Worked out once for all recipients. */
-function sendersOf(message: Arriving): readonly Mailbox[] {
-  let found = senders.get(message)
-  if (found === undefined) {
-    found = learned(message.header, null)
-    senders.set(message, found)
-  }
-  return found
-}
-
 /** Hears of every delivery when its outcomes are on disk, and before its sender does; reads the message while it is called. */
 export type DeliveryObserver = (
   envelope: DeliveryEnvelope,
@@ -119,7 +107,7 @@ export class LocalDelivery {
   #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
     if (account === undefined || stored === null || stored.duplicate) return
     void this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
-    if (!junk) this.#options.addressBook.note(account.num, sendersOf(message), now())
+    if (!junk) this.#options.addressBook.note(account.num, sendersOf(message.header), now())
   }
 
   /** Notes whom an account writes to: those in its fields who get it. */

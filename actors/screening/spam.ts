@@ -8,7 +8,7 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { type Mailbox, normalizeAddress } from '#mail/address/address.ts'
+import { normalizeAddress } from '#mail/address/address.ts'
 import type { SpamText } from '#mail/spam/features.ts'
 import type { Pools } from '#pool'
 import { isKnown } from '#store/accounts/address-book.ts'
@@ -18,7 +18,7 @@ import type { Changes } from '#store/engine/watched.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import { baseModel, experienceOf, type SpamExperience } from '#store/rules/spam.ts'
-import { learned } from '../delivery/address-book.ts'
+import { sendersOf } from '../delivery/address-book.ts'
 import type { Arriving } from '../delivery/rules.ts'
 import { featuresIn } from './said.ts'
 import { SpamModels } from './spam-models.ts'
@@ -72,7 +72,7 @@ export class SpamJudge {
 
   #known({ header, verification }: Arriving, { num }: User): SpamPart | undefined {
     if (typeof verification?.dmarc?.domain !== 'string') return undefined
-    const [sender]: Mailbox[] = learned(header, null)
+    const [sender] = sendersOf(header)
     if (sender === undefined) return undefined
     const { key } = normalizeAddress(sender.address)
     return isKnown(this.#options.read, num, key)

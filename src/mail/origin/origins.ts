@@ -46,9 +46,10 @@ export class Origins {
 export function isPlain(header: Buffer): boolean {
   const { plainHeaderBytesMax, plainSignaturesMax, plainFieldsMax } = limits.verify
   if (header.length > plainHeaderBytesMax) return false
+  const text = header.toString('latin1')
   let fields = 0
-  for (let at = header.indexOf('\n'); at >= 0; at = header.indexOf('\n', at + 1)) fields += 1
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) fields += 1
   if (fields > plainFieldsMax) return false
-  const signatures = header.toString('latin1').match(/^(?:dkim-signature|arc-(?:seal|message-signature))[ \t\r\n]*:/gim)
+  const signatures = text.match(/^(?:dkim-signature|arc-(?:seal|message-signature))[ \t\r\n]*:/gim)
   return (signatures?.length ?? 0) <= plainSignaturesMax
 }

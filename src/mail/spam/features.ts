@@ -6,6 +6,7 @@
 // learned before is forgotten.
 
 import { limits } from '#lib/limits.ts'
+import { linksIn } from '../text/links.ts'
 
 /** Slots of the two tables. */
 export const gramSlots = 1 << 20
@@ -208,11 +209,12 @@ function addHost(prefix: string, host: string): void {
   }
 }
 
-const link = /\b(https?|ftp|mailto):\/{0,3}(?:[^\s/@"'<>)]{0,80}@)?([^\s/:?#"'<>)]{0,100})([^\s"'<>)]{0,200})/gi
+const linkScheme = /\b(?:https?|ftp|mailto)$/i
+const linkRest = /\/{0,3}(?:[^\s/@"'<>)]{0,80}@)?([^\s/:?#"'<>)]{0,100})([^\s"'<>)]{0,200})/iy
 
 function addLinks(text: string): void {
   let left: number = linksMax
-  for (const [, scheme = '', host = '', path = ''] of text.matchAll(link)) {
+  for (const [scheme = '', host = '', path = ''] of linksIn(text, linkScheme, linkRest)) {
     if (left-- === 0) return
     addWord('us', scheme.toLowerCase())
     if (/^[\d.]+$/.test(host)) addWord('u', 'number')

@@ -10,6 +10,7 @@ import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Resolve } from '../origin/dns-answers.ts'
 import { Remembered } from '../origin/remembered.ts'
+import { linksIn } from '../text/links.ts'
 
 /** As configured: zones, each with points behind `=` where they are not the usual ones. */
 export interface ListZones {
@@ -258,14 +259,15 @@ function reversed(ip: string): string {
   return [...nibbles].toReversed().join('.')
 }
 
-const link = /\bhttps?:\/\/(?:[^\s/@"'<>)]{0,80}@)?([a-z\d.-]{4,253})/gi
+const linkScheme = /\bhttps?$/i
+const linkRest = /\/\/(?:[^\s/@"'<>)]{0,80}@)?([a-z\d.-]{4,253})/iy
 
 /** Domains a message links to, the first ones; of each host the last two and three labels, as lists name them. */
 async function linkedDomains(texts: AsyncIterable<string>): Promise<string[]> {
   const found = new Set<string>()
   for await (const content of texts) {
     if (!content.includes('://')) continue
-    for (const [, host = ''] of content.matchAll(link)) {
+    for (const [, host = ''] of linksIn(content, linkScheme, linkRest)) {
       const labels = host.toLowerCase().replace(/\.+$/, '').split('.')
       if (labels.length < 2 || /^\d+$/.test(labels.at(-1) ?? '')) continue
       found.add(labels.slice(-2).join('.'))
