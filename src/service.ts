@@ -132,8 +132,8 @@ export async function openQuietly(config: Config, log: Log): Promise<{ close(): 
   try {
     const core = await openCore(config, log)
     closers.add(() => core.close())
-    const { read, jobWriter: writer } = core
-    const tasks = new Tasks({ read, writer, log })
+    const { read, jobWriter: writer, metrics } = core
+    const tasks = new Tasks({ read, writer, log, metrics })
     closers.add(() => tasks.close())
     await listenToOwner(core, endpointsOf(core, tasks), closers)
     return { close: () => closers.run() }
@@ -249,8 +249,8 @@ function teacherOf({ config: { spam }, bodies }: Core) {
 
 /** Starts what works on rows by itself; others may add who does tasks of their kind before the first is due. */
 function startJobs(core: Core, closers: Closers): Tasks {
-  const { read, jobWriter: writer, log, reads } = core
-  const tasks = new Tasks({ read, writer, log })
+  const { read, jobWriter: writer, log, metrics, reads } = core
+  const tasks = new Tasks({ read, writer, log, metrics })
   closers.add(() => tasks.close())
   handleMessageTasks(tasks, core)
   handleAccountTasks(tasks, core)
@@ -261,17 +261,13 @@ function startJobs(core: Core, closers: Closers): Tasks {
   handleBounces(tasks, { ...core, writer, secret, wanted: name => core.webhooks.subscriptions.wanted(name) })
   const audits = startAudits(tasks, core)
   closers.add(() => audits.close())
-  const indexing = indexingLoop({ read, writer, reads, log })
+  const indexing = indexingLoop({ read, writer, reads, log, metrics })
   closers.add(() => indexing.close())
-  const learning = learningLoop({ read, writer, pool: core.pools.spam, teach: teacherOf(core), log })
+  const learning = learningLoop({ read, writer, pool: core.pools.spam, teach: teacherOf(core), log, metrics })
   closers.add(() => learning.loop.close())
-  core.metrics.observe(
-    'spam_marks_waiting',
-    'Messages moved into or out of Junk that wait to be learned',
-    learning.waiting,
-  )
+  metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', learning.waiting)
   signDomains(core, closers)
-  const sampling = new Sampling({ read, writer, metrics: core.metrics, log })
+  const sampling = new Sampling({ read, writer, metrics, log })
   closers.add(() => sampling.close())
   const expiry = startExpiry(core)
   closers.add(() => expiry.close())
@@ -287,7 +283,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
 /** Keeps the keys that domains have without being asked, where they are to have some. */
 function signDomains({ config, read, signingKeys, metrics, log }: Core, closers: Closers): void {
   if (!config.dkim.automatic) return
-  const loop = signingLoop(signingKeys, log)
+  const loop = signingLoop(signingKeys, log, metrics)
   closers.add(() => loop.close())
   metrics.observeEach('dkim_keys', 'Keys that domains have without being asked', 'state', async () => {
     const counts = countSigningKeys(read)

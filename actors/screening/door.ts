@@ -37,6 +37,7 @@ export class Door {
 
   constructor(options: DoorOptions) {
     this.#options = options
+    options.metrics.remembers('quiet-networks', () => this.#quiet.size)
   }
 
   /** Before a message of this host. @throws Fault NetworkBusy, TooManyUnknown */

@@ -49,6 +49,7 @@ export class Marks {
 
   constructor(options: MarksOptions) {
     this.#options = options
+    options.metrics.remembers('marks', () => this.#known.size)
   }
 
   /** The mark that a domain asserts, where there is one by now. */

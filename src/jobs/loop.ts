@@ -9,6 +9,7 @@ import { after, now, onAdvance, sleep, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
 
 export interface Work<Item> {
   /** For the log. */
@@ -24,9 +25,13 @@ export interface Work<Item> {
   next(): Promise<number | null> | number | null
 }
 
+export type LoopMetrics = Pick<Metrics, 'loopItems' | 'loopBusy'>
+
 export interface LoopOptions {
   readonly inFlightMax: number
   readonly log: Log
+  /** Where it is seen what the loop does. */
+  readonly metrics?: LoopMetrics | undefined
   /** How long `close` waits before it cuts off what is in flight. */
   readonly drainMs?: number
 }
@@ -35,6 +40,9 @@ export class Loop<Item> {
   readonly #work: Work<Item>
   readonly #options: LoopOptions
   readonly #stop = new AbortController()
+  readonly #done: { inc(): void } | undefined
+  readonly #brokeOff: { inc(): void } | undefined
+  readonly #busy: { set(value: number): void } | undefined
   #inFlight = 0
   #claiming = false
   #again = false
@@ -48,6 +56,11 @@ export class Loop<Item> {
   constructor(work: Work<Item>, options: LoopOptions) {
     this.#work = work
     this.#options = options
+    const { loopItems, loopBusy } = options.metrics ?? {}
+    this.#done = loopItems?.labels(work.name, 'done')
+    this.#brokeOff = loopItems?.labels(work.name, 'broke-off')
+    this.#busy = loopBusy?.labels(work.name)
+    this.#busy?.set(0)
   }
 
   get inFlight(): number {
@@ -97,15 +110,19 @@ export class Loop<Item> {
 
   async #run(item: Item): Promise<void> {
     this.#inFlight += 1
+    this.#busy?.set(this.#inFlight)
     try {
       await this.#work.run(item, this.#stop.signal)
+      this.#done?.inc()
     } catch (error) {
+      this.#brokeOff?.inc()
       this.#options.log.error(
         { error, loop: this.#work.name },
         'an item of a loop broke off; it is tried again when due',
       )
     } finally {
       this.#inFlight -= 1
+      this.#busy?.set(this.#inFlight)
       if (this.#inFlight === 0 && !this.#claiming) this.#release()
       if (!this.#failing) this.kick()
     }

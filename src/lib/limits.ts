@@ -1421,6 +1421,8 @@ export const limits = {
     /** Domains whose next question is remembered; policies that ended are swept so many at a time. */
     domainsMax: 10_000,
     sweepRowsMax: 100,
+    /** Policies that are kept, some hundred bytes each; one that is sent to is asked for each day. */
+    rowsMax: 20_000,
   },
   /** Questions to name servers of which it must be known whether the answer was proven (net/outward/names.ts). */
   dns: {

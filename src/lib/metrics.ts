@@ -73,6 +73,7 @@ function collectProcess(registry: Registry): void {
 
 /** What is read when somebody asks. */
 function collectors(registers: Registry[]) {
+  const memories: [of: string, count: () => number][] = []
   return {
     /** Makes a gauge whose value is read when someone asks. */
     observe(name: string, help: string, read: () => number): void {
@@ -82,6 +83,21 @@ function collectors(registers: Registry[]) {
         registers,
         collect() {
           this.set(read())
+        },
+      })
+    },
+    /** Shows how much is remembered of others, each kind under a name of its own; several of one name are added up. */
+    remembers(of: string, count: () => number): void {
+      memories.push([of, count])
+      if (memories.length > 1) return
+      new Gauge({
+        name: `${prefix}remembered`,
+        help: 'Entries that are kept in memory of what was found out of others',
+        labelNames: ['of'],
+        registers,
+        collect() {
+          this.reset()
+          for (const [name, read] of memories) this.labels(name).inc(read())
         },
       })
     },
@@ -192,6 +208,8 @@ function meters({ counter, gauge, most, histogram }: ReturnType<typeof makers>) 
     spans: counter('trace_spans_total', 'Spans for the collector: sent, or dropped since it is slow or gone', [
       'result',
     ]),
+    loopItems: counter('loop_items_total', 'Items that loops worked on, by whether they broke off', ['loop', 'result']),
+    loopBusy: gauge('loop_in_flight', 'Items that loops work on at the moment', ['loop']),
     relayed: counter('outbound_deliveries_total', 'Outbound recipients', ['result']),
   }
 }

@@ -118,6 +118,8 @@ function verifierOf(core: MailCore, counts: ReportCounts | undefined): Verifier 
   const marks = enabled && smtp.bimi ? marksOf(core) : undefined
   const { blockLists: block, allowLists: allow, uriLists: uri } = core.config.spam
   const origins = new Origins({ ...questions(screeningServers(core.config)), lists: { block, allow, uri } })
+  const kinds = ['dns', 'spf', 'dmarc', 'bimi', 'standing'] as const
+  if (enabled) for (const kind of kinds) metrics.remembers(kind, () => origins.sizes[kind])
   return new Verifier({ origins, pool: pools.verify, hostname, log, metrics, counts, marks, ...how })
 }
 

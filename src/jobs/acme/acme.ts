@@ -79,7 +79,7 @@ export class Acme {
         run: (item, signal) => this.#run(item, signal),
         next: () => this.#next(),
       },
-      { inFlightMax: limits.acme.inFlightMax, log, drainMs: limits.acme.drainMs },
+      { inFlightMax: limits.acme.inFlightMax, log, drainMs: limits.acme.drainMs, metrics: this.#options.metrics },
     )
     this.#measure()
     certificates.onChange(() => this.#loop.kick())

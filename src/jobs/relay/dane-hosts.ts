@@ -41,6 +41,11 @@ export class DaneHosts {
     this.#port = port
   }
 
+  /** Hosts of which it is remembered what proves them. */
+  get size(): number {
+    return this.#known.size
+  }
+
   /**
    * What proves a host that DNSSEC says takes a domain's mail; undefined where nothing does.
    *

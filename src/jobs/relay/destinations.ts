@@ -169,6 +169,11 @@ export class Destinations {
       this.#destinations.delete(name)
   }
 
+  /** Destinations of which something is remembered. */
+  get size(): number {
+    return this.#destinations.size
+  }
+
   /** Destinations with fewer transactions at once than they may have. */
   get slowed(): number {
     return [...this.#destinations].filter(([name, { room }]) => room < roomOf(name)).length

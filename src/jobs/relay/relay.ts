@@ -150,12 +150,9 @@ class Sender implements Relay {
     const { settings } = options
     this.#destinations = new Destinations({ read, writer, settings, relay: options.away ? relay : '', here })
     this.#results = new RelayResults(options)
-    const slowed = () => this.#destinations.slowed
-    options.metrics?.observe(
-      'outbound_destinations_slowed',
-      'Destinations that are sent to more slowly, since they put mail off',
-      slowed,
-    )
+    options.metrics?.observe('outbound_destinations_slowed', slowedHelp, () => this.#destinations.slowed)
+    options.metrics?.remembers('destinations', () => this.#destinations.size)
+    options.metrics?.remembers('connections', () => this.#sessions.idle)
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
@@ -163,7 +160,7 @@ class Sender implements Relay {
         run: (item, signal) => traceAttempts(options.tracer, item.message, () => this.#run(item, signal)),
         next: () => this.#destinations.next(),
       },
-      { inFlightMax: limits.outbound.inFlightMax, log },
+      { inFlightMax: limits.outbound.inFlightMax, log, metrics: options.metrics },
     )
     this.#sweep = every(limits.outbound.sweepMs, () => void this.#forget())
   }
@@ -395,3 +392,4 @@ class Sender implements Relay {
 }
 
 const seqDigits = 3
+const slowedHelp = 'Destinations that are sent to more slowly, since they put mail off'

@@ -38,6 +38,11 @@ export class StsPolicies {
     this.#options = options
   }
 
+  /** Domains of which it is remembered when they are asked again. */
+  get size(): number {
+    return this.#asked.size
+  }
+
   /** The policy of a domain (in ASCII) that holds now. Never throws. */
   async of(domain: string): Promise<StsPolicyRow | undefined> {
     if (domain.startsWith('[')) return undefined
@@ -79,7 +84,7 @@ export class StsPolicies {
     await writer.submit({
       operations: [
         operation(stsPolicyPut, { domain, id, mode, mx, fetched: at, expires: at + maxAgeMs }),
-        operation(stsPolicySweep, { before: at, count: limits.sts.sweepRowsMax }),
+        operation(stsPolicySweep, { before: at, count: limits.sts.sweepRowsMax, rowsMax: limits.sts.rowsMax }),
       ],
       bytes: 1000,
     })

@@ -44,6 +44,9 @@ export class Ways {
     this.#options = options
     this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx))
     this.#dane = dane ? new DaneHosts(names.ask, port) : undefined
+    options.metrics?.remembers('mail-hosts', () => this.#hosts.size)
+    options.metrics?.remembers('tlsa', () => this.#dane?.size ?? 0)
+    options.metrics?.remembers('mta-sts', () => options.policies.size)
   }
 
   /**

@@ -12,17 +12,18 @@ import type { Log } from '#lib/log.ts'
 import { joinRanges } from '#mail/numbers.ts'
 import { expiredArchive } from '#store/mailboxes/archive.ts'
 import { expiredMessages } from '#store/writer/batches.ts'
-import { Loop } from '../loop.ts'
+import { Loop, type LoopMetrics } from '../loop.ts'
 
 export interface ExpiryOptions {
   readonly system: ActorSystem
   readonly log: Log
+  readonly metrics: LoopMetrics
 }
 
 type Piece = () => Promise<unknown>
 
 /** Starts the rounds. */
-export function startExpiry({ system, log }: ExpiryOptions): Loop<Piece> {
+export function startExpiry({ system, log, metrics }: ExpiryOptions): Loop<Piece> {
   let due = now() + limits.expiry.roundMs
   const loop = new Loop<Piece>(
     {
@@ -52,7 +53,7 @@ export function startExpiry({ system, log }: ExpiryOptions): Loop<Piece> {
       },
       next: () => due,
     },
-    { inFlightMax: 1, log },
+    { inFlightMax: 1, log, metrics },
   )
   loop.kick()
   return loop

@@ -10,17 +10,18 @@ import type { Reader } from '#store/engine/reader.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import { type SearchDoc, searchAdd, type WaitingDoc, waitingDocs } from '#store/search/docs.ts'
-import { Loop } from '../loop.ts'
+import { Loop, type LoopMetrics } from '../loop.ts'
 
 export interface IndexingOptions {
   readonly read: Reader
   readonly writer: JobWriter
   readonly reads: Reads
   readonly log: Log
+  readonly metrics: LoopMetrics
 }
 
 /** Makes the loop; it starts with its first kick and looks again every limits.loop.pollMs. */
-export function indexingLoop({ read, writer, reads, log }: IndexingOptions): Loop<readonly WaitingDoc[]> {
+export function indexingLoop({ read, writer, reads, log, metrics }: IndexingOptions): Loop<readonly WaitingDoc[]> {
   return new Loop<readonly WaitingDoc[]>(
     {
       name: 'indexing',
@@ -41,7 +42,7 @@ export function indexingLoop({ read, writer, reads, log }: IndexingOptions): Loo
       run: (_docs, signal) => sleep(limits.search.indexPauseMs, signal),
       next: () => null,
     },
-    { inFlightMax: 1, log },
+    { inFlightMax: 1, log, metrics },
   )
 }
 

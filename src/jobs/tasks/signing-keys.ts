@@ -9,12 +9,12 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { domainsAfter, dueSigningKeys, hasKeys, nextSigningKeyDue } from '#store/domains/signing-key.ts'
-import { Loop } from '../loop.ts'
+import { Loop, type LoopMetrics } from '../loop.ts'
 
 type Job = (signal: AbortSignal) => Promise<void>
 
 /** Makes the loop; it starts with its first kick. */
-export function signingLoop(keys: SigningKeys, log: Log): Loop<Job> {
+export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics): Loop<Job> {
   const { read } = keys
   let cursor = ''
   let look = now() + limits.dkim.lookMs
@@ -44,7 +44,7 @@ export function signingLoop(keys: SigningKeys, log: Log): Loop<Job> {
       run: (job, signal) => job(signal),
       next: () => Math.max(now() + 1000, Math.min(look, nextSigningKeyDue(read) ?? look)),
     },
-    { inFlightMax: limits.dkim.inFlightMax, log },
+    { inFlightMax: limits.dkim.inFlightMax, log, metrics },
   )
 }
 

@@ -10,7 +10,7 @@ import type { Pools } from '#pool'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { countWaiting, type Learned, spamLearned, waitingAccount } from '#store/rules/spam.ts'
-import { Loop } from '../loop.ts'
+import { Loop, type LoopMetrics } from '../loop.ts'
 
 export interface LearningOptions {
   readonly read: Reader
@@ -19,6 +19,7 @@ export interface LearningOptions {
   /** Tells others what an account says of a stored message; it may fail. */
   readonly teach: ((body: number, spam: boolean) => Promise<void>) | undefined
   readonly log: Log
+  readonly metrics: LoopMetrics
 }
 
 export interface Learning {
@@ -28,7 +29,7 @@ export interface Learning {
 }
 
 /** Makes the loop; it starts with its first kick and looks again every limits.spam.lookMs. */
-export function learningLoop({ read, writer, pool, teach, log }: LearningOptions): Learning {
+export function learningLoop({ read, writer, pool, teach, log, metrics }: LearningOptions): Learning {
   // Accounts take turns.
   let last = 0
   let inHand = 0
@@ -55,7 +56,7 @@ export function learningLoop({ read, writer, pool, teach, log }: LearningOptions
       run: (_user, signal) => sleep(limits.spam.pauseMs, signal).catch(() => {}),
       next: () => now() + limits.spam.lookMs,
     },
-    { inFlightMax: 1, log },
+    { inFlightMax: 1, log, metrics },
   )
   // Rows say so as soon as the commit is there, which is before whoever keeps what he read has heard of it.
   return { loop, waiting: () => Math.max(inHand, countWaiting(read, limits.spam.waitingMax)) }

@@ -27,7 +27,7 @@ import {
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { Loop, persist } from '../loop.ts'
+import { Loop, type LoopMetrics, persist } from '../loop.ts'
 
 export type TaskResult = Readonly<Record<string, unknown>>
 
@@ -45,6 +45,7 @@ export interface TasksOptions {
   readonly read: Reader
   readonly writer: JobWriter
   readonly log: Log
+  readonly metrics?: LoopMetrics
 }
 
 export interface NewTask {
@@ -69,7 +70,7 @@ export class Tasks {
   readonly #stops = new Map<string, AbortController>()
 
   /** Nothing runs before `start`. */
-  constructor({ read, writer, log }: TasksOptions) {
+  constructor({ read, writer, log, metrics }: TasksOptions) {
     this.#read = read
     this.#writer = writer
     this.#log = log
@@ -80,7 +81,7 @@ export class Tasks {
         run: (task, signal) => this.#run(task, signal),
         next: () => nextTaskDue(read),
       },
-      { inFlightMax: limits.task.inFlightMax, log },
+      { inFlightMax: limits.task.inFlightMax, log, metrics },
     )
     this.#sweep = every(limits.task.sweepMs, () => void this.#forget())
   }

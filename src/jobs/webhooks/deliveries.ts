@@ -66,7 +66,7 @@ export class Deliveries {
         run: (run, signal) => this.#run(run, signal),
         next: () => this.#next(),
       },
-      { inFlightMax: inFlightMax + subscriptionsMax, log: options.log },
+      { inFlightMax: inFlightMax + subscriptionsMax, log: options.log, metrics: options.metrics },
     )
   }
 

@@ -12,13 +12,14 @@ import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { eventFanout, type FanoutRow } from '#store/events/deliveries.ts'
 import { waitingEvents } from '#store/events/event.ts'
-import { Loop } from '../loop.ts'
+import { Loop, type LoopMetrics } from '../loop.ts'
 
 export interface FanoutOptions {
   readonly read: Reader
   readonly writer: JobWriter
   readonly subscriptions: Subscriptions
   readonly log: Log
+  readonly metrics: LoopMetrics
   /** Told after each unit: endpoint -> its lowest event in that unit. */
   readonly arrived: (endpoints: ReadonlyMap<number, number>) => void
 }
@@ -34,7 +35,7 @@ const rowBytes = 64
 
 /** Makes the loop; it starts with its first kick. */
 export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
-  const { read, writer, subscriptions, log, arrived } = options
+  const { read, writer, subscriptions, log, metrics, arrived } = options
   return new Loop<Batch>(
     {
       name: 'fan-out',
@@ -55,7 +56,7 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
       },
       next: () => null,
     },
-    { inFlightMax: 1, log },
+    { inFlightMax: 1, log, metrics },
   )
 }
 

@@ -57,7 +57,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const callers = { http, https: http, smtp: mail, smtps: mail }
   const deliveries = new Deliveries({ read, writer, handle, log, metrics, callers })
   const arrived = (endpoints: ReadonlyMap<number, number>) => deliveries.arrived(endpoints)
-  const fanout = fanoutLoop({ read, writer, subscriptions: handle.subscriptions, log, arrived })
+  const fanout = fanoutLoop({ read, writer, subscriptions: handle.subscriptions, log, metrics, arrived })
   const sweep = sweepLoop(options)
   handle.subscriptions.onChange(() => {
     deliveries.refresh()
@@ -88,7 +88,7 @@ interface Sweep {
 }
 
 /** Walks all deliveries now and then, and takes away those of ended subscriptions and those of long ago. */
-function sweepLoop({ read, writer, handle, log }: WebhooksOptions): Sweep {
+function sweepLoop({ read, writer, handle, log, metrics }: WebhooksOptions): Sweep {
   let place: Place | null = [0, 0]
   let due = 0
   const loop = new Loop<[event: number, n: number][]>(
@@ -114,7 +114,7 @@ function sweepLoop({ read, writer, handle, log }: WebhooksOptions): Sweep {
       },
       next: () => due,
     },
-    { inFlightMax: 1, log },
+    { inFlightMax: 1, log, metrics },
   )
   const restart = () => {
     place = [0, 0]

@@ -32,6 +32,13 @@ export class Origins {
     this.#standings = new Standings((name, type) => this.#answers.ask(name, type), lists, servers)
   }
 
+  /** How much is remembered, by what it is. */
+  get sizes(): Readonly<Record<'dns' | 'spf' | 'dmarc' | 'bimi' | 'standing', number>> {
+    const { hosts, policies, marks } = this.#known
+    const of = { spf: hosts.size, dmarc: policies.size, bimi: marks.size }
+    return { dns: this.#answers.size, ...of, standing: this.#standings.size }
+  }
+
   async of(message: Brought, envelope: Envelope): Promise<Verified> {
     const { ip, helo, hostname } = envelope
     const [found, standing] = await Promise.all([

@@ -98,6 +98,11 @@ export class Standings {
     )
   }
 
+  /** Hosts of which it is remembered what lists and names say. */
+  get size(): number {
+    return this.#hosts.size
+  }
+
   async of(question: StandingQuestion): Promise<Standing> {
     const parts: StandingPart[] = []
     const until = monotonic() + limits.verify.standingMs

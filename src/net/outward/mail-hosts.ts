@@ -44,6 +44,11 @@ export class MailHosts {
     this.#ask = ask
   }
 
+  /** Domains whose hosts are remembered. */
+  get size(): number {
+    return this.#known.size
+  }
+
   /**
    * Host names or addresses to try, in order, limits.outbound.hostsMax at most.
    *

@@ -1,6 +1,6 @@
 // MTA-STS policies of other domains, so that they hold after a restart, too: the table, its reads and writes.
 //
-// A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what has ended is swept away.
+// A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what has ended is swept away, and there are limits.sts.rowsMax at most.
 
 import { json, moment, oneOf, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -26,13 +26,17 @@ export type StsPolicyRow = Readonly<RowOf<typeof policies>>
 
 export const stsPolicyPut = policies.defineUpsert()
 
-/** Forgets some policies that ended. */
-export const stsPolicySweep = defineWrite<{ before: number; count: number }>('sts_policy.sweep', (sql, row) => {
-  sql(`DELETE FROM sts_policy WHERE domain IN (SELECT domain FROM sts_policy WHERE expires < ? LIMIT ?)`).run(
-    row.before,
-    row.count,
-  )
-})
+/** Forgets some policies that ended, and where there are more than may be those that were not asked for longest. */
+export const stsPolicySweep = defineWrite<{ before: number; count: number; rowsMax: number }>(
+  'sts_policy.sweep',
+  (sql, { before, count, rowsMax }) => {
+    const gone = (which: string) =>
+      sql(`DELETE FROM sts_policy WHERE domain IN (SELECT domain FROM sts_policy ${which})`)
+    gone('WHERE expires < ? LIMIT ?').run(before, count)
+    const { n } = sql('SELECT count(*) AS n FROM sts_policy').get() as { n: number }
+    if (n > rowsMax) gone('ORDER BY fetched LIMIT ?').run(n - rowsMax)
+  },
+)
 
 /** The policy of a domain that has not ended. */
 export function findStsPolicy(read: Reader, domain: string, at: number): StsPolicyRow | undefined {

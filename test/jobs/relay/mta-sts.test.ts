@@ -188,6 +188,9 @@ test('policies are read by the letter', async () => {
     mx: ['*.a.test'],
     maxAgeMs: 86_400_000,
   })
+  const plain = policy('testing', 'a.test', 10 ** 9).replaceAll('\r\n', '\n')
+  expect(parsePolicy(plain)).toEqual({ mode: 'testing', mx: ['a.test'], maxAgeMs: limits.sts.ageMaxMs })
+  expect(parsePolicy(`${plain}other: x\nmode: enforce`)?.mode).toBe('testing')
   for (const text of [
     policy('enforce', '').replace('mx: \r\n', ''),
     policy('enforce', 'a b'),
