@@ -1,4 +1,4 @@
-// One domain: what it holds, who looks after it, what DNS says of it, the keys that sign its mail, its limits and its aliases.
+// One domain: what it holds, who looks after it, what DNS says of it, the keys that sign its mail, what others report, its limits and its aliases.
 //
 // Each part is a card of its own file. Closing a domain shuts people out, so it asks first and may say why.
 
@@ -20,6 +20,7 @@ import { Aliases } from './aliases.tsx'
 import { CatchAll } from './catch-all.tsx'
 import { Defaults, Settings } from './limits.tsx'
 import { DnsAndKeys } from './records.tsx'
+import { Reported } from './reported.tsx'
 
 type Domain = Reply<'GET /domains/:domain'>
 
@@ -43,6 +44,7 @@ export function DomainPage({ values }: { readonly values: Values }) {
           <Holding domain={domain} />
           {may('domains.update', 'any') && <Admins domain={domain} of={of} />}
           {may('dkim.read', 'domain') && <DnsAndKeys domain={domain.name} />}
+          {may('settings.read', 'any') && <Reported key={`reports ${domain.name}`} domain={domain.name} />}
           {may('domains.update', 'domain') && (
             <>
               <Settings key={`settings ${domain.name}`} domain={domain} of={of} />

@@ -79,6 +79,19 @@ export const domains = {
   move: 'Change the selector',
   moveHint: 'The key stays the same. Publish its record under the new name first: the next message is signed under it.',
   fingerprint: 'Fingerprint',
+  reported: 'What others report',
+  reportedHint:
+    'Other services on the last thirty days: about mail in the name of this domain (DMARC), and about their connections to it (TLS).',
+  notReported: 'Nobody has reported anything yet.',
+  messagesReported: (all: string, failed: string) => `Messages: ${all}, not proven: ${failed}`,
+  sessionsReported: (all: string, failed: string) => `Connections: ${all}, failed: ${failed}`,
+  sources: 'Sent from',
+  messages: 'Messages',
+  notProven: 'Not proven',
+  failures: 'What failed',
+  host: 'Host',
+  connections: 'Connections',
+  unprovenReports: (reports: string) => `Left out, since nobody was proven to be the sender: ${reports} reports.`,
 }
 
 export type DomainTexts = typeof domains
