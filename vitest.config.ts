@@ -45,6 +45,7 @@ const faults = [
   ...['store/bodies/blobs-crash', 'store/upkeep/repair', 'store/writer/writer', 'testing/process'],
   ...['cli/cli', 'dev/command', 'front/fronts', 'jobs/relay/dane', 'jobs/relay/trace', 'jobs/returned/allowance'],
   ...['jobs/returned/way', 'pool/pool', 'service/owner', 'service/removal-crash', 'service/spam'],
+  ...['service/slow-scanners', 'service/spam-moves'],
   ...['cli/dns', 'cli/keys-and-ways', 'cli/maildir', 'imap/heavy', 'http/api/messages/long-rows'],
   ...['service/arrived-reports', 'service/closed-domain', 'service/library', 'service/log'],
 ].map(name => `test/${name}.test.ts`)

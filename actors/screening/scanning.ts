@@ -35,6 +35,8 @@ const points: Readonly<Record<string, number>> = {
   'add header': 25,
 }
 const flagged = 50
+/** What another program says is text, and stays on one line. */
+const controls = /[\0-\x1f\x7f]+/g
 
 export class Scanners {
   readonly #options: ScannerOptions
@@ -64,7 +66,7 @@ export class Scanners {
     const parts: SpamPart[] = []
     if (said !== undefined) parts.push(said)
     if (verdict !== undefined) {
-      const info = [`${verdict.action} (${verdict.score})`, ...verdict.symbols].join(' ')
+      const info = [`${verdict.action} (${verdict.score})`, ...verdict.symbols].join(' ').replace(controls, ' ')
       parts.push({ name: 'rspamd', score: points[verdict.action] ?? 0, info })
     }
     return parts

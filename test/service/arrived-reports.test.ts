@@ -185,6 +185,13 @@ const bombs: readonly (readonly [string, () => Buffer])[] = [
       return bytes
     },
   ],
+  ['a zip in a zip', () => zip(zip(Buffer.from(dmarc('x'))))],
+  ['a gzip in a gzip in a gzip', () => gzipSync(gzipSync(gzipSync(Buffer.alloc(10 * 1024 * 1024))))],
+  [
+    'one text of many megabytes in letters that stand for others',
+    () => gzipSync(`<feedback>${'&#x61;'.repeat(4_000_000)}`),
+  ],
+  ['a report that is cut off', () => Buffer.from(dmarc('x').slice(0, -20))],
   ['a picture', () => Buffer.from('89504e470d0a1a0a', 'hex')],
   [
     'counts that are none',

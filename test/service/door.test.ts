@@ -183,6 +183,18 @@ test('lists are asked while their test entries say that they work', async () => 
   expect(await of()).toEqual(['bl.test: it does not answer'])
 })
 
+test('a list of hosts to trust takes points away, and needs no test entry', async () => {
+  const listed = new Set(['9.2.0.192.wl.test'])
+  const ask = async (name: string) => {
+    if (listed.has(name)) return ['127.0.9.2']
+    throw Object.assign(new Error(name), { code: 'ENOTFOUND' })
+  }
+  const judge = new Standings(ask, { block: [], allow: ['wl.test'], uri: [] }, ['192.0.2.53'])
+  const { parts, off } = await judge.of({ ip: '192.0.2.9', helo: '[192.0.2.9]', hostname: 'x', texts: noTexts })
+  expect(parts).toContainEqual({ name: 'dnswl', score: -20, info: 'wl.test 127.0.9.2' })
+  expect(off).toEqual([])
+})
+
 test('the postmaster of this host has no domain', async () => {
   const smtp = await open()
   await smtp.ask('MAIL FROM:<bob@far.test>')

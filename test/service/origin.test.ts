@@ -244,6 +244,56 @@ describe('what follows', () => {
     expect((await newest(at('heeding'), path)).text).toContain(text)
   })
 
+  test.each([
+    [
+      'a domain that does not exist has a policy of its own',
+      'ghost.np.test',
+      'np.test',
+      'p=none; sp=none; np=reject',
+      '550',
+    ],
+    ['one that exists has not', 'here.np.test', 'np.test', 'p=none; sp=none; np=reject', '250'],
+    ['subdomains are as strict as the domain', 'a.b.deep.test', 'deep.test', 'p=reject', '550'],
+    ['a subdomain speaks for itself', 'own.deep.test', 'own.deep.test', 'p=none', '250'],
+    [
+      'who is above all of a zone speaks for none who speaks himself',
+      'x.zone.test',
+      'zone.test',
+      'p=reject; psd=y',
+      '550',
+    ],
+    ['two policies are none', 'two.test', 'two.test', '', '250'],
+    ['what cannot be read is none', 'odd.test', 'odd.test', 'p=burn', '250'],
+  ])('%s: %s', async (_, domain, where, policy, code) => {
+    dns.texts.set(
+      `_dmarc.${where}`,
+      policy === '' ? ['v=DMARC1; p=reject', 'v=DMARC1; p=none'] : [`v=DMARC1; ${policy}`],
+    )
+    if (domain !== 'ghost.np.test') dns.texts.set(domain, ['v=spf1 -all'])
+    expect(await send(at('heeding'), 'x@elsewhere.test', message(`bob@${domain}`))).toMatch(new RegExp(`^${code}`))
+  })
+
+  test('a null sender is known by the name its host gives, a record that asks too much proves nothing', async () => {
+    dns.texts.set('mailer.test', ['v=spf1 ip4:127.0.0.1 -all'])
+    const smtp = await Dialogue.open(at('noting').at('smtp'))
+    await smtp.reply()
+    await smtp.ask('EHLO mailer.test')
+    expect(await deliver(smtp, '', ['anna@example.com'], message('x@mailer.test'))).toEqual([
+      expect.stringMatching(/^250/),
+    ])
+    smtp.close()
+    expect((await newest(at('noting'))).verificationResults).toMatchObject({ spf: 'mailer.test' })
+    // RFC 7208 4.6.4: more than two names that do not exist.
+    dns.texts.set('void.test', ['v=spf1 a:n1.void.test a:n2.void.test a:n3.void.test ip4:127.0.0.1 -all'])
+    expect(await send(at('noting'), 'x@void.test', message('x@void.test'))).toMatch(/^250/)
+    expect((await newest(at('noting'))).verificationResults).toMatchObject({ spf: false })
+    expect(await newestSource(at('noting'))).toMatch(/\tspf=permerror/)
+    dns.texts.set('macro.test', ['v=spf1 exists:%{l}.%{ir}.%{v}.macro.test -all'])
+    dns.records.set('A bob.1.0.0.127.in-addr.macro.test', ['127.0.0.2'])
+    expect(await send(at('noting'), 'bob@macro.test', message('bob@macro.test'))).toMatch(/^250/)
+    expect((await newest(at('noting'))).verificationResults).toMatchObject({ spf: 'macro.test' })
+  })
+
   test('alignment is relaxed, unless the domain wants it strict', async () => {
     dns.texts.set('mail.kin.test', ['v=spf1 ip4:127.0.0.1 -all'])
     dns.texts.set('_dmarc.kin.test', ['v=DMARC1; p=reject'])

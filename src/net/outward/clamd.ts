@@ -5,6 +5,9 @@
 import { connect } from 'node:net'
 import { limits } from '#lib/limits.ts'
 
+/** Of a name that is told. */
+const nameLengthMax = 200
+
 /** Name of what was found; null where nothing was. `at` is host:port or the path of a socket. @throws Error without an answer */
 export function scanClamd(at: string, message: AsyncIterable<Buffer>): Promise<string | null> {
   const { scanMs, answerBytesMax } = limits.spam
@@ -18,9 +21,9 @@ export function scanClamd(at: string, message: AsyncIterable<Buffer>): Promise<s
     socket.on('close', () => {
       timer.removeEventListener('abort', late)
       // The answer may come before all was sent.
-      const found = /^stream: (?:OK|(.{1,200}) FOUND)\0?$/.exec(answer.trim())
+      const found = /^stream: (?:OK|(.+) FOUND)\0?$/s.exec(answer.trim())
       if (found === null) reject(new Error(answer === '' ? 'clamd gave no answer' : 'clamd refused the message'))
-      else resolve(found[1] ?? null)
+      else resolve(found[1]?.slice(0, nameLengthMax).replace(/[\0-\x1f\x7f]+/g, ' ') ?? null)
     })
     socket.on('data', (chunk: Buffer) => {
       answer += chunk.toString('latin1')
