@@ -3,8 +3,8 @@
 // Without a session it shows the way in, and afterwards the place that was asked for. Where the password must be changed it leads there
 // first. An area is loaded with its texts before it is shown.
 
-import { useSignal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { Acting } from './acting.tsx'
 import type { Area, AreaEntry, Group } from './area.ts'
@@ -68,12 +68,12 @@ function isAt({ name }: AreaEntry): boolean {
   return place.value === `/${name}` || place.value.startsWith(`/${name}/`)
 }
 
-/** Areas that were loaded, with their texts. */
-const loaded = new Map<AreaEntry, Area>()
+/** Areas that were loaded, with their texts: whoever loaded them, what waits for one shows it. */
+const loaded = signal<ReadonlyMap<AreaEntry, Area>>(new Map())
 
 async function loadArea(entry: AreaEntry): Promise<Area> {
   const [area] = await Promise.all([entry.load(), entry.texts.open()])
-  loaded.set(entry, area)
+  if (!loaded.value.has(entry)) loaded.value = new Map([...loaded.value, [entry, area]])
   return area
 }
 
@@ -154,11 +154,11 @@ function SignedIn({ session: current, areas }: { readonly session: Session; read
 
 /** The area of an entry once it and its texts are loaded. */
 function useArea(entry: AreaEntry | undefined): Area | undefined {
-  const [, show] = useState<Area>()
+  const area = entry === undefined ? undefined : loaded.value.get(entry)
   useEffect(() => {
-    if (entry !== undefined && !loaded.has(entry)) loadArea(entry).then(show, failed)
-  }, [entry])
-  return entry === undefined ? undefined : loaded.get(entry)
+    if (entry !== undefined && area === undefined) loadArea(entry).catch(failed)
+  }, [entry, area])
+  return area
 }
 
 let isFirst = true
