@@ -126,7 +126,7 @@ function press(event: KeyboardEvent, { field, fail, help }: Hands): void {
   if (key === 'j' || key === 'ArrowDown') void step(1)
   else if (key === 'k' || key === 'ArrowUp') void step(-1)
   else if (key === 'd' || key === 'Delete') void remove()
-  else if (key === 'D') void clear()
+  else if (key === 'D') void askClear()
   else if (key === 'u') void flipRead()
   else if (key === 'f') fail()
   else if (key === '?') help()

@@ -1,7 +1,7 @@
 // The page of `teal dev`: mails appear by themselves, are read, searched and deleted, and hostile ones do nothing.
 
 import { expect, test } from 'vitest'
-import { shoot } from '../page/page.ts'
+import { look, shoot } from '../page/page.ts'
 import { useDevPage } from './window.ts'
 
 const on = useDevPage()
@@ -54,6 +54,18 @@ test('mails appear as they arrive, and are read, searched and deleted by keyboar
   await on.page.keyboard.press('d')
   await on.page.locator('#list li', { hasText: 'First' }).waitFor({ state: 'detached' })
   await on.page.keyboard.press('Shift+D')
+  const question = on.page.getByRole('dialog', { name: 'Delete the mail?' })
+  await question.waitFor()
+  await on.page.keyboard.press('Escape')
+  await question.waitFor({ state: 'detached' })
+  expect(await subjects()).toEqual(['Welcome to it'])
+  await on.page.keyboard.press('Shift+D')
+  await question.waitFor()
+  await look(on.page)
+  // Another press of the same keys is no answer.
+  await on.page.keyboard.press('Shift+D')
+  await question.getByRole('button', { name: 'Delete' }).focus()
+  await on.page.keyboard.press('Enter')
   await on.page.getByText('Nothing has arrived yet.').waitFor()
 })
 

@@ -22,7 +22,7 @@ export const de: DevTexts = {
     ['1 – 9', 'HTML, Text, Quelltext, Kopfzeilen und die übrigen Ansichten'],
     ['u', 'als ungelesen markieren, oder wieder als gelesen'],
     ['d Entf', 'die Mail löschen'],
-    ['Umschalt+D', 'alle löschen, ohne Rückfrage'],
+    ['Umschalt+D', 'alle löschen, nach einer Rückfrage'],
     ['/ Esc', 'suchen, und die Suche beenden'],
     ['f', 'Störungen'],
     ['?', 'diese Hilfe'],

@@ -25,7 +25,7 @@ export const en = {
     ['1 – 9', 'HTML, text, source, headers and the other views'],
     ['u', 'mark as unread, or read again'],
     ['d Del', 'delete the mail'],
-    ['Shift+D', 'delete all, without asking'],
+    ['Shift+D', 'delete all, after asking'],
     ['/ Esc', 'search, and end it'],
     ['f', 'failures'],
     ['?', 'this'],
