@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { account } from '../http/api/mail-world.ts'
 import { EventReader } from '../http/api/stream.ts'
+import { unzip } from '../lib/unzip.ts'
 import { type Body, useTeal } from '../running.ts'
 
 const front = 'node:http'
@@ -103,6 +104,8 @@ test('a message of many megabytes goes in and comes out byte for byte, and so do
   expect([brought.status, await brought.json()]).toMatchObject([200, { success: true }])
   const all = await (await service.raw('GET', `/users/${user.id}/export.mbox`)).text()
   expect(all.split('Subject: large\n')).toHaveLength(3)
+  const archive = await service.raw('GET', `/users/${user.id}/export.zip`)
+  expect(unzip(Buffer.from(await archive.arrayBuffer())).map(({ name }) => name)).toContain('mail/INBOX.mbox')
   const { token } = await service.teal.core.access.provision('taking along', 'export')
   const exported = await service.raw('POST', '/data/export', {
     headers: { 'content-type': 'application/json', 'x-access-token': token },

@@ -83,12 +83,16 @@ function Folders() {
 
 function Export() {
   const texts = accountTexts.value.data
+  const params = { user: owner().id }
   return (
     <Card title={texts.export} text={texts.exportText}>
       <div class="actions">
-        <a class="button" href={addressOf('GET /users/:user/export.mbox', { params: { user: owner().id } })} download>
+        <a class="button" href={addressOf('GET /users/:user/export.zip', { params })} download>
           <Icon name="download" />
           {texts.exportAll}
+        </a>
+        <a class="button plain" href={addressOf('GET /users/:user/export.mbox', { params })} download>
+          {texts.exportMail}
         </a>
       </div>
     </Card>

@@ -1,5 +1,5 @@
-// Mail from a file: looked at before it goes, since any file would be stored as one message; then on its way with how far it is, until
-// somebody stops it.
+// Mail from files: looked at before they go, since any file would be stored as one message; then on their way, one after the other, with
+// how far they are, until somebody stops it.
 //
 // What arrived by then stays, and brought again only what is missing is stored.
 
@@ -25,15 +25,13 @@ export function FileImport({ onBrought }: { onBrought(): void }) {
   const control = useRef<AbortController | null>(null)
   useEffect(() => () => control.current?.abort(), [])
   const bring = async (input: HTMLInputElement) => {
-    const [file] = input.files ?? []
-    if (file === undefined || part.value !== null) return
+    const files = [...(input.files ?? [])]
+    if (files.length === 0 || part.value !== null) return
     const stop = new AbortController()
     control.current = stop
     part.value = 0
     try {
-      const wrong = await problemOf(file)
-      if (wrong !== null) throw new Refusal(0, 'NoMail', texts.wrongFile[wrong])
-      say(await upload(file, told => (part.value = told), stop.signal))
+      say(await bringAll(files, told => (part.value = told), stop.signal))
     } catch (error) {
       if (!stop.signal.aborted) failed(error)
     } finally {
@@ -49,6 +47,7 @@ export function FileImport({ onBrought }: { onBrought(): void }) {
         <input
           id="import-file"
           type="file"
+          multiple
           accept=".mbox,.eml,application/mbox,message/rfc822"
           disabled={part.value !== null}
           onChange={event => void bring(event.currentTarget)}
@@ -67,6 +66,28 @@ export function FileImport({ onBrought }: { onBrought(): void }) {
       )}
     </Card>
   )
+}
+
+/** @throws Refusal */
+async function bringAll(files: readonly File[], told: (part: number) => void, aborted: AbortSignal): Promise<Brought> {
+  const texts = accountTexts.value.data
+  const isOne = files.length === 1
+  for (const file of files) {
+    const wrong = await problemOf(file)
+    // A folder without mail is an empty file.
+    if (wrong === null || (wrong === 'empty' && !isOne)) continue
+    throw new Refusal(0, 'NoMail', isOne ? texts.wrongFile[wrong] : `${file.name}: ${texts.wrongFile[wrong]}`)
+  }
+  const filled = files.filter(({ size }) => size > 0)
+  const all = filled.reduce((sum, { size }) => sum + size, 0)
+  const counts = { success: true as const, imported: 0, known: 0, skipped: 0, failed: 0 }
+  let before = 0
+  for (const file of filled) {
+    const brought = await upload(file, part => told((before + part * file.size) / all), aborted)
+    before += file.size
+    for (const key of ['imported', 'known', 'skipped', 'failed'] as const) counts[key] += brought[key]
+  }
+  return counts
 }
 
 function say({ imported, known, skipped, failed: refused }: Brought): void {

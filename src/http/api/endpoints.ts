@@ -37,6 +37,7 @@ import type { MessageDeps } from './messages/message-deps.ts'
 import { messageEndpoints } from './messages/messages.ts'
 import { type UpdateDeps, updateEndpoints } from './messages/updates.ts'
 import { type ContactDeps, contactEndpoints } from './owner/contacts.ts'
+import { everythingEndpoints } from './owner/everything.ts'
 import { type ImportDeps, importEndpoints } from './owner/imports.ts'
 import { mailFrameEndpoints } from './owner/mail-frame.ts'
 import { type SessionDeps, sessionEndpoints } from './owner/sessions.ts'
@@ -161,6 +162,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...configurationEndpoints(deps.configuration),
     ...backupEndpoints(deps.backups),
   ]
+  endpoints.push(...everythingEndpoints(deps.messages, endpoints))
   const documentation = documentationEndpoints(endpoints, deps.documentation)
   return [
     ...endpoints,

@@ -18,7 +18,7 @@ test('a file that is no mail is not brought in, and one that is broken as far as
   const user = await account(service, 'bringer')
   const page = await pages.visit('/app/account/data', { as: 'bringer' })
   const choose = (name: string, buffer: Buffer, mimeType = 'application/octet-stream') =>
-    page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType, buffer })
+    page.getByLabel('Files', { exact: true }).setInputFiles({ name, mimeType, buffer })
   const said = async (text: string) => {
     const notice = page.locator('.notice', { hasText: text })
     await notice.waitFor()
@@ -64,5 +64,5 @@ test('a file that is no mail is not brought in, and one that is broken as far as
   await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' })
   pages.expectErrors('net::ERR')
   held.resolve()
-  expect(await page.getByLabel('File', { exact: true }).isEnabled()).toBe(true)
+  expect(await page.getByLabel('Files', { exact: true }).isEnabled()).toBe(true)
 })
