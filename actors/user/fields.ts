@@ -63,9 +63,11 @@ export interface UserFields extends OptionFields {
   readonly tags?: string[] | undefined
   readonly disabled?: boolean | undefined
   readonly suspended?: boolean | undefined
+  /** Whether the password there is then must be changed. */
+  readonly requirePasswordChange?: boolean | undefined
 }
 
-const ownFields = ['name', 'quota', 'tags', 'disabled', 'suspended'] as const
+const ownFields = ['name', 'quota', 'tags', 'disabled', 'suspended', 'requirePasswordChange'] as const
 
 /** Of what a caller sent, the fields that are an account's: nothing else of it crosses to the actor. */
 export function userFields(input: UserFields): UserFields {
@@ -104,10 +106,13 @@ export function applyFields(user: User, input: UserFields, password: string | un
   if (input.tags !== undefined) user.tags = input.tags
   if (input.disabled !== undefined) user.disabled = input.disabled
   if (input.suspended !== undefined) user.suspended = input.suspended
+  const mustChange =
+    input.requirePasswordChange ?? (password === undefined && user.options.requirePasswordChange === true)
+  delete user.options.requirePasswordChange
+  if (mustChange) user.options.requirePasswordChange = true
   if (password === undefined) return
   user.password = password
   user.temporary = null
-  delete user.options.requirePasswordChange
   delete user.options.passwordPwned
   delete user.options.lastPwnedCheck
 }

@@ -1,12 +1,12 @@
 // What helps somebody back in who lost a password or a second factor.
 //
-// An operator makes a temporary password, which is shown this once with how long it is good; whoever looks after a domain may not, and
-// gives a new one instead. Whoever lost what a second factor needs has all of them turned off, and sets them up anew.
+// An operator makes a temporary password, which is shown this once with how long it is good; whoever looks after a domain may not. Both
+// give a new one, which must be changed with the next sign-in unless they want it otherwise. Whoever lost what a second factor needs has all of them turned off, and sets them up anew.
 
 import { useState } from 'preact/hooks'
-import { call } from '../base/client.ts'
+import { call, type Reply } from '../base/client.ts'
 import { ask, Dialog } from '../base/dialog.tsx'
-import { FieldErrors, Form, Submit, TextField, useForm } from '../base/form.tsx'
+import { CheckField, FieldErrors, Form, Submit, TextField, useForm } from '../base/form.tsx'
 import { moment } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
 import { baseTexts } from '../texts/texts.ts'
@@ -20,19 +20,16 @@ interface About {
   onClose(isDone: boolean): void
 }
 
-/** As the service has it: a temporary password is good for so long from its beginning. */
-const temporaryMs = 86_400_000
-
 export function ResetDialog({ user, username, onClose }: About) {
   const { users: texts } = adminTexts.value
-  const [made, setMade] = useState<{ password: string; validAfter: string }>()
+  const [made, setMade] = useState<Reply<'POST /users/:user/password/reset'>>()
   const form = useForm({ validAfter: '' }, async ({ validAfter }) => {
     const body = validAfter === '' ? {} : { validAfter: new Date(validAfter).toISOString() }
     setMade(await call('POST /users/:user/password/reset', { params: { user }, body }))
   })
   if (made !== undefined) {
     const begins = new Date(made.validAfter).getTime()
-    const until = moment(begins + temporaryMs)
+    const until = moment(made.expires)
     const span = begins > Date.now() ? texts.resetFrom(moment(begins), until) : texts.resetUntil(until)
     return (
       <Shown
@@ -57,9 +54,9 @@ export function ResetDialog({ user, username, onClose }: About) {
 
 export function GivePassword({ user, username, onClose }: About) {
   const { users: texts } = adminTexts.value
-  const form = useForm({ password: '' }, async ({ password }) => {
-    if (password === '') throw new FieldErrors({ password: texts.giveWanted })
-    await call('PUT /users/:user', { params: { user }, body: { password } })
+  const form = useForm({ password: '', requirePasswordChange: true }, async body => {
+    if (body.password === '') throw new FieldErrors({ password: texts.giveWanted })
+    await call('PUT /users/:user', { params: { user }, body })
     done(texts.gaveDone)
     onClose(true)
   })
@@ -68,6 +65,7 @@ export function GivePassword({ user, username, onClose }: About) {
       <p>{texts.giveAsk(username)}</p>
       <Form of={form}>
         <TextField name="password" label={texts.password} kind="password" autocomplete="new-password" autofocus />
+        <CheckField name="requirePasswordChange" label={texts.giveChange} hint={texts.giveChangeHint} />
         <Submit more={<Cancel onClose={onClose} />}>{texts.give}</Submit>
       </Form>
     </Dialog>

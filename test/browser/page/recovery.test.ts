@@ -47,6 +47,8 @@ test('who forgot the password is told whom to ask, gets in with a temporary one,
   const seed = await withCode(id)
   const admin = await pages.visit(`/app/service/users/${id}`, { token: service.teal.rootToken })
   const { password, said } = await reset(admin)
+  const known = (await call('GET', `/users/${id}`)).body
+  expect(known.requirePasswordChange).toBe(true)
   expect(said).toMatch(/It is good until .+\. Tell it by another way than mail/)
   await shoot(admin, 'recovery-admin')
 
@@ -137,5 +139,29 @@ test('whoever looks after a domain gives one of its users a new password, and ma
   await page.getByText('The new password is set').waitFor()
   await dialog.waitFor({ state: 'detached' })
   const { body } = await call('POST', '/authenticate', { username: 'ward', password: 'handed over by telephone' })
-  expect(body.success).toBe(true)
+  expect(body).toMatchObject({ success: true, requirePasswordChange: true })
+})
+
+test('a password that an admin gives is changed at the next sign-in, unless the admin wants it otherwise', async () => {
+  const id = await service.user('given')
+  const admin = await pages.visit(`/app/service/users/${id}`, { token: service.teal.rootToken })
+  const give = async (password: string, isToChange: boolean) => {
+    await admin.getByRole('button', { name: 'Give a new password' }).click()
+    const dialog = admin.getByRole('dialog')
+    await dialog.getByLabel('Password').fill(password)
+    const box = dialog.getByLabel('Must be changed at the next sign-in')
+    expect(await box.isChecked()).toBe(true)
+    await box.setChecked(isToChange)
+    await look(admin)
+    await dialog.getByRole('button', { name: 'Give a new password' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  await give('for the first time', true)
+  const page = await pages.visit('/app/mail')
+  await enter(page, 'given', 'for the first time')
+  await page.getByText('has to be changed before you go on').waitFor()
+  await give('for good and ever', false)
+  const other = await pages.visit('/app/account')
+  await enter(other, 'given', 'for good and ever')
+  await other.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })

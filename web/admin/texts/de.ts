@@ -140,8 +140,9 @@ export const de: AdminTexts = {
     resetUntil: until => `Es gilt bis ${until}.`,
     resetFrom: (from, until) => `Es gilt von ${from} bis ${until}.`,
     give: 'Neues Passwort vergeben',
-    giveAsk: name =>
-      `${name} meldet sich ab jetzt damit an; alle Sitzungen enden. Teilen Sie es nicht per Mail mit, und bitten Sie darum, es zu ändern.`,
+    giveAsk: name => `${name} meldet sich ab jetzt damit an; alle Sitzungen enden. Teilen Sie es nicht per Mail mit.`,
+    giveChange: 'Muss bei der nächsten Anmeldung geändert werden',
+    giveChangeHint: 'Auf dieser Seite; Mailprogramme arbeiten bis dahin damit weiter.',
     giveWanted: 'Geben Sie ein Passwort ein.',
     gaveDone: 'Das neue Passwort gilt',
     factorsOff: 'Zweite Faktoren ausschalten',

@@ -140,7 +140,9 @@ export const en = {
     resetFrom: (from: string, until: string) => `It is good from ${from} until ${until}.`,
     give: 'Give a new password',
     giveAsk: (name: string) =>
-      `${name} signs in with it from now on; every session ends. Tell it by another way than mail, and ask for it to be changed.`,
+      `${name} signs in with it from now on; every session ends. Tell it by another way than mail.`,
+    giveChange: 'Must be changed at the next sign-in',
+    giveChangeHint: 'On the page; mail programs go on with it until then.',
     giveWanted: 'Write a password.',
     gaveDone: 'The new password is set',
     factorsOff: 'Turn second factors off',

@@ -32,7 +32,7 @@ export function passwordResetEndpoints({ system, authLog, passwords }: PasswordR
     allow: 'users.update',
     params: { user: userId },
     body: { validAfter: optional(orFalse(date({ description: 'Not good before this moment' }))) },
-    reply: { password: Type.String(), validAfter: moment },
+    reply: { password: Type.String(), validAfter: moment, expires: moment },
     faults: ['UserNotFound'],
     async run({ input, signal, caller }) {
       if (caller.user !== null) throw new Fault('MissingPrivileges')
@@ -46,7 +46,8 @@ export function passwordResetEndpoints({ system, authLog, passwords }: PasswordR
       const temporary = { hash, validAfter, expires: Math.max(at, validAfter) + temporaryMs }
       await system.handle(user.id).run(setTemporary, temporary, signal)
       await authLog.add(user.num, { action: 'reset', result: 'success', ...originOf(input) })
-      return { password, validAfter: new Date(validAfter).toISOString() }
+      const [begin, end] = [validAfter, temporary.expires].map(time => new Date(time).toISOString())
+      return { password, validAfter: begin ?? '', expires: end ?? '' }
     },
   })
   return [reset]

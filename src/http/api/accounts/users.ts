@@ -243,6 +243,11 @@ export function userEndpoints(deps: UserDeps) {
       ...shared,
       ...existingPassword,
       password: optional(password),
+      requirePasswordChange: optional(
+        bool({
+          description: 'The password must be changed at the next login on the page; a new one without it ends that',
+        }),
+      ),
       disable2fa: optional(bool({ description: 'Turn every second factor off' })),
       disabled: optional(bool({ description: 'Neither log in nor receive' })),
       suspended: optional(bool({ description: 'Not log in, but receive' })),

@@ -297,6 +297,23 @@ describe('a question about a name', () => {
   })
 })
 
+test('a password that an operator sets may have to be changed; its owner can neither ask for that nor end it otherwise', async () => {
+  const { name, id } = await fresh()
+  await service.call('PUT', `/users/${id}`, { password: 'given', requirePasswordChange: true })
+  const entered = (await login(name, 'given', { token: true })).body
+  expect(entered.requirePasswordChange).toBe(true)
+  expect((await service.call('GET', `/users/${id}`)).body.requirePasswordChange).toBe(true)
+  await service.call('PUT', '/users/me', { requirePasswordChange: false, name: 'Other' }, entered.token)
+  expect((await login(name, 'given')).body.requirePasswordChange).toBe(true)
+  const change = { existingPassword: 'given', password: 'my own', requirePasswordChange: true }
+  expect((await service.call('PUT', '/users/me', change, entered.token)).status).toBe(200)
+  expect((await login(name, 'my own')).body.requirePasswordChange).toBe(false)
+  await service.call('PUT', `/users/${id}`, { requirePasswordChange: true })
+  expect((await login(name, 'my own')).body.requirePasswordChange).toBe(true)
+  await service.call('PUT', `/users/${id}`, { requirePasswordChange: false })
+  expect((await login(name, 'my own')).body.requirePasswordChange).toBe(false)
+})
+
 describe('a temporary password', () => {
   const reset = (id: string, body = {}) => service.call('POST', `/users/${id}/password/reset`, body)
 
@@ -307,7 +324,9 @@ describe('a temporary password', () => {
       success: true,
       password: expect.stringMatching(/^[A-Za-z0-9]{12}$/),
       validAfter: expect.any(String),
+      expires: expect.any(String),
     })
+    expect(Date.parse(body.expires) - Date.parse(body.validAfter)).toBe(24 * 3_600_000)
     const entered = await login(name, body.password)
     expect(entered.body).toMatchObject({ success: true, requirePasswordChange: true })
     expect((await login(name, password)).body.requirePasswordChange).toBe(false)
