@@ -10,6 +10,7 @@ import { done, failed } from '../base/notice.tsx'
 import { Badge, Card, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
+import { type Cursor, Turner } from '../base/turn.tsx'
 import { accountTexts } from './texts/texts.ts'
 
 type Entry = Reply<'GET /users/:user/authlog'>['results'][number]
@@ -78,9 +79,9 @@ function Sessions() {
 
 function Log() {
   const texts = accountTexts.value.activity
-  const page = useSignal<{ next?: string; previous?: string }>({})
+  const page = useSignal<Cursor>({})
   const log = useCall('GET /users/:user/authlog', { params: { user: owner().id }, query: page.value })
-  const turn = (to: { next?: string; previous?: string }) => {
+  const turn = (to: Cursor) => {
     page.value = to
   }
   return (
@@ -101,18 +102,7 @@ function Log() {
                 { title: texts.when, cell: row => moment(row.last), atEnd: true },
               ]}
             />
-            <div class="actions">
-              {previousCursor !== false && (
-                <button type="button" onClick={() => turn({ previous: previousCursor })}>
-                  {texts.newer}
-                </button>
-              )}
-              {nextCursor !== false && (
-                <button type="button" onClick={() => turn({ next: nextCursor })}>
-                  {texts.older}
-                </button>
-              )}
-            </div>
+            <Turner of={{ previousCursor, nextCursor }} newer={texts.newer} older={texts.older} onTurn={turn} />
           </>
         )}
       </Loaded>

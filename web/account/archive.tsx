@@ -10,6 +10,7 @@ import { done, failed } from '../base/notice.tsx'
 import { Card, Empty, Loaded, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { owner } from '../base/session.ts'
+import { type Cursor, Turner } from '../base/turn.tsx'
 import { folderName } from './folder-name.ts'
 import { TaskLines, useTasks } from './tasks.tsx'
 import { accountTexts } from './texts/texts.ts'
@@ -19,7 +20,7 @@ type Message = Reply<'GET /users/:user/archived/messages'>['results'][number]
 export function ArchivePage() {
   const texts = accountTexts.value.archive
   const params = { user: owner().id }
-  const at = useSignal<{ next?: string; previous?: string }>({})
+  const at = useSignal<Cursor>({})
   const target = useSignal('')
   const messages = useCall('GET /users/:user/archived/messages', { params, query: { order: 'desc', ...at.value } })
   const folders = useCall('GET /users/:user/mailboxes', { params })
@@ -34,7 +35,7 @@ export function ArchivePage() {
     reload()
     done(texts.restored(subject || texts.noSubject))
   }
-  const turn = (to: { next?: string; previous?: string }) => {
+  const turn = (to: Cursor) => {
     at.value = to
   }
   const span = async (start: string, end: string) => {
@@ -74,18 +75,7 @@ export function ArchivePage() {
               <>
                 <p class="hint">{texts.count(number(total))}</p>
                 <Rows rows={results} onRestore={row => void restore(row).catch(failed)} />
-                <div class="actions">
-                  {previousCursor !== false && (
-                    <button type="button" onClick={() => turn({ previous: previousCursor })}>
-                      {texts.newer}
-                    </button>
-                  )}
-                  {nextCursor !== false && (
-                    <button type="button" onClick={() => turn({ next: nextCursor })}>
-                      {texts.older}
-                    </button>
-                  )}
-                </div>
+                <Turner of={{ previousCursor, nextCursor }} newer={texts.newer} older={texts.older} onTurn={turn} />
               </>
             )
           }

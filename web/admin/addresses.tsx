@@ -7,7 +7,7 @@ import { call, type Reply } from '../base/client.ts'
 import { ask, Dialog } from '../base/dialog.tsx'
 import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
 import { done } from '../base/notice.tsx'
-import { Badge, Card, type Column, IconButton, Loaded, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, type Column, IconButton, Loaded, Located, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { at } from '../base/router.ts'
 import { may } from '../base/session.ts'
@@ -68,16 +68,16 @@ export function AddressesPage() {
 function columns(): Column<Listed>[] {
   const { addresses: texts, common } = adminTexts.value
   return [
-    { title: common.address, cell: ({ address }) => <bdi>{address}</bdi> },
+    { title: common.address, cell: ({ address }) => <Located text={address} /> },
     {
       title: texts.forwards,
       cell: ({ user, username, targets = [], forwardedDisabled }) => (
         <span class="badges">
           {user === undefined ? (
-            <bdi>{targets.join(', ')}</bdi>
+            <Told text={targets.join(', ')} />
           ) : (
             <a href={at(`/service/users/${user}`)}>
-              <bdi>{username ?? texts.user}</bdi>
+              <Told text={username ?? texts.user} />
             </a>
           )}
           {forwardedDisabled && <Badge kind="warn">{texts.disabled}</Badge>}

@@ -186,7 +186,7 @@ function HeldBack() {
           <li key={user}>
             <span class="about">
               <a href={at(`/service/users/${user}`)}>
-                <bdi>{address}</bdi>
+                <Told text={address} />
               </a>
               <span class="muted">{texts.pausedSince(relative(since))}</span>
             </span>

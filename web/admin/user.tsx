@@ -8,7 +8,7 @@ import { ask } from '../base/dialog.tsx'
 import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
 import { bytes, list, moment, number } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
-import { Badge, Card, Fact, Facts, IconButton, Loaded, Meter, Page, Table, Told } from '../base/parts.tsx'
+import { Badge, Card, Fact, Facts, IconButton, Loaded, Located, Meter, Page, Table, Told } from '../base/parts.tsx'
 import { type Resource, useCall } from '../base/resource.ts'
 import { go, type Values } from '../base/router.ts'
 import { may } from '../base/session.ts'
@@ -32,9 +32,9 @@ export function UserPage({ values }: { readonly values: Values }) {
           title={data.username}
           lead={
             <>
-              {data.name !== '' && <bdi>{data.name}</bdi>}
+              {data.name !== '' && <Told text={data.name} />}
               {data.name !== '' && data.address !== '' && ' · '}
-              <bdi>{data.address}</bdi>
+              <Located text={data.address} />
             </>
           }
         >
@@ -61,7 +61,7 @@ function Standing({ user, of }: Part) {
     <Card title={texts.status} actions={<UserState user={user} />}>
       <Facts>
         <Fact name={texts.address}>
-          <bdi>{user.address}</bdi>
+          <Located text={user.address} />
         </Fact>
         <Fact name={texts.factors}>
           {user.enabled2fa.length === 0
@@ -115,9 +115,8 @@ function Doings({ user, of }: Part) {
   const buttons = [
     may('impersonation.create', 'any') && ([texts.impersonate, () => setFront('acting'), false] as const),
     may('users.update', 'any') && ([texts.logout, logout, false] as const),
-    may('users.update', 'any')
-      ? ([texts.reset, () => setFront('reset'), false] as const)
-      : may('users.update', 'domain') && ([texts.give, () => setFront('give'), false] as const),
+    may('users.update', 'any') && ([texts.reset, () => setFront('reset'), false] as const),
+    may('users.update', 'domain') && ([texts.give, () => setFront('give'), false] as const),
     user.enabled2fa.length > 0 &&
       may('credentials.update', 'any') &&
       ([texts.factorsOff, () => turnFactorsOff(user.id, user.username, of.reload), true] as const),
@@ -221,7 +220,7 @@ function Addresses({ user }: { readonly user: string }) {
           <ul class="lines">
             {results.map(({ id, address, main }) => (
               <li key={id}>
-                <bdi>{address}</bdi>
+                <Located text={address} />
                 {main ? (
                   <Badge kind="good">{texts.main}</Badge>
                 ) : (

@@ -8,7 +8,7 @@ import { Dialog } from '../base/dialog.tsx'
 import { Form, Submit, TextField, useForm } from '../base/form.tsx'
 import { bytes } from '../base/language.ts'
 import { done } from '../base/notice.tsx'
-import { Badge, Card, type Column, Loaded, Page, Table } from '../base/parts.tsx'
+import { Badge, Card, type Column, Loaded, Located, Page, Table, Told } from '../base/parts.tsx'
 import { useCall } from '../base/resource.ts'
 import { at, go } from '../base/router.ts'
 import { may } from '../base/session.ts'
@@ -70,13 +70,13 @@ function columns(): Column<Listed>[] {
       cell: ({ id, username, name }) => (
         <span class="about">
           <a href={at(`/service/users/${id}`)}>
-            <bdi>{username}</bdi>
+            <Told text={username} />
           </a>
-          {name !== '' && <bdi class="muted">{name}</bdi>}
+          {name !== '' && <Told class="muted" text={name} />}
         </span>
       ),
     },
-    { title: common.address, cell: ({ address }) => <bdi>{address}</bdi> },
+    { title: common.address, cell: ({ address }) => <Located text={address} /> },
     { title: texts.quota, cell: ({ quota }) => texts.used(bytes(quota.used), bytes(quota.allowed)), atEnd: true },
     { title: texts.status, cell: user => <UserState user={user} /> },
   ]

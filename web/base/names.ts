@@ -28,6 +28,17 @@ export function shownSigns(text: string): string {
   )
 }
 
+/** What programs write for the domain of a name or an address whose letters others may look like; null where it has plain letters alone. */
+export function plainDomain(text: string): string | null {
+  const domain = text.slice(text.lastIndexOf('@') + 1)
+  if (/^[\x21-\x7e]*$/.test(domain)) return null
+  try {
+    return new URL(`http://${domain}`).hostname
+  } catch {
+    return null
+  }
+}
+
 export interface Person {
   readonly name?: string
   readonly address: string

@@ -6,7 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { baseTexts } from '../texts/texts.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { percent } from './language.ts'
-import { shownSigns } from './names.ts'
+import { plainDomain, shownSigns } from './names.ts'
 import { explain } from './notice.tsx'
 import type { Resource } from './resource.ts'
 
@@ -27,7 +27,7 @@ export function Page({
     <article class="page">
       <header class="page-head">
         <div>
-          <h1>{title}</h1>
+          <h1>{shownSigns(title)}</h1>
           {lead !== undefined && <p class="lead">{lead}</p>}
         </div>
         {actions !== undefined && <div class="actions">{actions}</div>}
@@ -126,6 +126,22 @@ export function Badge({ kind = 'plain', children }: Children & { readonly kind?:
 /** What a stranger said: text that stands by itself, with signs that cannot be seen, or turn it round, by their numbers. */
 export function Told({ text, class: name }: { readonly text: string; readonly class?: string }) {
   return <bdi class={name}>{shownSigns(text)}</bdi>
+}
+
+/** A domain, or an address in one: with what programs write for it where its letters may be taken for others. */
+export function Located({ text, class: name }: { readonly text: string; readonly class?: string }) {
+  const plain = plainDomain(text)
+  if (plain === null) return <Told text={text} class={name} />
+  return (
+    <span class="located">
+      <bdi class={name} dir="ltr">
+        {shownSigns(text)}
+      </bdi>{' '}
+      <bdi class="code muted" dir="ltr">
+        {plain}
+      </bdi>
+    </span>
+  )
 }
 
 /** How much of something is used; said in words beside it. */

@@ -181,6 +181,37 @@ test('a domain is made, and what DNS lacks is seen', async () => {
   expect((await call('GET', '/domains/example.net')).status).toBe(200)
 })
 
+test('after a page of a list is turned the keyboard goes on at its first row', async () => {
+  for (let number = 10; number < 35; number += 1)
+    expect((await call('POST', '/domains', { name: `turned${number}.example` })).body.success).toBe(true)
+  const page = await asRoot('/app/service/domains')
+  const active = (what: string) => page.evaluate<string | null>(`document.activeElement.${what}`)
+  await page.getByRole('button', { name: 'Next page' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('row').filter({ hasText: 'turned34.example' }).waitFor()
+  await expect.poll(() => active('ariaLabel')).toBe('Domains')
+  await page.keyboard.press('Tab')
+  expect(await active('textContent')).toBe(await page.locator('tbody a').first().textContent())
+  await page.getByRole('button', { name: 'Previous page' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('row').filter({ hasText: 'turned10.example' }).waitFor()
+  await expect.poll(() => active('ariaLabel')).toBe('Domains')
+  await look(page)
+  // Whoever goes elsewhere meanwhile is left there.
+  const held = Promise.withResolvers<void>()
+  await page.route(/\/domains\?/, async route => {
+    await held.promise
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Next page' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('searchbox').focus()
+  held.resolve()
+  await page.getByRole('row').filter({ hasText: 'turned34.example' }).waitFor()
+  expect(await active('type')).toBe('search')
+  await page.unroute(/\/domains\?/)
+})
+
 test('what waits in the queue is tried, held, removed and traced', async () => {
   const id = await service.user('sender')
   for (const to of ['one@far.example', 'two@away.example']) {

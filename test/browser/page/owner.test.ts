@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { openpgp } from '#lib/process/lazy.ts'
 import { account, mail } from '../../http/api/mail-world.ts'
+import { unzip } from '../../lib/unzip.ts'
 import { look, shoot, tabThrough, usePage } from './page.ts'
 
 const pages = usePage()
@@ -202,6 +203,50 @@ test('what was deleted is brought back one by one, to another folder, and all of
   await page.getByText('Nothing was deleted').waitFor()
   await look(page)
   expect((await subjects('Trash')).toSorted()).toEqual(['First', 'Fourth', 'Third'])
+})
+
+test('everything goes along as one archive, and its mail is brought in again as several files at once', async () => {
+  const user = await account(service, 'takes.all')
+  await user.put('INBOX', mail('Inside', 'x', { flagged: true }))
+  await user.put('Trash', mail('Elsewhere', 'x'))
+  await user.call('POST', '/contacts', { name: 'A Friend' })
+  const page = await pages.visit('/app/account/data', { as: 'takes.all' })
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download everything' }).click()
+  const download = await downloading
+  expect(download.suggestedFilename()).toBe('takes.all.zip')
+  const files = unzip(readFileSync(await download.path()))
+  expect(String(files.find(({ name }) => name === 'contacts.vcf')?.bytes)).toContain('FN:A Friend')
+  await account(service, 'brings.all')
+  const other = await pages.visit('/app/account/data', { as: 'brings.all' })
+  const mboxes = files.filter(({ name }) => name.startsWith('mail/'))
+  expect(mboxes.some(({ bytes }) => bytes.length === 0)).toBe(true)
+  const input = other.getByLabel('Files', { exact: true })
+  await input.setInputFiles(
+    mboxes.map(({ name, bytes }) => ({
+      ...{ name: name.replace('mail/', ''), mimeType: 'application/mbox', buffer: bytes },
+    })),
+  )
+  await other.getByText('2 brought in').first().waitFor()
+  for (const folder of ['Inbox', 'Trash'])
+    await other.getByRole('row', { name: folder }).getByRole('cell', { name: '1', exact: true }).waitFor()
+  // One that is no mail among several is named, and nothing is taken.
+  const picture = { name: 'cat.png', mimeType: 'image/png', buffer: Buffer.from([137, 80, 78, 71]) }
+  const more = { name: 'more.mbox', mimeType: 'application/mbox', buffer: Buffer.from('From x\nSubject: more\n\nx\n') }
+  await input.setInputFiles([more, picture])
+  await other.getByText('cat.png: ', { exact: false }).waitFor()
+  await look(other)
+})
+
+test('older entries of the log are reached with the keyboard, which goes on at their start', async () => {
+  const user = await account(service, 'long.log')
+  for (let number = 0; number < 25; number += 1) await user.call('POST', '/asps', { description: `Program ${number}` })
+  const page = await pages.visit('/app/account/activity', { as: 'long.log' })
+  await page.getByRole('button', { name: 'Older' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Newer' }).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe('Log')
+  await page.getByText('Program 0', { exact: true }).waitFor()
 })
 
 test('one folder goes along as a file', async () => {

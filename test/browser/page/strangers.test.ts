@@ -11,14 +11,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Dialogue, deliver } from '../../dialogue.ts'
 import { account } from '../../http/api/mail-world.ts'
 import { type Sink, startSink } from '../../jobs/mail-sink.ts'
+import { startNameServer } from '../../net/name-server.ts'
 import { look, settled, usePage } from './page.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'teal-strangers-'))
 const relay: Sink = await startSink()
+const dns = await startNameServer()
 const pages = usePage({
   log: { level: 'debug', file: join(folder, 'log') },
   outbound: { relay: relay.url },
-  network: { allowPrivate: ['127.0.0.0/8'] },
+  network: { dnsServers: dns.address, allowPrivate: ['127.0.0.0/8'] },
 })
 const { service } = pages
 const { call } = service
@@ -51,6 +53,7 @@ beforeAll(async () => {
 afterAll(async () => {
   receiver.close()
   await relay.close()
+  await dns.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -171,7 +174,7 @@ test('what a browser calls itself and what a program says at its login are text 
 test('a file of five gigabytes with a name that pretends another is refused or stopped, and the page goes on', async () => {
   const user = await account(service, 'hauler')
   const page = await pages.visit('/app/account/data', { as: 'hauler' })
-  const input = page.getByLabel('File', { exact: true })
+  const input = page.getByLabel('Files', { exact: true })
   const nothing = join(folder, `${tags.replaceAll('/', ':')}${turned}xobm.exe`)
   writeFileSync(nothing, '')
   truncateSync(nothing, 5 * 1024 ** 3)
@@ -190,4 +193,55 @@ test('a file of five gigabytes with a name that pretends another is refused or s
   await expect.poll(() => input.isEnabled()).toBe(true)
   await harmless(page)
   expect((await user.call('GET', `/mailboxes/${user.box('INBOX')}`)).body.total).toBe(0)
+})
+
+test('names of domains and accounts that pretend, turn round or are far too long are shown as what they are, and break no page', async () => {
+  const long = [63, 63, 63, 57]
+    .map((length, at) => 'abcd'.charAt(at).repeat(length))
+    .join('.')
+    .concat('.de')
+  // As Latin letters look, from the right, with a sign between letters, and as programs write it.
+  const names = ['раураl.example', 'שלום.example', 'موقع.شبكة', 'xn--pple-43d.example', long]
+  for (const name of names) {
+    const made = await call('POST', '/domains', { name, description: evil, tags: [tags, `a${turned}b`] })
+    expect(made.body, name).toMatchObject({ success: true })
+    await call('PUT', `/domains/${encodeURIComponent(name)}`, { disabled: true, disabledReason: evil })
+  }
+  const shown: Readonly<Record<string, string>> = {
+    'раураl.example': 'xn--l-7sba6dbr.example',
+    'שלום.example': 'xn--9dbne9b.example',
+    'аpple.example': 'xn--pple-43d.example',
+  }
+  await call('POST', '/domainaliases', { alias: `alias.${'e'.repeat(63)}.${'f'.repeat(63)}.example`, domain: names[0] })
+  const address = `${'x'.repeat(64)}@${long}`
+  const id = await service.user('pretends', { address, name: `admin@example.com ${evil} ${'W'.repeat(60)}` })
+  await call('POST', `/users/${id}/addresses`, { address: 'security@раураl.example', name: evil })
+
+  const page = await pages.visit('/app/service/domains', { token: token() })
+  for (const [name, plain] of Object.entries(shown)) {
+    const row = page.getByRole('row').filter({ hasText: name })
+    await row.getByText(plain, { exact: true }).waitFor()
+  }
+  await harmless(page)
+  await look(page)
+  for (const name of ['раураl.example', long]) {
+    await settled(page, `/app/service/domains/${encodeURIComponent(name)}`)
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    await page.getByText('<script>window.owned=1</script>', { exact: false }).first().waitFor()
+    await harmless(page)
+    await look(page)
+  }
+  for (const [path, text] of [
+    ['/app/service/users', 'pretends'],
+    [`/app/service/users/${id}`, 'xn--l-7sba6dbr.example'],
+    ['/app/service/addresses', 'xn--l-7sba6dbr.example'],
+  ] as const) {
+    await settled(page, path)
+    await page.getByText(text).first().waitFor()
+    await harmless(page)
+    await look(page)
+  }
+  const arabic = await pages.visit('/app/service/domains', { token: token(), locale: 'ar' })
+  await arabic.getByText('xn--9dbne9b.example', { exact: true }).waitFor()
+  await harmless(arabic)
 })

@@ -4,7 +4,7 @@
 
 import { call } from '../../base/client.ts'
 import { FieldErrors, Form, Submit, useForm } from '../../base/form.tsx'
-import { Card, IconButton } from '../../base/parts.tsx'
+import { Card, IconButton, Located, Told } from '../../base/parts.tsx'
 import { at } from '../../base/router.ts'
 import { baseTexts } from '../../texts/texts.ts'
 import { act } from '../kit/act.tsx'
@@ -33,9 +33,9 @@ export function Admins({ domain: { name, admins }, of }: DomainPart) {
           {admins.map(({ id, username, address }) => (
             <li key={id}>
               <a href={at(`/service/users/${id}`)}>
-                <bdi>{username}</bdi>
+                <Told text={username} />
               </a>
-              <bdi class="muted">{address}</bdi>
+              <Located class="muted" text={address} />
               <IconButton
                 icon="trash"
                 label={`${baseTexts.value.remove} ${username}`}

@@ -5,7 +5,7 @@
 import { call } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
-import { Card, IconButton, Loaded } from '../../base/parts.tsx'
+import { Card, IconButton, Loaded, Located } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
 import { may } from '../../base/session.ts'
 import { baseTexts } from '../../texts/texts.ts'
@@ -39,7 +39,7 @@ export function Aliases({ domain }: { readonly domain: string }) {
             <ul class="lines">
               {own.map(({ id, alias }) => (
                 <li key={id}>
-                  <bdi>{alias}</bdi>
+                  <Located text={alias} />
                   {may('domainaliases.delete', 'domain') && (
                     <IconButton
                       icon="trash"

@@ -7,8 +7,9 @@ import { call, type Reply } from '../../base/client.ts'
 import { ask, Dialog } from '../../base/dialog.tsx'
 import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
 import { bytes, moment, number } from '../../base/language.ts'
+import { plainDomain, shownSigns } from '../../base/names.ts'
 import { done } from '../../base/notice.tsx'
-import { Badge, Card, Fact, Facts, Loaded, Page } from '../../base/parts.tsx'
+import { Badge, Card, Fact, Facts, Loaded, Page, Told } from '../../base/parts.tsx'
 import { type Resource, useCall } from '../../base/resource.ts'
 import { go, type Values } from '../../base/router.ts'
 import { may } from '../../base/session.ts'
@@ -36,11 +37,7 @@ export function DomainPage({ values }: { readonly values: Values }) {
   return (
     <Loaded of={of} page={name}>
       {domain => (
-        <Page
-          title={domain.name}
-          lead={domain.description === '' ? undefined : <bdi>{domain.description}</bdi>}
-          actions={<Doings domain={domain} of={of} />}
-        >
+        <Page title={domain.name} lead={<Lead domain={domain} />} actions={<Doings domain={domain} of={of} />}>
           <Holding domain={domain} />
           {may('domains.update', 'any') && <Admins domain={domain} of={of} />}
           {may('dkim.read', 'domain') && <DnsAndKeys domain={domain.name} />}
@@ -56,6 +53,21 @@ export function DomainPage({ values }: { readonly values: Values }) {
         </Page>
       )}
     </Loaded>
+  )
+}
+
+function Lead({ domain: { name, description } }: { readonly domain: Domain }) {
+  const plain = plainDomain(name)
+  return (
+    <>
+      {plain !== null && (
+        <bdi class="code" dir="ltr">
+          {plain}
+        </bdi>
+      )}
+      {plain !== null && description !== '' && ' · '}
+      <Told text={description} />
+    </>
   )
 }
 
@@ -150,14 +162,14 @@ function Holding({ domain }: { readonly domain: Domain }) {
           <Fact name={texts.tags}>
             <span class="badges">
               {tags.map(tag => (
-                <Badge key={tag}>{tag}</Badge>
+                <Badge key={tag}>{shownSigns(tag)}</Badge>
               ))}
             </span>
           </Fact>
         )}
         {disabled && (
           <Fact name={texts.disabled}>
-            <Badge kind="bad">{disabledReason === '' ? texts.disabled : disabledReason}</Badge>
+            <Badge kind="bad">{disabledReason === '' ? texts.disabled : shownSigns(disabledReason)}</Badge>
           </Fact>
         )}
       </Facts>

@@ -7,7 +7,7 @@ import { call, type Reply } from '../../base/client.ts'
 import { Dialog } from '../../base/dialog.tsx'
 import { Form, Submit, TextField, useForm } from '../../base/form.tsx'
 import { bytes, number } from '../../base/language.ts'
-import { Badge, Card, type Column, Loaded, Page, Table } from '../../base/parts.tsx'
+import { Badge, Card, type Column, Loaded, Located, Page, Table } from '../../base/parts.tsx'
 import { useCall, useResource } from '../../base/resource.ts'
 import { at, go } from '../../base/router.ts'
 import { may } from '../../base/session.ts'
@@ -62,7 +62,7 @@ function columns(): Column<Listed>[] {
       cell: ({ name, disabled }) => (
         <span class="badges">
           <a href={at(`/service/domains/${encodeURIComponent(name)}`)}>
-            <bdi>{name}</bdi>
+            <Located text={name} />
           </a>
           {disabled && <Badge kind="bad">{texts.disabled}</Badge>}
         </span>

@@ -4,12 +4,8 @@
 
 import { useEffect, useId, useState } from 'preact/hooks'
 import { number } from '../../base/language.ts'
+import { type Cursor, useTurn } from '../../base/turn.tsx'
 import { adminTexts } from '../texts/texts.ts'
-
-export interface Cursor {
-  readonly next?: string
-  readonly previous?: string
-}
 
 /** Where in a list one is; goes back to its start when the question, `key`, is another. */
 export function useCursor(key: string): [Cursor, (cursor: Cursor) => void] {
@@ -26,22 +22,27 @@ export function Pager({
 }) {
   const { common } = adminTexts.value
   const isOne = previousCursor === false && nextCursor === false
+  const [place, turned] = useTurn()
+  const turn = (cursor: Cursor) => {
+    turned()
+    go(cursor)
+  }
   return (
-    <div class="pager">
+    <div ref={place} class="pager">
       <span class="muted">{common.total(number(total))}</span>
       {!isOne && (
         <div class="actions">
           <button
             type="button"
             disabled={previousCursor === false}
-            onClick={() => previousCursor !== false && go({ previous: previousCursor })}
+            onClick={() => previousCursor !== false && turn({ previous: previousCursor })}
           >
             {common.previous}
           </button>
           <button
             type="button"
             disabled={nextCursor === false}
-            onClick={() => nextCursor !== false && go({ next: nextCursor })}
+            onClick={() => nextCursor !== false && turn({ next: nextCursor })}
           >
             {common.next}
           </button>

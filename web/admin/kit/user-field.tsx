@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { call } from '../../base/client.ts'
 import { described, useField, Wrapped } from '../../base/form.tsx'
+import { Told } from '../../base/parts.tsx'
 import { adminTexts } from '../texts/texts.ts'
 
 export interface Account {
@@ -128,7 +129,7 @@ export function UserField({
               onMouseDown={event => event.preventDefault()}
               onClick={() => take(account)}
             >
-              <bdi>{account.username}</bdi>{' '}
+              <Told text={account.username} />{' '}
               <bdi class="hint" dir="ltr">
                 {account.name === '' ? account.address : `${account.name} · ${account.address}`}
               </bdi>

@@ -8,7 +8,7 @@ import { ask, Dialog } from '../../base/dialog.tsx'
 import { CheckField, Form, Submit, TextArea, TextField, useForm } from '../../base/form.tsx'
 import { day, number, relative } from '../../base/language.ts'
 import { done } from '../../base/notice.tsx'
-import { Badge, Card, type Column, Empty, IconButton, Loaded, Page, Table } from '../../base/parts.tsx'
+import { Badge, Card, type Column, Empty, IconButton, Loaded, Located, Page, Table } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
 import { may } from '../../base/session.ts'
 import { baseTexts } from '../../texts/texts.ts'
@@ -85,7 +85,7 @@ export function CertificatesPage() {
 function columns(): Column<Listed>[] {
   const { certificates: texts } = adminTexts.value
   return [
-    { title: texts.name, cell: ({ servername }) => <bdi>{servername}</bdi> },
+    { title: texts.name, cell: ({ servername }) => <Located text={servername} /> },
     { title: texts.ends, cell: row => <Ends of={row} /> },
     { title: texts.source, cell: row => <Source of={row} /> },
   ]

@@ -7,7 +7,7 @@ import { call, type Reply } from '../../base/client.ts'
 import { ask, Dialog } from '../../base/dialog.tsx'
 import { Form, SelectField, Submit, TextField, useForm } from '../../base/form.tsx'
 import { moment } from '../../base/language.ts'
-import { Badge, Card, type Column, Loaded, Page, Table } from '../../base/parts.tsx'
+import { Badge, Card, type Column, Loaded, Page, Table, Told } from '../../base/parts.tsx'
 import { useCall } from '../../base/resource.ts'
 import { may } from '../../base/session.ts'
 import { act, Shown } from '../kit/act.tsx'
@@ -83,7 +83,7 @@ function columns(): Column<Listed>[] {
       cell: ({ label, id, own }) => (
         <span class="about">
           <span class="badges">
-            <bdi>{label === '' ? id : label}</bdi>
+            <Told text={label === '' ? id : label} />
             {own && <Badge kind="good">{texts.own}</Badge>}
           </span>
           {label !== '' && (
