@@ -27,12 +27,17 @@ interface Node<Target> {
   readonly children: Map<string, Node<Target>>
   parameter: Node<Target> | null
   route: Route<Target> | null
+  /** Characters of a segment that came here as a parameter. */
+  lengthMax: number
 }
+
+/** A domain, also as the part of a page's place that names one: as long as its name may be. */
+const domains: ReadonlySet<string> = new Set([':domain', ':item'])
 
 const noValues: readonly string[] = []
 
 export class Router<Target> {
-  readonly #root: Node<Target> = { children: new Map(), parameter: null, route: null }
+  readonly #root: Node<Target> = newNode()
   readonly #plain = new Map<string, Found<Target>>()
 
   /** Throws where method and path are taken. Methods of one path may name its parameters differently. */
@@ -42,10 +47,11 @@ export class Router<Target> {
     for (const segment of path.slice(1).split('/')) {
       if (segment.startsWith(':')) {
         plain = false
-        node.parameter ??= { children: new Map(), parameter: null, route: null }
+        node.parameter ??= newNode()
         node = node.parameter
+        if (domains.has(segment)) node.lengthMax = limits.name.domainLengthMax
       } else {
-        const child = node.children.get(segment) ?? { children: new Map(), parameter: null, route: null }
+        const child = node.children.get(segment) ?? newNode()
         node.children.set(segment, child)
         node = child
       }
@@ -69,6 +75,10 @@ export class Router<Target> {
   }
 }
 
+function newNode<Target>(): Node<Target> {
+  return { children: new Map(), parameter: null, route: null, lengthMax: limits.http.pathParameterLengthMax }
+}
+
 function walk<Target>(
   node: Node<Target>,
   segments: readonly string[],
@@ -83,7 +93,7 @@ function walk<Target>(
     if (route !== null) return route
   }
   if (node.parameter === null || segment === '') return null
-  const value = decodeSegment(segment)
+  const value = decodeSegment(segment, node.parameter.lengthMax)
   if (value === null) return null
   values.push(value)
   const route = walk(node.parameter, segments, index + 1, values)
@@ -91,7 +101,7 @@ function walk<Target>(
   return route
 }
 
-function decodeSegment(segment: string): string | null {
+function decodeSegment(segment: string, lengthMax: number): string | null {
   let value = segment
   if (segment.includes('%')) {
     try {
@@ -100,7 +110,7 @@ function decodeSegment(segment: string): string | null {
       return null
     }
   }
-  return value.length > limits.http.pathParameterLengthMax ? null : value
+  return value.length > lengthMax ? null : value
 }
 
 /** An endpoint with what was made of it. */

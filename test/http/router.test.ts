@@ -52,6 +52,13 @@ test.each([
   expect(router.find(path)).toBe(null)
 })
 
+test('a domain is found by its whole name', () => {
+  const domains = new Router<number>()
+  domains.add('GET', '/domains/:domain/dns', 1)
+  expect(domains.find(`/domains/${'d'.repeat(253)}/dns`)?.values).toEqual(['d'.repeat(253)])
+  expect(domains.find(`/domains/${'d'.repeat(254)}/dns`)).toBe(null)
+})
+
 test('methods of a path', () => {
   expect(router.find('/users')?.route.allow).toBe('GET, POST')
 })

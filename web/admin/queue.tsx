@@ -127,7 +127,7 @@ function columns(): Column<Queued>[] {
         </span>
       ),
     },
-    { title: texts.to, cell: ({ destinations }) => <Told text={destinations.join(', ')} /> },
+    { title: texts.to, cell: ({ destinations }) => <Told class="whole" text={destinations.join(', ')} /> },
     { title: texts.age, cell: ({ created }) => relative(created) },
     {
       title: texts.next,
@@ -137,7 +137,7 @@ function columns(): Column<Queued>[] {
         ) : nextAttempt === false ? (
           number(attempts)
         ) : (
-          relative(nextAttempt)
+          relative(Math.max(new Date(nextAttempt).getTime(), Date.now()))
         ),
     },
     {

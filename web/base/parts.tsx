@@ -129,14 +129,27 @@ export function Told({ text, class: name }: { readonly text: string; readonly cl
 }
 
 /** A domain, or an address in one: with what programs write for it where its letters may be taken for others. */
-export function Located({ text, class: name }: { readonly text: string; readonly class?: string }) {
+export function Located({
+  text,
+  class: name,
+  href,
+}: {
+  readonly text: string
+  readonly class?: string
+  /** Where it leads. */
+  readonly href?: string
+}) {
   const plain = plainDomain(text)
-  if (plain === null) return <Told text={text} class={name} />
+  const shown = (
+    <bdi class={name} dir={plain === null ? undefined : 'ltr'}>
+      {shownSigns(text)}
+    </bdi>
+  )
+  const reached = href === undefined ? shown : <a href={href}>{shown}</a>
+  if (plain === null) return reached
   return (
     <span class="located">
-      <bdi class={name} dir="ltr">
-        {shownSigns(text)}
-      </bdi>{' '}
+      {reached}{' '}
       <bdi class="code muted" dir="ltr">
         {plain}
       </bdi>

@@ -117,6 +117,12 @@ test('keys are made, a key is put in by hand, moved to another selector and remo
   await own.getByText('waits for DNS').first().waitFor()
   const { results } = (await call('GET', '/domainkeys?domain=signed.example')).body
   expect(results).toHaveLength(2)
+  const german = await pages.visit('/app/service/domains/signed.example', {
+    token: service.teal.rootToken,
+    locale: 'de',
+  })
+  await german.getByText('Das DNS zeigt ihn nicht.').first().waitFor()
+  await look(german)
   for (const { dnsTxt } of results) {
     await own.getByText(dnsTxt.name).waitFor()
     await own.getByText(dnsTxt.value).waitFor()

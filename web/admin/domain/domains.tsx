@@ -61,9 +61,7 @@ function columns(): Column<Listed>[] {
       title: texts.domain,
       cell: ({ name, disabled }) => (
         <span class="badges">
-          <a href={at(`/service/domains/${encodeURIComponent(name)}`)}>
-            <Located text={name} />
-          </a>
+          <Located text={name} href={at(`/service/domains/${encodeURIComponent(name)}`)} />
           {disabled && <Badge kind="bad">{texts.disabled}</Badge>}
         </span>
       ),

@@ -68,9 +68,7 @@ export function Keys({ domain, dns, again }: Part) {
                       <Badge kind={signs ? 'good' : 'plain'}>
                         {texts.keyStates[state as keyof typeof texts.keyStates] ?? state}
                       </Badge>
-                      <span class="muted" lang="en" dir="ltr">
-                        {why}
-                      </span>
+                      <span class="muted">{texts.whys[why as keyof typeof texts.whys] ?? why}</span>
                     </span>
                   ),
                 },

@@ -55,7 +55,7 @@ function Records({ dns, again }: { readonly dns: Resource<Dns>; again(): Promise
             />
             {policy.map(({ ip, result }) => (
               <p key={ip}>
-                {texts.policy(ip, result)} <Badge kind={result === 'pass' ? 'good' : 'warn'}>{result}</Badge>
+                {texts.policy(ip)} <Badge kind={result === 'pass' ? 'good' : 'warn'}>{result}</Badge>
               </p>
             ))}
             <p class="muted">{texts.checked(relative(checked))}</p>

@@ -30,9 +30,9 @@ out), deleted messages that are still kept (bring them back first), mail that wa
 
 What can be taken in again:
 
-- mail/*.mbox      on the page (Storage, "Bring mail from a file", several at once) or with
-                   POST /users/:user/import/file?folders=true; folders are made, flags and dates
-                   kept, and what is there already is not stored twice
+- mail/*.mbox      on the page (Storage and moving, "Bring mail from a file", several at once) or
+                   with POST /users/:user/import/file?folders=true; folders are made, flags and
+                   dates kept, and what is there already is not stored twice
 - contacts.vcf     on the page (Contacts) or with POST /users/:user/contacts.vcf
 - filters.json     each with POST /users/:user/filters; folders go by the ids of the new account,
                    so put those in the place of the old ones (folders.json says which is which)

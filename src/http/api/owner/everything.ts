@@ -58,7 +58,6 @@ export function everythingEndpoints({ system, bodies }: Sources, others: readonl
       const headers = {
         'content-type': 'application/zip',
         'content-disposition': `attachment; filename="${name}.zip"`,
-        'cache-control': 'private, no-store',
       }
       return binary({ headers, body: zip(files({ read, bodies }, parts, user)) })
     },

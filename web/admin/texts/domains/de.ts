@@ -37,7 +37,7 @@ export const domains: DomainTexts = {
   host: 'Host',
   connections: 'Verbindungen',
   unprovenReports: reports => `Weggelassen, weil der Absender nicht belegt ist: ${reports} Berichte.`,
-  policy: (ip, result) => `SPF lässt ${ip} senden: ${result}`,
+  policy: ip => `SPF für Nachrichten von ${ip}:`,
   dkim: 'DKIM-Schlüssel',
   noDkim: 'Mails dieser Domain werden nicht signiert.',
   selector: 'Selektor',
@@ -79,6 +79,20 @@ export const domains: DomainTexts = {
   rotateAsk:
     'Neue Schlüssel werden erzeugt und warten, bis DNS ihre Einträge zeigt; solange bleiben die jetzigen in Gebrauch.',
   publish: 'Zu veröffentlichender Eintrag (TXT)',
+  /** By the service's own words. */
+  whys: {
+    'a key that was put in by hand signs for the domain':
+      'Ein von Hand eingetragener Schlüssel signiert für die Domain.',
+    'another key signs now; leave its record in DNS until then':
+      'Ein anderer Schlüssel signiert jetzt; lassen Sie den Eintrag bis dahin im DNS.',
+    'DNS showed it before; it did not answer the last time':
+      'Das DNS hat ihn gezeigt, aber beim letzten Mal nicht geantwortet.',
+    'DNS shows it': 'Das DNS zeigt ihn.',
+    'DNS was not asked yet': 'Das DNS wurde noch nicht gefragt.',
+    'DNS did not answer': 'Das DNS hat nicht geantwortet.',
+    'DNS does not show it': 'Das DNS zeigt ihn nicht.',
+    'DNS shows something else under its name': 'Das DNS zeigt unter seinem Namen etwas anderes.',
+  },
   madeAt: when => `erzeugt am ${when}`,
   keptUntil: when => `Eintrag stehen lassen bis ${when}`,
   hand: 'Von Hand eingetragener Schlüssel',

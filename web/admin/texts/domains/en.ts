@@ -22,7 +22,7 @@ export const domains = {
   optional: 'may be left out',
   states: { ok: 'Good', missing: 'Missing', wrong: 'Wrong', unknown: 'No answer' },
   checked: (when: string) => `Asked ${when}`,
-  policy: (ip: string, result: string) => `SPF lets ${ip} send: ${result}`,
+  policy: (ip: string) => `SPF of mail from ${ip}:`,
   dkim: 'DKIM keys',
   noDkim: 'Mail of this domain is not signed.',
   selector: 'Selector',
@@ -63,6 +63,18 @@ export const domains = {
   dkimHint: 'Made by the service, changed by itself. A key signs once DNS shows its record.',
   rotateAsk: 'New keys are made and wait until DNS shows their records; until then those in use go on.',
   publish: 'Record to publish (TXT)',
+  /** By the service's own words. */
+  whys: {
+    'a key that was put in by hand signs for the domain': 'A key that was put in by hand signs for the domain.',
+    'another key signs now; leave its record in DNS until then':
+      'Another key signs now; leave its record in DNS until then.',
+    'DNS showed it before; it did not answer the last time': 'DNS showed it before; it did not answer the last time.',
+    'DNS shows it': 'DNS shows it.',
+    'DNS was not asked yet': 'DNS was not asked yet.',
+    'DNS did not answer': 'DNS did not answer.',
+    'DNS does not show it': 'DNS does not show it.',
+    'DNS shows something else under its name': 'DNS shows something else under its name.',
+  },
   madeAt: (when: string) => `made ${when}`,
   keptUntil: (when: string) => `leave its record until ${when}`,
   hand: 'Key put in by hand',
