@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { account } from '../http/api/mail-world.ts'
 import { EventReader } from '../http/api/stream.ts'
-import { unzip } from '../lib/unzip.ts'
+import { unzip } from '../mail/exchange/unzip.ts'
 import { type Body, useTeal } from '../running.ts'
 
 const front = 'node:http'

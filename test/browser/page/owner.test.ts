@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { openpgp } from '#lib/process/lazy.ts'
 import { account, mail } from '../../http/api/mail-world.ts'
-import { unzip } from '../../lib/unzip.ts'
+import { unzip } from '../../mail/exchange/unzip.ts'
 import { look, shoot, tabThrough, usePage } from './page.ts'
 
 const pages = usePage()

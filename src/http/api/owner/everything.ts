@@ -7,7 +7,7 @@
 import { exportMbox } from '#actors/view/mbox-export.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { FileNames, type ZipFile, zip } from '#lib/zip.ts'
+import { FileNames, type ZipFile, zip } from '#mail/exchange/zip.ts'
 import { comparePaths } from '#mail/path.ts'
 import { listMailboxes } from '#store/mailboxes/mailboxes.ts'
 import { Binary, binary } from '../../answer.ts'

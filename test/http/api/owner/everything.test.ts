@@ -1,7 +1,7 @@
 // Everything of an account as one archive: what is in it, what is not, for whom it is, and that what it says can be taken in again can.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { unzip } from '../../../lib/unzip.ts'
+import { unzip } from '../../../mail/exchange/unzip.ts'
 import { type Body, useTeal } from '../../../running.ts'
 import { scenarios } from '../../scenario.ts'
 import { type Account, account, mail } from '../mail-world.ts'
@@ -15,8 +15,8 @@ beforeAll(async () => {
   user = await account(service, 'leaving', { name: 'Lea Ving', targets: ['smtp://me:Hush-77@relay.example:25'] })
   token = await user.token()
   await user.put('INBOX', mail('one', 'x', { flagged: true }))
-  await user.call('POST', '/mailboxes', { path: 'Work/Ürgent' })
-  await user.put('Work/Ürgent', { raw: 'Subject: kept\r\n\r\nx\r\n', date: '2001-02-03T04:05:06Z' })
+  await user.call('POST', '/mailboxes', { path: 'Trips/Ürgent' })
+  await user.put('Trips/Ürgent', { raw: 'Subject: kept\r\n\r\nx\r\n', date: '2001-02-03T04:05:06Z' })
   await user.call('POST', '/filters', {
     name: 'Shop',
     query: { from: 'shop@example.net' },
@@ -56,12 +56,12 @@ describe('everything', () => {
     expect(files.get('mail/INBOX.mbox')).toMatch(
       /^From [\s\S]*X-Status: F\nX-Export-Mailbox: INBOX\n[\s\S]*Subject: one\n/,
     )
-    expect(files.get('mail/Work/Ürgent.mbox')).toMatch(/^From \S+ Sat Feb {2}3 04:05:06 2001\n/)
+    expect(files.get('mail/Trips/Ürgent.mbox')).toMatch(/^From \S+ Sat Feb {2}3 04:05:06 2001\n/)
     expect(files.get('mail/Drafts.mbox')).toBe('')
     expect(json('account.json')).toMatchObject({ name: 'Lea Ving', username: 'leaving' })
     expect(json('addresses.json').results).toMatchObject([{ main: true }])
     expect(json('folders.json').results).toContainEqual(
-      expect.objectContaining({ path: 'Work/Ürgent', total: 1, id: expect.any(String) }),
+      expect.objectContaining({ path: 'Trips/Ürgent', total: 1, id: expect.any(String) }),
     )
     expect(json('filters.json')).toMatchObject([{ name: 'Shop', query: { from: 'shop@example.net' } }])
     expect(json('autoreply.json')).toMatchObject({ status: true, subject: 'Away', text: 'Until Monday' })
@@ -102,7 +102,7 @@ describe('everything', () => {
       expect(await answer.json()).toMatchObject({ success: true, failed: 0 })
     }
     const folders: Body[] = (await there.call('GET', '/mailboxes?counters=true')).body.results
-    expect(folders.find(({ path }) => path === 'Work/Ürgent')).toMatchObject({ total: 1 })
+    expect(folders.find(({ path }) => path === 'Trips/Ürgent')).toMatchObject({ total: 1 })
     const inbox = (await there.call('GET', `/mailboxes/${there.box('INBOX')}/messages`)).body.results
     expect(inbox).toMatchObject([{ subject: 'one', flagged: true }])
     const before: Body[] = JSON.parse(files.get('folders.json') ?? '').results

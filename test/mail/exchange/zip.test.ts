@@ -1,7 +1,7 @@
 // Archives: what is put in comes out, in both forms; they are made no faster than they are read; names are good everywhere.
 
 import { expect, test } from 'vitest'
-import { FileNames, type ZipFile, zip } from '#lib/zip.ts'
+import { FileNames, type ZipFile, zip } from '#mail/exchange/zip.ts'
 import { unzip } from './unzip.ts'
 
 async function* pieces(...all: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
