@@ -129,6 +129,19 @@ test('what is gone, or was never there, is said on a page with a heading', async
   await page.getByRole('alert').waitFor()
 })
 
+test('a user who was deleted in another window while a password is given is said not to be there, in the language of the page', async () => {
+  const id = await service.user('vanishes')
+  pages.expectErrors('status of 404')
+  const page = await pages.visit(`/app/service/users/${id}`, { token: token(), locale: 'de' })
+  await page.getByRole('button', { name: 'Neues Passwort vergeben' }).click()
+  const dialog = page.getByRole('dialog')
+  expect((await call('DELETE', `/users/${id}`)).body.success).toBe(true)
+  await dialog.getByLabel('Passwort').fill('handed over by telephone')
+  await dialog.getByRole('button', { name: 'Neues Passwort vergeben' }).click()
+  await dialog.getByRole('alert').getByText('Diesen Benutzer gibt es nicht.').waitFor()
+  await look(page)
+})
+
 test('of two who change the same user at once each changes what they changed', async () => {
   const id = await service.user('shared')
   const [one, two] = [
