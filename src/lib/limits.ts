@@ -141,9 +141,9 @@ export const limits = {
     boundaryLengthMax: 8 * kib,
     /** Header fields that are parsed. */
     headerFieldsMax: 2000,
-    /** Addresses in one header field, and words, comments and signs of it that are looked at: ten for each of them. */
-    addressesMax: 5000,
-    addressWordsMax: 50_000,
+    /** Addresses in one header field, as many as may be written over the API (compose.addressesMax), and words, comments and signs of it that are looked at: ten for each of them. */
+    addressesMax: 10_000,
+    addressWordsMax: 100_000,
     /** Words and signs of one address with its name: more is no name, and is looked at in one go. */
     entryWordsMax: 500,
     /** Characters of an attachment's name. */

@@ -36,6 +36,8 @@ const make = (
     perKeyRunningMax?: number
     ownTime?: boolean
     perKeyFault?: FaultCode
+    startMs?: number
+    file?: URL
   } = {},
 ) =>
   new Pool<Tasks>({
@@ -111,6 +113,15 @@ describe('a pool', () => {
 
   test('does not count the start of a thread against the first task', async () => {
     expect(await pool.run('echo', 'soon', { deadlineMs: 2000 })).toBe('soon')
+  })
+
+  test('who waits for a thread that does not come up is asked to come back, as with all that takes too long', async () => {
+    await pool.close()
+    pool = make({
+      startMs: 20,
+      file: new URL('data:text/javascript,await new Promise(() => setInterval(() => {}, 1000))'),
+    })
+    expect(await code(pool.run('echo', 1))).toBe('TimedOut')
   })
 
   test('refuses what waits past its deadline without touching the thread', async () => {

@@ -167,6 +167,36 @@ test('an answer quotes hostile HTML harmlessly, its text part has the quote too,
   expect(await page.title()).not.toContain('owned')
 })
 
+test('a quote that is read from the right stands so in an answer that is not, and goes out so; and the other way round', async () => {
+  const user = await account(service, 'both')
+  const ids = [
+    await user.put('INBOX', mail('Greeting', 'مرحبا بك', { html: '<p>مرحبا بك</p>' })),
+    await user.put('INBOX', mail('تحية', 'Welcome', { html: '<p>Welcome</p>' })),
+  ]
+  const page = await pages.visit('/app/mail', { as: 'both' })
+  await begin(page)
+  await withForm(page)
+  await page.keyboard.type('x')
+  await send(page)
+  const directions = `['.mail-rich', '.mail-rich blockquote'].map(one => getComputedStyle(document.querySelector(one)).direction)`
+  for (const [at, [answer, expected]] of [
+    ['Thanks', ['ltr', 'rtl']],
+    ['شكرا', ['rtl', 'ltr']],
+  ].entries() as unknown as [number, [string, string[]]][]) {
+    await page.goto(`${pages.origin}/app/mail/${user.box('INBOX')}?m=${ids[at]}`)
+    await page.getByRole('button', { name: 'Reply', exact: true }).click()
+    await body(page).locator('blockquote').waitFor()
+    await body(page).click({ position: { x: 5, y: 5 } })
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type(answer)
+    await expect.poll(() => page.evaluate(directions)).toEqual(expected)
+    await shoot(page, `writer-directions-${at}`)
+    await send(page)
+    const { html } = (await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/${at + 2}`)).body
+    expect(html.join('')).toMatch(/<blockquote[^>]*dir="auto"/)
+  }
+})
+
 test('each address has its signature, in the form one writes in, and an answer goes out under the one that was written to', async () => {
   const user = await account(service, 'signer')
   const address = `second-signer@example.com`

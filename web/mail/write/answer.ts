@@ -118,7 +118,7 @@ function headOf(message: Message): string[] {
 
 const quotedHtmlMax = 500_000
 
-/** What a stranger wrote, cleaned, below what one writes. What is far too long is quoted as its text. */
+/** What a stranger wrote, cleaned, below what one writes, each in its own direction. What is far too long is quoted as its text. */
 async function quotedHtml(message: Message, isForward: boolean): Promise<{ html: string; shown: Set<string> }> {
   const given = message.html?.join('<hr>') ?? ''
   const isShort = given !== '' && given.length <= quotedHtmlMax && !isDeep(given)
@@ -129,9 +129,9 @@ async function quotedHtml(message: Message, isForward: boolean): Promise<{ html:
   if (isForward) return { html: `<div><br></div>${headOf(message).map(lineOf).join('')}<div><br></div>${inner}`, shown }
   const { from, date } = message
   const head = mailTexts.value.wrote(personName(from), moment(date))
-  return { html: `<div><br></div>${lineOf(head)}<blockquote>${inner}</blockquote>`, shown }
+  return { html: `<div><br></div>${lineOf(head)}<blockquote dir="auto">${inner}</blockquote>`, shown }
 }
 
 function lineOf(text: string): string {
-  return `<div>${escaped(text)}</div>`
+  return `<div dir="auto">${escaped(text)}</div>`
 }

@@ -102,6 +102,8 @@ export function safeFragment(html: string): DocumentFragment {
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:|tel:|data:image\/)/i,
+    // Of all others the value would have to read as an address, too.
+    ADD_URI_SAFE_ATTR: ['align', 'border', 'colspan', 'dir', 'height', 'lang', 'rowspan', 'width'],
     RETURN_DOM_FRAGMENT: true,
   }) as unknown as DocumentFragment
   // What is left of a picture from elsewhere is what it says.
