@@ -9,6 +9,7 @@ import { useContext, useId, useRef } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { Refusal } from './client.ts'
 import { explain } from './notice.tsx'
+import { wrongText } from './wrong.ts'
 
 type Values = Record<string, unknown>
 
@@ -49,7 +50,7 @@ export function useForm<V extends object>(initial: V, submit: (values: V) => Pro
       } catch (error) {
         if (error instanceof FieldErrors) errors.value = error.fields
         else if (error instanceof Refusal && Object.keys(error.details).some(key => key in values.value))
-          errors.value = error.details
+          errors.value = Object.fromEntries(Object.entries(error.details).map(([key, said]) => [key, wrongText(said)]))
         else failure.value = explain(error)
       } finally {
         busy.value = false

@@ -6,6 +6,7 @@ import { signal } from '@preact/signals'
 import { baseTexts } from '../texts/texts.ts'
 import { Refusal } from './client.ts'
 import { Icon } from './icon.tsx'
+import { wrongText } from './wrong.ts'
 
 interface Notice {
   readonly id: number
@@ -44,7 +45,10 @@ export function explain(error: unknown): string {
   if (!(error instanceof Refusal)) return faults.InternalError
   const known = Object.hasOwn(faults, error.code) ? faults[error.code as keyof typeof faults] : undefined
   const [detail] = Object.entries(error.details)
-  return known ?? (detail === undefined ? error.message : `${error.message} (${detail[0]}: ${detail[1]})`)
+  if (known !== undefined) return known
+  if (detail !== undefined) return `${wrongText(detail[1])} (${detail[0]})`
+  // What no service said is in the language of the page.
+  return error.status === 0 ? error.message : baseTexts.value.wrong.other(error.message)
 }
 
 export function Notices() {

@@ -53,6 +53,17 @@ test('the name that is changed is kept', async () => {
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('After')
 })
 
+test('what is wrong with a field stands below it, in the language of the page', async () => {
+  pages.expectErrors('status of 400')
+  await service.user('wordy', { name: 'Before' })
+  const page = await pages.visit('/app/account', { as: 'wordy', locale: 'de' })
+  const field = page.getByLabel('Name', { exact: true })
+  await field.fill('x'.repeat(300))
+  await page.getByRole('button', { name: 'Speichern' }).click()
+  await page.getByText(/^Bitte höchstens \d+ Zeichen\.$/).waitFor()
+  expect(await field.getAttribute('aria-invalid')).toBe('true')
+})
+
 test('a second factor is asked for, also where the API leaves it to its callers', async () => {
   const id = await service.user('coded')
   const { body } = await service.call('POST', `/users/${id}/2fa/totp/setup`, {})
