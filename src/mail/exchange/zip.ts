@@ -173,17 +173,21 @@ const partBytesMax = 200
 /** Names of files, each once, as every file system takes them (also those that know no case), however strangers chose them. */
 export class FileNames {
   readonly #taken = new Set<string>()
+  /** The number that was tried last for a name: thousands may be called the same. */
+  readonly #last = new Map<string, number>()
 
   /** @param parts folders and the name; @param ending of the name, `.mbox` */
   take(parts: readonly string[], ending = ''): string {
     const last = parts.length - 1
     // A folder `a.mbox` would stand where the file of the folder `a` stands.
     const path = parts.map((part, at) => (at < last ? clean(part).replace(/\.mbox$/i, '_mbox') : clean(part))).join('/')
-    for (let number = 1; ; number += 1) {
+    const key = `${path}${ending}`.toLowerCase()
+    for (let number = (this.#last.get(key) ?? 0) + 1; ; number += 1) {
       const name = number === 1 ? `${path}${ending}` : numbered(path, ending, number)
       const folded = name.toLowerCase()
       if (this.#taken.has(folded)) continue
       this.#taken.add(folded)
+      this.#last.set(key, number)
       return name
     }
   }
