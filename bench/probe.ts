@@ -20,6 +20,11 @@ export interface LoopDelay {
   readonly work: readonly number[]
 }
 
+export interface Probed extends LoopDelay {
+  /** Bytes that the main thread holds: its heap, and what hangs on it. */
+  readonly held: number
+}
+
 const resolution = 1
 const longestMax = 100
 
@@ -51,11 +56,13 @@ if (isMainThread && process.send !== undefined) {
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution)
   process.on('message', ({ collect }: { collect?: boolean }) => {
     if (collect === true) collectGarbage()
-    const answer: LoopDelay = {
+    const { heapUsed, external } = process.memoryUsage()
+    const answer: Probed = {
       p50: late(delays.percentile(50)),
       p99: late(delays.percentile(99)),
       worst: late(delays.max),
       work: keepLongest(longest),
+      held: heapUsed + external,
     }
     delays.reset()
     longest = []

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { sleep } from '#lib/clock.ts'
 import { startChild } from './child.ts'
 import type { Target } from './load/line.ts'
-import type { LoopDelay } from './probe.ts'
+import type { LoopDelay, Probed } from './probe.ts'
 
 export interface Service {
   readonly pid: number
@@ -25,6 +25,8 @@ export interface Service {
   loopDelay(): Promise<LoopDelay>
   /** Collects the garbage of its main thread. */
   collect(): Promise<void>
+  /** The same, and how many bytes that thread holds then. */
+  held(): Promise<number>
   /** Stops it; the folder stays. */
   stop(): Promise<void>
 }
@@ -92,6 +94,7 @@ export async function startService(
     collect: async () => {
       await child.ask({ collect: true })
     },
+    held: async () => ((await child.ask({ collect: true })) as Probed).held,
     stop: async () => {
       const code = await child.stop(20_000)
       if (code !== 0) throw new Error(`the service stopped with code ${code}`)

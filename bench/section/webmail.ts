@@ -270,32 +270,47 @@ async function inRoundcube({ user, count }: Ground, origin: string, page: Page, 
   })
 }
 
-/** What pages that are held open cost the service. */
+/**
+ * What pages that are held open cost the service: the difference to before they were opened and to after they were closed, once as many had
+ * been there already, so that neither what is made once nor what the service gives back after its start is in it.
+ */
 async function holding(plan: Plan, ground: Ground): Promise<Row[]> {
   const { service } = ground
   const browser = await launch()
   const rows: Row[] = []
   try {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
-    await signIn(await context.newPage(), ground)
-    const own = async () => {
-      await sleep(settleMs)
-      await service.collect()
-      return memoryOf(service.pid).own
-    }
-    let open = 1
-    const before = await own()
-    for (const many of plan.ms < 3000 ? held.slice(0, 1) : held) {
-      for (; open <= many; open++) {
+    const first = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' })
+    await signIn(await first.newPage(), ground)
+    const storageState = await first.storageState()
+    const open = async (many: number): Promise<BrowserContext[]> => {
+      const contexts: BrowserContext[] = []
+      while (contexts.length < many) {
         // Browsers hold six connections to one origin of one context.
-        const state = await context.storageState()
-        const one = await browser.newContext({ viewport: { width: 1280, height: 800 }, storageState: state })
+        const one = await browser.newContext({ viewport: { width: 1280, height: 800 }, storageState })
+        contexts.push(one)
         const page = await one.newPage()
         await page.goto(`http://localhost:${service.listener('api').port}/app/mail`)
         await page.locator('.mail-row a').first().waitFor()
       }
-      const each = ((await own()) - before) / many
-      rows.push({ what: `memory of the service for each of ${many} open pages`, figure: each / 1024, unit: 'KB' })
+      return contexts
+    }
+    const close = (contexts: readonly BrowserContext[]) => Promise.all(contexts.map(one => one.close()))
+    const holds = async () => {
+      await sleep(settleMs)
+      return { heap: await service.held(), resident: memoryOf(service.pid).own }
+    }
+    for (const many of plan.ms < 3000 ? held.slice(0, 1) : held) {
+      await close(await open(many))
+      const before = await holds()
+      const contexts = await open(many)
+      const during = await holds()
+      await close(contexts)
+      const after = await holds()
+      const each = (of: 'heap' | 'resident') => (during[of] - (before[of] + after[of]) / 2) / many / 1024
+      rows.push({
+        ...{ what: `memory of the service for each of ${many} open pages`, figure: each('heap'), unit: 'KB' },
+        note: `held by its main thread; resident ${Math.round(each('resident'))} KB`,
+      })
     }
   } finally {
     await browser.close()
