@@ -97,6 +97,18 @@ test('messages are marked, filed and deleted without a network: shown at once, k
   expect(await rows(page)).toBe('2')
 })
 
+test('all of a list cannot be changed without a network: that is said, what was chosen stays so, and goes when there is one', async () => {
+  const { user, page, context } = await opened('whole', ['One', 'Two'])
+  await context.setOffline(true)
+  await page.getByRole('checkbox', { name: 'Select all' }).click()
+  await page.getByRole('toolbar').getByRole('button', { name: 'Junk' }).click()
+  await page.getByText('can be changed only while the service answers').waitFor()
+  await page.getByText('All 2 selected').waitFor()
+  await context.setOffline(false)
+  await page.getByRole('toolbar').getByRole('button', { name: 'Junk' }).click()
+  await expect.poll(() => subjects(user, 'Junk')).toEqual(['One', 'Two'])
+})
+
 test('what was done without a network is taken back before it was done at all, and afterwards', async () => {
   const { user, page, context } = await opened('wavering', ['Stay', 'Go'])
   await context.setOffline(true)

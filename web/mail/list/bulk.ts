@@ -4,7 +4,7 @@
 // The task goes on when the page is closed. What was left out of it is said in the search language, as far as that is short enough.
 
 import { signal } from '@preact/signals'
-import { call } from '../../base/client.ts'
+import { call, Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { number } from '../../base/language.ts'
 import { done, failed } from '../../base/notice.tsx'
@@ -28,6 +28,8 @@ export const working = signal<{ readonly changed: number; readonly of: number } 
 /** The service takes no longer text for a search. */
 const queryMax = 1000
 const askedMs = 250
+/** The service does not answer. */
+const notBegun = 'NotBegun'
 
 interface Came {
   readonly mailbox: string
@@ -47,7 +49,11 @@ function but(places: readonly Place[]): string | undefined {
 }
 
 async function run(body: Record<string, unknown> & { action: BulkAction }, total: number): Promise<Result> {
-  const { scheduled } = await call('POST /users/:user/search', { params: { user: user() }, body })
+  const begun = call('POST /users/:user/search', { params: { user: user() }, body })
+  const { scheduled } = await begun.catch(error => {
+    const isAway = error instanceof Refusal && error.code === 'Unreachable'
+    throw isAway ? new Refusal(0, notBegun, mailTexts.value.allWhenThere) : error
+  })
   try {
     for (;;) {
       working.value = { changed: working.value?.changed ?? 0, of: total }
@@ -71,12 +77,13 @@ export async function applyToAll(list: MessageList, action: BulkAction): Promise
   const shown = folderOf(list.of.folder)
   const { q = '', ...asked } = { q: '', ...criteria(list.of, shown) }
   const others = but(selectedPlaces(list))
-  if (others === undefined) return failed(new Error(texts.tooManyLeftOut))
+  if (others === undefined) return failed(new Refusal(0, 'TooManyLeftOut', texts.tooManyLeftOut))
   const count = countSelected(list)
   if (action.delete === true) {
     const text = texts.deleteAllText(number(count))
     if (!(await ask({ title: texts.deleteAll, text, action: texts.delete, danger: true }))) return
   }
+  const selected = list.selected.value
   selectAll(list, false)
   const wanted = q !== '' && others !== '' ? `(${q}) ${others}` : q + others
   try {
@@ -84,6 +91,10 @@ export async function applyToAll(list: MessageList, action: BulkAction): Promise
     say(result, action)
   } catch (error) {
     failed(error)
+    if (!(error instanceof Refusal) || error.code !== notBegun) return
+    // What was chosen stays so, to be tried again.
+    list.isAll.value = true
+    list.selected.value = selected
   }
 }
 

@@ -13,7 +13,7 @@ import { withWords } from '../addresses.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { type Suggestion, suggest, tailOf } from './suggest.ts'
 
-const typingMs = 120
+const typingMs = 40
 
 /** Suggestions to what is typed, and the one that is chosen; -1 where none is. */
 function useSuggestions() {

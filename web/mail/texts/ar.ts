@@ -54,6 +54,7 @@ export const ar: MailTexts = {
   selectAll: 'تحديد الكل',
   allSelected: count => `تم تحديد الكل: ${count}`,
   tooManyLeftOut: 'عدد المستثنى كبير جدًا. حدد المقصود بدلًا من ذلك.',
+  allWhenThere: 'لا يمكن تغيير القائمة كلها إلا حين تستجيب الخدمة. أما ما تحدده واحدًا واحدًا فينتظرها.',
   deleteAll: 'حذف الكل؟',
   deleteAllText: count => `ستُحذف ${count} رسالة نهائيًا.`,
   changed: count => `تم تغيير ${count}`,

@@ -54,6 +54,8 @@ export const de: MailTexts = {
   selectAll: 'Alle auswählen',
   allSelected: count => `Alle ${count} ausgewählt`,
   tooManyLeftOut: 'Zu viele sind ausgenommen. Wählen Sie stattdessen aus, was gemeint ist.',
+  allWhenThere:
+    'Eine ganze Liste lässt sich nur ändern, solange der Dienst antwortet. Was Sie einzeln auswählen, wartet auf ihn.',
   deleteAll: 'Alles löschen?',
   deleteAllText: count => `${count} Nachrichten werden endgültig gelöscht.`,
   changed: count => `${count} geändert`,

@@ -52,6 +52,7 @@ export const en = {
   selectAll: 'Select all',
   allSelected: (count: string) => `All ${count} selected`,
   tooManyLeftOut: 'Too many are left out. Select what is meant instead.',
+  allWhenThere: 'All of a list can be changed only while the service answers. What you select one by one waits for it.',
   deleteAll: 'Delete all of it?',
   deleteAllText: (count: string) => `${count} messages are deleted for good.`,
   changed: (count: string) => `${count} changed`,
