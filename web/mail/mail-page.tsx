@@ -31,13 +31,13 @@ export function MailPage({ values: { folder } }: { readonly values: Values }) {
   const { inbox: first = '', lastEvent } = owner()
   useLayoutEffect(() => {
     if (folders.value === null) openFolders().catch(failed)
+    // Other pages lead here to write to somebody; the address that says so is left at once.
+    const to = search.value.get('to')
+    if (to !== null) newLetter({ to })
   }, [])
   useEffect(() => {
     restoreLetters()
     doOwed()
-    // Other pages lead here to write to somebody.
-    const to = search.value.get('to')
-    if (to !== null) newLetter({ to })
     return follow(lastEvent)
   }, [])
   const isHere =

@@ -96,7 +96,7 @@ test('mail is sent on to others, whose addresses are checked', async () => {
   expect((await service.call('GET', `/users/${id}`)).body.targets).toEqual(['a@example.net', 'b@example.net'])
 })
 
-test('storage is seen by folder, mail comes in from a file and goes along as one', async () => {
+test('storage is seen by folder, mail comes in from a file and a folder goes along as one', async () => {
   const id = await service.user('data')
   await store(id, 'Kept', 'a@example.org')
   const page = await pages.visit('/app/account/data', { as: 'data' })
@@ -110,7 +110,7 @@ test('storage is seen by folder, mail comes in from a file and goes along as one
     .setInputFiles({ name: 'old.mbox', mimeType: 'application/mbox', buffer: Buffer.from(mbox) })
   await page.getByText('1 brought in, 0 were here already.').waitFor()
   const downloading = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'Download all mail' }).click()
+  await page.getByRole('link', { name: 'Download Inbox' }).click()
   const text = readFileSync(await (await downloading).path(), 'latin1')
   expect(text).toMatch(/Subject: Kept/)
   expect(text).toMatch(/Subject: Brought/)
