@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
+import { createContext, runInContext } from 'node:vm'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { BuildOptions, Metafile, Plugin } from 'esbuild'
 
@@ -40,8 +41,10 @@ export async function buildWeb(root: string, folder: string): Promise<Metafile> 
       [`${out}.js`]: script.name,
     })
     for (const [name, bytes] of built) files.set(name, bytes)
-    files.set(name, Buffer.from(text))
-    if (entry === ofPeople) files.set('worker.js', await worker(root, metafile, built))
+    if (entry === ofPeople) {
+      for (const [name, page] of pagesByLanguage(metafile, text, await earlyForms(root))) files.set(name, page)
+      files.set('worker.js', await worker(root, metafile, built))
+    } else files.set(name, Buffer.from(text))
     Object.assign(all.inputs, metafile.inputs)
     Object.assign(all.outputs, metafile.outputs)
   }
@@ -96,6 +99,54 @@ function scriptOf({ outputs }: Metafile, entry: string): { name: string; empty: 
   const [other, ...more] = output.imports.filter(({ kind }) => kind === 'import-statement')
   if (own > 0 || other === undefined || more.length > 0) return { name: basename(path), empty: '' }
   return { name: basename(other.path), empty: basename(path) }
+}
+
+/** The pages for each language, which ask for its texts themselves: `entry` comes with the form to sign in, `index` without. */
+function pagesByLanguage(
+  { outputs }: Metafile,
+  text: string,
+  forms: Readonly<Record<string, string>>,
+): [name: string, page: Buffer][] {
+  const rightToLeft: ReadonlySet<string> = new Set(['ar'])
+  return Object.entries(forms).flatMap(([code, form]) => {
+    const [path] = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === `web/texts/${code}.ts`) ?? []
+    if (path === undefined) throw new Error(`There are no texts in ${code}`)
+    const page = text
+      .replace('<html lang="en" dir="ltr"', `<html lang="${code}" dir="${rightToLeft.has(code) ? 'rtl' : 'ltr'}"`)
+      .replace('</head>', `<link rel="modulepreload" href="/assets/${basename(path)}">\n</head>`)
+    const entry = page.replace('<div id="page"></div>', () => `<div id="page">${form}</div>`)
+    return [
+      [`index.${code}.html`, Buffer.from(page)],
+      [`entry.${code}.html`, Buffer.from(entry)],
+    ]
+  })
+}
+
+/** The form to sign in as markup, by language: what the page itself makes of it (web/early.tsx), run here. */
+async function earlyForms(root: string): Promise<Record<string, string>> {
+  const { build } = await import('esbuild')
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'web/early.tsx')],
+    ...{ bundle: true, format: 'iife', globalName: 'made', write: false, target: 'es2022' },
+    ...{ jsx: 'automatic', jsxImportSource: 'preact', tsconfig: join(root, 'web/tsconfig.json') },
+    loader: { '.css': 'empty' },
+  })
+  // As much of a browser as modules look for when they are loaded.
+  const heard = { addEventListener: () => {} }
+  const browser = {
+    ...heard,
+    PublicKeyCredential: true,
+    localStorage: { getItem: () => null },
+    navigator: { languages: ['en'], onLine: true },
+    location: { pathname: '/app', search: '' },
+    document: { ...heard, cookie: '', documentElement: {}, querySelector: () => null },
+    BroadcastChannel: class extends EventTarget {},
+    ...{ URLSearchParams, URL, Intl, setTimeout, queueMicrotask },
+  }
+  const context = createContext({ ...browser, window: browser, self: browser })
+  const run = `${outputFiles[0]?.text ?? ''}; made.early()`
+  return (await runInContext(run, context)) as Record<string, string>
 }
 
 /** What keeps the page for when there is no network: it knows the files of its own build, and is another one for each. */

@@ -68,7 +68,7 @@ test('the page is there for people at / and at every place of its own; programs 
 test('files are compressed as the browser can read them, kept for good, and not sent twice', async () => {
   const page = (await stranger('/', html)).body.toString()
   const names = [...page.matchAll(/\/assets\/[\w.-]+/g)].map(match => match[0])
-  expect(names).toHaveLength(3)
+  expect(names).toHaveLength(4)
   for (const name of names) {
     const plain = await stranger(name)
     expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable')
@@ -84,8 +84,34 @@ test('files are compressed as the browser can read them, kept for good, and not 
     const again = await stranger(name, { 'accept-encoding': 'br', 'if-none-match': `W/"x", ${tags[1]}` })
     expect([again.status, again.body.length]).toEqual([304, 0])
   }
-  for (const name of ['manifest.json', 'main.js', '..%2Fmanifest.json', '..%2F..%2Fpackage.json', 'constructor'])
+  for (const name of [
+    'manifest.json',
+    'index.en.html',
+    'dev.html',
+    'worker.js',
+    'main.js',
+    '..%2Fmanifest.json',
+    '..%2F..%2Fpackage.json',
+    'constructor',
+  ])
     expect([name, (await stranger(`/assets/${name}`)).status]).toEqual([name, 404])
+})
+
+test('the page comes in the language that the browser asks for, and asks for its texts at once', async () => {
+  const languages = [
+    ['de-AT,de;q=0.9,en;q=0.8', 'de'],
+    ['en;q=0.2, ar;q=0.7', 'ar'],
+    ['fr, de;q=0, xx-garbage;;q=, *;q=0.1', 'en'],
+    ['', 'en'],
+  ] as const
+  for (const [asked, given] of languages) {
+    const page = await stranger('/app', { ...html, 'accept-language': asked })
+    expect([asked, /<html lang="(..)"/.exec(page.body.toString())?.[1]]).toEqual([asked, given])
+    expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language')
+    const [, early = ''] = /<link rel="modulepreload" href="([^"]+)">/.exec(page.body.toString()) ?? []
+    expect(early).toMatch(new RegExp(`^/assets/${given}-`))
+    expect((await stranger(early)).headers['content-type']).toMatch(/^text\/javascript/)
+  }
 })
 
 test('the worker that keeps the page knows every file that it names, and may ask this service alone', async () => {

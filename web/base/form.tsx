@@ -86,7 +86,8 @@ export function Form<V extends object>({
   }
   return (
     <Context.Provider value={of as unknown as FormState<Values>}>
-      <form ref={element} class="form" noValidate onSubmit={submit} aria-label={label}>
+      {/* As long as no script is there it is sent nowhere, which `dialog` says outside of one. */}
+      <form ref={element} class="form" method="dialog" noValidate onSubmit={submit} aria-label={label}>
         {children}
       </form>
     </Context.Provider>
@@ -157,10 +158,10 @@ export interface TextFieldProps extends FieldProps {
 export function TextField({ name, label, hint, kind = 'text', isCode, autofocus, ...more }: TextFieldProps) {
   const { form, id, error, value } = useField(name)
   const focus = (input: HTMLInputElement | null) => {
-    if (autofocus === true && input !== null && !input.dataset.met) {
-      input.dataset.met = 'yes'
-      input.focus()
-    }
+    if (autofocus !== true || input === null || input.dataset.met) return
+    input.dataset.met = 'yes'
+    // Who is further in a form that came with the page stays there.
+    if (input.form?.contains(document.activeElement) !== true) input.focus()
   }
   return (
     <Wrapped {...{ id, error, label, hint }}>

@@ -4,6 +4,8 @@
 // Of one account at a time. A cookie says of which: it ends with the browser where nobody asked to stay signed in, and then what is
 // kept is removed unread. Whoever signs out, or is signed out, has nothing left here. Where the browser does not let us, nothing is kept.
 
+import { soon } from './soon.ts'
+
 const database = 'teal'
 const version = 2
 type Table = 'kept' | 'files'
@@ -64,8 +66,12 @@ export async function kept<T>(user: string, name: string): Promise<T | undefined
 
 let puts = 0
 
-/** Keeps a value of an account, where that is whose things are kept. */
+/** Keeps a value of an account in a moment, where that is whose things are kept. */
 export function keep(user: string, name: string, value: unknown): void {
+  soon(() => put(user, name, value))
+}
+
+function put(user: string, name: string, value: unknown): void {
   const text = JSON.stringify(value)
   if (whose() !== user || text.length > lengthMax) return
   const entry: Entry = { key: `${user} ${name}`, at: Date.now(), value: text }

@@ -8,6 +8,7 @@ import { signal } from '@preact/signals'
 import { call, Refusal, type Reply, watchSession } from './client.ts'
 import { forgetKept, keep, keepFor, kept, removeOthers, whose } from './kept.ts'
 import { forgetPage, keepPage } from './offline.ts'
+import { soon } from './soon.ts'
 
 export type Session = Reply<'GET /session'>
 export type Owner = NonNullable<Session['user']>
@@ -20,6 +21,8 @@ export interface Pending {
 
 /** Null until the service was asked. */
 export const session = signal<Session | null>(null)
+/** The page came with the form to sign in, since nobody seems to be: who comes can begin to type before the service was asked. */
+export const isLikelyNobody = signal(false)
 /** Nobody could be asked, and nothing is known from before. */
 export const isUnreached = signal(false)
 
@@ -37,31 +40,43 @@ let held: string | undefined
 /** Other windows of this browser. */
 const others = new BroadcastChannel('teal.session')
 others.addEventListener('message', ({ data }) => {
-  if (data === '') session.value = nobody
+  if (data === '') end()
   else if (data !== session.value?.user?.id) refreshSession().catch(() => {})
 })
 
+/** Questions and answers, in order: whoever signed in meanwhile is not signed out by an answer of before. */
+let asked = 0
+let shown = 0
+
 /** Asks who is signed in. */
 export async function refreshSession(): Promise<void> {
-  begin(await call('GET /session'))
+  asked += 1
+  const turn = asked
+  const found = await call('GET /session')
+  if (turn > shown) show(found, false, turn)
 }
 
 /** The first question; where there is no answer, what is known from before goes on, and it is asked until there is one. */
 export async function startSession(): Promise<void> {
-  let answered = false
-  const asked = ask().then(() => {
-    answered = true
-  })
-  const late = new Promise<void>(resolve => setTimeout(resolve, answerMs))
-  await Promise.race([asked, late]).catch(() => {})
-  if (answered) return
-  asked.catch(() => askAgain())
-  if (session.value !== null) return
   const user = whose()
+  isLikelyNobody.value = user === '' && localStorage.getItem(owed) === null && document.querySelector('form') !== null
+  const asking = ask()
+  const late = new Promise<'late'>(resolve => setTimeout(resolve, answerMs, 'late'))
+  const how = await Promise.race([
+    asking.then(
+      () => 'answered' as const,
+      () => 'failed' as const,
+    ),
+    late,
+  ])
+  if (how === 'answered') return
+  asking.catch(() => askAgain())
+  if (session.value !== null) return
   const known = localStorage.getItem(owed) !== null ? nobody : await kept<Session>(user, name)
   if (user === '') await removeOthers('')
   if (session.value !== null) return
-  if (known === undefined) isUnreached.value = true
+  // Who types already goes on while the service is slow.
+  if (known === undefined) isUnreached.value = how === 'failed' || !isLikelyNobody.value
   else {
     held = known.user?.id ?? held
     session.value = known
@@ -93,7 +108,13 @@ function askAgain(): void {
  * @param isLong whether they wanted to stay signed in
  */
 export function begin(entered: Session, isLong = false): void {
+  asked += 1
+  show(entered, isLong, asked)
+}
+
+function show(entered: Session, isLong: boolean, turn: number): void {
   const user = entered.user?.id
+  shown = turn
   isUnreached.value = false
   if (entered.signedIn) localStorage.removeItem(owed)
   if (user !== undefined && held !== undefined && user !== held) {
@@ -104,12 +125,28 @@ export function begin(entered: Session, isLong = false): void {
   session.value = entered
   // Who acts as somebody else leaves nothing here.
   if (entered.acting !== undefined) return
-  if (user === undefined) void forget()
-  else {
-    void keepFor(user, isLong).then(() => keep(user, name, entered))
-    keepPage()
-    others.postMessage(user)
-  }
+  if (user !== undefined) others.postMessage(user)
+  // What is kept and what goes is not in the way of what is shown.
+  if (isLong) void settle(entered, isLong)
+  else
+    soon(() => {
+      if (session.value === entered) void settle(entered, isLong)
+    })
+}
+
+async function settle(entered: Session, isLong: boolean): Promise<void> {
+  const user = entered.user?.id
+  if (user === undefined) return forget()
+  keepPage()
+  await keepFor(user, isLong)
+  keep(user, name, entered)
+}
+
+/** Nobody is signed in any more, whatever an answer says that is under way. */
+function end(): void {
+  asked += 1
+  shown = asked
+  session.value = nobody
 }
 
 /** Nothing of whoever was signed in stays in this browser, but letters that the service has not yet. */
@@ -136,7 +173,7 @@ export async function signOut(): Promise<boolean> {
     localStorage.setItem(owed, '1')
     askAgain()
   }
-  session.value = nobody
+  end()
   others.postMessage('')
   await forget()
   return true

@@ -14,7 +14,7 @@ import { failed, Notices } from './notice.tsx'
 import { Page } from './parts.tsx'
 import { Preferences } from './preferences.tsx'
 import { at, focusPage, go, match, place } from './router.ts'
-import { isUnreached, type Session, session, signOut, startSession } from './session.ts'
+import { isLikelyNobody, isUnreached, type Session, session, signOut, startSession } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 
 /** Where the password is changed (web/account). */
@@ -22,10 +22,15 @@ const passwordPlace = '/account/password'
 
 export function Shell({ areas }: { readonly areas: readonly AreaEntry[] }) {
   const current = session.value
-  if (current === null) return isUnreached.value ? <Unreached /> : <Waiting />
+  if (current === null && isUnreached.value) return <Unreached />
+  if (current === null && !isLikelyNobody.value) return <Waiting />
   return (
     <>
-      {current.signedIn ? <SignedIn session={current} areas={areas} /> : <SignIn onTyping={() => ahead(areas)} />}
+      {current?.signedIn === true ? (
+        <SignedIn session={current} areas={areas} />
+      ) : (
+        <SignIn onTyping={() => ahead(areas)} />
+      )}
       <Notices />
       <Questions />
     </>

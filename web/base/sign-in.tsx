@@ -67,7 +67,7 @@ export function SignIn({ onTyping }: { onTyping(): void }) {
 
 function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
   const texts = baseTexts.value
-  const form = useForm({ username: '', password: '', keep: false }, async body => {
+  const form = useForm(typedEarly(), async body => {
     const entered = await call('POST /session', { body })
     if (entered.pending === undefined) begin(entered, body.keep)
     else onPending({ login: entered.pending, keep: body.keep })
@@ -100,6 +100,13 @@ function PasswordStep({ onPending }: { onPending(pending: Pending): void }) {
       <Help question={texts.forgot} answer={texts.forgotText} />
     </Form>
   )
+}
+
+/** What stands in the form that came with the page (early.tsx), before it is ours. */
+function typedEarly(): { username: string; password: string; keep: boolean } {
+  const field = (name: string) => document.querySelector<HTMLInputElement>(`.sign-in [name=${name}]`)
+  const [username, password] = ['username', 'password'].map(name => field(name)?.value ?? '')
+  return { username: username ?? '', password: password ?? '', keep: field('keep')?.checked === true }
 }
 
 /** What to do for whoever cannot go on: nobody but an operator can help, so there is nothing to send. */

@@ -9,13 +9,13 @@ import { Dialog } from '../base/dialog.tsx'
 import { failed } from '../base/notice.tsx'
 import { moveFor, type Place, remove, runUndo, setFlag } from './actions.ts'
 import { folderMade } from './folders/made.ts'
+import { withLetters } from './later.ts'
 import { applyToAll, moveAll, removeAll } from './list/bulk.ts'
 import { rowHeight } from './list/list.tsx'
 import type { MessageList } from './list/message-list.ts'
 import { placesOf, select, selectAll, selectedPlaces } from './list/selection.ts'
 import { folderOf, type Row } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
-import { answer, newLetter } from './write/answer.ts'
 
 export const helpOpen = signal(false)
 
@@ -98,7 +98,7 @@ const plain: Partial<Record<KeyName, (keyed: Keyed) => void>> = {
   select: ({ list }) => void select(list, list.row(list.cursor.value), list.cursor.value, false),
   selectTo: ({ list }) => void select(list, list.row(list.cursor.value), list.cursor.value, true),
   selectAll: ({ list }) => selectAll(list, !list.isAll.value),
-  write: () => newLetter({}),
+  write: () => withLetters(({ newLetter }) => newLetter({})),
   search: () => document.getElementById('mail-search')?.focus(),
   undo: () => void runUndo(),
   help() {
@@ -112,7 +112,7 @@ function act(name: KeyName, keyed: Keyed): void {
   const row = list.row(list.cursor.value)
   if (name === 'reply' || name === 'replyAll' || name === 'forward') {
     const at = message ?? (row && { mailbox: row.mailbox, uid: row.id })
-    if (at) void answer(at, name)
+    if (at) withLetters(({ answer }) => answer(at, name))
     return
   }
   if (list.isAll.value && message === null) {

@@ -9,22 +9,20 @@ import { number } from '../base/language.ts'
 import { failed } from '../base/notice.tsx'
 import { go, search, type Values } from '../base/router.ts'
 import { owner } from '../base/session.ts'
+import { soon } from '../base/soon.ts'
 import { runUndo, undo } from './actions.ts'
 import { withWords } from './addresses.ts'
 import { Folders } from './folders/folders.tsx'
 import { Help, helpOpen, useKeys } from './keys.tsx'
+import { letters, loadLetters, withLetters } from './later.ts'
 import { List } from './list/list.tsx'
 import { Search } from './list/search.tsx'
 import { byConversation } from './list/sources.ts'
 import { doOwed } from './owed/doing.ts'
 import { owed } from './owed/owed.ts'
-import { Reader } from './read/reader.tsx'
 import { areFresh, folderFor, folderOf, folders, isOffline, listOf, openFolders } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 import { follow } from './updates.ts'
-import { newLetter } from './write/answer.ts'
-import { Writers } from './write/writer.tsx'
-import { restoreLetters } from './write/writing.ts'
 
 export function MailPage({ values: { folder } }: { readonly values: Values }) {
   // Folders and the list are read from here on.
@@ -33,10 +31,9 @@ export function MailPage({ values: { folder } }: { readonly values: Values }) {
     if (folders.value === null) openFolders().catch(failed)
     // Other pages lead here to write to somebody; the address that says so is left at once.
     const to = search.value.get('to')
-    if (to !== null) newLetter({ to })
+    if (to !== null) withLetters(({ newLetter }) => newLetter({ to }))
   }, [])
   useEffect(() => {
-    restoreLetters()
     doOwed()
     return follow(lastEvent)
   }, [])
@@ -82,13 +79,21 @@ function Shown({ folder }: { readonly folder: string }) {
     else go(withWords(folder, { ...words, m: String(row.id), ...(row.mailbox !== folder && { b: row.mailbox }) }))
   }
   const leave = () => go(withWords(folder, outer))
+  const isListed = list.total.value >= 0 || list.failure.value !== undefined
+  const isRead = uid > 0
+  useEffect(() => {
+    const load = () => void loadLetters().then(({ restoreLetters }) => restoreLetters(), failed)
+    if (isRead) load()
+    else if (isListed) soon(load)
+  }, [isListed, isRead])
+  const { Reader, Writers } = letters.value ?? {}
   const page = useRef<HTMLDivElement>(null)
   useKeys({ list, open, isReading: uid > 0, message: uid > 0 ? { mailbox, uid } : null, page, leave })
   return (
     <div ref={page} class={`mail-all${uid > 0 ? ' reading' : ''}`}>
       <h1 class="unseen">{texts.mail}</h1>
       <aside class="mail-side">
-        <button type="button" class="primary mail-write" onClick={() => newLetter({})}>
+        <button type="button" class="primary mail-write" onClick={() => withLetters(({ newLetter }) => newLetter({}))}>
           <Icon name="edit" />
           <span>{texts.write}</span>
         </button>
@@ -129,16 +134,18 @@ function Shown({ folder }: { readonly folder: string }) {
         />
       </div>
       <section class="mail-reader" aria-label={texts.message}>
-        {uid > 0 ? (
+        {uid > 0 && Reader === undefined && <Waiting />}
+        {uid > 0 && Reader !== undefined && (
           <Reader key={`${mailbox}:${uid}`} mailbox={mailbox} uid={uid} list={list} open={open} />
-        ) : (
+        )}
+        {uid === 0 && (
           <div class="state mail-choose">
             <Icon name="mail" />
             <p>{texts.chooseMessage}</p>
           </div>
         )}
       </section>
-      <Writers />
+      {Writers !== undefined && <Writers />}
       <UndoBar />
       {helpOpen.value && <Help />}
     </div>

@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
 import { type Log, makeLog, reopenLog } from '#lib/log.ts'
 import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
+import { optimizeEarly } from '#lib/process/optimize.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
 import { lockDirectory } from '#store/folder/directory-lock.ts'
 import { type ConfigOptions, configHere, withConfig } from '../options.ts'
@@ -44,12 +45,13 @@ async function serve(options: ConfigOptions): Promise<void> {
   // Its thread gets ready while the rest of the program is read.
   const lock = lockDirectory(config.dataDir)
   const { openService } = await import('#service').catch(async error => {
-    // The thread would keep the process, and so its@param lock of the directory.
+    // The thread would keep the process, and so the lock of the directory.
     await lock.thread.thread.end()
     throw error
   })
   const service = await openService(config, log, { lock })
   // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
+  optimizeEarly()
   collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
   if (!stopping) await stopped
   await service.close()

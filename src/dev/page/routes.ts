@@ -1,9 +1,10 @@
 // The page of what arrived, and its files as they were built (web/dev.tsx). It asks this server and nobody else, and nothing that a mail
 // says becomes a part of it: its policy forbids that.
 
+import type { Binary } from '#http/answer.ts'
 import { PageFiles } from '#http/page/files.ts'
 import { Fault } from '#lib/fault.ts'
-import { type Answer, type Call, missing, type Route } from '../exchange.ts'
+import { type Answer, missing, type Route } from '../exchange.ts'
 
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
@@ -13,9 +14,9 @@ const policy = [
 
 export function pageRoutes(): Route[] {
   const files = new PageFiles()
-  const served = async (name: string, { header }: Call): Promise<Answer> => {
+  const served = async (found: Promise<Binary>): Promise<Answer> => {
     try {
-      const { status, headers, body } = await files.asset(name, header)
+      const { status, headers, body } = await found
       const { 'content-type': type = '', ...more } = headers
       const kept = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, String(value)]))
       return {
@@ -29,16 +30,12 @@ export function pageRoutes(): Route[] {
       throw error
     }
   }
-  const anew = { 'cache-control': 'no-cache' }
   return [
+    { method: 'GET', path: '/', run: ({ header }) => served(files.devPage(header)) },
     {
       method: 'GET',
-      path: '/',
-      run: async call => {
-        const page = await served('dev.html', call)
-        return { ...page, headers: { ...page.headers, ...anew } }
-      },
+      path: '/assets/:name',
+      run: ({ params, header }) => served(files.asset(params.name ?? '', header)),
     },
-    { method: 'GET', path: '/assets/:name', run: call => served(call.params.name ?? '', call) },
   ]
 }

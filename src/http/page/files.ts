@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { pageFile } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
 import { type Binary, binary, type Headers } from '../answer.ts'
+import { mayHaveSession } from '../guard/session.ts'
 
 /** What the build says of a file. */
 interface PageFile {
@@ -21,6 +22,8 @@ type Manifest = Readonly<Record<string, PageFile>>
 
 /** Headers that `answer` reads. */
 export const fileHeaders = ['accept-encoding', 'if-none-match'] as const
+/** The same for the page. */
+export const entryHeaders = [...fileHeaders, 'accept-language', 'cookie'] as const
 
 /** Everything comes from here, nothing runs that is written into the page, and nobody else may show it. */
 const pagePolicy: Headers = {
@@ -56,17 +59,32 @@ const encodings = [
 export class PageFiles {
   #manifest: Promise<Manifest> | undefined
 
-  /** A file with a hash in its name, to be kept for good. @throws Fault ResourceNotFound */
-  asset(name: string, header: (name: string) => string): Promise<Binary> {
+  /** A file with a hash in its name, to be kept for good; no page, which would have no policy here. @throws Fault ResourceNotFound */
+  async asset(name: string, header: (name: string) => string): Promise<Binary> {
+    if (!/-[A-Z0-9]{8}\.\w+$/.test(name)) throw missing()
     return this.#answer(name, header, {
       'cache-control': 'public, max-age=31536000, immutable',
       'cross-origin-resource-policy': 'same-origin',
     })
   }
 
-  /** The page itself. @throws Fault ResourceNotFound where none was built */
-  page(header: (name: string) => string): Promise<Binary> {
-    return this.#answer('index.html', header, { ...pagePolicy, 'cache-control': 'no-cache' })
+  /**
+   * The page itself, which asks for the texts of the reader's language at once, with the form to sign in where nobody is.
+   *
+   * @throws Fault ResourceNotFound where none was built
+   */
+  async page(header: (name: string) => string): Promise<Binary> {
+    const manifest = await this.#read()
+    const kind = mayHaveSession(header) ? 'index' : 'entry'
+    const spoken = [...languages(header('accept-language')), 'en'].map(code => `${kind}.${code}.html`)
+    const name = spoken.find(one => Object.hasOwn(manifest, one)) ?? ''
+    const vary = 'Accept-Encoding, Accept-Language, Cookie'
+    return this.#answer(name, header, { ...pagePolicy, 'cache-control': 'no-cache', vary })
+  }
+
+  /** The page of `teal dev`, which has a policy of its own. @throws Fault ResourceNotFound where none was built */
+  devPage(header: (name: string) => string): Promise<Binary> {
+    return this.#answer('dev.html', header, { 'cache-control': 'no-cache' })
   }
 
   /** What keeps the page for when there is no network; asked for anew each time. @throws Fault ResourceNotFound */
@@ -79,19 +97,27 @@ export class PageFiles {
     const accepted = header('accept-encoding')
     const packed = encodings.find(([coding, ending]) => accepts(accepted, coding) && file.packed.includes(ending))
     const tag = `"${file.hash}${packed === undefined ? '' : `-${packed[1]}`}"`
-    const headers = { ...more, 'content-type': file.type, vary: 'Accept-Encoding', etag: tag }
+    const headers = { vary: 'Accept-Encoding', ...more, 'content-type': file.type, etag: tag }
     if (matches(header('if-none-match'), tag)) return binary({ status: 304, headers, body: '' })
     const body = await readFile(pageFile(packed === undefined ? name : `${name}.${packed[1]}`))
     return binary({ headers: { ...headers, ...(packed && { 'content-encoding': packed[0] }) }, body })
   }
 
-  async #find(name: string): Promise<PageFile> {
+  #read(): Promise<Manifest> {
     this.#manifest ??= readManifest()
-    const manifest = await this.#manifest
+    return this.#manifest
+  }
+
+  async #find(name: string): Promise<PageFile> {
+    const manifest = await this.#read()
     const file = Object.hasOwn(manifest, name) ? manifest[name] : undefined
-    if (file === undefined) throw new Fault('ResourceNotFound', { text: 'There is no such file' })
+    if (file === undefined) throw missing()
     return file
   }
+}
+
+function missing(): Fault {
+  return new Fault('ResourceNotFound', { text: 'There is no such file' })
 }
 
 /** Where the sources run and nothing was built there is no page. */
@@ -101,6 +127,19 @@ async function readManifest(): Promise<Manifest> {
   } catch {
     return {}
   }
+}
+
+/** Languages that are asked for, `de-AT` as `de`, the dearest first (RFC 9110 12.5.4). */
+function languages(line: string): string[] {
+  const asked = line.split(',').map(part => {
+    const [range = '', ...rules] = part.split(';').map(word => word.trim().toLowerCase())
+    const weight = rules.find(rule => rule.startsWith('q='))
+    return { code: range.slice(0, 2), weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+  })
+  return asked
+    .filter(({ code, weight }) => /^[a-z]{2}$/.test(code) && weight > 0)
+    .sort((one, other) => other.weight - one.weight)
+    .map(({ code }) => code)
 }
 
 /** Whether a coding is named and not ruled out (RFC 9110 12.5.3). */

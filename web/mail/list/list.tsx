@@ -10,6 +10,7 @@ import { dateAs, number } from '../../base/language.ts'
 import { personName, shownName } from '../../base/names.ts'
 import { explain } from '../../base/notice.tsx'
 import { at } from '../../base/router.ts'
+import { soon } from '../../base/soon.ts'
 import { type Place, setFlag } from '../actions.ts'
 import { withWords } from '../addresses.ts'
 import { folderName, folderOf, type Row } from '../store.ts'
@@ -226,12 +227,18 @@ function RowText({ row, folder, subject }: { readonly row: Row; readonly folder:
 function when(at_: string): string {
   const date = new Date(at_)
   const now = new Date()
-  const isToday = date.toDateString() === now.toDateString()
-  const isThisYear = date.getFullYear() === now.getFullYear()
-  const form: Intl.DateTimeFormatOptions = isToday
-    ? { timeStyle: 'short' }
-    : isThisYear
-      ? { day: 'numeric', month: 'short' }
-      : { day: 'numeric', month: 'short', year: 'numeric' }
-  return dateAs(date, form)
+  if (date.toDateString() === now.toDateString()) return dateAs(date, forms.today)
+  return dateAs(date, date.getFullYear() === now.getFullYear() ? forms.thisYear : forms.before)
 }
+
+const forms = {
+  today: { timeStyle: 'short' },
+  thisYear: { day: 'numeric', month: 'short' },
+  before: { day: 'numeric', month: 'short', year: 'numeric' },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>
+
+// The first of its form takes browsers as long as all rows do: it is made while somebody signs in.
+soon(() => {
+  for (const form of Object.values(forms)) dateAs(0, form)
+  number(0)
+})

@@ -9,7 +9,7 @@ import { ask } from '../../base/dialog.tsx'
 import { moment, number } from '../../base/language.ts'
 import { readPeople } from '../../base/names.ts'
 import { done, explain, failed } from '../../base/notice.tsx'
-import { beforeSignOut, owner } from '../../base/session.ts'
+import { owner } from '../../base/session.ts'
 import { offer } from '../actions.ts'
 import { tryOwed } from '../owed/doing.ts'
 import { forgetOwed, isOwedLostWithPage, owed } from '../owed/owed.ts'
@@ -366,8 +366,8 @@ export function restoreLetters(): void {
   })
 }
 
-// Nothing of whoever signs out stays in this browser: what the service has not they are asked about.
-beforeSignOut(async () => {
+/** Nothing of whoever signs out stays in this browser: what the service has not they are asked about. @returns whether they go on */
+export async function leaveLetters(): Promise<boolean> {
   for (const letter of letters.value) if (letter.kept.value !== 'same') await save(letter).catch(() => {})
   await tryOwed().catch(() => {})
   const { title, text, changes, action } = mailTexts.value.leaving
@@ -380,4 +380,4 @@ beforeSignOut(async () => {
   waiting.clear()
   await forgetAllHere()
   return true
-})
+}

@@ -6,7 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import type { Binary } from '../../answer.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
-import { fileHeaders, PageFiles } from '../../page/files.ts'
+import { entryHeaders, fileHeaders, PageFiles } from '../../page/files.ts'
 import { text } from '../../schema.ts'
 
 const common = {
@@ -29,7 +29,7 @@ export function pageEndpoints(documentation: Endpoint): Endpoint[] {
     ...common,
     path: '/',
     summary: 'The page for people; for programs the documentation',
-    headers: [...fileHeaders, 'accept'],
+    headers: [...entryHeaders, 'accept'],
     faults: ['ResourceNotFound'],
     run(context) {
       const { request } = context
@@ -44,7 +44,7 @@ export function pageEndpoints(documentation: Endpoint): Endpoint[] {
       ...common,
       path: ['/app', ...names.map(name => `:${name}`)].join('/'),
       summary: 'The page',
-      headers: fileHeaders,
+      headers: entryHeaders,
       faults: ['ResourceNotFound'],
       params: Object.fromEntries(names.map(name => [name, word])),
       run: ({ request }) => files.page(name => request.header(name)),
