@@ -29,7 +29,7 @@ export async function pageSection(plan: Plan): Promise<Row[]> {
   try {
     await fill(service, 2 * plan.accounts)
     await sampled(service)
-    browser = await startChromium()
+    browser = await startChromium('whole')
     const origin = `http://localhost:${service.listener('api').port}`
     return [...(await loads(browser, origin)), ...(await lists(browser, origin, service)), ...(await calls(service))]
   } finally {

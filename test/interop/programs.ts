@@ -20,6 +20,7 @@ const debian = {
   '../lib/dovecot/lmtp': 'dovecot-lmtpd',
   '../lib/python3/dist-packages/nacl/__init__.py': 'python3-nacl',
   chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   clamd: 'clamav-daemon',
   curl: 'curl',
   dkimsign: 'python3-dkim',

@@ -7,11 +7,11 @@
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterEach, beforeAll, expect } from 'vitest'
 import type { ConfigPart } from '#config'
 import { type Running, useTeal } from '../../running.ts'
-import { sharedChromium } from '../chromium.ts'
+import { type Kind, sharedChromium } from '../chromium.ts'
 
 export interface Visit {
   /** Of the browser: `en`, `de`, `ar`. */
@@ -24,6 +24,8 @@ export interface Visit {
   readonly token?: string
   /** In a browser that has nothing of the page yet. */
   readonly isFirst?: boolean
+  /** In the whole browser, which shows PDF. */
+  readonly kind?: Kind
 }
 
 export interface Pages {
@@ -43,13 +45,10 @@ const wide = 1280
 /** A service and a browser for the tests of a file. */
 export function usePage(options: ConfigPart = {}): Pages {
   const service = useTeal({ api: { port: 0, accessControl: { enabled: true } }, ...options })
-  let browser: Browser | undefined
   let wrong: string[] = []
   let expected: string[] = []
   const open: Window[] = []
-  beforeAll(async () => {
-    browser = await sharedChromium()
-  })
+  beforeAll(() => sharedChromium())
   afterEach(async () => {
     await Promise.all(open.splice(0).map(window => leave(window, originOf())))
     const left = wrong.filter(one => !expected.some(text => one.includes(text)))
@@ -67,12 +66,21 @@ export function usePage(options: ConfigPart = {}): Pages {
       expected = texts
     },
     async visit(path, visit = {}) {
-      const { locale = 'en-GB', colorScheme = 'light', width = wide, as, token, isFirst = false } = visit
-      if (browser === undefined) throw new Error('the browser is not up')
-      const used = isFirst ? undefined : emptied.get(locale)?.pop()
+      const {
+        locale = 'en-GB',
+        colorScheme = 'light',
+        width = wide,
+        as,
+        token,
+        isFirst = false,
+        kind = 'shell',
+      } = visit
+      const like = `${kind} ${locale}`
+      const used = isFirst ? undefined : emptied.get(like)?.pop()
       const viewport = { width: wide, height: 800 }
+      const browser = await sharedChromium(kind)
       const context = used ?? (await browser.newContext({ locale, viewport, acceptDownloads: true }))
-      open.push({ context, locale })
+      open.push({ context, like })
       const page = await context.newPage()
       await page.emulateMedia({ colorScheme })
       if (width !== wide) await page.setViewportSize({ width, height: 800 })
@@ -88,14 +96,14 @@ export function usePage(options: ConfigPart = {}): Pages {
 
 interface Window {
   readonly context: BrowserContext
-  readonly locale: string
+  readonly like: string
 }
 
-/** Windows that wait for the next test, by their language: what they compiled once is half of what opening one costs. */
+/** Windows that wait for the next test, by their browser and language: what they compiled once is half of what opening one costs. */
 const emptied = new Map<string, BrowserContext[]>()
 
 /** Empties a window of everything it was told, or closes it where that is not to be had. */
-async function leave({ context, locale }: Window, origin: string): Promise<void> {
+async function leave({ context, like }: Window, origin: string): Promise<void> {
   try {
     const [page, ...others] = context.pages()
     if (page === undefined) throw new Error('the window is closed')
@@ -108,7 +116,7 @@ async function leave({ context, locale }: Window, origin: string): Promise<void>
     const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
     await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes })
     await page.close()
-    emptied.set(locale, [...(emptied.get(locale) ?? []), context])
+    emptied.set(like, [...(emptied.get(like) ?? []), context])
   } catch {
     await context.close()
   }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { type Account, account, mail } from '../../../http/api/mail-world.ts'
+import type { Kind } from '../../chromium.ts'
 import { usePage } from '../page.ts'
 import { mutationVectors } from './mutations.ts'
 import { away, furtherVectors } from './vectors.ts'
@@ -46,8 +47,8 @@ async function bring(source: string, folder = 'INBOX'): Promise<number> {
 }
 
 /** Opens a message; what is asked for elsewhere from then on is listed. */
-async function open(uid: number, folder = 'INBOX'): Promise<{ page: Page; asked: string[] }> {
-  const page = await pages.visit('/app/mail', { as: 'target' })
+async function open(uid: number, folder = 'INBOX', kind: Kind = 'shell'): Promise<{ page: Page; asked: string[] }> {
+  const page = await pages.visit('/app/mail', { as: 'target', kind })
   pages.expectErrors(...refused)
   const asked: string[] = []
   page.context().on('request', request => {
@@ -180,7 +181,7 @@ test('as attachments that are looked at, kept and opened', async () => {
       `--b\r\nContent-Type: ${type}; name="${name}"\r\nContent-Disposition: attachment; filename="${name}"\r\n\r\n${body}\r\n`,
   )
   const source = `Subject: Files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nsee\r\n${parts.join('')}--b--\r\n`
-  const at = await open(await bring(source))
+  const at = await open(await bring(source), 'INBOX', 'whole')
   const { page } = at
   const dialog = page.getByRole('dialog')
   for (const button of await page.getByRole('button', { name: /^Look at / }).all()) {

@@ -4,6 +4,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Account, account, mail } from '../../../http/api/mail-world.ts'
+import type { Kind } from '../../chromium.ts'
 import { look, shoot, usePage } from '../page.ts'
 
 const pages = usePage()
@@ -74,8 +75,8 @@ beforeAll(async () => {
   reader = await account(service, 'reader')
 })
 
-async function open(uid: number, as = 'reader', box = reader.box('INBOX')): Promise<Page> {
-  const page = await pages.visit(`/app/mail/${box}?m=${uid}`, { as })
+async function open(uid: number, as = 'reader', box = reader.box('INBOX'), kind: Kind = 'shell'): Promise<Page> {
+  const page = await pages.visit(`/app/mail/${box}?m=${uid}`, { as, kind })
   await page.locator('.mail-message h2').waitFor()
   return page
 }
@@ -124,7 +125,7 @@ describe('what is behind a message', () => {
 
 describe('attachments', () => {
   test('pictures, PDF and text are looked at in front of the page, and nothing of them runs', async () => {
-    const page = await open(await bring(everything))
+    const page = await open(await bring(everything), 'reader', reader.box('INBOX'), 'whole')
     const dialog = page.getByRole('dialog')
     const close = () => dialog.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('button', { name: 'Look at dot.png' }).click()
