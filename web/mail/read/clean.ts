@@ -172,6 +172,8 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
     ALLOW_ARIA_ATTR: false,
     ALLOW_UNKNOWN_PROTOCOLS: false,
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|tel:|attachment:|data:image\/|\/\/|#)/i,
+    // Of all others the value would have to read as an address, too: no width, no span and no direction would be left.
+    ADD_URI_SAFE_ATTR: plain.filter(name => name !== 'href' && name !== 'src'),
     FORCE_BODY: true,
     SANITIZE_NAMED_PROPS: true,
     RETURN_DOM: true,

@@ -209,3 +209,23 @@ test('a message is sent on as it is', async () => {
   const inbox = async () => (await target.call('GET', `/mailboxes/${target.box('INBOX')}/messages`)).body.results
   await expect.poll(inbox).toMatchObject([{ subject: 'Everything', from: { address: 'olga@example.net' } }])
 })
+
+test('a letter keeps the form that its attributes give it: widths, spans, alignment, and from where it is read', async () => {
+  const html =
+    '<table width="300" cellpadding="9" align="center"><tr><td colspan="2" height="90" valign="bottom" align="right">Wide</td></tr>' +
+    '<tr><td>One</td><td>Two</td></tr></table><p dir="rtl">Turned</p><ol start="4"><li>Fourth</li></ol>' +
+    '<font color="red" size="5">Red</font>'
+  const uid = await reader.put('INBOX', mail('Formed', '', { html }))
+  const page = await pages.visit(`/app/mail/${reader.box('INBOX')}?m=${uid}`, { as: 'reader' })
+  const frame = page.frameLocator('iframe.mail-html')
+  const styled = (what: string, name: string) =>
+    frame.locator(what).evaluate(`element => getComputedStyle(element).getPropertyValue('${name}')`)
+  await frame.getByText('Turned').waitFor()
+  expect(await styled('table', 'width')).toBe('300px')
+  expect(await styled('td >> nth=0', 'padding-top')).toBe('9px')
+  expect(await styled('td >> nth=0', 'vertical-align')).toBe('bottom')
+  expect(await frame.locator('td').first().getAttribute('colspan')).toBe('2')
+  expect(await styled('p', 'direction')).toBe('rtl')
+  expect(await frame.locator('ol').getAttribute('start')).toBe('4')
+  expect(await styled('font', 'color')).toBe('rgb(255, 0, 0)')
+})
