@@ -120,7 +120,10 @@ async function refusal(response: Response, isJson: boolean): Promise<Refusal> {
   return new Refusal(response.status, code, error, details)
 }
 
-/** It is another matter in a while, or for who signs in again. */
+/** It is another matter in a while, when the service is less busy or up again, or for who signs in again. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof Refusal && (['Unreachable', 'InvalidToken'].includes(error.code) || error.status === 429)
+  return (
+    error instanceof Refusal &&
+    (['Unreachable', 'InvalidToken'].includes(error.code) || [429, 503].includes(error.status))
+  )
 }

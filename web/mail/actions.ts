@@ -9,7 +9,7 @@ import { failed } from '../base/notice.tsx'
 import { baseTexts } from '../texts/texts.ts'
 import type { Use } from './folders/made.ts'
 import { takeBack, want } from './owed/doing.ts'
-import type { Deed, Marks } from './owed/owed.ts'
+import { byWhere, type Deed, type Deeded, type Marks } from './owed/owed.ts'
 import { type Folder, folderFor, folderName, folderOf } from './store.ts'
 import { mailTexts } from './texts/texts.ts'
 
@@ -45,7 +45,7 @@ export async function runUndo(): Promise<void> {
 }
 
 export async function setFlag(places: readonly Place[], marks: Marks): Promise<void> {
-  await Promise.all(places.map(place => want({ ...place, kind: 'mark', marks }).outcome))
+  await Promise.all(places.flatMap(byWhere).map(place => want({ ...place, kind: 'mark', marks }).outcome))
 }
 
 /** Moves messages, and offers to move them back. */
@@ -54,7 +54,10 @@ export async function move(places: readonly Place[], to: Folder): Promise<void> 
 }
 
 async function moveTo(places: readonly Place[], to: string, name: string): Promise<void> {
-  const deeds = places.filter(({ mailbox }) => mailbox !== to).map(place => ({ ...place, kind: 'move', to }) as const)
+  const deeds = places
+    .flatMap(byWhere)
+    .filter(({ mailbox, at = mailbox }) => at !== to)
+    .map(place => ({ ...place, kind: 'move', to }) as const)
   await follow(deeds, to, count => mailTexts.value.moved(count, name))
 }
 
@@ -88,9 +91,10 @@ async function follow(deeds: readonly Deed[], to: string, said: (count: string) 
 /** Into the Trash; from there, and drafts, for good (the service keeps what is deleted for a while). */
 export async function remove(places: readonly Place[]): Promise<void> {
   const trash = folderFor('\\Trash')
-  const final = ({ mailbox }: Place) => mailbox === trash?.id || folderOf(mailbox)?.specialUse === '\\Drafts'
-  const others = places.filter(place => !final(place))
-  const deeds = places.filter(final).map(place => ({ ...place, kind: 'delete' }) as const)
+  const final = ({ mailbox, at = mailbox }: Deeded) => at === trash?.id || folderOf(at)?.specialUse === '\\Drafts'
+  const all = places.flatMap(byWhere)
+  const others = all.filter(place => !final(place))
+  const deeds = all.filter(final).map(place => ({ ...place, kind: 'delete' }) as const)
   await Promise.all([
     others.length > 0 && trash !== undefined ? move(others, trash) : undefined,
     follow(deeds, '', count => count),

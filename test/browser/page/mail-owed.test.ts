@@ -152,6 +152,74 @@ test('what cannot be done any more is said, the rest is done, and the list shows
   expect(await deeds(page)).toBe(0)
 })
 
+test('what is moved without a network stands where it goes at once, can be read and changed there, and goes on from there', async () => {
+  const { user, page, context } = await opened('mover', ['Quick', 'Slow', 'Rest'], { unseen: true })
+  await user.put('Junk', mail('Was here', 'before'))
+  const folder = (name: string) => page.getByRole('navigation').getByRole('link', { name })
+  const open = async (name: string, count: string) => {
+    await folder(name).click()
+    await page.getByRole('heading', { level: 2, name }).waitFor()
+    await expect.poll(() => rows(page)).toBe(count)
+  }
+  await open('Junk', '1')
+  await isKept(page, 'list ')
+  await open('Inbox', '3')
+  await row(page, 'Quick').getByRole('link').click()
+  await page.getByRole('article').getByRole('heading', { name: 'Quick' }).waitFor()
+  await isKept(page, 'message ')
+  await context.setOffline(true)
+  await page.getByRole('checkbox', { name: 'Select: Slow' }).click()
+  await act(page, 'Quick', 'Junk')
+  await page.getByText('this is done when the service answers again').waitFor()
+  await open('Junk', '3')
+  await row(page, 'Quick').getByText('Waiting').waitFor()
+  await look(page)
+  await shoot(page, 'owed-there')
+  // Also in a window that was opened since.
+  await page.reload()
+  await expect.poll(() => rows(page)).toBe('3')
+  await row(page, 'Quick').getByRole('link').click()
+  await page.getByRole('article').getByRole('heading', { name: 'Quick' }).waitFor()
+  await row(page, 'Quick').getByRole('button', { name: 'Flag' }).click()
+  await row(page, 'Quick').locator('.star.on').waitFor()
+  // Where a message is read it has a toolbar, too.
+  await folder('Junk').click()
+  await act(page, 'Slow', 'Delete')
+  await expect.poll(() => rows(page)).toBe('2')
+  await open('Trash', '1')
+  await row(page, 'Slow').waitFor()
+  await context.setOffline(false)
+  await expect.poll(() => deeds(page)).toBe(0)
+  const junk = (await named(user, 'Junk')).sort((a, b) => (a.subject < b.subject ? -1 : 1))
+  expect(junk).toMatchObject([{ subject: 'Quick', seen: true, flagged: true }, { subject: 'Was here' }])
+  expect(await named(user, 'Trash')).toEqual([{ subject: 'Slow', seen: false, flagged: false }])
+  expect(await subjects(user, 'INBOX')).toEqual(['Rest'])
+  expect(await page.locator('.notice.failed').count()).toBe(0)
+  await expect.poll(() => rows(page)).toBe('1')
+  await expect.poll(() => page.getByText('Waiting').count()).toBe(0)
+})
+
+test('a service that is busy for a while gets it later, and the list is asked for again by itself', async () => {
+  const user = await account(service, 'patient')
+  await user.put('INBOX', mail('Later', 'text'))
+  pages.expectErrors(...lost, 'status of 503')
+  const page = await pages.visit('/app/account', { as: 'patient' })
+  let isBusy = true
+  const busy = { status: 503, json: { error: 'The service is busy, try again', code: 'Overloaded' } }
+  await page.route('**/messages**', route => (isBusy ? route.fulfill(busy) : route.continue()))
+  await page.getByRole('link', { name: 'Mail', exact: true }).click()
+  await page.getByRole('alert').getByText('busy').waitFor()
+  isBusy = false
+  await row(page, 'Later').waitFor()
+  isBusy = true
+  await act(page, 'Later', 'Delete')
+  await page.getByText('this is done when the service answers again').waitFor()
+  isBusy = false
+  await expect.poll(() => deeds(page), { timeout: 40_000 }).toBe(0)
+  expect(await subjects(user, 'Trash')).toEqual(['Later'])
+  expect(await page.locator('.notice.failed').count()).toBe(0)
+})
+
 test('an answer that is lost on its way is no reason to do it twice, or to say that it failed', async () => {
   const { user, page } = await opened('echo', ['Moved', 'Other'])
   let isLost = false

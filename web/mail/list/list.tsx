@@ -164,7 +164,7 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
           open(row)
         }}
       >
-        <RowText row={row} folder={folder} subject={subject} />
+        <RowText row={row} folder={folder} subject={subject} isOwed={list.isOwed(row)} />
       </a>
       <button
         type="button"
@@ -179,7 +179,15 @@ function Line({ list, index, folder, q, current, total, open }: LineProps) {
   )
 }
 
-function RowText({ row, folder, subject }: { readonly row: Row; readonly folder: string; readonly subject: string }) {
+interface RowTextProps {
+  readonly row: Row
+  readonly folder: string
+  readonly subject: string
+  /** It is to come here and is not yet. */
+  readonly isOwed: boolean
+}
+
+function RowText({ row, folder, subject, isOwed }: RowTextProps) {
   const texts = mailTexts.value
   const isOwn = ['\\Sent', '\\Drafts'].includes(folderOf(row.mailbox)?.specialUse || '')
   const people = isOwn ? row.to : row.from === undefined ? [] : [row.from]
@@ -206,7 +214,8 @@ function RowText({ row, folder, subject }: { readonly row: Row; readonly folder:
       </span>
       <span class="line">
         <bdi class="subject">{subject}</bdi>
-        {elsewhere !== undefined && <bdi class="tag">{folderName(elsewhere)}</bdi>}
+        {isOwed && <span class="tag">{texts.owed.waits}</span>}
+        {!isOwed && elsewhere !== undefined && <bdi class="tag">{folderName(elsewhere)}</bdi>}
         {row.answered && (
           <span class="mark" role="img" aria-label={texts.wasAnswered}>
             <Icon name="reply" />

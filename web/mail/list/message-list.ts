@@ -2,13 +2,15 @@
 //
 // Views read `version` and ask for rows; what is missing is loaded in pages and shown when it is there. When something comes or
 // goes, the pages in view are loaded anew, and whoever scrolls is told by how many rows the list moved under them. What is to be done
-// and is not yet (owed.ts) shows as if it were: rows that leave are passed over.
+// and is not yet (owed.ts) shows as if it were: rows that leave are passed over, those that come stand first.
 
 import { signal } from '@preact/signals'
+import { isPassing } from '../../base/client.ts'
 import { keep, kept } from '../../base/kept.ts'
 import { session } from '../../base/session.ts'
 import { leaving, owed } from '../owed/owed.ts'
 import { type Row, user } from '../store.ts'
+import { arriving, type Change, isShort, lettersOf, marked, patched } from './rows.ts'
 import type { Found, ListOf, Source } from './sources.ts'
 
 const pageRows = 50
@@ -19,6 +21,7 @@ const quietMs = 150
 const paceMsMax = 2000
 /** One that failed is tried again after a while, then after twice that, and so on. */
 const againMs = 1000
+const againMsMax = 15_000
 const againMax = 5
 const changesMs = 60_000
 /** After what was found in a moment the whole search is made, unless somebody goes on typing. */
@@ -26,12 +29,6 @@ const restMs = 400
 /** Rows asked for at once to be selected, and all of them. */
 const betweenRows = 250
 const betweenMax = 10_000
-
-interface Change {
-  readonly mailbox: string
-  readonly uids: ReadonlySet<number>
-  readonly change: Partial<Row>
-}
 
 export class MessageList {
   /** Rises with every change. */
@@ -41,6 +38,8 @@ export class MessageList {
   #total = -1
   /** Places of rows that leave, among those that are loaded, in order. */
   #leaving: readonly number[] = []
+  /** Rows that are to come and are not there yet. */
+  #arriving: readonly Row[] = []
   readonly failure = signal<unknown>(undefined)
   /** Rows by which what is in view has moved. */
   readonly moved = signal(0)
@@ -74,6 +73,8 @@ export class MessageList {
   #tookMs = 0
   /** Reloads that failed, one after the other. */
   #failures = 0
+  /** Whether somebody looks at it. */
+  #isShown = false
   /** Reloads that were begun: what was asked for before may be older. */
   #reloads = 0
 
@@ -84,7 +85,7 @@ export class MessageList {
   }
 
   row(index: number): Row | undefined {
-    return this.#at(this.#placeOf(index))
+    return this.#arriving[index] ?? this.#at(this.#placeOf(index))
   }
 
   /** The row at a place as the service counts them. */
@@ -94,7 +95,7 @@ export class MessageList {
 
   /** The place of a row that is shown. */
   #placeOf(index: number): number {
-    let place = index
+    let place = Math.max(0, index - this.#arriving.length)
     for (const left of this.#leaving) {
       if (left > place) break
       place += 1
@@ -105,7 +106,10 @@ export class MessageList {
   /** Shows what is loaded, and as if all that is owed were done. */
   show(): void {
     const places: number[] = []
+    this.#arriving = []
     if (owed.value.length > 0) {
+      if (this.of.q === '' && this.of.thread === '')
+        this.#arriving = arriving(this.of.folder).filter(row => !this.#has(row))
       const gone = new Map<string, ReadonlySet<number>>()
       for (const [number, rows] of this.#pages) {
         for (const [at, row] of rows.entries()) {
@@ -117,21 +121,31 @@ export class MessageList {
       }
     }
     this.#leaving = places.sort((a, b) => a - b)
-    this.total.value = this.#total < 0 ? -1 : Math.max(0, this.#total - places.length)
+    const more = this.#arriving.length
+    this.total.value = this.#total < 0 && more === 0 ? -1 : Math.max(0, this.#total - places.length) + more
     this.cursor.value = Math.min(this.cursor.value, Math.max(0, this.total.value - 1))
     this.version.value += 1
   }
 
-  /** Unread letters among some, as far as they are loaded. */
-  unreadAmong(mailbox: string, uids: ReadonlySet<number>): number {
+  /** Whether it is to come here and is not yet. */
+  isOwed(row: Row): boolean {
+    return this.#arriving.includes(row)
+  }
+
+  /** Whether it came already, and only the answer is not here yet. */
+  #has({ messageId }: Row): boolean {
+    return messageId !== '' && [...this.#pages.values()].some(rows => rows.some(row => row?.messageId === messageId))
+  }
+
+  /** Rows of some letters, as far as they are loaded. */
+  rowsAmong(mailbox: string, uids: ReadonlySet<number>): Row[] {
     const rows = [...this.#pages.values()].flat()
-    return rows
-      .filter(row => row?.mailbox === mailbox && uids.has(row.id))
-      .reduce((sum, { seen, conversation }) => sum + (conversation?.unseen ?? (seen ? 0 : 1)), 0)
+    return rows.filter(row => row?.mailbox === mailbox && uids.has(row.id))
   }
 
   /** These rows are in view: what is missing of them is loaded. */
   want(first: number, last: number): void {
+    this.#isShown = true
     this.#shown = [first, last]
     this.#view = [this.#placeOf(first), this.#placeOf(last)]
     const [from, to] = this.#viewed()
@@ -153,7 +167,7 @@ export class MessageList {
   refresh(): void {
     this.#isStale = true
     const wait = this.#failures === 0 ? Math.min(3 * this.#tookMs, paceMsMax) : againMs * 2 ** (this.#failures - 1)
-    this.#timer ??= setTimeout(() => void this.#renew(), Math.max(quietMs, wait))
+    this.#timer ??= setTimeout(() => void this.#renew(), Math.max(quietMs, Math.min(wait, againMsMax)))
   }
 
   async #renew(): Promise<void> {
@@ -163,13 +177,24 @@ export class MessageList {
     // Whoever signed out, and maybe in as another, has no list here any more.
     const isDone = session.value?.user?.id !== this.#user || (await this.#reload())
     this.#tookMs = performance.now() - began
-    this.#failures = isDone ? 0 : this.#failures + 1
     this.#timer = undefined
-    if (this.#isStale || (!isDone && this.#failures <= againMax)) this.refresh()
+    if (!isDone) this.#tryAgain()
+    else {
+      this.#failures = 0
+      if (this.#isStale) this.refresh()
+    }
+  }
+
+  /** In a while: for as long as it is shown where the service is only away, else some times. */
+  #tryAgain(): void {
+    this.#failures += 1
+    const isAway = this.#isShown && isPassing(this.failure.value)
+    if (this.#isStale || isAway || this.#failures <= againMax) this.refresh()
   }
 
   /** It is not shown any more: what was still looked for is not wanted. */
   leave(): void {
+    this.#isShown = false
     clearTimeout(this.#rest)
     for (const control of this.#loading.values()) control.abort()
     this.#loading.clear()
@@ -177,10 +202,10 @@ export class MessageList {
 
   /** Rows of a range, loaded where they are not. */
   async between(from: number, to: number): Promise<Row[]> {
-    const rows: Row[] = []
+    const rows = this.#arriving.slice(from, to + 1)
     const last = Math.min(to, from + betweenMax - 1)
     const { signal } = new AbortController()
-    for (let at = from; at <= last; at += betweenRows) {
+    for (let at = Math.max(from, this.#arriving.length); at <= last; at += betweenRows) {
       const count = Math.min(betweenRows, last - at + 1)
       const loaded = Array.from({ length: count }, (_, step) => this.row(at + step)).filter(row => row !== undefined)
       const place = this.#placeOf(at)
@@ -253,8 +278,10 @@ export class MessageList {
 
   /** Where a message is among the rows that are loaded; -1 where it is not. */
   indexOf(mailbox: string, uid: number): number {
+    const coming = this.#arriving.findIndex(row => row.mailbox === mailbox && row.id === uid)
+    if (coming >= 0) return coming
     const place = this.#find(mailbox, uid)
-    return place < 0 ? place : place - this.#leaving.filter(left => left < place).length
+    return place < 0 ? place : place - this.#leaving.filter(left => left < place).length + this.#arriving.length
   }
 
   #find(mailbox: string, uid: number): number {
@@ -304,6 +331,7 @@ export class MessageList {
       await early
       if (control.signal.aborted) return
       this.failure.value = error
+      if (this.#timer === undefined) this.#tryAgain()
     } finally {
       if (this.#loading.get(number) === control) this.#loading.delete(number)
     }
@@ -358,39 +386,4 @@ export class MessageList {
     if (now >= 0 && now !== first) this.moved.value = now - first
     return true
   }
-}
-
-/** Marks that are owed. */
-function marked(): Change[] {
-  return owed.value.flatMap(({ deed }) =>
-    deed.kind === 'mark' ? [{ mailbox: deed.mailbox, uids: new Set(deed.uids), change: deed.marks }] : [],
-  )
-}
-
-/** Letters that a row stands for. */
-export function lettersOf({ id, conversation }: Row): readonly number[] {
-  return conversation === undefined || conversation.messages.length === 0 ? [id] : conversation.messages
-}
-
-function patched(row: Row, changes: readonly Change[]): Row {
-  return changes
-    .filter(({ mailbox, uids }) => row.mailbox === mailbox && uids.has(row.id))
-    .reduce((now, { uids, change }) => changed(now, uids, change), row)
-}
-
-function changed(row: Row, uids: ReadonlySet<number>, change: Partial<Row>): Row {
-  const { conversation } = row
-  if (conversation === undefined || !conversation.messages.every(uid => uids.has(uid))) return { ...row, ...change }
-  const { seen, flagged } = change
-  const { here } = conversation
-  const counts = {
-    ...(seen !== undefined && { unseen: seen ? 0 : here }),
-    ...(flagged !== undefined && { flagged: flagged ? here : 0 }),
-  }
-  return { ...row, ...change, conversation: { ...conversation, ...counts } }
-}
-
-/** A letter or two stand in nearly every message: all that have them are only looked for when they are scrolled to. */
-function isShort(q: string): boolean {
-  return /^[\p{Script=Latin}\d]{1,2}$/u.test(q.trim())
 }

@@ -4,7 +4,8 @@
 
 import type { Place } from '../actions.ts'
 import type { Row } from '../store.ts'
-import { lettersOf, type MessageList } from './message-list.ts'
+import type { MessageList } from './message-list.ts'
+import { lettersOf } from './rows.ts'
 
 const keyOf = (row: Row): string => `${row.mailbox}:${row.id}`
 

@@ -8,9 +8,10 @@ import { number } from '../../base/language.ts'
 import { explain, failed } from '../../base/notice.tsx'
 import { session } from '../../base/session.ts'
 import { folderMade } from '../folders/made.ts'
-import { forgetLists, listsOf, user } from '../store.ts'
+import { marked, patched, unreadOf } from '../list/rows.ts'
+import { forgetLists, listsOf, type Row, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import { type Deed, drop, note, type Owed, owe, readOwed } from './owed.ts'
+import { type Deed, drop, note, type Owed, owe, readOwed, renumber } from './owed.ts'
 
 /** How it went: `moved` are the numbers that messages have where they are now. */
 export interface Outcome {
@@ -40,16 +41,23 @@ others.addEventListener('message', ({ data }: MessageEvent<Told>) => {
 
 /** Wants something done; lists show it at once. @returns its id, and how it went or that it waits */
 export function want(deed: Deed): { id: string; outcome: Promise<Outcome> } {
-  let unread = 0
+  const rows = rowsOf(deed)
   for (const list of listsOf(deed.mailbox)) {
-    unread = Math.max(unread, list.unreadAmong(deed.mailbox, new Set(deed.uids)))
     if (deed.kind === 'mark') list.patch(deed.mailbox, new Set(deed.uids), deed.marks)
     else list.unselect(deed.mailbox, new Set(deed.uids))
   }
-  const { id } = owe(deed, Math.min(unread, deed.uids.length))
+  const { id } = owe(deed, Math.min(unreadOf(rows), deed.uids.length), rows)
   const outcome = new Promise<Outcome>(resolve => heard.set(id, resolve))
   doOwed()
   return { id, outcome }
+}
+
+/** As they are listed where they are, or where they are to go. */
+function rowsOf({ mailbox, uids }: Deed): Row[] {
+  const wanted = new Set(uids)
+  const known = readOwed().flatMap(({ rows = [] }) => rows.filter(row => row.mailbox === mailbox && wanted.has(row.id)))
+  const listed = listsOf(mailbox).flatMap(list => list.rowsAmong(mailbox, wanted))
+  return [...new Map([...known.map(row => patched(row, marked())), ...listed].map(row => [row.id, row])).values()]
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined
@@ -101,10 +109,10 @@ async function doOne(one: Owed): Promise<boolean> {
   if (!navigator.onLine) return false
   if (!one.isTried) note(one.id, { isTried: true })
   try {
-    const moved = await perform(one)
+    const numbers = await perform(one)
     for (const list of one.deed.kind === 'mark' ? [] : listsOf(one.deed.mailbox))
       list.take(one.deed.mailbox, new Set(one.deed.uids))
-    finish(one.id, { state: 'done', moved })
+    finish(one.id, { state: 'done', moved: [...numbers.values()] })
   } catch (error) {
     if (isPassing(error)) {
       if (isSurelyNotDone(error)) note(one.id, { isTried: false })
@@ -139,34 +147,39 @@ function settle(id: string, outcome: Outcome): void {
 const updating = 'PUT /users/:user/mailboxes/:mailbox/messages'
 const deleting = 'DELETE /users/:user/mailboxes/:mailbox/messages/:message'
 
-/** @returns numbers that messages have where they were moved to @throws Refusal */
-async function perform({ deed, isTried, isLate }: Owed): Promise<readonly number[]> {
+/** @returns numbers that messages had and have where they were moved to @throws Refusal */
+async function perform(one: Owed): Promise<ReadonlyMap<number, number>> {
+  const { deed, isTried, isLate } = one
   const { mailbox, uids } = deed
   const params = { user: user(), mailbox }
   let done = 0
-  let moved: readonly number[] = []
+  let numbers: ReadonlyMap<number, number> = new Map()
   try {
     if (deed.kind === 'delete') done = await deleteEach(deed.mailbox, uids)
     else {
-      const change = deed.kind === 'mark' ? deed.marks : { moveTo: await folderId(deed.to) }
+      const to = deed.kind === 'move' ? await folderId(deed.to) : ''
+      // It was to go elsewhere before, and could not.
+      if (to === mailbox) return numbers
+      const change = deed.kind === 'mark' ? deed.marks : { moveTo: to }
       const { id = [], updated = 0 } = await call(updating, {
         params,
         body: { message: uids.join(','), ...change },
         signal: AbortSignal.timeout(answerMs),
       })
-      moved = id.map(pair => pair[1] ?? 0)
+      numbers = new Map(id.map(([had = 0, has = 0]) => [had, has]))
       done = updated
+      if (to !== '') renumber(one, numbers, to)
     }
   } catch (error) {
     const isGone = error instanceof Refusal && error.code === 'MessageNotFound'
     if (!isGone || !isTried) throw error
-    return []
+    return new Map()
   }
   if (isLate && !isTried && done < uids.length) {
     const { someGone } = mailTexts.value.owed
     failed(new Refusal(0, 'NotDone', someGone(number(uids.length - done))))
   }
-  return moved
+  return numbers
 }
 
 /** @throws Refusal where none of them was there, too */
@@ -191,7 +204,7 @@ async function folderId(to: string): Promise<string> {
 }
 
 /** Takes back what was moved: before it is done, or back to where it was. */
-export async function takeBack(id: string, { mailbox }: Deed, to: string): Promise<void> {
+export async function takeBack(id: string, { mailbox, at = mailbox }: Deed, to: string): Promise<void> {
   await alone(async () => {
     if (readOwed().some(one => one.id === id)) {
       drop(id)
@@ -200,7 +213,7 @@ export async function takeBack(id: string, { mailbox }: Deed, to: string): Promi
       return
     }
     const uids = results.get(id) ?? []
-    if (uids.length > 0) owe({ kind: 'move', mailbox: await folderId(to), uids, to: mailbox }, 0)
+    if (uids.length > 0) owe({ kind: 'move', mailbox: await folderId(to), uids, to: at }, 0)
   })
   await tryOwed()
   forgetLists()

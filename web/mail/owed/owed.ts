@@ -6,18 +6,27 @@
 
 import { signal } from '@preact/signals'
 import { session } from '../../base/session.ts'
+import type { Row } from '../store.ts'
 
 export interface Marks {
   readonly seen?: boolean
   readonly flagged?: boolean
 }
 
-export type Deed = { readonly mailbox: string; readonly uids: readonly number[] } & (
-  | { readonly kind: 'mark'; readonly marks: Marks }
-  /** To a folder by its id, or to the archive that is made first. */
-  | { readonly kind: 'move'; readonly to: string }
-  | { readonly kind: 'delete' }
-)
+/** Messages by the numbers that they have at the service; `at` is where they are shown, if that is another folder. */
+export interface Deeded {
+  readonly mailbox: string
+  readonly uids: readonly number[]
+  readonly at?: string
+}
+
+export type Deed = Deeded &
+  (
+    | { readonly kind: 'mark'; readonly marks: Marks }
+    /** To a folder by its id, or to the archive that is made first. */
+    | { readonly kind: 'move'; readonly to: string }
+    | { readonly kind: 'delete' }
+  )
 
 export interface Owed {
   /** Those that were wanted later come after it. */
@@ -29,7 +38,13 @@ export interface Owed {
   readonly isLate: boolean
   /** Unread messages among them when it was wanted. */
   readonly unread: number
+  /** What is moved as it was listed, to be shown where it goes. */
+  readonly rows?: readonly Row[]
 }
+
+/** More rows than this are not kept with what is owed, nor more people of one. */
+const rowsMax = 50
+const peopleMax = 4
 
 export const owed = signal<readonly Owed[]>([])
 
@@ -64,29 +79,52 @@ addEventListener('storage', ({ key }) => {
   if (key === null || key.startsWith(place())) readOwed()
 })
 
-export function owe(deed: Deed, unread: number): Owed {
+export function owe(deed: Deed, unread: number, rows: readonly Row[] = []): Owed {
   made += 1
   const id = `${Date.now()}.${String(made).padStart(6, '0')}.${crypto.randomUUID()}`
   const one = { id, deed, isTried: false, isLate: false, unread }
-  put(one)
+  put(deed.kind === 'move' ? { ...one, rows: rows.slice(0, rowsMax).map(short) } : one)
   return one
 }
 
+function short(row: Row): Row {
+  return { ...row, to: row.to.slice(0, peopleMax), cc: [], bcc: [], references: [], attachmentsList: [] }
+}
+
 function put(one: Owed): void {
-  try {
-    if (session.value?.acting !== undefined) throw new Error('Not in this browser')
-    localStorage.setItem(place() + one.id, JSON.stringify(one))
-    unkept.delete(one.id)
-  } catch {
-    unkept.set(one.id, one)
-  }
+  // Where there is little room, what is to be done counts, and not what it looks like.
+  if (isPut(one) || isPut({ ...one, rows: [] })) unkept.delete(one.id)
+  else unkept.set(one.id, one)
   readOwed()
+}
+
+function isPut(one: Owed): boolean {
+  if (session.value?.acting !== undefined) return false
+  try {
+    localStorage.setItem(place() + one.id, JSON.stringify(one))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Notes how it goes with one that is still there. */
 export function note(id: string, change: Partial<Pick<Owed, 'isTried' | 'isLate'>>): void {
   const one = readOwed().find(other => other.id === id)
   if (one !== undefined) put({ ...one, ...change })
+}
+
+/** Messages have other numbers in another folder now: what is still to be done to them is done to those. */
+export function renumber({ id, deed: { mailbox } }: Owed, numbers: ReadonlyMap<number, number>, to: string): void {
+  for (const one of readOwed()) {
+    if (one.id <= id) continue
+    if (one.deed.mailbox !== mailbox || !one.deed.uids.some(uid => numbers.has(uid))) continue
+    const uids = one.deed.uids.filter(uid => !numbers.has(uid))
+    const { at: _, ...deed } = one.deed
+    const moved = { ...one, deed: { ...deed, mailbox: to, uids: one.deed.uids.flatMap(uid => numbers.get(uid) ?? []) } }
+    if (uids.length > 0) put({ ...one, deed: { ...one.deed, uids } })
+    put(uids.length > 0 ? { ...moved, id: `${one.id}.moved`, unread: 0 } : moved)
+  }
 }
 
 /** It is done, or will not be. */
@@ -111,21 +149,38 @@ export function leaving(mailbox: string): ReadonlySet<number> {
   return new Set(gone.flatMap(({ deed }) => deed.uids))
 }
 
-/** What a folder's counts come to when all that waits is done. */
+/** The folder that a message is in when all that is owed is done; '' for none. */
+export function whereIs(mailbox: string, uid: number): string {
+  const last = owed.value.findLast(
+    ({ deed }) => deed.kind !== 'mark' && deed.mailbox === mailbox && deed.uids.includes(uid),
+  )?.deed
+  if (last === undefined) return mailbox
+  return last.kind === 'move' ? last.to : ''
+}
+
+/** Messages by the folders that they are shown in. */
+export function byWhere({ mailbox, uids }: Deeded): Deeded[] {
+  return [...Map.groupBy(uids, uid => whereIs(mailbox, uid))].map(([at, some]) =>
+    at === mailbox ? { mailbox, uids: some } : { mailbox, uids: some, at },
+  )
+}
+
+/** What a folder's counts when all that waits is done. */
 export function owedCounts(mailbox: string): { total: number; unseen: number } {
   const sum = { total: 0, unseen: 0 }
   for (const { deed, isLate, unread } of owed.value) {
     if (!isLate) continue
     const count = deed.uids.length
+    const from = deed.at ?? deed.mailbox
     if (deed.kind === 'mark') {
-      if (deed.mailbox === mailbox && deed.marks.seen !== undefined)
-        sum.unseen += deed.marks.seen ? -unread : count - unread
+      if (from === mailbox && deed.marks.seen !== undefined) sum.unseen += deed.marks.seen ? -unread : count - unread
       continue
     }
-    if (deed.mailbox === mailbox) {
+    if (from === mailbox) {
       sum.total -= count
       sum.unseen -= unread
-    } else if (deed.kind === 'move' && deed.to === mailbox) {
+    }
+    if (deed.kind === 'move' && deed.to === mailbox) {
       sum.total += count
       sum.unseen += unread
     }

@@ -250,6 +250,7 @@ export const ar: MailTexts = {
     action: 'تسجيل الخروج',
   },
   owed: {
+    waits: 'بانتظار الخدمة',
     later: (count: string) => `${count}: يُنفَّذ ذلك حين تستجيب الخدمة من جديد.`,
     count: (count: string) => `تغييرات في الانتظار: ${count}.`,
     notDone: (count: string, reason: string) =>

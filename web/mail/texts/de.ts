@@ -256,6 +256,7 @@ export const de: MailTexts = {
     action: 'Abmelden',
   },
   owed: {
+    waits: 'Wartet',
     later: (count: string) => `${count}: Das geschieht, sobald der Dienst wieder antwortet.`,
     count: (count: string) => `Wartende Änderungen: ${count}.`,
     notDone: (count: string, reason: string) =>

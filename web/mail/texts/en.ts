@@ -252,6 +252,7 @@ export const en = {
     action: 'Sign out',
   },
   owed: {
+    waits: 'Waiting',
     later: (count: string) => `${count}: this is done when the service answers again.`,
     count: (count: string) => `Changes that wait: ${count}.`,
     notDone: (count: string, reason: string) =>
