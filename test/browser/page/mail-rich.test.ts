@@ -194,6 +194,9 @@ test('a quote that is read from the right stands so in an answer that is not, an
     await send(page)
     const { html } = (await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/${at + 2}`)).body
     expect(html.join('')).toMatch(/<blockquote[^>]*dir="auto"/)
+    // The bar stands where the quote begins, in programs that know no start and end; and what is around says from where it is read.
+    const [around, side] = answer === 'Thanks' ? ['', 'right'] : ['<div dir="rtl">', 'left']
+    expect(html.join('')).toMatch(new RegExp(`${around}.*border-${side}: 2px`, 's'))
   }
 })
 

@@ -165,7 +165,8 @@ function hex(color: string): string {
 export function written(html: string): string {
   // Set as styles, the page's own policy would refuse them.
   const mark = `data-${crypto.randomUUID()}`
-  const { body } = new DOMParser().parseFromString(html, 'text/html')
+  const inside = new DOMParser().parseFromString(html, 'text/html')
+  const { body } = inside
   for (const element of body.querySelectorAll('[class^="ink-"]')) {
     const ink = element.className.slice(4) as Ink
     element.removeAttribute('class')
@@ -173,7 +174,42 @@ export function written(html: string): string {
   }
   for (const quote of body.querySelectorAll('blockquote')) {
     quote.setAttribute('type', 'cite')
-    quote.setAttribute(mark, 'margin: 0 0 0 .5em; padding: 0 0 0 .75em; border-left: 2px solid #c8ccd2')
+    quote.setAttribute(mark, quoteStyles[sideOf(quote)])
+  }
+  // In another program nothing around it says from which side it is read.
+  if (directionOf(body) === 'rtl' && body.firstElementChild?.getAttribute('dir') !== 'rtl') {
+    const around = inside.createElement('div')
+    around.dir = 'rtl'
+    around.append(...body.childNodes)
+    body.append(around)
   }
   return body.innerHTML.replaceAll(`${mark}=`, 'style=')
+}
+
+/** Sides by their names, which every program knows, and not as start and end. */
+const quoteStyles = {
+  ltr: 'margin: 0 0 0 .5em; padding: 0 0 0 .75em; border-left: 2px solid #c8ccd2',
+  rtl: 'margin: 0 .5em 0 0; padding: 0 .75em 0 0; border-right: 2px solid #c8ccd2',
+} as const
+
+type Direction = keyof typeof quoteStyles
+
+/** The side that a quote begins on, by its first letter where it does not say. */
+function sideOf(quote: Element): Direction {
+  const { dir } = quote as HTMLElement
+  return dir === 'ltr' || dir === 'rtl' ? dir : lettered(quote.textContent ?? '')
+}
+
+/** As browsers find it: by the first letter of what says nothing of its own. */
+function directionOf(element: Element): Direction {
+  const copy = element.cloneNode(true) as Element
+  for (const own of copy.querySelectorAll('[dir], bdi')) own.remove()
+  return lettered(copy.textContent ?? '')
+}
+
+const fromRight =
+  /^[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
+
+function lettered(text: string): Direction {
+  return fromRight.test(/\p{L}/u.exec(text)?.[0] ?? '') ? 'rtl' : 'ltr'
 }
