@@ -83,7 +83,6 @@ export const ar: BaseTexts = {
     tooSmall: least => `القيمة الدنيا: ${least}.`,
     tooLarge: most => `القيمة القصوى: ${most}.`,
     tooManyBytes: most => `الحجم الأقصى بالبايت: ${most}.`,
-    tooFew: least => `العدد الأدنى: ${least}.`,
     tooMany: most => `العدد الأقصى: ${most}.`,
     noAddress: 'هذا ليس عنوان بريد إلكتروني.',
     noUrl: 'هذا ليس عنوان ويب.',

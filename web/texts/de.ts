@@ -86,7 +86,6 @@ export const de: BaseTexts = {
     tooSmall: least => `Bitte mindestens ${least}.`,
     tooLarge: most => `Bitte höchstens ${most}.`,
     tooManyBytes: most => `Bitte höchstens ${most} Byte.`,
-    tooFew: least => `Bitte mindestens ${least} davon.`,
     tooMany: most => `Bitte höchstens ${most} davon.`,
     noAddress: 'Das ist keine E-Mail-Adresse.',
     noUrl: 'Das ist keine Webadresse.',

@@ -84,7 +84,6 @@ export const en = {
     tooSmall: (least: string) => `At least ${least}, please.`,
     tooLarge: (most: string) => `At most ${most}, please.`,
     tooManyBytes: (most: string) => `At most ${most} bytes, please.`,
-    tooFew: (least: string) => `At least ${least} of them, please.`,
     tooMany: (most: string) => `At most ${most} of them, please.`,
     noAddress: 'This is not an email address.',
     noUrl: 'This is not a web address.',
