@@ -4,7 +4,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf, call, type Reply } from '../base/client.ts'
-import { language, number } from '../base/language.ts'
+import { locale, number } from '../base/language.ts'
 import { shownSigns } from '../base/names.ts'
 import { failed } from '../base/notice.tsx'
 import { Badge, Card, Loaded, Page, Table } from '../base/parts.tsx'
@@ -138,7 +138,7 @@ function LineTable({ lines }: { readonly lines: readonly LogLine[] }) {
 }
 
 function exactly(time: string): string {
-  return new Intl.DateTimeFormat(language.value, { dateStyle: 'short', timeStyle: 'medium' }).format(new Date(time))
+  return new Intl.DateTimeFormat(locale(), { dateStyle: 'short', timeStyle: 'medium' }).format(new Date(time))
 }
 
 /** Lines that were written since it follows, the newest first, and how many were left out. */

@@ -65,13 +65,22 @@ function preferred(): Language {
   return wanted.find((one): one is Language => one in languages) ?? 'en'
 }
 
+/** The language as it is written in the country that the browser names: days, times and numbers have other forms there. */
+export function locale(): string {
+  const code = language.value
+  // Arabic countries differ in digits and calendar, too, and texts of the page have those of none.
+  if (code === 'ar') return code
+  return navigator.languages.find(one => /^[a-z]{2}-[A-Z]{2}$/.test(one) && one.startsWith(code)) ?? code
+}
+
 const numbers = new Map<string, Intl.NumberFormat>()
 const dates = new Map<string, Intl.DateTimeFormat>()
 
 /** Made once for each form, since making one takes as long as using it a hundred times: a list has many. */
-function formOf<T>(made: Map<string, T>, form: object, make: (code: Language) => T): T {
-  const key = language.value + JSON.stringify(form)
-  const found = made.get(key) ?? make(language.value)
+function formOf<T>(made: Map<string, T>, form: object, make: (code: string) => T): T {
+  const code = locale()
+  const key = code + JSON.stringify(form)
+  const found = made.get(key) ?? make(code)
   made.set(key, found)
   return found
 }

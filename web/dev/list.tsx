@@ -5,7 +5,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { ask } from '../base/dialog.tsx'
 import { Icon } from '../base/icon.tsx'
-import { bytes, language, number } from '../base/language.ts'
+import { bytes, locale, number } from '../base/language.ts'
 import { baseTexts } from '../texts/texts.ts'
 import {
   act,
@@ -123,7 +123,7 @@ function Row({ index, total }: { readonly index: number; readonly total: number 
 }
 
 function timeOf(at: number): string {
-  return new Intl.DateTimeFormat(language.value, { timeStyle: 'medium' }).format(at)
+  return new Intl.DateTimeFormat(locale(), { timeStyle: 'medium' }).format(at)
 }
 
 /** What is there, and what can be done with those that are ticked or found. */

@@ -6,7 +6,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import { language, list, moment } from '../../base/language.ts'
+import { language, list, locale, moment } from '../../base/language.ts'
 import { theme } from '../../base/theme.ts'
 import { adminTexts } from '../texts/texts.ts'
 import { type Line, PlotTable } from './plot-table.tsx'
@@ -170,7 +170,7 @@ function optionsOf(
   )
   const grid = { stroke: style.borderTopColor, width: 1 }
   const axis = { stroke: style.color, grid, ticks: { show: false }, font: `12px ${style.fontFamily}` }
-  const code = language.value
+  const code = locale()
   return {
     ...{ width: element.clientWidth, height },
     legend: { show: false },

@@ -3,7 +3,7 @@
 // What strangers wrote: lengths are bounded, nothing is believed. A time in a zone that browsers do not know is told as it is written,
 // with the name of the zone.
 
-import { language } from '../../base/language.ts'
+import { locale } from '../../base/language.ts'
 import { personName } from '../../base/names.ts'
 
 export interface Invitation {
@@ -98,7 +98,7 @@ function whenOf(event: ReadonlyMap<string, Line>): string {
   // The end of whole days is the day after the last (RFC 5545 3.6.1).
   const last = end === undefined ? start.at : start.isDay ? Math.max(start.at, end.at - dayMs) : end.at
   const isWritten = start.isDay || start.zone !== undefined
-  const form = new Intl.DateTimeFormat(language.value, {
+  const form = new Intl.DateTimeFormat(locale(), {
     dateStyle: 'full',
     ...(!start.isDay && { timeStyle: 'short' }),
     ...(isWritten && { timeZone: 'UTC' }),

@@ -51,6 +51,7 @@ function Shown({
 }) {
   const texts = mailTexts.value
   const subject = shownName(message.subject) || texts.noSubject
+  const who = personName(message.from) || texts.nobody
   return (
     <article class="mail-message">
       <Actions message={message} list={list} open={open} />
@@ -65,7 +66,7 @@ function Shown({
           <div>
             <p>
               <strong>
-                <bdi>{personName(message.from)}</bdi>
+                <bdi>{who}</bdi>
               </strong>{' '}
               <bdi class="hint" dir="ltr">
                 {shownName(message.from.address)}
