@@ -120,10 +120,12 @@ async function refusal(response: Response, isJson: boolean): Promise<Refusal> {
   return new Refusal(response.status, code, error, details)
 }
 
-/** It is another matter in a while, when the service is less busy or up again, or for who signs in again. */
+/** The service does not answer, or only that it is busy. */
+export function isAway(error: unknown): boolean {
+  return error instanceof Refusal && (error.code === 'Unreachable' || error.status === 503)
+}
+
+/** It is another matter in a while, or for who signs in again. */
 export function isPassing(error: unknown): boolean {
-  return (
-    error instanceof Refusal &&
-    (['Unreachable', 'InvalidToken'].includes(error.code) || [429, 503].includes(error.status))
-  )
+  return isAway(error) || (error instanceof Refusal && (error.code === 'InvalidToken' || error.status === 429))
 }

@@ -120,6 +120,26 @@ test('what was written survives a broken connection and a closed window, and is 
   expect((await user.call('GET', '/outbound')).body.total).toBe(1)
 })
 
+test('a letter that a busy service does not take is kept, saved and sent once when it does', async () => {
+  const user = await account(service, 'waiter')
+  const page = await pages.visit('/app/mail', { as: 'waiter' })
+  pages.expectErrors('status of 503')
+  await page.getByRole('button', { name: 'New message' }).waitFor()
+  let isBusy = true
+  const busy = { status: 503, json: { error: 'The service is busy, try again', code: 'Overloaded' } }
+  await page.route('**/mailboxes/*/messages**', route => (isBusy ? route.fulfill(busy) : route.continue()))
+  await write(page, { to: 'a@example.net', subject: 'At noon', text: 'everybody writes' })
+  await writer(page).getByText('kept in this browser').waitFor()
+  isBusy = false
+  await writer(page).getByText('Draft saved').waitFor()
+  isBusy = true
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('It will be sent').waitFor()
+  isBusy = false
+  await expect.poll(async () => (await user.call('GET', '/outbound')).body.total, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => drafts(user)).toEqual([])
+})
+
 test('what cannot be sent is said, and a draft is thrown away when asked', async () => {
   const user = await account(service, 'wrong')
   const page = await pages.visit('/app/mail', { as: 'wrong' })

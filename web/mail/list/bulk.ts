@@ -4,7 +4,7 @@
 // The task goes on when the page is closed. What was left out of it is said in the search language, as far as that is short enough.
 
 import { signal } from '@preact/signals'
-import { call, Refusal } from '../../base/client.ts'
+import { call, isAway, Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { number } from '../../base/language.ts'
 import { done, failed } from '../../base/notice.tsx'
@@ -51,8 +51,7 @@ function but(places: readonly Place[]): string | undefined {
 async function run(body: Record<string, unknown> & { action: BulkAction }, total: number): Promise<Result> {
   const begun = call('POST /users/:user/search', { params: { user: user() }, body })
   const { scheduled } = await begun.catch(error => {
-    const isAway = error instanceof Refusal && error.code === 'Unreachable'
-    throw isAway ? new Refusal(0, notBegun, mailTexts.value.allWhenThere) : error
+    throw isAway(error) ? new Refusal(0, notBegun, mailTexts.value.allWhenThere) : error
   })
   try {
     for (;;) {

@@ -2,7 +2,7 @@
 //
 // Its text never changes, so what was kept is shown also where the service takes too long; who looks again when it answers has its marks of now.
 
-import { call, Refusal } from '../../base/client.ts'
+import { call, isAway } from '../../base/client.ts'
 import { keep, kept } from '../../base/kept.ts'
 import { type Resource, useResource } from '../../base/resource.ts'
 import { type Message, user } from '../store.ts'
@@ -27,7 +27,7 @@ async function ask(mailbox: string, message: number, signal: AbortSignal): Promi
     return found ?? (await kept<Message>(user(), name)) ?? (await asked)
   } catch (error) {
     const known = await kept<Message>(user(), name)
-    if (known === undefined || !(error instanceof Refusal) || error.code !== 'Unreachable') throw error
+    if (known === undefined || !isAway(error)) throw error
     return known
   }
 }

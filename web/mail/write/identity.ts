@@ -3,7 +3,7 @@
 // A signature that somebody changed in a letter stays as it was changed.
 
 import { signal } from '@preact/signals'
-import { call, Refusal, type Reply } from '../../base/client.ts'
+import { call, isAway, type Reply } from '../../base/client.ts'
 import { keep, kept } from '../../base/kept.ts'
 import { type Person, personText } from '../../base/names.ts'
 import { owner } from '../../base/session.ts'
@@ -24,7 +24,7 @@ export async function loadIdentities(): Promise<void> {
     keep(user(), 'identities', identities.value)
   } catch (error) {
     const known = await kept<Identity[]>(user(), 'identities')
-    if (!(error instanceof Refusal) || error.code !== 'Unreachable' || known === undefined) throw error
+    if (!isAway(error) || known === undefined) throw error
     identities.value = known
   }
 }

@@ -4,7 +4,7 @@
 // its answer was lost, that the draft is gone says that it went.
 
 import { signal } from '@preact/signals'
-import { call, Refusal } from '../../base/client.ts'
+import { call, isAway, Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
 import { moment, number } from '../../base/language.ts'
 import { readPeople } from '../../base/names.ts'
@@ -180,8 +180,8 @@ async function store(letter: Letter): Promise<void> {
     if (wasLost) void dropDoubles(letter).catch(() => {})
   } catch (error) {
     letter.kept.value = 'here'
-    letter.refused.value = isUnreachable(error) ? '' : explain(error)
-    if (isUnreachable(error)) retryLater()
+    letter.refused.value = isAway(error) ? '' : explain(error)
+    if (isAway(error)) retryLater()
     throw error
   }
 }
@@ -198,10 +198,6 @@ async function dropDoubles({ key, draft }: Letter): Promise<void> {
     if (id === draft.id || metaData?.letter !== key) continue
     await call('DELETE /users/:user/mailboxes/:mailbox/messages/:message', { params: { ...params, message: id } })
   }
-}
-
-function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal && error.code === 'Unreachable'
 }
 
 export async function saveAndClose(letter: Letter): Promise<void> {
@@ -243,7 +239,7 @@ export async function send(letter: Letter, later = 0): Promise<string | undefine
   try {
     await sendNow(letter)
   } catch (error) {
-    if (isUnreachable(error)) {
+    if (isAway(error)) {
       done(mailTexts.value.willBeSent)
       hide(letter)
       waiting.add(letter)
@@ -273,7 +269,7 @@ async function retryNow(): Promise<void> {
       await sendNow(letter)
       waiting.delete(letter)
     } catch (error) {
-      if (isUnreachable(error)) {
+      if (isAway(error)) {
         retryLater()
         return
       }
