@@ -41,7 +41,10 @@ async function opened(name: string, letters: readonly string[], more: Record<str
 
 async function act(page: Page, subject: string, button: string): Promise<void> {
   await page.getByRole('checkbox', { name: `Select: ${subject}` }).click()
-  await page.getByRole('toolbar', { name: /selected/ }).getByRole('button', { name: button, exact: true }).click()
+  await page
+    .getByRole('toolbar', { name: /selected/ })
+    .getByRole('button', { name: button, exact: true })
+    .click()
 }
 
 /** What is asked of the service that changes something. */
