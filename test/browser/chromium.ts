@@ -1,7 +1,7 @@
 // Debian's Chromium, installed where it is missing and this is root, and driven through playwright-core.
 //
 // Twice: its shell, which is the same engine without a surface of its own, so that a window of it opens in a third less of processor time,
-// and the whole program, which besides shows PDF.
+// and the whole program, which besides shows PDF and tells on the desktop.
 
 import { type Browser, chromium } from 'playwright-core'
 import { installed } from '../../bench/peer/install.ts'

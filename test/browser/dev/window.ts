@@ -39,7 +39,8 @@ export function useDevPage(): DevPage {
       socket.destroy()
     }).listen(0, '127.0.0.1')
     dev = await startDev({ ports: { smtp: 0, http: 0, imap: 0, pop3: 0 } })
-    browser = await sharedChromium()
+    // Its shell tells nothing on the desktop.
+    browser = await sharedChromium('whole')
     context = await browser.newContext({ viewport: { width: 1200, height: 760 } })
   })
   afterAll(async () => {
