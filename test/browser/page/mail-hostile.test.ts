@@ -196,6 +196,20 @@ test('where pictures are wanted pictures come and nothing else', async () => {
   }
 })
 
+test('pictures behind a letter and its tables are counted, and come where pictures are wanted', async () => {
+  const page = await pages.visit('/app/mail', { as: 'victim' })
+  pages.expectErrors(...refused)
+  const asked = asking(page)
+  const html = `<body background="${away}/body.png"><table background=" ${away}/table.png"><tr><td background="/cell.png">x</td></tr></table>`
+  await open(page, await bring(victim, letter('grounds', html)), 'grounds')
+  await settled(page)
+  expect(asked).toEqual([])
+  await page.getByRole('button', { name: 'Show pictures' }).click()
+  await page.locator('.mail-html[src$=pictures][aria-busy=false]').waitFor()
+  await expect.poll(() => asked.toSorted()).toEqual([`${away}/body.png`, `${away}/table.png`])
+  expect(await page.frameLocator('iframe.mail-html').locator('td[background]').count()).toBe(0)
+})
+
 test('a link whose text is another host than its own has that written behind it', async () => {
   const page = await pages.visit('/app/mail', { as: 'victim' })
   const links = [

@@ -112,6 +112,7 @@ const plain = [
   ...[
     'align',
     'alt',
+    'background',
     'bgcolor',
     'border',
     'cellpadding',
@@ -154,6 +155,8 @@ const plain = [
     'scope',
   ],
 ]
+/** Attributes whose value is an address. */
+const addresses = ['background', 'href', 'src']
 const ownPicture = /^attachment:([A-Za-z0-9]{1,32})$/
 const carried = /^data:image\/(?:png|jpeg|gif|webp|bmp|x-icon);base64,/i
 const elsewhere = /^(?:https?:)?\/\//i
@@ -173,7 +176,7 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
     ALLOW_UNKNOWN_PROTOCOLS: false,
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|tel:|attachment:|data:image\/|\/\/|#)/i,
     // Of all others the value would have to read as an address, too: no width, no span and no direction would be left.
-    ADD_URI_SAFE_ATTR: plain.filter(name => name !== 'href' && name !== 'src'),
+    ADD_URI_SAFE_ATTR: plain.filter(name => !addresses.includes(name)),
     FORCE_BODY: true,
     SANITIZE_NAMED_PROPS: true,
     RETURN_DOM: true,
@@ -191,6 +194,7 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
       if (elsewhere.test(src) && !pictures) blocked += 1
       if (image.getAttribute('alt') === null) image.setAttribute('alt', '')
     } else if (element.hasAttribute('src')) element.removeAttribute('src')
+    blocked += takeGround(element, pictures)
     if (element.hasAttribute('href')) tame(element)
     const style = element.getAttribute('style')
     if (style !== null) {
@@ -205,10 +209,20 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
       element.textContent = safe.text
     }
   }
+  blocked += takeGround(body, pictures)
   const nodes = inside.document.createDocumentFragment()
   const look = lookOf(body, pictures)
   nodes.append(...body.childNodes)
   return { nodes, look, blocked, own }
+}
+
+/** Takes out the picture behind an element that is not to be shown. @returns how many were left out that are elsewhere */
+function takeGround(element: HTMLElement, pictures: boolean): number {
+  const ground = (element.getAttribute('background') ?? '').trim()
+  const isElsewhere = elsewhere.test(ground)
+  if (carried.test(ground) || (pictures && isElsewhere)) return 0
+  element.removeAttribute('background')
+  return isElsewhere ? 1 : 0
 }
 
 /** Links lead out, in a window of their own that knows nothing of this one. */
@@ -275,7 +289,7 @@ function styleOf(given: string, pictures: boolean): { text: string; blocked: num
 
 function lookOf(body: HTMLElement, pictures: boolean): Record<string, string> {
   const look: Record<string, string> = {}
-  for (const name of ['bgcolor', 'text', 'dir', 'lang', 'style']) {
+  for (const name of ['background', 'bgcolor', 'text', 'dir', 'lang', 'style']) {
     const value = body.getAttribute(name)
     if (value !== null) look[name] = name === 'style' ? styleOf(value, pictures).text : value
   }

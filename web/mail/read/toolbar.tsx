@@ -2,7 +2,8 @@
 //
 // Whatever takes it away leads to the next one of the list.
 
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { Icon, type IconName } from '../../base/icon.tsx'
 import { moveFor, type Place, remove, setFlag } from '../actions.ts'
 import type { MessageList } from '../list/message-list.ts'
@@ -33,6 +34,7 @@ export function Actions({
     open(index < 0 ? undefined : (list.row(index + 1) ?? list.row(index - 1)))
     void run(places)
   }
+  const isFlagged = useFlag(message, list)
   const shown = useSignal<'' | 'filing' | 'redirect'>('')
   const close = () => {
     shown.value = ''
@@ -80,6 +82,19 @@ export function Actions({
         open(undefined)
         void setFlag(places, { seen: false })
       })}
+      <button
+        type="button"
+        class={isFlagged.value ? 'plain star on' : 'plain star'}
+        title={texts.flag}
+        aria-label={texts.flag}
+        aria-pressed={isFlagged.value}
+        onClick={() => {
+          isFlagged.value = !isFlagged.value
+          void setFlag(places, { flagged: isFlagged.value })
+        }}
+      >
+        <Icon name="star" />
+      </button>
       <MoveMenu act={leave} />
       {!message.draft && (
         <>
@@ -96,4 +111,16 @@ export function Actions({
       {shown.value === 'redirect' && <Redirect message={message} onClose={close} />}
     </div>
   )
+}
+
+/** Whether it is flagged, also where that changes in its list. */
+function useFlag({ mailbox, id: uid, flagged }: Message, list: MessageList): Signal<boolean> {
+  const isFlagged = useSignal(flagged)
+  void list.version.value
+  const row = list.row(list.indexOf(mailbox, uid))
+  const listed = row?.id === uid && (row.conversation?.total ?? 1) === 1 ? row.flagged : undefined
+  useEffect(() => {
+    if (listed !== undefined) isFlagged.value = listed
+  }, [listed])
+  return isFlagged
 }
