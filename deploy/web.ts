@@ -77,12 +77,12 @@ function options(root: string, folder: string) {
   } as const satisfies BuildOptions
 }
 
-/** Says that whoever loads an area has the page: all that the page itself needs becomes one piece then, and not one for each set of areas. */
+/** Says that whoever loads an area, or what comes after one, has the page: all that the page itself needs becomes one piece, not one for each set of them. */
 function behindMain(root: string): Plugin {
   return {
     name: 'behind main',
     setup(build) {
-      build.onLoad({ filter: /[\\/]web[\\/]\w+[\\/]area\.tsx?$/ }, ({ path }) => {
+      build.onLoad({ filter: /[\\/]web[\\/]\w+[\\/](?:area|letters)\.tsx?$/ }, ({ path }) => {
         if (dirname(path) === join(root, 'web/base')) return undefined
         const contents = `${readFileSync(path, 'utf8')}\nimport ${JSON.stringify(join(root, 'web/main.tsx'))}`
         return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }

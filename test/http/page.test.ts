@@ -107,11 +107,27 @@ test('the page comes in the language that the browser asks for, and asks for its
   for (const [asked, given] of languages) {
     const page = await stranger('/app', { ...html, 'accept-language': asked })
     expect([asked, /<html lang="(..)"/.exec(page.body.toString())?.[1]]).toEqual([asked, given])
-    expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language')
+    expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language, Cookie')
     const [, early = ''] = /<link rel="modulepreload" href="([^"]+)">/.exec(page.body.toString()) ?? []
     expect(early).toMatch(new RegExp(`^/assets/${given}-`))
     expect((await stranger(early)).headers['content-type']).toMatch(/^text\/javascript/)
   }
+})
+
+test('it comes with the form to sign in, which sends nothing by itself, where the browser has no session', async () => {
+  for (const cookie of ['', '__Host-teal=', 'other=1; teal-kept=0123', 'steal=1']) {
+    const page = (await stranger('/app', { ...html, cookie })).body.toString()
+    expect([cookie, /<form [^>]*method="dialog"/.test(page)]).toEqual([cookie, true])
+    expect(page).toMatch(/<button disabled type="submit"/)
+  }
+  for (const cookie of ['__Host-teal=0123', 'a=b; teal=0123', 'a=b;__Host-teal=0123; c=d']) {
+    const page = (await stranger('/app', { ...html, cookie })).body.toString()
+    expect([cookie, page.includes('<form')]).toEqual([cookie, false])
+  }
+  const [entry, index] = await Promise.all(['', 'teal=1'].map(cookie => stranger('/app', { ...html, cookie })))
+  expect(entry?.headers.etag).not.toBe(index?.headers.etag)
+  const again = await stranger('/app', { ...html, cookie: 'teal=1', 'if-none-match': entry?.headers.etag ?? '' })
+  expect(again.status).toBe(200)
 })
 
 test('the worker that keeps the page knows every file that it names, and may ask this service alone', async () => {
