@@ -34,14 +34,7 @@ const faults = [
     'jobs/relay/relay-hosts',
     'jobs/webhooks/webhooks',
   ],
-  ...[
-    'service/crash',
-    'service/missing',
-    'service/origin',
-    'service/start',
-    'service/webhooks-crash',
-    'store/bodies/blobs',
-  ],
+  ...['service/crash', 'service/missing', 'service/origin', 'service/start', 'service/webhooks-crash'],
   ...['store/bodies/blobs-crash', 'store/upkeep/repair', 'store/writer/writer', 'testing/process'],
   ...['cli/cli', 'dev/command', 'front/fronts', 'jobs/relay/dane', 'jobs/relay/trace', 'jobs/returned/allowance'],
   ...['jobs/returned/way', 'pool/pool', 'service/owner', 'service/removal-crash', 'service/spam'],
@@ -49,6 +42,9 @@ const faults = [
   ...['cli/dns', 'cli/keys-and-ways', 'cli/maildir', 'imap/heavy', 'http/api/messages/long-rows'],
   ...['service/arrived-reports', 'service/closed-domain', 'service/library', 'service/log'],
 ].map(name => `test/${name}.test.ts`)
+
+/** What measures the memory of its process has it to itself. */
+const alone = ['test/store/bodies/blobs.test.ts']
 
 /**
  * Where the run says how many threads sessions live on, files that do not heed it have nothing more to show: they start no service, or one
@@ -83,6 +79,7 @@ export default defineConfig({
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
             ...faults,
+            ...alone,
             ...deaf,
           ],
           ...together,
@@ -97,11 +94,12 @@ export default defineConfig({
           globalSetup: 'test/built.ts',
           include: faults,
           exclude: deaf,
-          pool: 'forks',
-          setupFiles: 'test/crossing.ts',
+          ...together,
+          setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,
         },
       },
+      { test: { name: 'alone', include: alone, pool: 'forks', setupFiles: 'test/crossing.ts', ...slow } },
       {
         test: {
           name: 'node-http',
