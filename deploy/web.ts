@@ -11,6 +11,12 @@ import { createContext, runInContext } from 'node:vm'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { BuildOptions, Metafile, Plugin } from 'esbuild'
 
+/** What web/early.tsx makes for a language. */
+interface Early {
+  readonly dir: string
+  readonly form: string
+}
+
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -105,14 +111,13 @@ function scriptOf({ outputs }: Metafile, entry: string): { name: string; empty: 
 function pagesByLanguage(
   { outputs }: Metafile,
   text: string,
-  forms: Readonly<Record<string, string>>,
+  forms: Readonly<Record<string, Early>>,
 ): [name: string, page: Buffer][] {
-  const rightToLeft: ReadonlySet<string> = new Set(['ar'])
-  return Object.entries(forms).flatMap(([code, form]) => {
+  return Object.entries(forms).flatMap(([code, { dir, form }]) => {
     const [path] = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === `web/texts/${code}.ts`) ?? []
     if (path === undefined) throw new Error(`There are no texts in ${code}`)
     const page = text
-      .replace('<html lang="en" dir="ltr"', `<html lang="${code}" dir="${rightToLeft.has(code) ? 'rtl' : 'ltr'}"`)
+      .replace('<html lang="en" dir="ltr"', `<html lang="${code}" dir="${dir}"`)
       .replace('</head>', `<link rel="modulepreload" href="/assets/${basename(path)}">\n</head>`)
     const entry = page.replace('<div id="page"></div>', () => `<div id="page">${form}</div>`)
     return [
@@ -123,7 +128,7 @@ function pagesByLanguage(
 }
 
 /** The form to sign in as markup, by language: what the page itself makes of it (web/early.tsx), run here. */
-async function earlyForms(root: string): Promise<Record<string, string>> {
+async function earlyForms(root: string): Promise<Record<string, Early>> {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
     absWorkingDir: root,
@@ -146,7 +151,7 @@ async function earlyForms(root: string): Promise<Record<string, string>> {
   }
   const context = createContext({ ...browser, window: browser, self: browser })
   const run = `${outputFiles[0]?.text ?? ''}; made.early()`
-  return (await runInContext(run, context)) as Record<string, string>
+  return (await runInContext(run, context)) as Record<string, Early>
 }
 
 /** What keeps the page for when there is no network: it knows the files of its own build, and is another one for each. */

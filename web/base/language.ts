@@ -53,11 +53,15 @@ export async function choose(code: Language): Promise<void> {
   applyLanguage()
 }
 
+export function directionOf(code: Language): 'ltr' | 'rtl' {
+  return rightToLeft.has(code) ? 'rtl' : 'ltr'
+}
+
 /** Tells the browser, which turns the page round where it is read from the right. */
 export function applyLanguage(): void {
   const { documentElement } = document
   documentElement.lang = language.value
-  documentElement.dir = rightToLeft.has(language.value) ? 'rtl' : 'ltr'
+  documentElement.dir = directionOf(language.value)
 }
 
 function preferred(): Language {

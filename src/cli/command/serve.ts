@@ -50,8 +50,8 @@ async function serve(options: ConfigOptions): Promise<void> {
     throw error
   })
   const service = await openService(config, log, { lock })
-  // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
   optimizeEarly()
+  // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
   collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
   if (!stopping) await stopped
   await service.close()

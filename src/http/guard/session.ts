@@ -57,8 +57,10 @@ export function pageTokens(header: Header, { method, secure }: Asked): PageToken
 
 /** Whether a browser that opens the page holds a cookie of a session, whatever that is worth. */
 export function mayHaveSession(header: Header): boolean {
-  return new RegExp(`(?:^|;)\\s*(?:${overTls}|${inClear})=[^;\\s]`).test(header('cookie'))
+  return eitherCookie.test(header('cookie'))
 }
+
+const eitherCookie = new RegExp(`(?:^|;)\\s*(?:${overTls}|${inClear})=[^;\\s]`)
 
 /** The access token of the page's session; '' where there is none, or where it does not count. */
 export function pageToken(header: Header, asked: Asked): string {
