@@ -9,6 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import v8 from 'node:v8'
 import { compile } from './load.ts'
 
 const own = fileURLToPath(import.meta.url)
@@ -35,6 +36,8 @@ function record(): void {
 
 function serve(): void {
   const { script, run } = compile(folder)
+  // The engine takes back only what was made under the same flags, and a start reads it before the service sets any.
+  v8.setFlagsFromString = () => {}
   process.argv = [process.execPath, 'teal', 'serve']
   process.argv.push('--set', ...settings, `dataDir=${dataDir}`, 'log.level=error')
   run()

@@ -83,7 +83,7 @@ async function api(method: string, path: string, body?: object): Promise<Body> {
 }
 
 beforeAll(() => {
-  execFileSync(process.execPath, ['deploy/build.ts', '--executable'], { stdio: 'ignore' })
+  execFileSync(process.execPath, ['deploy/build.ts', '--executable'], { stdio: 'pipe' })
   copyFileSync('dist/teal', teal)
   chmodSync(teal, 0o755)
   chmodSync(root, 0o755)
