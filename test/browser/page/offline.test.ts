@@ -75,6 +75,23 @@ test('a page that is opened without a network shows what was seen last, and catc
   expect(await waiting()).toBe(1)
 })
 
+test('a letter goes from another window when the one that was to send it is closed', async () => {
+  const { user, page, context } = await kept('hasty', ['Any'])
+  const other = await context.newPage()
+  await other.goto(`${pages.origin}/app/mail`)
+  await rows(other).first().waitFor()
+  await context.setOffline(true)
+  await page.getByRole('button', { name: 'New message' }).click()
+  await writer(page).getByLabel('To', { exact: true }).fill('friend@example.net')
+  await writer(page).getByLabel('Subject').fill('Closed at once')
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('It will be sent').waitFor()
+  await page.close()
+  await context.setOffline(false)
+  await expect.poll(async () => (await user.call('GET', '/outbound')).body.total).toBe(1)
+  await expect.poll(() => other.evaluate('JSON.stringify(localStorage)')).not.toContain('Closed at once')
+})
+
 test('a session that was ended elsewhere shows nothing any more once that is known', async () => {
   const { user, page, context } = await kept('ended', ['Private'])
   await context.setOffline(true)

@@ -187,6 +187,28 @@ export async function leftHere(): Promise<Letter[]> {
   return found
 }
 
+const watched = new Set<string>()
+
+/** Calls back whenever a window that was to send a letter is gone, and the letter is still there. */
+export function watchOthers(left: () => void): void {
+  const look = () => {
+    for (const [key, { pending }] of Object.entries(readAll())) {
+      if (pending === null || watched.has(key)) continue
+      watched.add(key)
+      void navigator.locks
+        ?.request(lockName(key), () => {})
+        .then(() => {
+          watched.delete(key)
+          if (Object.hasOwn(readAll(), key)) left()
+        })
+    }
+  }
+  addEventListener('storage', ({ key }) => {
+    if (key === place()) look()
+  })
+  look()
+}
+
 /** Whether a letter is open in some window. */
 async function isOpen(key: string): Promise<boolean> {
   return (await navigator.locks?.request(lockName(key), { ifAvailable: true }, async lock => lock === null)) === true

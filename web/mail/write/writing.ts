@@ -28,6 +28,7 @@ import {
   leftHere,
   makeLetter,
   type Reference,
+  watchOthers,
 } from './letter.ts'
 import { withPictures } from './rich/pictures.ts'
 import { safeHtml, written } from './rich/safe.ts'
@@ -262,7 +263,24 @@ function retryLater(): void {
   retry = setTimeout(() => void retryNow(), againMs)
 }
 
-async function retryNow(): Promise<void> {
+let going: Promise<void> | undefined
+let isWantedAgain = false
+
+/** Brings the service what it has not; whoever asks while that is under way has it tried once more after it. */
+function retryNow(): Promise<void> {
+  if (going !== undefined) isWantedAgain = true
+  going ??= (async () => {
+    do {
+      isWantedAgain = false
+      await bring()
+    } while (isWantedAgain)
+  })().finally(() => {
+    going = undefined
+  })
+  return going
+}
+
+async function bring(): Promise<void> {
   for (const letter of letters.value) if (letter.kept.value === 'here') await save(letter).catch(() => {})
   for (const letter of waiting) {
     try {
@@ -281,7 +299,7 @@ async function retryNow(): Promise<void> {
   }
 }
 
-addEventListener('online', () => (isRestored ? void retryNow() : restoreLetters()))
+addEventListener('online', restoreLetters)
 
 const submitting = 'POST /users/:user/mailboxes/:mailbox/messages/:message/submit'
 
@@ -337,6 +355,9 @@ async function takeBack(queueId: string): Promise<void> {
 }
 
 let isRestored = false
+let restoring: Promise<void> | undefined
+let isNewTry = false
+let isWatching = false
 
 /** Opens what was left in this browser, once; whoever signed in again goes on with what is open. */
 export function restoreLetters(): void {
@@ -344,22 +365,41 @@ export function restoreLetters(): void {
     void retryNow()
     return
   }
+  // The network may have come back after it was found missing.
+  if (restoring !== undefined) isNewTry = true
+  restoring ??= restore()
+    .catch(error => {
+      if (isAway(error)) setTimeout(restoreLetters, againMs)
+    })
+    .finally(() => {
+      restoring = undefined
+      if (isNewTry) {
+        isNewTry = false
+        restoreLetters()
+      }
+    })
+}
+
+async function restore(): Promise<void> {
+  await Promise.all([openFolders(), loadIdentities()])
+  const left = await leftHere()
   isRestored = true
-  void (async () => {
-    await Promise.all([openFolders(), loadIdentities()])
-    const left = await leftHere()
-    for (const letter of left) {
-      letter.kept.value = 'here'
-      if (letter.pending === null) {
-        open(letter)
-        void followed(letter, goOn(letter, adder(letter)))
-      } else waiting.add(letter)
-    }
-    if (left.some(letter => letter.pending === null)) done(mailTexts.value.restored)
-    if (left.length > 0) await retryNow()
-  })().catch(() => {
-    isRestored = false
-  })
+  for (const letter of left) {
+    letter.kept.value = 'here'
+    if (letter.pending === null) {
+      open(letter)
+      void followed(letter, goOn(letter, adder(letter)))
+    } else waiting.add(letter)
+  }
+  if (left.some(letter => letter.pending === null)) done(mailTexts.value.restored)
+  if (!isWatching) {
+    isWatching = true
+    watchOthers(() => {
+      isRestored = false
+      restoreLetters()
+    })
+  }
+  if (left.length > 0) await retryNow()
 }
 
 /** Nothing of whoever signs out stays in this browser: what the service has not they are asked about. @returns whether they go on */
