@@ -20,7 +20,15 @@ async function start(): Promise<void> {
   }
   await navigator.serviceWorker.register('/worker.js', { updateViaCache: 'none' })
   const { active } = await navigator.serviceWorker.ready
-  active?.postMessage('fill')
+  // Chromium does not let a worker follow one that is spoken to meanwhile: it is, only where nothing is kept.
+  if (!(await isPageKept())) active?.postMessage('fill')
+}
+
+async function isPageKept(): Promise<boolean> {
+  for (const name of await caches.keys()) {
+    if (name.startsWith(prefix) && (await (await caches.open(name)).match('/app')) !== undefined) return true
+  }
+  return false
 }
 
 /** Removes the worker and the page it keeps. */

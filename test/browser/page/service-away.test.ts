@@ -148,14 +148,14 @@ test('a newer page is shown at once and kept instead of the old one, whose open 
       ? text.replaceAll(build, 'abcdefabcdef')
       : text.replace('<title>', '<meta name="newer"><title>')
   const next = await context.newPage()
-  await next.goto(`${before.origin}/app/mail`)
-  const serves = next.evaluate(
-    `new Promise(resolve => navigator.serviceWorker.addEventListener('controllerchange', () => resolve(), { once: true }))`,
+  await next.addInitScript(
+    `window.served = new Promise(resolve => navigator.serviceWorker.addEventListener('controllerchange', () => resolve(), { once: true }))`,
   )
+  await next.goto(`${before.origin}/app/mail`)
   // Asked for anew, whatever is kept.
   expect(await next.locator('meta[name=newer]').count()).toBe(1)
   // Its cache is there before all that belongs into it. The registration is not asked: a browser that is, at the wrong moment, waits on.
-  await serves
+  await next.evaluate('window.served')
   expect(await builds()).toEqual([old, old.replace(build, 'abcdefabcdef')])
   await page.getByRole('link', { name: 'Contacts' }).click()
   await page.getByRole('heading', { level: 1, name: 'Contacts' }).waitFor()
