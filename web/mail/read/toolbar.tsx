@@ -11,7 +11,7 @@ import { MoveMenu } from '../list/move-menu.tsx'
 import { folderOf, type Message, type Row } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { answer } from '../write/answer.ts'
-import { editDraft } from '../write/writing.ts'
+import { editDraft } from '../write/draft.ts'
 import { AlwaysFile } from './always-file.tsx'
 import { Redirect } from './redirect.tsx'
 

@@ -21,10 +21,10 @@ import {
   signatureText,
 } from './identity.ts'
 import { empty, type Fields, makeLetter, type Reference } from './letter.ts'
+import { open } from './opened.ts'
 import { withPictures } from './rich/pictures.ts'
 import { safeHtml } from './rich/safe.ts'
 import { escaped, htmlOf } from './rich/text.ts'
-import { open } from './writing.ts'
 
 /** Whether one writes with form, as one did last. */
 function isRich(): boolean {

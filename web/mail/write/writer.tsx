@@ -15,10 +15,11 @@ import { rememberRich } from './answer.ts'
 import { Files } from './files.tsx'
 import { identities, identityOf, withSignature } from './identity.ts'
 import { type Letter, subjectMax } from './letter.ts'
+import { letters } from './opened.ts'
 import { PeopleField } from './people-field.tsx'
 import { Editor } from './rich/editor.tsx'
 import { htmlOf, textOf } from './rich/text.ts'
-import { change, discard, letters, saveAndClose, send, take } from './writing.ts'
+import { change, discard, saveAndClose, send, take } from './writing.ts'
 
 export function Writers() {
   const open = letters.value

@@ -3,19 +3,18 @@
 // A save stores the new draft before the old one goes. A letter that could not be sent goes by itself when the service answers again; where
 // its answer was lost, that the draft is gone says that it went.
 
-import { signal } from '@preact/signals'
 import { call, isAway, Refusal } from '../../base/client.ts'
 import { ask } from '../../base/dialog.tsx'
-import { moment, number } from '../../base/language.ts'
+import { number } from '../../base/language.ts'
 import { readPeople } from '../../base/names.ts'
 import { done, explain, failed } from '../../base/notice.tsx'
 import { owner } from '../../base/session.ts'
-import { offer } from '../actions.ts'
 import { tryOwed } from '../owed/doing.ts'
 import { forgetOwed, isOwedLostWithPage, owed } from '../owed/owed.ts'
-import { folderFor, type Message, openFolders, user } from '../store.ts'
+import { folderFor, openFolders, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
-import { identities, listed, loadIdentities } from './identity.ts'
+import { getting, holdMs, offerBack } from './draft.ts'
+import { identities, loadIdentities } from './identity.ts'
 import {
   countHere,
   type Fields,
@@ -26,73 +25,16 @@ import {
   type Letter,
   type LetterFile,
   leftHere,
-  makeLetter,
-  type Reference,
   watchOthers,
 } from './letter.ts'
-import { withPictures } from './rich/pictures.ts'
-import { safeHtml, written } from './rich/safe.ts'
+import { close, hide, letters, open, timers } from './opened.ts'
+import { written } from './rich/safe.ts'
 import { textOf } from './rich/text.ts'
-import { attach, goOn, uploadAgain } from './upload.ts'
-
-export const letters = signal<readonly Letter[]>([])
+import { attach, goOn } from './upload.ts'
 
 const typingMs = 1500
 const againMs = 10_000
-/** Time to think again after sending. */
-const holdMs = 10_000
-
-const timers = new Map<string, ReturnType<typeof setTimeout>>()
 const saves = new Map<string, Promise<void>>()
-
-/** Shows a letter in front of the others. */
-export function open(letter: Letter): void {
-  letters.value = [...letters.value.filter(one => one.key !== letter.key), letter]
-}
-
-/** It is open here no longer, and free for other windows. */
-function close(letter: Letter): void {
-  hide(letter)
-  for (const { control } of letter.uploads.value) control.abort()
-  letter.release()
-}
-
-/** Not seen any more, but still this window's to send. */
-function hide(letter: Letter): void {
-  clearTimeout(timers.get(letter.key))
-  letters.value = letters.value.filter(one => one !== letter)
-}
-
-const getting = 'GET /users/:user/mailboxes/:mailbox/messages/:message'
-
-/** Goes on with a draft. */
-export async function editDraft(message: Message): Promise<void> {
-  const known = letters.value.find(one => one.draft?.mailbox === message.mailbox && one.draft.id === message.id)
-  try {
-    if (known !== undefined) {
-      open(known)
-      return
-    }
-    await loadIdentities()
-    const { html, shown } = await withPictures(message.html?.join('<hr>') ?? '', message)
-    const fields: Fields = {
-      from: message.from.address,
-      ...{ to: listed(message.to ?? []), cc: listed(message.cc ?? []), bcc: listed(message.bcc ?? []) },
-      ...{
-        subject: message.subject,
-        text: message.text.replace(/\r\n/g, '\n'),
-        html: html === '' ? null : safeHtml(html),
-      },
-      files: await uploadAgain(message, shown),
-      carried: [],
-    }
-    const reference = message.reference && { ...(message.reference as Reference), attachments: false }
-    const draft = { mailbox: message.mailbox, id: message.id }
-    open(makeLetter({ fields, draft, ...(reference && { reference }) }))
-  } catch (error) {
-    failed(error)
-  }
-}
 
 /** Changes fields; they are kept here at once and saved in a moment. */
 export function change(letter: Letter, fields: Partial<Fields>): void {
@@ -331,27 +273,6 @@ async function isGone({ draft }: Letter): Promise<boolean> {
     if (error instanceof Refusal && error.code === 'MessageNotFound') return true
     throw error
   }
-}
-
-function offerBack(queueId: string | undefined, later: number): void {
-  const texts = mailTexts.value
-  const text = later === 0 ? texts.sent : texts.sentLater(moment(later))
-  if (queueId === undefined) done(text)
-  else offer({ text, label: texts.takeBack, run: () => takeBack(queueId) }, holdMs)
-}
-
-async function takeBack(queueId: string): Promise<void> {
-  const taken = await call('DELETE /users/:user/outbound/:queueId', {
-    params: { user: user(), queueId },
-    query: { restoreDraft: true },
-  })
-  if (!taken.success || taken.message === undefined) {
-    failed(new Refusal(200, 'TooLate', mailTexts.value.tooLate))
-    return
-  }
-  const { mailbox, id: message } = taken.message
-  await editDraft(await call(getting, { params: { user: user(), mailbox, message } }))
-  done(mailTexts.value.takenBack)
 }
 
 let isRestored = false
