@@ -8,6 +8,7 @@ import { checkMark } from '../src/mail/bimi/mark.ts'
 import { Origins } from '../src/mail/origin/origins.ts'
 import { looked } from '../src/mail/origin/signed.ts'
 import type { VerifyInput } from '../src/mail/origin/verification.ts'
+import type { SpamText } from '../src/mail/spam/features.ts'
 import { readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { ListZones } from '../src/mail/spam/standing.ts'
 
@@ -20,9 +21,8 @@ function verify({ message, ...envelope }: VerifyInput) {
   return origins.of({ ...looked(bytes), texts: () => textsOf(bytes) }, envelope)
 }
 
-async function* textsOf(message: Buffer): AsyncGenerator<string> {
-  const { texts } = await readSpamText(message)
-  for (const { content } of texts) yield content
+async function textsOf(message: Buffer): Promise<SpamText['texts']> {
+  return (await readSpamText(message)).texts
 }
 
 serve({ verify, mark: checkMark }, { end })

@@ -7,6 +7,7 @@ import { after, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
+import { Aside } from '#lib/memoize.ts'
 import { isAddress, type Mailbox, mailboxes, normalizeAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
@@ -99,7 +100,7 @@ export function learned(header: Header, specialUse: string | null): Mailbox[] {
   return mailboxes(names.flatMap(name => parseAddresses(header.rawAll(name).join(', '))))
 }
 
-const senders = new WeakMap<Header, readonly Mailbox[]>()
+const senders = new Aside<Header, readonly Mailbox[]>()
 
 /** Who wrote a message; nobody where a program did, or where it went to many. Worked out once, whoever asks. */
 export function sendersOf(header: Header): readonly Mailbox[] {

@@ -5,6 +5,7 @@
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
+import { Aside } from '#lib/memoize.ts'
 import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody } from '#mail/mime/decode.ts'
@@ -62,7 +63,7 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
   }
 }
 
-const outlines = new WeakMap<Received, Promise<Outline>>()
+const outlines = new Aside<Received, Promise<Outline>>()
 
 /** The parts of a message that arrives; worked out once, whoever asks. */
 export function outlineOf(received: Received): Promise<Outline> {

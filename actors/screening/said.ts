@@ -2,12 +2,13 @@
 // recipients), where its bytes are, since its parts were worked out there.
 
 import { limits } from '#lib/limits.ts'
+import { Aside } from '#lib/memoize.ts'
 import { type Features, featuresOf, type SpamText } from '#mail/spam/features.ts'
 import { readSpamText, spamTextIn } from '#mail/spam/spam-text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import { outlineOf } from '../delivery/prepare.ts'
 
-const texts = new WeakMap<Received, Promise<SpamText>>()
+const texts = new Aside<Received, Promise<SpamText>>()
 
 export function saidIn(received: Received): Promise<SpamText> {
   let found = texts.get(received)
@@ -31,7 +32,7 @@ export async function saidBy(bytes: AsyncIterable<Buffer>): Promise<SpamText> {
   return readSpamText(Buffer.concat(chunks))
 }
 
-const features = new WeakMap<SpamText, Features>()
+const features = new Aside<SpamText, Features>()
 
 /** What the classifier sees of it. */
 export function featuresIn(text: SpamText): Features {

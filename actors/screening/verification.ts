@@ -196,8 +196,8 @@ function broughtOf(received: Received, header: Buffer): Brought {
       const small = received.size - header.length <= limits.body.chunkBytes
       return small ? [received.read(header.length, received.size)] : inSlices(received, header.length)
     },
-    async *texts() {
-      for (const { content } of (await saidIn(received)).texts) yield content
+    async texts() {
+      return (await saidIn(received)).texts
     },
   }
 }

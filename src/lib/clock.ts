@@ -108,7 +108,16 @@ export function breathe(): Promise<void> {
 export function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const handle = setTimeout(() => reject(late()), ms)
-    promise.then(resolve, reject).finally(() => clearTimeout(handle))
+    promise.then(
+      value => {
+        clearTimeout(handle)
+        resolve(value)
+      },
+      error => {
+        clearTimeout(handle)
+        reject(error)
+      },
+    )
   })
 }
 

@@ -1,4 +1,4 @@
-// What costs something to find out and is asked for often, found out now and then.
+// What costs something to find out and is asked for often: found out now and then, or once for each object it is about.
 
 import { now } from './clock.ts'
 
@@ -20,5 +20,21 @@ export function remember<Key, Value>(map: Map<Key, Value>, key: Key, value: Valu
   if (map.size > lengthMax) {
     const oldest = map.keys().next()
     if (oldest.done !== true) map.delete(oldest.value)
+  }
+}
+
+/**
+ * What was worked out about an object, kept in it. For objects of a moment, such as a message on its way: what a WeakMap holds of
+ * them outlives them until garbage is looked for twice, and is copied each time (bench/NOTES.md, Mail of strangers).
+ */
+export class Aside<Owner extends object, Value> {
+  readonly #name = Symbol('aside')
+
+  get(owner: Owner): Value | undefined {
+    return (owner as { [name: symbol]: Value | undefined })[this.#name]
+  }
+
+  set(owner: Owner, value: Value): void {
+    ;(owner as { [name: symbol]: Value | undefined })[this.#name] = value
   }
 }

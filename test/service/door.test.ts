@@ -77,7 +77,7 @@ async function newest(): Promise<Body> {
   throw new Error('it did not come')
 }
 
-async function* noTexts(): AsyncGenerator<string> {}
+const noTexts = async () => []
 
 test('a host with a name of its own has nothing against it', async () => {
   expect(await send('out.far.test', 'bob@far.test')).toMatch(/^250/)

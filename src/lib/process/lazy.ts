@@ -96,11 +96,13 @@ interface SignatureVerifier {
   keyCache: unknown
   readonly arc: object
   /** By canonicalization, algorithm and covered bytes. */
-  readonly bodyHashes: Map<string, unknown>
+  readonly bodyHashes: Map<string, { update(chunk: Uint8Array): void }>
   readonly headerFrom: readonly string[]
   readonly fromFields: number
   readonly results: Awaited<ReturnType<typeof import('mailauth/lib/dkim/verify.js')['dkimVerify']>>['results']
   messageHeaders(headers: object): Promise<void>
+  /** Called by it for each signature: makes a hash where there is none like it. @returns its key */
+  addBodyHash(canonicalization: string, algorithm: string, covered: number | ''): string
   /** When the body hashes are known. */
   finalChunk(): Promise<void>
 }

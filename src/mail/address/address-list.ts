@@ -5,6 +5,7 @@
 // decoded, so a comma or an address inside an encoded word stays part of the name.
 
 import { limits } from '#lib/limits.ts'
+import { Aside } from '#lib/memoize.ts'
 import type { Header } from '../header/header.ts'
 import { decodeWords } from '../header/words.ts'
 import { type Address, domainToUnicode, isGroup, type Mailbox, splitAddress } from './address.ts'
@@ -20,7 +21,7 @@ export function parseAddresses(value: string, options: AddressOptions = {}): Add
   return options.decode === false ? list : decodeAddresses(list)
 }
 
-const fieldsRead = new WeakMap<Header, Map<string, readonly Address[]>>()
+const fieldsRead = new Aside<Header, Map<string, readonly Address[]>>()
 
 /** The addresses of all fields `key` of a header as they were written; read once, however often they are asked for. */
 export function addressesOf(header: Header, key: string): readonly Address[] {

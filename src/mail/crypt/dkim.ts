@@ -99,9 +99,16 @@ const sealed = [
 ]
 const sealedKeys = new Set(sealed.map(name => name.toLowerCase()))
 
+/** One class for all messages: the engine would keep a class of each for as long as it keeps old garbage. */
+let sealing: ReturnType<typeof sealingSigner> | undefined
+
 function makeSigner(options: object) {
-  const Base = dkimSigner()
-  class Signer extends Base {
+  sealing ??= sealingSigner()
+  return new sealing(options)
+}
+
+function sealingSigner() {
+  return class extends dkimSigner() {
     override messageHeaders(headers: SignedHeaders): Promise<void> {
       // Fields are named from the last one up: behind the name of the first, each of these stands for one that is not there.
       const first = headers.parsed.find(({ key }) => sealedKeys.has(key))
@@ -109,7 +116,6 @@ function makeSigner(options: object) {
       return super.messageHeaders(headers)
     }
   }
-  return new Signer(options)
 }
 
 /** The same bytes with a pause in time, since the signer itself never makes one. */

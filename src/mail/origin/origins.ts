@@ -4,6 +4,7 @@
 // (workers/verify.ts). Never throws; what it costs and remembers is bounded by limits.verify.
 
 import { limits } from '#lib/limits.ts'
+import type { SpamText } from '../spam/features.ts'
 import { type ListZones, Standings } from '../spam/standing.ts'
 import { DnsAnswers, type Resolve } from './dns-answers.ts'
 import type { Looked } from './signed.ts'
@@ -19,7 +20,7 @@ export interface OriginsOptions {
 /** A message as it is looked at. */
 export interface Brought extends Looked {
   /** What can be read in it. */
-  texts(): AsyncIterable<string>
+  texts(): Promise<SpamText['texts']>
 }
 
 export class Origins {

@@ -41,7 +41,8 @@ export async function verifySignatures(message: Looked, keys: SignerKeys): Promi
   try {
     // SHA-1 proves nothing any more (RFC 8301).
     const how = { resolver: keys.resolver, minBitLength: limits.dkim.rsaBitsMin, rejectRsaSha1: true }
-    const verifier = new DkimVerifier(how)
+    checker ??= checkerOf(DkimVerifier)
+    const verifier = new checker(how)
     verifier.keyCache = keys
     const headers = parseHeaders(withFewerSignatures(message.header))
     // What it makes of the type of the content says nothing of signatures.
@@ -56,20 +57,40 @@ export async function verifySignatures(message: Looked, keys: SignerKeys): Promi
   }
 }
 
-/** Gives the verifier the body hashes it wants. */
-async function hashBody({ bodyHashes }: Verifier, message: Looked): Promise<void> {
-  const hashes: BodyHash[] = []
-  for (const key of bodyHashes.keys()) {
-    const [canonicalization, algorithm, covered = ''] = key.split(':')
-    const hash = new BodyHash({
-      relaxed: canonicalization === 'relaxed',
-      algorithm: algorithm === 'sha1' ? 'sha1' : 'sha256',
-      coveredBytes: covered === '' ? undefined : Number(covered),
-    })
-    hashes.push(hash)
-    bodyHashes.set(key, Object.assign(hash, { getMimeStructureStart: () => undefined }))
+/** The library's verifier with body hashes of ours; one class for all messages. */
+let checker: ReturnType<typeof checkerOf> | undefined
+
+function checkerOf(Verifier: ReturnType<typeof signatureChecks>['DkimVerifier']) {
+  return class extends Verifier {
+    override addBodyHash(canonicalization: string, algorithm: string, covered: number | ''): string {
+      const key = `${canonicalization}:${algorithm}:${covered}`
+      if (!this.bodyHashes.has(key)) {
+        const hash = new WantedHash({
+          relaxed: canonicalization === 'relaxed',
+          algorithm: algorithm === 'sha1' ? 'sha1' : 'sha256',
+          coveredBytes: covered === '' ? undefined : covered,
+        })
+        this.bodyHashes.set(key, hash)
+      }
+      return key
+    }
   }
-  if (hashes.length === 0) return
+}
+
+/** As the library asks one. */
+class WantedHash extends BodyHash {
+  hash: string | undefined
+  mimeStructureStart: undefined
+
+  getMimeStructureStart(): undefined {
+    return undefined
+  }
+}
+
+/** Gives the verifier's hashes what they are of. */
+async function hashBody({ bodyHashes }: Verifier, message: Looked): Promise<void> {
+  if (bodyHashes.size === 0) return
+  const hashes = [...bodyHashes.values()]
   const take = (chunk: Uint8Array) => {
     for (const hash of hashes) hash.update(chunk)
   }

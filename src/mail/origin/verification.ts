@@ -113,7 +113,7 @@ export async function verifyOrigin(
   // The first message loads the library, which must not be taken from its time.
   mailVerifiers()
   signatureChecks()
-  const ask = askerUntil(monotonic() + limits.verify.dnsMs, resolve)
+  const ask = askersUntil(monotonic() + limits.verify.dnsMs, resolve)
   const { sender } = input
   const keys = ask(limits.verify.keyLookupsMax)
   const [host, signed] = await Promise.all([
@@ -278,9 +278,10 @@ async function policyOf(
     const dkimDomains = [...new Set(signed.map(one => one.signingDomain ?? ''))].map(domain => ({ domain }))
     const question = { headerFrom: [author], spfDomains: spfDomain === false ? [] : [spfDomain], dkimDomains }
     const asked = JSON.stringify(question)
+    const known = policies.find(asked)
+    if (known !== undefined) return { response: known, asked, partial: false }
     const { evaluateDmarc } = mailVerifiers()
-    const find = async () => (await evaluateDmarc({ ...question, resolver }).catch(() => undefined))?.response
-    const response = policies.find(asked) ?? (await find())
+    const response = (await evaluateDmarc({ ...question, resolver }).catch(() => undefined))?.response
     if (response !== undefined) policies.keep(asked, response)
     return { response: response ?? (false as const), asked, partial: false }
   }
@@ -324,40 +325,44 @@ function knownPolicy(text: string | undefined): Policy | undefined {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : undefined
 }
 
-/** Asks for one method of one message. */
-interface Asker {
-  readonly resolver: never
-  /** Somebody did not say whether there is an answer. */
-  readonly unanswered: boolean
-}
-
 const said = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
-/** `resolve` for the methods of one message: so many questions each, and an end to all of them. */
-function askerUntil(until: number, resolve: Resolve): (lookupsMax: number) => Asker {
-  const late = () => Object.assign(new Error('no more questions for this message'), { code: 'ETIMEOUT' })
-  return lookupsMax => {
-    let asked = 0
-    let unanswered = false
-    const ask: Resolve = async (name, type) => {
-      asked += 1
-      if (asked > lookupsMax) throw late()
-      try {
-        const left = until - monotonic()
-        if (left <= 0) throw late()
-        return bounded(await within(left, resolve(name, type), late))
-      } catch (error) {
-        if (!said.has((error as NodeJS.ErrnoException).code ?? '')) unanswered = true
-        throw error
-      }
-    }
-    return {
-      resolver: ask as never,
-      get unanswered() {
-        return unanswered
-      },
+/** Asks for one method of one message: so many questions, and an end to all of them. */
+class Asker {
+  readonly #resolve: Resolve
+  readonly #until: number
+  #left: number
+  /** Somebody did not say whether there is an answer. */
+  unanswered = false
+  /** As the library wants it. */
+  readonly resolver = ((name: string, type: string) => this.#ask(name, type)) as never
+
+  constructor(lookupsMax: number, until: number, resolve: Resolve) {
+    this.#left = lookupsMax
+    this.#until = until
+    this.#resolve = resolve
+  }
+
+  async #ask(name: string, type: string): Promise<unknown> {
+    this.#left -= 1
+    if (this.#left < 0) throw late()
+    try {
+      const ms = this.#until - monotonic()
+      if (ms <= 0) throw late()
+      return bounded(await within(ms, this.#resolve(name, type), late))
+    } catch (error) {
+      if (!said.has((error as NodeJS.ErrnoException).code ?? '')) this.unanswered = true
+      throw error
     }
   }
+}
+
+function askersUntil(until: number, resolve: Resolve): (lookupsMax: number) => Asker {
+  return lookupsMax => new Asker(lookupsMax, until, resolve)
+}
+
+function late(): Error {
+  return Object.assign(new Error('no more questions for this message'), { code: 'ETIMEOUT' })
 }
 
 /** An answer of a size that is worth reading: a key or a policy of 64 KB is none. */

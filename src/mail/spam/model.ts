@@ -108,7 +108,7 @@ export class SpamModel {
     if (grams.length === 0) return 0
     const weights = this.#weights
     let sum = 0
-    for (const slot of grams) sum += weights[slot] as number
+    for (let next = 0; next < grams.length; next++) sum += weights[grams[next] as number] as number
     return sum / weightUnit / Math.sqrt(grams.length)
   }
 
@@ -117,11 +117,14 @@ export class SpamModel {
     if (spam === 0 || ham === 0) return 0
     this.#logs ??= [logsOf(spam), logsOf(ham)]
     const [ofSpam, ofHam] = this.#logs
+    const [inAllSpam, inAllHam] = [this.#spam, this.#ham]
     const sums = new Float64Array(places)
     const counts = new Float64Array(places)
-    for (const slot of words) {
-      const inSpam = this.#spam[slot] as number
-      const inHam = this.#ham[slot] as number
+    // By numbers: an iterator takes as long as all else that is done for a word.
+    for (let next = 0; next < words.length; next++) {
+      const slot = words[next] as number
+      const inSpam = inAllSpam[slot] as number
+      const inHam = inAllHam[slot] as number
       if (inSpam === 0 && inHam === 0) continue
       const at = placeOf(slot)
       sums[at] = (sums[at] as number) + (ofSpam[inSpam] as number) - (ofHam[inHam] as number)

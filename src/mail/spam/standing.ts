@@ -11,6 +11,7 @@ import { limits } from '#lib/limits.ts'
 import type { Resolve } from '../origin/dns-answers.ts'
 import { Remembered } from '../origin/remembered.ts'
 import { linksIn } from '../text/links.ts'
+import type { SpamText } from './features.ts'
 
 /** As configured: zones, each with points behind `=` where they are not the usual ones. */
 export interface ListZones {
@@ -41,7 +42,7 @@ export interface StandingQuestion {
   /** Name of this service. */
   readonly hostname: string
   /** What can be read in the message, asked for only where a list looks at its links. */
-  texts(): AsyncIterable<string>
+  texts(): Promise<SpamText['texts']>
 }
 
 /** Of a host, whatever it brings. */
@@ -149,7 +150,7 @@ export class Standings {
   async #ofLinks({ texts }: StandingQuestion, add: (part: StandingPart | undefined) => void): Promise<void> {
     const lists = this.#lists.filter(({ kind }) => kind === 'uri')
     if (lists.length === 0) return
-    const domains = await linkedDomains(texts())
+    const domains = linkedDomains(await texts())
     for (const list of lists) {
       if (!(await this.#works(list))) continue
       const found = await Promise.all(
@@ -268,9 +269,9 @@ const linkScheme = /\bhttps?$/i
 const linkRest = /\/\/(?:[^\s/@"'<>)]{0,80}@)?([a-z\d.-]{4,253})/iy
 
 /** Domains a message links to, the first ones; of each host the last two and three labels, as lists name them. */
-async function linkedDomains(texts: AsyncIterable<string>): Promise<string[]> {
+function linkedDomains(texts: SpamText['texts']): string[] {
   const found = new Set<string>()
-  for await (const content of texts) {
+  for (const { content } of texts) {
     if (!content.includes('://')) continue
     for (const [, host = ''] of linksIn(content, linkScheme, linkRest)) {
       const labels = host.toLowerCase().replace(/\.+$/, '').split('.')
