@@ -107,14 +107,22 @@ export function breathe(): Promise<void> {
 /** `promise`, or the error that `late` makes when it has not settled within `ms`. */
 export function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
-    const handle = setTimeout(() => reject(late()), ms)
+    let timer: NodeJS.Timeout | undefined
+    // What is known already settles before the loop goes on, and needs no timer.
+    const start = setImmediate(() => {
+      timer = setTimeout(() => reject(late()), ms)
+    })
+    const end = () => {
+      clearImmediate(start)
+      clearTimeout(timer)
+    }
     promise.then(
       value => {
-        clearTimeout(handle)
+        end()
         resolve(value)
       },
       error => {
-        clearTimeout(handle)
+        end()
         reject(error)
       },
     )

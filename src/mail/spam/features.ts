@@ -191,13 +191,19 @@ function addField(key: string, value: string): void {
     addWords(key === 'subject' ? 's' : key, value, 60, key === 'subject' ? 2 : 0)
     return
   }
-  for (const [, local = '', host = ''] of value.slice(0, 4000).matchAll(/([^\s<>,;"@]{1,100})@([^\s<>,;"@]{1,100})/g)) {
+  const beginning = value.slice(0, 4000)
+  addressForm.lastIndex = 0
+  for (let found = addressForm.exec(beginning); found !== null; found = addressForm.exec(beginning)) {
+    const [, local = '', host = ''] = found
     addWord(`${key}@`, `${local}@${host}`.toLowerCase())
     addWord(`${key}L`, local.toLowerCase())
     addHost(`${key}D`, host.toLowerCase())
   }
-  addWords(key, value.slice(0, 4000).replace(/<[^>]*>/g, ''), 60)
+  addWords(key, beginning.replace(/<[^>]*>/g, ''), 60)
 }
+
+/** Patterns that are made once: `matchAll` makes a new one of its pattern each time, which costs more than to look with it. */
+const addressForm = /([^\s<>,;"@]{1,100})@([^\s<>,;"@]{1,100})/g
 
 /** A host and the domains it is in. */
 function addHost(prefix: string, host: string): void {
@@ -251,12 +257,15 @@ function addTag(tag: string): string {
   const opened = name.replace('/', '')
   addWord('t', opened)
   let left = 12
-  for (const [part] of tag.slice(name.length).matchAll(/[a-z0-9#%:.-]{1,30}/g)) {
-    if (left-- === 0) break
-    addWord('ta', `${opened} ${part}`)
+  const rest = tag.slice(name.length)
+  tagPart.lastIndex = 0
+  for (let found = tagPart.exec(rest); found !== null && left-- > 0; found = tagPart.exec(rest)) {
+    addWord('ta', `${opened} ${found[0]}`)
   }
   return name
 }
+
+const tagPart = /[a-z0-9#%:.-]{1,30}/g
 
 const lastWords = new Int32Array(2)
 
