@@ -107,7 +107,7 @@ test('the page comes in the language that the browser asks for, and asks for its
   for (const [asked, given] of languages) {
     const page = await stranger('/app', { ...html, 'accept-language': asked })
     expect([asked, /<html lang="(..)"/.exec(page.body.toString())?.[1]]).toEqual([asked, given])
-    expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language, Cookie')
+    expect(page.headers.vary).toBe('Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Site')
     const [, early = ''] = /<link rel="modulepreload" href="([^"]+)">/.exec(page.body.toString()) ?? []
     expect(early).toMatch(new RegExp(`^/assets/${given}-`))
     expect((await stranger(early)).headers['content-type']).toMatch(/^text\/javascript/)
@@ -128,6 +128,28 @@ test('it comes with the form to sign in, which sends nothing by itself, where th
   expect(entry?.headers.etag).not.toBe(index?.headers.etag)
   const again = await stranger('/app', { ...html, cookie: 'teal=1', 'if-none-match': entry?.headers.etag ?? '' })
   expect(again.status).toBe(200)
+})
+
+test('no page that led to it keeps a hold of it, but for the empty form of who typed its address', async () => {
+  const cases = [
+    ['', 'none', undefined],
+    ['', '', 'same-origin'],
+    ['', 'cross-site', 'same-origin'],
+    ['', 'same-site', 'same-origin'],
+    ['', 'same-origin', 'same-origin'],
+    ['teal=1', 'none', 'same-origin'],
+    ['teal=1', 'cross-site', 'same-origin'],
+  ] as const
+  const tags = new Map<string | undefined, string>()
+  for (const [cookie, site, policy] of cases) {
+    const page = await stranger('/app', { ...html, cookie, 'sec-fetch-site': site })
+    expect([cookie, site, page.headers['cross-origin-opener-policy']]).toEqual([cookie, site, policy])
+    if (cookie === '') tags.set(policy, page.headers.etag ?? '')
+  }
+  // What a browser kept of one is not taken for the other.
+  const kept = { ...html, 'sec-fetch-site': 'cross-site', 'if-none-match': tags.get(undefined) ?? '' }
+  expect((await stranger('/app', kept)).status).toBe(200)
+  expect((await stranger('/app', { ...kept, 'if-none-match': tags.get('same-origin') ?? '' })).status).toBe(304)
 })
 
 test('the worker that keeps the page knows every file that it names, and may ask this service alone', async () => {

@@ -23,7 +23,7 @@ type Manifest = Readonly<Record<string, PageFile>>
 /** Headers that `answer` reads. */
 export const fileHeaders = ['accept-encoding', 'if-none-match'] as const
 /** The same for the page. */
-export const entryHeaders = [...fileHeaders, 'accept-language', 'cookie'] as const
+export const entryHeaders = [...fileHeaders, 'accept-language', 'cookie', 'sec-fetch-site'] as const
 
 /** Everything comes from here, nothing runs that is written into the page, and nobody else may show it. */
 const pagePolicy: Headers = {
@@ -39,11 +39,13 @@ const pagePolicy: Headers = {
     "frame-ancestors 'none'",
   ].join('; '),
   'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy':
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), publickey-credentials-get=(self), publickey-credentials-create=(self)',
 }
+
+/** No page that led here keeps a hold of it. */
+const alone: Headers = { 'cross-origin-opener-policy': 'same-origin' }
 
 /** It asks this service alone, and brings in nothing else that runs. */
 const workerPolicy: Headers = {
@@ -78,8 +80,12 @@ export class PageFiles {
     const kind = mayHaveSession(header) ? 'index' : 'entry'
     const spoken = [...languages(header('accept-language')), 'en'].map(code => `${kind}.${code}.html`)
     const name = spoken.find(one => Object.hasOwn(manifest, one)) ?? ''
-    const vary = 'Accept-Encoding, Accept-Language, Cookie'
-    return this.#answer(name, header, { ...pagePolicy, 'cache-control': 'no-cache', vary })
+    // Browsers make a process for a page that is alone only when they hear of it, a tenth of a second later than else. Where somebody typed
+    // its address, and nobody's mail is here, it need not be.
+    const isOurs = kind === 'entry' && header('sec-fetch-site') === 'none'
+    const vary = 'Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Site'
+    const headers = { ...pagePolicy, ...(!isOurs && alone), 'cache-control': 'no-cache', vary }
+    return this.#answer(name, header, headers, isOurs ? '-open' : '')
   }
 
   /** The page of `teal dev`, which has a policy of its own. @throws Fault ResourceNotFound where none was built */
@@ -92,11 +98,11 @@ export class PageFiles {
     return this.#answer('worker.js', header, { ...workerPolicy, 'cache-control': 'no-cache' })
   }
 
-  async #answer(name: string, header: (name: string) => string, more: Headers): Promise<Binary> {
+  async #answer(name: string, header: (name: string) => string, more: Headers, kind = ''): Promise<Binary> {
     const file = await this.#find(name)
     const accepted = header('accept-encoding')
     const packed = encodings.find(([coding, ending]) => accepts(accepted, coding) && file.packed.includes(ending))
-    const tag = `"${file.hash}${packed === undefined ? '' : `-${packed[1]}`}"`
+    const tag = `"${file.hash}${packed === undefined ? '' : `-${packed[1]}`}${kind}"`
     const headers = { vary: 'Accept-Encoding', ...more, 'content-type': file.type, etag: tag }
     if (matches(header('if-none-match'), tag)) return binary({ status: 304, headers, body: '' })
     const body = await readFile(pageFile(packed === undefined ? name : `${name}.${packed[1]}`))
