@@ -43,6 +43,37 @@ test('somebody signs in with a password, sees the account, and signs out', async
   expect(dead.body.code).toBe('InvalidToken')
 })
 
+test('what is typed before the script is there stays when it is, and signs in with it', async () => {
+  await service.user('quick')
+  const page = await pages.visit('/app/account')
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  await page.route('**/assets/*.js', async route => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${pages.origin}/app/account`, { waitUntil: 'commit' })
+  const [username, password] = [page.getByLabel('Address or username'), page.getByLabel('Password')]
+  const [keep, button] = [page.getByLabel('Stay signed in'), page.getByRole('button', { name: 'Sign in', exact: true })]
+  await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('username')
+  await username.fill('quick@example.com')
+  await keep.check()
+  await password.fill('secret of quick')
+  await password.press('Enter')
+  expect(await button.isDisabled()).toBe(true)
+  release()
+  await expect.poll(() => button.isEnabled()).toBe(true)
+  expect([await username.inputValue(), await password.inputValue()]).toEqual(['quick@example.com', 'secret of quick'])
+  expect(await keep.isChecked()).toBe(true)
+  expect(await page.evaluate('document.activeElement.name')).toBe('password')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  const [cookie] = await page.context().cookies()
+  expect(cookie?.expires).toBeGreaterThan(0)
+})
+
 test('the name that is changed is kept', async () => {
   await service.user('name', { name: 'Before' })
   const page = await pages.visit('/app/account', { as: 'name' })
