@@ -23,6 +23,8 @@ export interface Pending {
 export const session = signal<Session | null>(null)
 /** The page came with the form to sign in, since nobody seems to be: who comes can begin to type before the service was asked. */
 export const isLikelyNobody = signal(false)
+/** The service ended the session while the page was open. */
+export const isEnded = signal(false)
 /** Nobody could be asked, and nothing is known from before. */
 export const isUnreached = signal(false)
 
@@ -116,7 +118,10 @@ function show(entered: Session, isLong: boolean, turn: number): void {
   const user = entered.user?.id
   shown = turn
   isUnreached.value = false
-  if (entered.signedIn) localStorage.removeItem(owed)
+  if (entered.signedIn) {
+    localStorage.removeItem(owed)
+    isEnded.value = false
+  } else if (session.value?.signedIn === true) isEnded.value = true
   if (user !== undefined && held !== undefined && user !== held) {
     location.reload()
     return

@@ -12,7 +12,7 @@ import { KeyStep } from './key-step.tsx'
 import { failed } from './notice.tsx'
 import { Preferences } from './preferences.tsx'
 import { askPasskey } from './security-key.ts'
-import { begin, type Pending } from './session.ts'
+import { begin, isEnded, type Pending } from './session.ts'
 
 /** @param onTyping the first sign of somebody who signs in */
 export function SignIn({ onTyping }: { onTyping(): void }) {
@@ -32,6 +32,7 @@ export function SignIn({ onTyping }: { onTyping(): void }) {
       <div class="card">
         <Sign size={48} />
         <h1>{texts.signInTitle}</h1>
+        {isEnded.value && <p role="status">{texts.ended}</p>}
         {pending.value !== null ? (
           <SecondFactor
             pending={pending.value}

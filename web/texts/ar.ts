@@ -48,6 +48,7 @@ export const ar: BaseTexts = {
   acting: 'التصرف باسم مستخدم',
   actingAs: (name, until) => `أنت تتصرف باسم ${name} حتى ${until}.`,
   endActing: 'العودة',
+  ended: 'انتهت جلستك. سجّل الدخول للمتابعة: ما كتبته ما زال هنا.',
   signInTitle: 'سجّل الدخول إلى بريدك',
   username: 'العنوان أو اسم المستخدم',
   password: 'كلمة المرور',
