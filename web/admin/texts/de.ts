@@ -197,7 +197,7 @@ export const de: AdminTexts = {
     acme: 'ACME',
     manual: 'von Hand eingetragen',
     pending: 'wird geholt',
-    attempts: (count, why) => `${count} Versuche fehlgeschlagen (${why})`,
+    attempts: (count, why) => `${count === '1' ? '1 Versuch' : `${count} Versuche`} fehlgeschlagen (${why})`,
     nextTry: when => `nächster Versuch ${when}`,
     add: 'Zertifikat hinzufügen',
     chain: 'Zertifikat und Aussteller (PEM)',
@@ -367,7 +367,7 @@ export const de: AdminTexts = {
     older: 'Ältere Zeilen',
     time: 'Zeit',
     message: 'Zeile',
-    missed: count => `${count} Zeilen wurden ausgelassen`,
+    missed: count => (count === '1' ? '1 Zeile wurde ausgelassen' : `${count} Zeilen wurden ausgelassen`),
     events: {
       message: 'eingegangene Mail',
       refused: 'abgelehnt',

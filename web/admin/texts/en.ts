@@ -197,7 +197,7 @@ export const en = {
     acme: 'ACME',
     manual: 'put in by hand',
     pending: 'being fetched',
-    attempts: (count: string, why: string) => `${count} attempts failed (${why})`,
+    attempts: (count: string, why: string) => `${count === '1' ? '1 attempt' : `${count} attempts`} failed (${why})`,
     nextTry: (when: string) => `next attempt ${when}`,
     add: 'Add a certificate',
     chain: 'Certificate and issuers (PEM)',
@@ -355,7 +355,7 @@ export const en = {
     older: 'Older lines',
     time: 'Time',
     message: 'Line',
-    missed: (count: string) => `${count} lines were left out`,
+    missed: (count: string) => (count === '1' ? '1 line was left out' : `${count} lines were left out`),
     events: {
       message: 'mail that came',
       refused: 'refused',

@@ -39,7 +39,7 @@ export const de: MailTexts = {
     notAName: 'So kann ein Ordner nicht heißen, oder er kann dort nicht liegen.',
   },
   unread: count => `${count} ungelesen`,
-  total: count => `${count} Nachrichten`,
+  total: count => (count === '1' ? '1 Nachricht' : `${count} Nachrichten`),
   write: 'Neue Nachricht',
   search: 'Mail durchsuchen',
   found: count => `${count} gefunden`,
@@ -57,11 +57,12 @@ export const de: MailTexts = {
   allWhenThere:
     'Eine ganze Liste lässt sich nur ändern, solange der Dienst antwortet. Was Sie einzeln auswählen, wartet auf ihn.',
   deleteAll: 'Alles löschen?',
-  deleteAllText: count => `${count} Nachrichten werden endgültig gelöscht.`,
+  deleteAllText: count =>
+    count === '1' ? 'Eine Nachricht wird endgültig gelöscht.' : `${count} Nachrichten werden endgültig gelöscht.`,
   changed: count => `${count} geändert`,
   working: (count, total) => `In Arbeit: ${count} von ${total}`,
   conversation: 'Unterhaltung',
-  conversations: count => `${count} Unterhaltungen`,
+  conversations: count => (count === '1' ? '1 Unterhaltung' : `${count} Unterhaltungen`),
   byConversation: 'Nach Unterhaltungen',
   foundSome: count => `${count} und mehr gefunden`,
   searchSuggestions: 'Vorschläge',

@@ -37,7 +37,7 @@ export const en = {
     notAName: 'A folder cannot be called that, or cannot lie there.',
   },
   unread: (count: string) => `${count} unread`,
-  total: (count: string) => `${count} messages`,
+  total: (count: string) => (count === '1' ? '1 message' : `${count} messages`),
   write: 'New message',
   search: 'Search mail',
   found: (count: string) => `${count} found`,
@@ -54,7 +54,8 @@ export const en = {
   tooManyLeftOut: 'Too many are left out. Select what is meant instead.',
   allWhenThere: 'All of a list can be changed only while the service answers. What you select one by one waits for it.',
   deleteAll: 'Delete all of it?',
-  deleteAllText: (count: string) => `${count} messages are deleted for good.`,
+  deleteAllText: (count: string) =>
+    count === '1' ? 'One message is deleted for good.' : `${count} messages are deleted for good.`,
   changed: (count: string) => `${count} changed`,
   working: (count: string, total: string) => `At work: ${count} of ${total}`,
   conversation: 'Conversation',
