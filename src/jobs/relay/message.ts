@@ -68,14 +68,8 @@ export async function openOutgoing(
   const top = headerOf(message, await opened.read(0, headerSize))
   const header = new Header(top)
   const whole = () => wireLines(joined(top, opened.stream(headerSize)))
-  let unsigned = 0
-  const counted = async function* () {
-    unsigned = 0
-    for await (const piece of whole()) {
-      unsigned += piece.length
-      yield piece
-    }
-  }
+  const unsigned = { bytes: 0 }
+  const counted = () => counting(whole(), unsigned)
   const domain = signingDomain(message, header)
   const keys = domain === '' ? [] : await how.findKeys(domain)
   const small = opened.size + top.length <= limits.body.wholeBytesMax
@@ -85,12 +79,12 @@ export async function openOutgoing(
     joined(Buffer.from(signature), inMemory === null ? counted() : [inMemory]),
   )
   // The size is said before the message, so it is read once more where nobody signed it.
-  if (!small && unsigned === 0) for await (const _ of counted());
+  if (!small && unsigned.bytes === 0) for await (const _ of counted());
   const trace = Buffer.from(traceLine(message, how.hostname, how.now, how.mark) + seal + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
   return {
-    size: trace.length + unsigned,
+    size: trace.length + unsigned.bytes,
     header,
     bytes: () => complete ?? Readable.from(stream(), { objectMode: false }),
     stream,
@@ -130,6 +124,15 @@ function headerOf({ origin, prefix, options: { author } }: Outbound, block: Buff
 async function* joined(first: Buffer, rest: AsyncIterable<Buffer> | Buffer[] = []): AsyncGenerator<Buffer> {
   yield first
   yield* rest
+}
+
+/** The same, counted from the first byte on. */
+async function* counting(pieces: AsyncIterable<Buffer>, count: { bytes: number }): AsyncGenerator<Buffer> {
+  count.bytes = 0
+  for await (const piece of pieces) {
+    count.bytes += piece.length
+    yield piece
+  }
 }
 
 async function collected(pieces: AsyncIterable<Buffer>): Promise<Buffer> {

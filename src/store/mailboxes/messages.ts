@@ -257,16 +257,17 @@ export function someRows<Row>(
 
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
 export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<SomeRows<Outlined>> {
-  const found = function* () {
-    for (let at = 0; at < nums.length; at += numbersAtOnce) {
-      const asked = nums.slice(at, at + numbersAtOnce)
-      const text = `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`
-      const rows = read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
-      const byNumber = new Map(rows.map(row => [row.num, row]))
-      for (const num of asked) yield* byNumber.has(num) ? [byNumber.get(num) as { summary: string }] : []
-    }
+  return someRows(rowsOf(read, user, nums), decode)
+}
+
+function* rowsOf(read: Reader, user: number, nums: readonly number[]): Generator<{ summary: string }> {
+  for (let at = 0; at < nums.length; at += numbersAtOnce) {
+    const asked = nums.slice(at, at + numbersAtOnce)
+    const text = `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`
+    const rows = read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
+    const byNumber = new Map(rows.map(row => [row.num, row]))
+    for (const num of asked) yield* byNumber.has(num) ? [byNumber.get(num) as { summary: string }] : []
   }
-  return someRows(found(), decode)
 }
 
 /** Messages looked up in one statement: their texts are all read before the first is counted. */
