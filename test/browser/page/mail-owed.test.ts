@@ -97,7 +97,7 @@ test('messages are marked, filed and deleted without a network: shown at once, k
   ])
   expect(asked).toHaveLength(6)
   await expect.poll(() => inbox.textContent()).toContain('2 unread')
-  expect(await rows(page)).toBe('2')
+  await expect.poll(() => rows(page)).toBe('2')
 })
 
 test('all of a list cannot be changed without a network: that is said, what was chosen stays so, and goes when there is one', async () => {
