@@ -28,7 +28,7 @@ export async function idleSection(plan: Plan): Promise<Row[]> {
 
 async function measure(threads: string, steps: readonly number[], seconds: number): Promise<Row[]> {
   const folder = makeFolder()
-  const env = { TEAL_THREADS: threads, TEAL_IMAP_MAX_CONNECTIONS: '2000' }
+  const env = { TEAL_THREADS: threads, TEAL_IMAP_MAX_CONNECTIONS: '2000', TEAL_IMAP_MAX_OPEN_PER_NETWORK: '20000' }
   const service = await startService(folder, env)
   const child = startChild('bench/load/waiter.ts', [], {})
   try {
