@@ -87,7 +87,7 @@ export async function noteReport(
   if (outline.summary.includes('"attachments":[]')) return
   const files = (JSON.parse(outline.summary) as StoredSummary).attachments.filter(mayBeReport)
   if (files.length === 0) return
-  const kept = taken.some(({ address }) => splitAddress(address).local.toLowerCase() === 'postmaster')
+  const kept = taken.some(({ address }) => /^postmaster(?:\+|$)/i.test(splitAddress(address).local))
   if (!kept && !files.some(({ filename }) => called.test(filename))) return
   const named = kept ? {} : { named: taken.slice(0, namedMax).map(({ address }) => address) }
   try {

@@ -124,7 +124,7 @@ const counted = async (result: string) => {
 test('they are read, kept once, and summed up', { timeout: 60_000 }, async () => {
   await send(gzipSync(dmarc('one')), 'dmarc')
   await send(zip(Buffer.from(dmarc('two'))), 'dmarc')
-  await send(Buffer.from(dmarc('two')), 'dmarc', 'Postmaster@Example.com')
+  await send(Buffer.from(dmarc('two')), 'dmarc', 'Postmaster+dmarc@Example.com')
   await send(gzipSync(tls('one')), 'tls')
   await send(Buffer.from(tls('two')), 'tls')
   // Nobody else's, and not to anybody.
