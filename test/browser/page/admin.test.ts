@@ -246,7 +246,7 @@ test('the log is searched and followed', async () => {
   service.teal.core.log.warn({ about: 'a test' }, 'something to be found')
   await page.getByRole('searchbox').fill('to be found')
   await page.getByRole('row').filter({ hasText: 'something to be found' }).waitFor()
-  expect(await page.getByRole('row').count()).toBe(2)
+  await expect.poll(() => page.getByRole('row').count()).toBe(2)
   await page.getByRole('button', { name: 'Follow' }).click()
   await page.getByRole('button', { name: 'Stop following' }).waitFor()
   await expect
