@@ -17,6 +17,7 @@ import { limits } from '#lib/limits.ts'
 import { type Log, logOptions } from '#lib/log.ts'
 import { makeMetrics, observeThread } from '#lib/metrics.ts'
 import { rangesOf } from '#lib/network.ts'
+import { collectWhileQuiet } from '#lib/process/heap.ts'
 import { type LineEnd, Link } from '#lib/process/link.ts'
 import { type MailCore, openDelivery, openTracer } from '#mail-core'
 import { Admission } from '#net/admission.ts'
@@ -51,6 +52,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
   certificates.supply(tls)
   const metrics = makeMetrics(version, { part: true })
   observeThread(metrics, `front-${data.number}`)
+  const collecting = collectWhileQuiet()
   /** Changes that home does not know are heard. */
   let heard = 0
   const home: HomeLine = new Link<FrontCalls, FrontWords, HomeCalls, HomeWords>(line, {
@@ -70,6 +72,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
       guarded: said => core.system.guarded(said),
       metrics: () => metrics.registry.getMetricsAsJSON(),
       async close() {
+        collecting.cancel()
         await Promise.all(open.map(listener => listener.close()))
         await closeCore(core)
       },

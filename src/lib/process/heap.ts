@@ -6,9 +6,9 @@
 // run for a while is thrown away, and old garbage is looked for after each few megabytes (bench/NOTES.md, Memory).
 
 import { performance } from 'node:perf_hooks'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { after, every } from '../clock.ts'
+import { after, every, type Timer } from '../clock.ts'
 
 /** How much a heap may grow, percent of what was in use, before old garbage is looked for. */
 const growthPercent = { small: 30, warm: 200 }
@@ -67,6 +67,39 @@ export function collectWhenQuiet(settled?: () => void): void {
     looks.cancel()
     settled?.()
   })
+}
+
+/** By how much what is old in a heap may have grown before it is looked through in a quiet second: bytes, and a part of what was in use. */
+const leftMax = { bytes: 2 * 1024 * 1024, part: 0.1 }
+/** Seconds between two times. */
+const restSeconds = 5
+
+/**
+ * Collects all garbage of this thread in quiet seconds, where enough may have gathered: what many leave behind who came at once would
+ * stay as long as nobody else comes. For a thread whose halt others do not feel.
+ */
+export function collectWhileQuiet(): Timer {
+  let last = performance.eventLoopUtilization()
+  let held = 0
+  let seconds = restSeconds
+  return every(1000, () => {
+    seconds += 1
+    const { utilization } = performance.eventLoopUtilization(last)
+    last = performance.eventLoopUtilization()
+    if (utilization >= quietShare || seconds < restSeconds) return
+    const old = oldBytes()
+    held = Math.min(held, old)
+    if (old - held < Math.max(leftMax.bytes, held * leftMax.part)) return
+    collectGarbage()
+    held = oldBytes()
+    seconds = 0
+  })
+}
+
+/** What is in this thread's heap beyond what was just made. */
+function oldBytes(): number {
+  const spaces = getHeapSpaceStatistics().filter(({ space_name }) => !space_name.startsWith('new'))
+  return spaces.reduce((sum, space) => sum + space.space_used_size, 0)
 }
 
 /** Collects all garbage of this thread now. Halts everybody meanwhile (bench/NOTES.md, Memory). */
