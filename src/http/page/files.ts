@@ -82,10 +82,10 @@ export class PageFiles {
     const name = spoken.find(one => Object.hasOwn(manifest, one)) ?? ''
     // Browsers make a process for a page that is alone only when they hear of it, a tenth of a second later than else. Where somebody typed
     // its address, and nobody's mail is here, it need not be.
-    const isOurs = kind === 'entry' && header('sec-fetch-site') === 'none'
+    const isTyped = kind === 'entry' && header('sec-fetch-site') === 'none'
     const vary = 'Accept-Encoding, Accept-Language, Cookie, Sec-Fetch-Site'
-    const headers = { ...pagePolicy, ...(!isOurs && alone), 'cache-control': 'no-cache', vary }
-    return this.#answer(name, header, headers, isOurs ? '-open' : '')
+    const headers = { ...pagePolicy, ...(!isTyped && alone), 'cache-control': 'no-cache', vary }
+    return this.#answer(name, header, headers, isTyped ? '-open' : '')
   }
 
   /** The page of `teal dev`, which has a policy of its own. @throws Fault ResourceNotFound where none was built */

@@ -56,12 +56,8 @@ const quietTries = 60
  * @param settled what comes then, also where no second was quiet
  */
 export function collectWhenQuiet(settled?: () => void): void {
-  let last = performance.eventLoopUtilization()
   let tries = 0
-  const looks = every(1000, () => {
-    const { utilization } = performance.eventLoopUtilization(last)
-    last = performance.eventLoopUtilization()
-    const quiet = utilization < quietShare
+  const looks = eachSecond(quiet => {
     if (quiet) collectGarbage()
     if (!quiet && ++tries < quietTries) return
     looks.cancel()
@@ -79,20 +75,27 @@ const restSeconds = 5
  * stay as long as nobody else comes. For a thread whose halt others do not feel.
  */
 export function collectWhileQuiet(): Timer {
-  let last = performance.eventLoopUtilization()
   let held = 0
   let seconds = restSeconds
-  return every(1000, () => {
+  return eachSecond(quiet => {
     seconds += 1
-    const { utilization } = performance.eventLoopUtilization(last)
-    last = performance.eventLoopUtilization()
-    if (utilization >= quietShare || seconds < restSeconds) return
+    if (!quiet || seconds < restSeconds) return
     const old = oldBytes()
     held = Math.min(held, old)
     if (old - held < Math.max(leftMax.bytes, held * leftMax.part)) return
     collectGarbage()
     held = oldBytes()
     seconds = 0
+  })
+}
+
+/** Says after each second whether this thread's loop had nearly nothing to do in it. */
+function eachSecond(heard: (quiet: boolean) => void): Timer {
+  let last = performance.eventLoopUtilization()
+  return every(1000, () => {
+    const { utilization } = performance.eventLoopUtilization(last)
+    last = performance.eventLoopUtilization()
+    heard(utilization < quietShare)
   })
 }
 

@@ -129,8 +129,10 @@ function lockName(key: string): string {
   return `teal.letter.${key}`
 }
 
+const places = 'teal.letters.'
+
 function place(): string {
-  return `teal.letters.${user()}`
+  return places + user()
 }
 
 function readAll(): Record<string, Stored> {
@@ -204,7 +206,8 @@ export function watchOthers(left: () => void): void {
     }
   }
   addEventListener('storage', ({ key }) => {
-    if (key === place()) look()
+    // Another window may have signed out, and nobody has a place here any more.
+    if (key?.startsWith(places) === true) look()
   })
   look()
 }

@@ -223,6 +223,12 @@ function retryNow(): Promise<void> {
 }
 
 async function bring(): Promise<void> {
+  try {
+    if (!isRestored) await restore()
+  } catch (error) {
+    if (isAway(error)) retryLater()
+    return
+  }
   for (const letter of letters.value) if (letter.kept.value === 'here') await save(letter).catch(() => {})
   for (const letter of waiting) {
     try {
@@ -276,29 +282,11 @@ async function isGone({ draft }: Letter): Promise<boolean> {
 }
 
 let isRestored = false
-let restoring: Promise<void> | undefined
-let isNewTry = false
 let isWatching = false
 
 /** Opens what was left in this browser, once; whoever signed in again goes on with what is open. */
 export function restoreLetters(): void {
-  if (isRestored) {
-    void retryNow()
-    return
-  }
-  // The network may have come back after it was found missing.
-  if (restoring !== undefined) isNewTry = true
-  restoring ??= restore()
-    .catch(error => {
-      if (isAway(error)) setTimeout(restoreLetters, againMs)
-    })
-    .finally(() => {
-      restoring = undefined
-      if (isNewTry) {
-        isNewTry = false
-        restoreLetters()
-      }
-    })
+  void retryNow()
 }
 
 async function restore(): Promise<void> {
@@ -320,7 +308,6 @@ async function restore(): Promise<void> {
       restoreLetters()
     })
   }
-  if (left.length > 0) await retryNow()
 }
 
 /** Nothing of whoever signs out stays in this browser: what the service has not they are asked about. @returns whether they go on */
