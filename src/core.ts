@@ -171,7 +171,8 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const secrets = await openUrlSecrets(seal, read, writer)
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
   const wanted = subscriptions.wanted.bind(subscriptions)
-  const system = new ActorSystem({ read, writer, sequence, settings, kick, wanted }, secrets, metrics)
+  const around = { read, writer, sequence, settings, kick, wanted, learns: learns(config) }
+  const system = new ActorSystem(around, secrets, metrics)
   closers.add(() => system.close())
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   observeBodies(metrics, bodies)
@@ -241,6 +242,11 @@ function lookForStrays({ writer, ...found }: Found, closers: Closers): void {
   if (writer.opened.made) return
   const strays = new Strays({ ...found, write: (write, row) => writer.write(write, row) })
   closers.add(() => strays.close())
+}
+
+/** Whether anybody learns from what users move into and out of Junk: the classifier, or another filter that is told. */
+function learns({ spam }: Config): boolean {
+  return spam.classifier || spam.rspamdController !== ''
 }
 
 function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; reads: Reads } {

@@ -37,6 +37,8 @@ import { type Log, makeLog } from '#lib/log.ts'
 import { workInBackground } from '#lib/process/background.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { Header } from '#mail/header/header.ts'
+import { isSealed } from '#mail/spam/spam-text.ts'
 import { screeningServers } from '#mail-core'
 import { lookUp } from '#net/outward/records.ts'
 import { teachRspamd } from '#net/outward/rspamd.ts'
@@ -243,7 +245,7 @@ function teacherOf({ config: { spam }, bodies }: Core) {
   return async (num: number, isSpam: boolean) => {
     const body = bodies.open(num)
     const message = await body.read(0, Math.min(body.size, limits.spam.scannedBytesMax))
-    await teachRspamd(url, password, message, isSpam)
+    if (!isSealed(new Header(message).raw('content-type') ?? '')) await teachRspamd(url, password, message, isSpam)
   }
 }
 
@@ -263,7 +265,8 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => audits.close())
   const indexing = indexingLoop({ read, writer, reads, log, metrics })
   closers.add(() => indexing.close())
-  const learning = learningLoop({ read, writer, pool: core.pools.spam, teach: teacherOf(core), log, metrics })
+  const pool = core.config.spam.classifier ? core.pools.spam : undefined
+  const learning = learningLoop({ read, writer, pool, teach: teacherOf(core), log, metrics })
   closers.add(() => learning.loop.close())
   metrics.observe('spam_marks_waiting', 'Messages moved into or out of Junk that wait to be learned', learning.waiting)
   signDomains(core, closers)

@@ -14,7 +14,7 @@ import { type Features, featuresOf } from '../src/mail/spam/features.ts'
 import { learn as learnInto, type Sample } from '../src/mail/spam/learning.ts'
 import { modelBytes, type SpamModel } from '../src/mail/spam/model.ts'
 import { packFeatures, unpackFeatures } from '../src/mail/spam/packed.ts'
-import { readSpamText } from '../src/mail/spam/spam-text.ts'
+import { isSealed, readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
@@ -100,7 +100,7 @@ async function featuresIn(num: number): Promise<Features | undefined> {
     const body = readBody(read, files, num)
     const text = await readSpamText(Buffer.from(await body.read(0, Math.min(body.size, limits.spam.messageBytesMax))))
     const type = text.fields.find(([key]) => key === 'content-type')?.[1] ?? ''
-    return /^\s*(?:multipart\/encrypted|application\/(?:x-)?pkcs7-mime)/i.test(type) ? undefined : featuresOf(text)
+    return isSealed(type) ? undefined : featuresOf(text)
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error

@@ -47,6 +47,8 @@ export interface Turn<State> {
   write<Row>(write: Write<Row>, row: Row, bytes?: number): void
   /** Durable: an event row in this unit. */
   emit<Name extends EventName>(name: Name, body: Events[Name]): void
+  /** Whether what users say of spam by moving mail is kept for whoever learns from it. */
+  readonly learns: boolean
   /** Whether `emit` would keep an event of this name: ask before working out a costly payload. */
   wants(name: EventName): boolean
   /** Live: for watchers, after the commit. */
@@ -67,6 +69,8 @@ export interface ActorSurroundings {
   readonly kick: (work: boolean) => void
   /** Whether an event is worth a row: somebody subscribes to it, or it is kept until delivery is switched on. */
   readonly wanted: (name: EventName) => boolean
+  /** Whether anybody learns from what users say of spam. */
+  readonly learns: boolean
 }
 
 interface Waiting<State> {
@@ -339,6 +343,10 @@ class Collector<State> implements Turn<State> {
     this.operations.push(made)
     this.standing ||= standingWrites.has(write.name)
     this.bytes += bytes ?? bytesOf(made)
+  }
+
+  get learns(): boolean {
+    return this.#around.learns
   }
 
   wants(name: EventName): boolean {

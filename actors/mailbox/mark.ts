@@ -44,7 +44,7 @@ export async function markFlagged(turn: UserTurn, mailbox: Mailbox, messages: re
   }
 }
 
-/** Has the classifier learn it, when it comes to it (store/rules/spam.ts). */
+/** Notes whom the account knows by it, and has whoever learns learn it, when it comes to it (store/rules/spam.ts). */
 async function learnFrom(turn: UserTurn, spam: boolean, messages: readonly Message[]): Promise<void> {
   const marks: [reference: number, body: number][] = []
   const authors = new Map<string, AddressBookNote>()
@@ -61,7 +61,7 @@ async function learnFrom(turn: UserTurn, spam: boolean, messages: readonly Messa
     authors.set(key, { id: newId(), ...entry, used: turn.now, known: true })
   }
   knowAuthors(turn, spam, [...authors.values()].slice(-limits.addressBook.addressesMax))
-  if (marks.length === 0) return
+  if (marks.length === 0 || !turn.learns) return
   turn.write(spamMark, { user: turn.state.num, spam, at: turn.now, marks }, 60 + 16 * marks.length)
 }
 

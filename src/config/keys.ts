@@ -164,7 +164,7 @@ export const keys = {
     uriLists: list([], 'Lists in DNS of domains that spam links to (zone or zone=points, 30 unless told)', notList),
     classifier: flag(
       true,
-      'Whether what users move into and out of Junk counts in the score; off where another filter is to decide alone (it is learned all the same)',
+      'Whether what users move into and out of Junk is learned and counts in the score; off where another filter is to decide alone',
     ),
     relays: list([], 'Ranges (CIDR) of relays in front whose X-Spam fields are heeded', notCidr),
   },

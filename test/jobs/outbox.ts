@@ -74,6 +74,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
       settings: new Settings(read),
       kick: () => kick(),
       wanted: name => subscriptions.wanted(name),
+      learns: true,
     },
     new UrlSecrets(seal),
     metrics,

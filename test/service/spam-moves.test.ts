@@ -1,26 +1,29 @@
 // What teaches the classifier, by whatever way a user says it: moved over IMAP, copied and deleted as older programs do, and back; what is
-// thrown away, read or deleted over POP3 teaches nothing. Where another filter is to decide alone what was learned counts for nothing.
+// thrown away, read or deleted over POP3 teaches nothing. Where another filter is to decide alone nothing is learned, and what was learned
+// before waits for being switched on again.
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ConfigPart } from '#config'
 import { startTeal, type Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { Client } from '../imap/client.ts'
 import { accessTo, type Body } from '../running.ts'
 
 let teal: Teal
-let silent: Teal
 const service = accessTo(() => teal)
-const quiet = accessTo(() => silent)
 
 beforeAll(async () => {
   teal = await startTeal({ auth: { cleartext: 'always' } }, { strict: true })
-  silent = await startTeal({ auth: { cleartext: 'always' }, spam: { classifier: false } }, { strict: true })
 })
 afterAll(async () => {
-  for (const one of [teal, silent]) {
-    expect(await one.check()).toEqual([])
-    await one.close()
-  }
+  expect(await teal.check()).toEqual([])
+  await teal.close()
 })
 
 let count = 0
@@ -118,18 +121,99 @@ test('what is read and deleted over POP3 teaches nothing, nor what a filter or a
   expect(taught(teal, id)).toEqual({ spam: 0, ham: 0, waiting: 0 })
 })
 
-test('where it is switched off it says nothing, whatever was learned', async () => {
-  const id = await quiet.user('mover')
-  await bring(quiet, 'mover', [...many(offer), ...many(letter)])
-  const imap = await Client.login(quiet.at('imap'), 'mover', 'INBOX')
-  await imap.ok('UID MOVE 1:* Junk')
-  await imap.ok('SELECT Junk')
-  await imap.ok(`MOVE ${each + 1}:${2 * each} INBOX`)
-  imap.close()
-  await expect.poll(() => taught(silent, id)).toEqual({ spam: each, ham: each, waiting: 0 })
-  await bring(quiet, 'mover', [offer()])
-  const box = (await quiet.call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
-  const [row] = (await quiet.call('GET', `/users/${id}/mailboxes/${box}/messages`)).body.results
-  expect(row.messageId).toBe(`<m${count}@t>`)
-  expect((await quiet.call('GET', `/users/${id}/mailboxes/${box}/messages/${row.id}`)).body.spam).toBeUndefined()
+/** Whether the thread for it runs, as metrics tell. */
+async function isLearning(of: typeof service): Promise<boolean> {
+  return /thread_cpu_seconds_total\{thread="spam"\}/.test(await (await of.raw('GET', '/metrics')).text())
+}
+
+describe('a service on the same data', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'teal-moves-'))
+  afterAll(() => rm(dataDir, { recursive: true, force: true }))
+  let id = ''
+
+  /** Runs with these settings for as long as `use` takes. */
+  async function running(
+    spam: NonNullable<ConfigPart['spam']>,
+    use: (of: typeof service, teal: Teal) => Promise<void>,
+  ): Promise<void> {
+    const one = await startTeal({ dataDir, auth: { cleartext: 'always' }, spam }, { strict: true })
+    try {
+      await use(
+        accessTo(() => one),
+        one,
+      )
+      expect(await one.check()).toEqual([])
+    } finally {
+      await one.close()
+    }
+  }
+
+  /** Brings some of each kind, and moves spam into Junk, and letters in and out of it. */
+  async function move(of: typeof service): Promise<void> {
+    await bring(of, 'mover', [...many(offer), ...many(letter)])
+    const imap = await Client.login(of.at('imap'), 'mover', 'INBOX')
+    const [found = ''] = (await imap.ok('SEARCH UNDELETED')).filter(line => line.startsWith('* SEARCH'))
+    const last = Number(found.split(' ').at(-1))
+    await imap.ok(`MOVE ${last - 2 * each + 1}:${last} Junk`)
+    await imap.ok('SELECT Junk')
+    const [kept = ''] = (await imap.ok('SEARCH SUBJECT garden')).filter(line => line.startsWith('* SEARCH'))
+    await imap.ok(`MOVE ${kept.replace('* SEARCH ', '').trim().replaceAll(' ', ',')} INBOX`)
+    imap.close()
+  }
+
+  /** The score of an offer that comes now. */
+  async function scored(of: typeof service): Promise<Body> {
+    await bring(of, 'mover', [offer()])
+    const box = (await of.call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body.id
+    const [row] = (await of.call('GET', `/users/${id}/mailboxes/${box}/messages`)).body.results
+    expect(row.messageId).toBe(`<m${count}@t>`)
+    return (await of.call('GET', `/users/${id}/mailboxes/${box}/messages/${row.id}`)).body.spam
+  }
+
+  test('that is switched off keeps nothing of what users move, runs no thread and says nothing', async () => {
+    await running({}, async (of, teal) => {
+      id = await of.user('mover')
+      await move(of)
+      await expect.poll(() => taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
+      expect(await isLearning(of)).toBe(true)
+    })
+    await running({ classifier: false }, async (of, teal) => {
+      await move(of)
+      expect(await scored(of)).toBeUndefined()
+      expect(taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
+      expect(await isLearning(of)).toBe(false)
+    })
+  })
+
+  test('that is switched on again goes on with what it had learned', async () => {
+    await running({}, async (of, teal) => {
+      const part = async () => (await scored(of))?.parts.find(({ name }: Body) => name === 'classifier')?.info
+      await expect.poll(part).toContain(`learned ${each} spam, ${each} ham`)
+      await move(of)
+      await expect.poll(() => taught(teal, id)).toEqual({ spam: 2 * each, ham: 2 * each, waiting: 0 })
+    })
+  })
+
+  test('that has rspamd learn instead tells it of each move, and keeps nothing', async () => {
+    const told: string[] = []
+    const rspamd = createServer((request, response) => {
+      told.push(String(request.url))
+      request.resume().on('end', () => response.end('{}'))
+    })
+    await new Promise<void>(resolve => rspamd.listen(0, '127.0.0.1', resolve))
+    const { port } = rspamd.address() as AddressInfo
+    await running({ classifier: false, rspamdController: `http://127.0.0.1:${port}` }, async (of, teal) => {
+      await bring(of, 'mover', many(offer))
+      const imap = await Client.login(of.at('imap'), 'mover', 'INBOX')
+      await imap.ok(`COPY *:* Junk`)
+      await expect.poll(() => told).toEqual(['/learnspam'])
+      await imap.ok('SELECT Junk')
+      await imap.ok(`MOVE *:* INBOX`)
+      await expect.poll(() => told).toEqual(['/learnspam', '/learnham'])
+      imap.close()
+      await expect.poll(() => taught(teal, id)).toEqual({ spam: 2 * each, ham: 2 * each, waiting: 0 })
+      expect(await isLearning(of)).toBe(false)
+    })
+    rspamd.close()
+  })
 })

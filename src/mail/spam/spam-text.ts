@@ -11,6 +11,11 @@ import { readParts } from '../text/said.ts'
 import { decodedTexts } from '../text/text.ts'
 import type { SpamText } from './features.ts'
 
+/** Whether nobody but its owner can read a message of this type: nothing is to be learned of it. */
+export function isSealed(contentType: string): boolean {
+  return /^\s*(?:multipart\/encrypted|application\/(?:x-)?pkcs7-mime)/i.test(contentType)
+}
+
 export async function readSpamText(message: Buffer): Promise<SpamText> {
   const bytes = message.subarray(0, limits.spam.messageBytesMax)
   const root = scanMime(bytes)
