@@ -43,6 +43,8 @@ export interface DeliveryEnvelope {
   readonly source: 'lmtp' | 'smtp' | 'submission'
   /** What a scanner made of it, 0 to 100 (api-semantics 10.5). */
   readonly score?: number
+  /** A relay brings it whose word on spam is trusted. */
+  readonly relayed?: boolean
   /** What other programs said of it. */
   readonly found?: readonly SpamPart[]
   /** Whether it comes from whom it says, where that was looked at. */

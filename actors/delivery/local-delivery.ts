@@ -121,11 +121,12 @@ export class LocalDelivery {
   async deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { root, size } = received
     // Who hands over by LMTP is of our own house, and may have said in our name what he looked at.
-    const hostname = envelope.source === 'smtp' ? this.#options.keys.hostname : null
+    const hostname = envelope.source === 'lmtp' ? null : this.#options.keys.hostname
     const stream = (start: number, end?: number) => received.stream(start, end)
     const { rules, bodies } = this.#options
     const heeded = envelope.found?.some(({ name }) => name === 'relay')
-    const verdicts = { classifies: rules.classifies, hostname, heeded }
+    const relay = envelope.relayed !== true ? undefined : heeded ? 'heeded' : 'trusted'
+    const verdicts = { classifies: rules.classifies, hostname, relay } as const
     const clean = await withoutVerdicts(bodies, { headerEnd: root.headerEnd, size, stream }, verdicts)
     try {
       return await this.#deliver(clean ?? received, envelope)
@@ -152,7 +153,7 @@ export class LocalDelivery {
     const { length: prefix } = Buffer.from(stored.prefix)
     const stream = (start: number, end?: number) => body.stream(start, end)
     const headerEnd = message.header.block.length - prefix
-    const verdicts = { classifies: this.#options.rules.classifies, hostname: null }
+    const verdicts = { classifies: this.#options.rules.classifies, hostname: this.#options.keys.hostname }
     const clean = await withoutVerdicts(bodies, { headerEnd, size: body.size, stream }, verdicts)
     if (clean === null) return this.#toAll(message, envelope, { bytes: () => stream(0), said: () => saidBy(stream(0)) })
     try {
@@ -347,7 +348,7 @@ function plainAppend(
   source: string,
   classifies: boolean,
 ): Append {
-  // Two verdicts side by side would be none: what a host of our own house wrote stays alone.
+  // Two verdicts side by side would be none: what a relay that is trusted with it wrote stays alone.
   const tells = classifies && spam !== undefined && account !== undefined && !saysOfSpam(header)
   const verdict = tells ? spamFields(spam, spamLevelOf(account)) : ''
   return {

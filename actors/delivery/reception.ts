@@ -24,7 +24,7 @@ export interface ReceptionOptions {
   readonly bodies: Pick<Bodies, 'intake'>
   readonly verifier: Pick<Verifier, 'judge' | 'isStrange'>
   readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect'>
-  readonly scanners: Pick<Scanners, 'scan'>
+  readonly scanners: Pick<Scanners, 'scan' | 'isRelay'>
   readonly journal: Journal
   readonly tracer: Tracer | undefined
   readonly hostname: string
@@ -187,6 +187,7 @@ export class Reception {
         source,
         score,
         found,
+        relayed: scanners.isRelay(remoteAddress),
         trace,
         transport,
         speaker,

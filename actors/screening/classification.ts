@@ -1,9 +1,9 @@
 // Headers that say how a message was judged: what ours say (wire-details 8, Delivery order), and keeping a stranger's out.
 //
-// A copy that came in with the message is cut out before anybody sees it, so that what stands there is ours: of our verdict
-// where the configuration asks for one, of Authentication-Results that speak in our name where strangers bring mail (RFC
-// 8601 5). Nothing else of the message changes. A header block beyond limits.mime.headerBytesMax is not looked at, here as
-// anywhere.
+// A copy that came in with the message is cut out before anybody sees it, so that what stands there is ours, whoever wrote it
+// and however it came: what is said of spam (but by a relay in front that is trusted with it), marks, and
+// Authentication-Results that speak in our name (RFC 8601 5). Nothing else of the message changes. A header block beyond
+// limits.mime.headerBytesMax is not looked at, here as anywhere.
 
 import { limits } from '#lib/limits.ts'
 import { speaksAs } from '#mail/header/auth-results.ts'
@@ -16,7 +16,6 @@ import type { Trace } from '#store/rules/trace.ts'
 
 const name = 'WD-Mail-Classification'
 const names = ['', '-Source', '-Info'].map(part => name + part)
-const keys = new Set(names.map(one => one.toLowerCase()))
 
 /** Who decided, and how that is said. */
 const sources = {
@@ -58,14 +57,14 @@ export function saysOfSpam(header: Header): boolean {
   return ['x-spam-flag', 'x-spam-status', 'x-spam-score'].some(key => header.has(key))
 }
 
-/** Whose verdicts a stranger must not give. */
+/** What a message must not say of itself. */
 export interface Verdicts {
   /** Ours of junk are written. */
   readonly classifies: boolean
   /** The name under which we say what was looked at; null where somebody before us may have said it. */
   readonly hostname: string | null
-  /** What he said of spam is a part of our score. */
-  readonly heeded?: boolean | undefined
+  /** A relay brings it whose word on spam is trusted: `heeded` where it is a part of our score. */
+  readonly relay?: 'trusted' | 'heeded' | undefined
 }
 
 /** A message whose bytes are here already. */
@@ -76,13 +75,13 @@ export interface Here {
   stream(start: number, end?: number): AsyncIterable<Buffer>
 }
 
-/** The message without such headers, for the caller to discard; null where it has none, or nobody is told. */
+/** The message without such headers, for the caller to discard; null where it has none. */
 export async function withoutVerdicts(
   bodies: Bodies,
   { headerEnd, size, stream }: Here,
-  { classifies, hostname, heeded = false }: Verdicts,
+  { classifies, hostname, relay }: Verdicts,
 ): Promise<Received | null> {
-  if (!classifies && hostname === null) return null
+  const stays = relay === 'trusted' || (relay === 'heeded' && !classifies)
   const end = Math.min(headerEnd, limits.mime.headerBytesMax)
   const chunks: Buffer[] = []
   for await (const chunk of stream(0, end)) chunks.push(chunk)
@@ -90,9 +89,10 @@ export async function withoutVerdicts(
   // A quick look: there hardly ever are any.
   if (!suspicious.test(block.toString('latin1'))) return null
   const top = cutUnwanted(block, (key, value) => {
-    if (classifies && (keys.has(key) || (heeded && ofSpam.test(key)))) return true
+    if (ofSpam.test(key)) return !stays
+    if (ofVerdict.test(key)) return classifies || hostname !== null
     if (hostname === null) return false
-    return strangers.test(key) || (key === 'authentication-results' && speaksAs(hostname, value()))
+    return ofMark.test(key) || (key === 'authentication-results' && speaksAs(hostname, value()))
   })
   if (top.length === block.length) return null
   const intake = bodies.intake(size)
@@ -108,6 +108,6 @@ export async function withoutVerdicts(
 
 const suspicious = /authentication-results|wd-mail-classification|x-spam|bimi-/i
 const ofSpam = /^x-spam(?:-|$)/
+const ofVerdict = /^wd-mail-classification(?:-|$)/
 /** A program that reads them would take a stranger's word for ours. */
-const strangers =
-  /^(?:x-spam(?:-|$)|wd-mail-classification(?:-|$)|bimi-(?:location|indicator|logo-preference)$|x-bimi-indicator-hash$)/
+const ofMark = /^(?:bimi-(?:location|indicator|logo-preference)|x-bimi-indicator-hash)$/

@@ -47,6 +47,11 @@ export class Scanners {
     this.#isRelay = rangesOf(options.relays)
   }
 
+  /** Whether what a host says of spam is trusted. */
+  isRelay(address: string): boolean {
+    return this.#isRelay(address)
+  }
+
   /** Parts of the score, none where nobody is asked. @throws Fault VirusFound, and nothing else */
   async scan(received: Received, question: RspamdQuestion): Promise<SpamPart[]> {
     const { rspamd, clamd } = this.#options

@@ -1,9 +1,10 @@
 // What a message says on top of how it was judged: once, in our words, without being asked for, and so that what its author signed still
-// holds. What a host of our own house found in our place stays, or is part of what we say.
+// holds. What others wrote of that kind is gone, whoever they are and however the message came; what a relay found that is trusted with it is
+// part of what we say.
 
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { startTeal, type Teal } from '#service'
@@ -21,7 +22,8 @@ beforeAll(async () => {
   const { name, value } = dnsTxt('good.test', 's1', publicPem(key))
   dns.texts.set(name, [value])
   const smtp = { dnsServers: [dns.address], unjudged: [], greylist: false }
-  running.usual = await startTeal({ smtp, dkim: { automatic: false } }, { strict: true })
+  const auth = { cleartext: 'always' } as const
+  running.usual = await startTeal({ smtp, auth, dkim: { automatic: false } }, { strict: true })
   running.relayed = await startTeal({ smtp, spam: { relays: ['127.0.0.0/8'] } }, { strict: true })
   for (const service of ['usual', 'relayed'] as const) await at(service).user('anna')
 })
@@ -112,10 +114,12 @@ test('an account is told by its own level', async () => {
   expect([calm.path, ofSpam(calm.source)[0]]).toEqual(['INBOX', 'X-Spam-Flag: NO'])
 })
 
-test('what a host of the house found stays; where it is heeded it is part of what we say', async () => {
-  const found = ['X-Spam-Flag: YES', 'X-Spam-Status: Yes, score=9.1 required=5', 'X-Spam-Report: much']
-  const kept = await bring('usual', 'lmtp', await signed(found))
-  expect(ofSpam(kept.source)).toEqual(found)
+const found = ['X-Spam-Flag: YES', 'X-Spam-Status: Yes, score=9.1 required=5', 'X-Spam-Report: much']
+
+test('what a relay found is part of what we say where it is heeded, and gone where nobody named it', async () => {
+  const cut = await bring('usual', 'lmtp', await signed([...found, 'X-Kept: yes']))
+  expect(ofSpam(cut.source)).toEqual([])
+  expect(cut.source).toContain('\r\nX-Kept: yes\r\n')
   for (const how of ['lmtp', 'smtp'] as const) {
     const heeded = await bring('relayed', how, await signed(found))
     expect(heeded.path).toBe('Junk')
@@ -127,5 +131,62 @@ test('what a host of the house found stays; where it is heeded it is part of wha
       `X-Spam-Status: Yes, score=${heeded.spam.score} required=50`,
     ])
     expect(lines).toContain('WD-Mail-Classification: junk')
+    const kept = await bring('relayed', how, await signed(['X-Spam-Score: 1.2', 'X-Spam-Report: little']))
+    expect(ofSpam(kept.source)).toEqual(['X-Spam-Score: 1.2', 'X-Spam-Report: little'])
   }
+})
+
+describe('an account that writes to another', () => {
+  /** What came last into a folder of an account, once its subject is there. */
+  async function come(user: string, subject: string, path = 'INBOX'): Promise<string> {
+    const { call, raw } = at('usual')
+    const { id } = (await call('GET', `/users/resolve/${user}`)).body
+    const box = (await call('GET', `/users/${id}/mailboxes/resolve?path=${path}`)).body.id
+    const messages = `/users/${id}/mailboxes/${box}/messages`
+    const row = async () =>
+      (await call('GET', messages)).body.results.find((one: Body) => one.subject === subject) as Body
+    await expect.poll(row).toBeDefined()
+    return (await raw('GET', `${messages}/${(await row()).id}/message.eml`)).text()
+  }
+
+  const lies = [
+    ...['X-Spam-Flag: NO', 'X-Spam-Status: No, score=-9', 'WD-Mail-Classification: not-junk'],
+    'Authentication-Results: localhost; dmarc=pass header.from=bank.test',
+  ]
+  const kept = 'X-Kept: yes'
+  const ofOurs = (source: string) => source.match(/^(?:x-spam|wd-mail|authentication-results: localhost).*/gim) ?? []
+
+  test('cannot say in its letter how it was judged, at once or through the queue, over submission', async () => {
+    await at('usual').user('bert')
+    await at('usual').call('POST', '/addresses/forwarded', { address: 'on@example.com', targets: ['bert@example.com'] })
+    for (const to of ['bert@example.com', 'on@example.com']) {
+      const wire = await Dialogue.open(at('usual').at('submission'))
+      await wire.reply()
+      await wire.ask('EHLO there')
+      await wire.ask(`AUTH PLAIN ${Buffer.from('\0anna\0secret of anna').toString('base64')}`)
+      const text = ['From: anna@example.com', `Subject: to ${to}`, ...lies, kept, '', 'Hello', ''].join('\r\n')
+      const [reply] = await deliver(wire, 'anna@example.com', [to], Buffer.from(text))
+      wire.close()
+      expect(reply).toMatch(/^250/)
+      const source = await come('bert', `to ${to}`)
+      expect(ofOurs(source)).toEqual([])
+      expect(source).toContain(`\r\n${kept}\r\n`)
+    }
+  })
+
+  test('nor over HTTP; what is put into a folder stays as it is', async () => {
+    const { call } = at('usual')
+    const { id } = (await call('GET', '/users/resolve/anna')).body
+    const headers = [...lies, kept].map(line => ({ key: line.split(': ')[0], value: line.split(': ')[1] }))
+    const form = { to: [{ address: 'bert@example.com' }], subject: 'by call', text: 'x', headers }
+    expect((await call('POST', `/users/${id}/submit`, form)).body).toMatchObject({ success: true })
+    expect(ofOurs(await come('bert', 'by call'))).toEqual([])
+    const box = (await call('GET', `/users/${id}/mailboxes/resolve?path=Drafts`)).body.id
+    const raw = ['From: anna@example.com', 'To: bert@example.com', 'Subject: kept', ...lies, '', 'x', ''].join('\r\n')
+    const draft = (await call('POST', `/users/${id}/mailboxes/${box}/messages`, { raw, draft: true })).body.message
+    expect(ofOurs(await come('anna', 'kept', 'Drafts'))).toEqual(lies)
+    const submit = `/users/${id}/mailboxes/${box}/messages/${draft.id}/submit`
+    expect((await call('POST', submit, {})).body).toMatchObject({ success: true })
+    expect(ofOurs(await come('bert', 'kept'))).toEqual([])
+  })
 })
