@@ -30,7 +30,9 @@ export function parseSort(decoder: Decoder): SortKey[] {
 export async function sortFound(session: Session, found: readonly Found[], keys: readonly SortKey[]): Promise<Found[]> {
   const task = { mailbox: session.selected.num, uids: uidsOf(found), keys }
   const places = await session.mail.sort(task, session.connection.gone.signal)
-  return Array.from(places, place => found[place] as Found)
+  const sorted = new Array<Found>(places.length)
+  for (let at = 0; at < places.length; at++) sorted[at] = found[places[at] as number] as Found
+  return sorted
 }
 
 /** The answer of THREAD as its text in pieces: `(2)(3 6 (4 23)(44 7 96))`. */
@@ -78,6 +80,9 @@ export async function writePieces(session: Session, head: string, pieces: Iterab
 
 const pieceLength = 16 * 1024
 
+/** In a loop of its own: `from` takes seventy milliseconds for a folder of 300,000. */
 function uidsOf(found: readonly Found[]): Uint32Array {
-  return Uint32Array.from(found, one => one.uid)
+  const uids = new Uint32Array(found.length)
+  for (let at = 0; at < found.length; at++) uids[at] = (found[at] as Found).uid
+  return uids
 }

@@ -42,7 +42,8 @@ export class Telling implements Waiting {
   }
 
   #tell(): void {
-    const { services, connection, untagged, out } = this.#session
+    const { services, connection, untagged, out, pace } = this.#session
+    pace.restart()
     this.#running = this.#session
       .tell(this.#expunge)
       .then(() => {

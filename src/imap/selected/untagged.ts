@@ -67,8 +67,11 @@ export class UntaggedResponses implements Untagged {
       out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
   }
 
-  room(): Promise<void> {
-    return this.#session.out.room()
+  /** Others have their turn, too: somebody may have changed all of a large folder. */
+  async room(): Promise<void> {
+    const { out, pace } = this.#session
+    await out.room()
+    if (pace.spent) await pace.turn()
   }
 
   /** Tells keywords that are new in the folder before they appear (RFC 9051 7.3.5). */

@@ -53,7 +53,7 @@ function presentUids(
 ): Uint32Array<ArrayBuffer> {
   // Nothing was ever taken out: no need to look.
   if (counters.total === counters.uidNext - 1) {
-    return Uint32Array.from({ length: Math.min(uidNext, counters.uidNext) - 1 }, (_, index) => index + 1)
+    return rising(1, Math.min(uidNext, counters.uidNext) - 1)
   }
   const edge = read.one<{ first: number | null; last: number | null }>(
     `SELECT (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid LIMIT 1) AS first,
@@ -63,8 +63,7 @@ function presentUids(
   )
   const { first, last } = { first: edge?.first ?? 0, last: edge?.last ?? 0 }
   if (last - first + 1 === counters.total) {
-    const length = Math.max(0, Math.min(uidNext - 1, last) - first + 1)
-    return Uint32Array.from({ length }, (_, index) => first + index)
+    return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
   }
   const rows = read.arrays<[number]>(
     'SELECT uid FROM message WHERE mailbox = ? AND uid < ? ORDER BY uid',
@@ -73,6 +72,12 @@ function presentUids(
   )
   const uids = new Uint32Array(rows.length)
   for (let at = 0; at < rows.length; at++) uids[at] = (rows[at] as [number])[0]
+  return uids
+}
+
+function rising(first: number, length: number): Uint32Array<ArrayBuffer> {
+  const uids = new Uint32Array(length)
+  for (let at = 0; at < length; at++) uids[at] = first + at
   return uids
 }
 
