@@ -288,6 +288,29 @@ describe('what goes out', () => {
     expect(last((await sent('bob@example.net')).steps)).toMatchObject({ step: 'delivered', security: 'dane' })
   })
 
+  test("DANE is left alone where the resolver is not on the machine: what it calls proven could be anybody's word, and mail goes on", async () => {
+    const at = `_25._tcp.${others.host}. IN TLSA`
+    await town.names.put(`${at} 3 1 1 ${'00'.repeat(32)}`)
+    await settled()
+    expect(last((await sent('bob@example.net')).steps).step).not.toMatch(/delivered|failed|bounced/)
+    const own = first.machine.read('/etc/resolv.conf')
+    first.machine.write('/etc/resolv.conf', own.replace('127.0.0.1', elsewhere.address))
+    const proven = await first.machine.good(['drill', '-D', 'TLSA', `_25._tcp.${others.host}`, `@${elsewhere.address}`])
+    expect(proven).toMatch(/ ad[; ]/)
+    await settled()
+    const { id, steps } = await sent('bob@example.net')
+    expect(last(steps)).toMatchObject({ step: 'delivered', security: 'encrypted' })
+    await others.arrived('bob@example.net', id)
+    const policy = await sent(second.user)
+    expect(last(policy.steps)).toMatchObject({ step: 'delivered', security: 'mta-sts' })
+    await second.arrived(policy.id)
+    first.machine.write('/etc/resolv.conf', own)
+    await settled()
+    expect(last((await sent('bob@example.net')).steps).step).not.toMatch(/delivered|failed|bounced/)
+    await town.names.put(`${at} 3 1 1 ${digestOf(others.machine.read('/etc/postfix/cert.pem'))}`)
+    await settled()
+  })
+
   test('DANE of ours, as Postfix sees it', async () => {
     const proven = async () => {
       const { id, text } = letter('bob@example.net', first.user)

@@ -16,7 +16,7 @@ export interface Names {
   drop(name: string, kind?: string): Promise<void>
   /** Has a zone be signed with a key that its parent does not know, or again with its own. */
   forge(zone: string, forged: boolean): Promise<void>
-  /** A resolver on a machine of its own, which the machine asks from then on. */
+  /** A resolver on a machine of its own, which the machine asks from then on, and others may. */
   resolver(machine: Machine): Promise<void>
 }
 
@@ -91,7 +91,8 @@ export async function openNames(server: Machine, zones: readonly string[]): Prom
       await reload([zone])
     },
     async resolver(machine) {
-      await startResolver(machine, server.address, trustAnchor(place.path, all[0] as Zone))
+      const anchor = trustAnchor(place.path, all[0] as Zone)
+      await startResolver(machine, { root: server.address, anchor, open: machine !== server })
       resolvers.push(machine)
     },
     close: () => place.remove(),
@@ -149,7 +150,10 @@ remote-control:
 }
 
 /** Zones that resolvers keep to themselves unless told otherwise are asked for, too; what is not there is forgotten at once. */
-async function startResolver(machine: Machine, root: string, anchor: string): Promise<void> {
+async function startResolver(
+  machine: Machine,
+  { root, anchor, open }: { readonly root: string; readonly anchor: string; readonly open: boolean },
+): Promise<void> {
   machine.write(
     '/etc/unbound/root.hints',
     `. 3600000 NS ns.root-servers.net.\nns.root-servers.net. 3600000 A ${root}\n`,
@@ -158,7 +162,7 @@ async function startResolver(machine: Machine, root: string, anchor: string): Pr
     '/etc/unbound/unbound.conf',
     `server:
   interface: 127.0.0.1
-  username: ""
+${open ? `  interface: ${machine.address}\n  access-control: 44.128.0.0/16 allow\n` : ''}  username: ""
   chroot: ""
   directory: "/etc/unbound"
   pidfile: ""
