@@ -56,6 +56,7 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     },
     header: headerOf(received, outlined),
     attachments: hasAttachments(outlined),
+    files: outlined.attachments.length,
     messageId,
     identity,
     hash: referenceHash(messageId),

@@ -42,6 +42,7 @@ export function prepareStored(read: Reader, body: number): Prepared {
     // Its row is there, where it could be.
     header: null,
     attachments: summary.attachments.some(({ related }) => !related),
+    files: summary.attachments.length,
     messageId,
     identity,
     hash: referenceHash(messageId || `body ${body}`),
@@ -90,11 +91,7 @@ function arriving(
   read: () => Promise<string>,
 ): Arriving {
   let text: Promise<string> | undefined
-  let attachments: boolean | undefined
-  const hasAttachment = () => {
-    attachments ??= (JSON.parse(prepared.outline.summary) as StoredSummary).attachments.length > 0
-    return attachments
-  }
+  const hasAttachment = () => prepared.files > 0
   const { prefix, from, score = 0 } = envelope
   return {
     ...{ prepared, header, prefix, from, score },

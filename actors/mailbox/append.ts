@@ -45,6 +45,8 @@ export interface Prepared {
   /** Header lines that lists are made of (mail/header/pick.ts). */
   readonly header: string | null
   readonly attachments: boolean
+  /** How many files it has, those included that are shown within a text. */
+  readonly files: number
   readonly messageId: string
   /** By which a copy of the message is known (format/identity.ts); empty where it cannot be told from another mail. */
   readonly identity: string

@@ -53,7 +53,7 @@ export function mayBeReport({ contentType, filename }: { contentType: string; fi
 }
 
 interface ReportMessage {
-  readonly prepared: Pick<Prepared, 'body' | 'outline'>
+  readonly prepared: Pick<Prepared, 'body' | 'outline' | 'files'>
   readonly header: Header
   /** Absent where it was not looked at here. */
   readonly verification?: VerificationResults | undefined
@@ -77,14 +77,14 @@ const namedMax = 10
 /** Notes a message that may be one, by its name alone where it is not for the postmaster. That it cannot be noted costs nobody the message. */
 export async function noteReport(
   { system, log }: { readonly system: Actors; readonly log: Log },
-  { prepared: { body, outline }, header, verification }: ReportMessage,
+  { prepared: { body, outline, files: count }, header, verification }: ReportMessage,
   recipients: readonly { readonly address: string }[],
   results: readonly object[],
 ): Promise<void> {
+  // Most have none, which is known without reading all that is known of them.
+  if (count === 0) return
   const taken = recipients.filter((_, at) => !('refused' in (results[at] ?? {})))
   if (taken.length === 0) return
-  // Most have none, which is seen without reading all that is known of them: in a text of theirs the quotes would be escaped.
-  if (outline.summary.includes('"attachments":[]')) return
   const files = (JSON.parse(outline.summary) as StoredSummary).attachments.filter(mayBeReport)
   if (files.length === 0) return
   const kept = taken.some(({ address }) => /^postmaster(?:\+|$)/i.test(splitAddress(address).local))

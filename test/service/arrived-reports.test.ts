@@ -268,3 +268,43 @@ test('the address that printed records name is one where they are read', async (
   for (const [at, address] of named.entries()) await send(gzipSync(dmarc(`printed ${at}`)), 'dmarc', address)
   await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(before + named.length)
 })
+
+test('a report that stands within a text counts as one, a letter that speaks of none does not', async () => {
+  const part = (type: string, lines: readonly string[], text: string) =>
+    ['--b', `Content-Type: ${type}`, ...lines, '', text].join('\r\n')
+  const head = (type: string, subject: string) => [
+    'From: reports@big.example',
+    'To: postmaster@example.com',
+    `Subject: ${subject}`,
+    `Content-Type: ${type}`,
+    '',
+    '',
+  ]
+  const related = [
+    head('multipart/related; boundary=b', 'within').join('\r\n'),
+    part('text/html', [], '<img src="cid:a">'),
+    part(
+      'application/gzip; name="a.xml.gz"',
+      ['Content-ID: <a>', 'Content-Disposition: inline', 'Content-Transfer-Encoding: base64'],
+      gzipSync(dmarc('within')).toString('base64'),
+    ),
+    '--b--\r\n',
+  ].join('\r\n')
+  const before = await counted('dmarc')
+  const bring = async (text: string) => {
+    const smtp = await Dialogue.open(service.at('smtp'))
+    await smtp.reply()
+    await smtp.ask('EHLO there.test')
+    const address = 'postmaster@example.com'
+    expect(await deliver(smtp, 'reports@big.example', [address], Buffer.from(text))).toEqual([
+      expect.stringMatching(/^250/),
+    ])
+    smtp.close()
+  }
+  const noted = () => service.teal.core.read.all<{ id: string }>("SELECT id FROM task WHERE kind = 'report.read'")
+  const old = new Set(noted().map(({ id }) => id))
+  await bring(`${head('text/plain', '"attachments":[{"filename":"a.xml.gz"}]').join('\r\n')}none\r\n`)
+  expect(noted().filter(({ id }) => !old.has(id))).toEqual([])
+  await bring(related)
+  await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(before + 1)
+})
