@@ -6,8 +6,8 @@
 
 import { detach } from './process/background.ts'
 
-/** By how much the wall clock is moved: one number in memory that the threads of this process share. */
-let shift = new Float64Array(new SharedArrayBuffer(8))
+/** By how much the wall clock is moved, and by how much it was moved on in all: numbers in memory that the threads of this process share. */
+let shift = new Float64Array(new SharedArrayBuffer(16))
 
 /** What a thread is given to have the same clock as this one. */
 export function clockShift(): Float64Array<SharedArrayBuffer> {
@@ -29,6 +29,11 @@ export function monotonic(): number {
   return performance.now()
 }
 
+/** Monotonic clock for how long something is remembered: unlike `monotonic` it goes on with `advanceClock`. */
+export function elapsed(): number {
+  return performance.now() + (shift[1] as number)
+}
+
 /** Moves the wall clock of this process by `ms` (tests only); 0 puts it back. */
 export function shiftClock(ms: number): void {
   shift[0] = ms
@@ -42,6 +47,7 @@ const advanced = new Set<(ms: number) => void>()
  */
 export function advanceClock(ms: number): void {
   shift[0] = (shift[0] as number) + ms
+  shift[1] = (shift[1] as number) + ms
   for (const listener of [...advanced]) listener(ms)
 }
 

@@ -3,6 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { sealMessage } from 'mailauth/lib/arc/index.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { advanceClock, shiftClock } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
@@ -36,6 +37,7 @@ beforeAll(async () => {
   for (const name of ['noting', 'heeding', 'off'] as const) await at(name).user('anna')
 })
 afterAll(async () => {
+  shiftClock(0)
   for (const teal of Object.values(running)) {
     expect(await teal.check()).toEqual([])
     await teal.close()
@@ -405,6 +407,29 @@ describe('names that cannot be looked up', () => {
     expect(dns.asked.filter(one => one === 'TXT twice.test')).toHaveLength(1)
     expect(dns.asked.filter(one => one === 'TXT _dmarc.twice.test')).toHaveLength(1)
   })
+
+  test.each([
+    ['stricter', 'p=none', '250', 'p=reject', '550'],
+    ['milder', 'p=reject', '550', 'p=none', '250'],
+  ])(
+    'a policy that has become %s is heeded when the old one has had its time',
+    async (name, old, first, next, then) => {
+      const domain = `${name}.changed.test`
+      const bring = async () => (await send(at('heeding'), 'x@elsewhere.test', message(`bob@${domain}`))).slice(0, 3)
+      const asked = () => dns.asked.filter(one => one === `TXT _dmarc.${domain}`).length
+      dns.texts.set(domain, ['v=spf1 -all'])
+      dns.texts.set(`_dmarc.${domain}`, [`v=DMARC1; ${old}`])
+      expect(await bring()).toBe(first)
+      dns.texts.set(`_dmarc.${domain}`, [`v=DMARC1; ${next}`])
+      // It is believed meanwhile, also where mail keeps coming.
+      advanceClock(limits.verify.resultMs)
+      expect([await bring(), asked()]).toEqual([first, 1])
+      advanceClock(limits.verify.answerMs - limits.verify.resultMs)
+      // What was worked out of an answer may be as old as it was then.
+      advanceClock(limits.verify.resultMs)
+      expect([await bring(), asked()]).toEqual([then, 2])
+    },
+  )
 
   test('questions of one message have a number', async () => {
     let asked = 0

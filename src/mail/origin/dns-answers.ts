@@ -5,7 +5,7 @@
 // (RFC 2308); that nobody could say is remembered for some seconds only. Questions that are on their way are shared. The
 // system's resolver does not tell how long an answer holds, so the times are ours and short (limits.verify).
 
-import { monotonic } from '#lib/clock.ts'
+import { elapsed } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 
 /** Answers a question as node:dns does: rejects with an error that has a `code`. */
@@ -40,7 +40,7 @@ export class DnsAnswers {
   ask(name: string, type: string): Promise<unknown> {
     const key = `${type} ${name.toLowerCase()}`
     const known = this.#known.get(key)
-    if (known !== undefined && known.until > monotonic()) return known.value
+    if (known !== undefined && known.until > elapsed()) return known.value
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
     const question = this.#resolve(name, type).finally(() => this.#asking.delete(key))
@@ -57,7 +57,7 @@ export class DnsAnswers {
     const bytes = size + key.length + entryBytes
     if (bytes > limits.verify.answerBytesMax) return
     this.#drop(key)
-    this.#known.set(key, { until: monotonic() + ms, bytes, value })
+    this.#known.set(key, { until: elapsed() + ms, bytes, value })
     this.#bytes += bytes
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= limits.verify.answersMax && this.#bytes <= limits.verify.answersBytesMax) break

@@ -3,7 +3,7 @@
 // Bounded in number and in the length of what is asked; the oldest goes first. What is on its way is shared. Only what `keeps`
 // says is kept: an answer that rests on a server which did not answer is for one message alone.
 
-import { monotonic } from '#lib/clock.ts'
+import { elapsed } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 
 interface Entry<Value> {
@@ -26,13 +26,13 @@ export class Remembered<Value> {
 
   find(key: string): Value | undefined {
     const entry = this.#known.get(key)
-    return entry !== undefined && entry.until > monotonic() ? entry.value : undefined
+    return entry !== undefined && entry.until > elapsed() ? entry.value : undefined
   }
 
   keep(key: string, value: Value): void {
     if (key.length > limits.verify.resultKeyLengthMax || !this.#keeps(value)) return
     this.#known.delete(key)
-    this.#known.set(key, { until: monotonic() + limits.verify.resultMs, value })
+    this.#known.set(key, { until: elapsed() + limits.verify.resultMs, value })
     const [oldest] = this.#known.keys()
     if (this.#known.size > limits.verify.resultsMax && oldest !== undefined) this.#known.delete(oldest)
   }
