@@ -8,6 +8,7 @@ import { now } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
+import { checkHeaderSize } from '#mail/header/authored.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
@@ -152,7 +153,7 @@ export class Reception {
     }
   }
 
-  /** One outcome for each recipient, in order, on disk. @throws Fault SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
+  /** One outcome for each recipient, in order, on disk. @throws Fault MessageMalformed, SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
   async #deliver(
     received: Received,
     { from, recipients, speaker, id, utf8, notice }: BroughtEnvelope,
@@ -167,6 +168,8 @@ export class Reception {
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
+      // What others find behind what is read of a header here nobody has judged.
+      if (strange) checkHeaderSize(received.root.headerEnd)
       const judged = strange ? await this.#asking(verifier.judge(received, from, speaker)) : undefined
       const to = recipients.map(({ address }) => address)
       const standing = judged?.standing ?? []

@@ -5,6 +5,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { sealMessage } from 'mailauth/lib/arc/index.js'
 import { dkimSign } from 'mailauth/lib/dkim/sign.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem } from '#mail/crypt/dkim.ts'
@@ -70,9 +71,9 @@ async function newest(path = 'INBOX') {
   return { ...(await service.call('GET', `${messages}/${row.id}`)).body, source }
 }
 
-async function signed(plain: Buffer, more: Record<string, unknown> = {}): Promise<Buffer> {
+async function signed(plain: Buffer, more: Record<string, unknown> = {}, when: object = {}): Promise<Buffer> {
   const one = { signingDomain: 'bank.test', selector: 's1', privateKey, algorithm: 'ed25519-sha256', ...more }
-  const { signatures } = await dkimSign(plain, { signatureData: [one] } as never)
+  const { signatures } = await dkimSign(plain, { ...when, signatureData: [one] } as never)
   return Buffer.concat([Buffer.from(signatures), plain])
 }
 
@@ -104,6 +105,11 @@ describe('somebody else is not hidden', () => {
     ['in letters that are not ASCII', 'From: a@bänk.test'],
     ['in an encoded word that stands for an address', 'From: =?utf-8?q?a=40bank.test?='],
     ['in quotes that stand for an address', 'From: "a@bank.test"'],
+    ['in an encoded word for a domain', 'From: a@=?utf-8?q?bank=2Etest?='],
+    ['behind a backslash', 'From: a@bank\\.test'],
+    ['with a dot at its end', 'From: <a@bank.test.>'],
+    ['with comments in it', 'From: a@(x)bank.(y)test'],
+    ['on a folded line', 'From: x@evil.test\r\n\t,\r\n a@bank.test'],
     ['by a name that does not exist below it', 'From: a@no.such.bank.test'],
   ])('%s', async (_, head) => {
     expect(await send(letter(head))).toMatch(/^550 5\.7\.26/)
@@ -143,6 +149,23 @@ describe('somebody else is not hidden', () => {
     const added = Buffer.concat([Buffer.from('From: "The bank" <boss@bank.test>\r\n'), again])
     expect(await send(added, 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
   })
+})
+
+test.each([
+  ['that has not ended', -10, 10, /^250/],
+  ['that has ended', -10, -5, /^550 5\.7\.26/],
+])('a signature with a time %s (x=)', async (_, from, to, answer) => {
+  const when = { signTime: new Date(now() + from * limits.time.day), expires: new Date(now() + to * limits.time.day) }
+  const whole = await signed(letter('From: a@bank.test'), {}, when)
+  expect(whole.toString()).toMatch(/[ ;]x=\d+/)
+  expect(await send(whole, 'x@elsewhere.test')).toMatch(answer)
+})
+
+test('a header that is longer than what is read of it is refused, and nobody hides behind it', async () => {
+  const fill = `X-Fill: ${'y'.repeat(900)}\r\n`.repeat(limits.mime.headerBytesMax / 900)
+  expect(await send(letter(`From: x@evil.test\r\n${fill}X-Spam-Flag: NO\r\nFrom: a@bank.test`))).toMatch(/^554 5\.6\.0/)
+  expect(await send(letter(`From: x@evil.test\r\nX-Fill: ${'y'.repeat(1_000_000)}`))).toMatch(/^554 5\.6\.0/)
+  expect(await send(letter(`From: x@evil.test\r\n${fill.slice(0, fill.length / 2)}`))).toMatch(/^250/)
 })
 
 describe('a signature of a part (l=)', () => {
@@ -226,6 +249,30 @@ describe('a chain of seals', () => {
 })
 
 describe('Authentication-Results', () => {
+  test.each([
+    ['in capitals, with a dot at its end', 'AUTHENTICATION-RESULTS : LOCALHOST. ; '],
+    ['behind comments, on lines of its own', 'Authentication-Results:\r\n (a (b) c)\r\n localhost\r\n ; '],
+    ['in quotes', 'Authentication-Results: "local\\host" 1; '],
+    ['in two quotes', 'Authentication-Results: "local" "host"; '],
+    ['with a comment in it', 'Authentication-Results: local(x)host; '],
+    ['with white space in it', 'Authentication-Results: local host 1; '],
+    ['in an encoded word', 'Authentication-Results: =?utf-8?q?local=68ost?=; '],
+    ['in letters of full width', 'Authentication-Results: ｌｏｃａｌｈｏｓｔ; '],
+    ['behind a name that is missing', 'Authentication-Results: ; localhost; '],
+    ['behind a bare CR', 'X-Note: 1\rAuthentication-Results: localhost; '],
+    ['with its colon on the next line', 'Authentication-Results\r\n : localhost; '],
+    ['behind NUL', `${nul}Authentication-Results: localhost${nul}; `],
+  ])('of a stranger in our name are cut out: %s', async (_, field) => {
+    expect(await send(letter(`${field}dmarc=pass header.from=bank.test\r\nFrom: x@evil.test`))).toMatch(/^250/)
+    expect((await newest()).source).not.toContain('bank.test')
+  })
+
+  test('of others stay', async () => {
+    const near = 'Authentication-Results: localhost.other.test; dmarc=pass header.from=bank.test'
+    expect(await send(letter(`${near}\r\nFrom: x@evil.test`))).toMatch(/^250/)
+    expect((await newest()).source).toContain(near)
+  })
+
   test('say what was found, whatever a stranger calls himself', async () => {
     const locals = ['"a;dmarc=pass header.from=bank.test "', '"(dkim=pass"', '"x\\\\"', 'x'.repeat(64)]
     for (const [at, local] of locals.entries()) {

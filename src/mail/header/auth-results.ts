@@ -38,25 +38,23 @@ export function readResults(value: string): Results {
 
 /**
  * Whether a field of a stranger says that `by` wrote it, for any reader of it: who ignores comments and quotes, who does not, who
- * decodes what is not to be decoded.
+ * decodes what is not to be decoded, who takes no notice of white space, or of a name that is missing.
  *
  * @param value bytes as latin1
  */
 export function speaksAs(by: string, value: string): boolean {
   const own = domainToAscii(by)
-  const text = Buffer.from(value, 'latin1').toString('utf8')
+  const text = Buffer.from(value, 'latin1')
+    .toString('utf8')
+    .replace(/^[\s;]+/, '')
   const isOwn = (name: string) => domainToAscii(name.replace(/\.$/, '')) === own
-  if (isOwn(beginning(text))) return true
+  const { words } = sectionFrom(text, 0)
+  if (isOwn(words[0] ?? '') || isOwn(words.join('').replace(/\d+$/, ''))) return true
+  if (isOwn(words.join(''))) return true
   const [plain = ''] = text.slice(0, resultsLengthMax).split(';')
   return decodeWords(plain.replace(/\\/g, ''))
     .split(/[\s"'()<>,=/\0]+/)
     .some(isOwn)
-}
-
-/** The first word, however much of a comment is before it. */
-function beginning(text: string): string {
-  const { words } = sectionFrom(text, 0)
-  return words[0] ?? ''
 }
 
 /** Whether an ARC-Authentication-Results field says that DMARC passed for this domain in From (RFC 8601 2.7.2), and nothing else of it. */

@@ -71,6 +71,10 @@ function isSpace(byte: number | undefined): boolean {
 function fieldName(block: Buffer, start: number, end: number): string {
   const colon = block.subarray(start, end).indexOf(0x3a)
   if (colon <= 0) return ''
-  const name = block.toString('latin1', start, start + colon).replace(/[ \t\r\n]+$/, '')
+  // Programs of old end a text at NUL, or leave it out.
+  const name = block
+    .toString('latin1', start, start + colon)
+    .replace(/[ \t\r\n\0]+$/, '')
+    .replace(/\0/g, '')
   return /^[!-9;-~]+$/.test(name) ? name.toLowerCase() : ''
 }

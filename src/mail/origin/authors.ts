@@ -10,6 +10,7 @@ import { domainToAscii, type Mailbox, mailboxes, splitAddress } from '../address
 import { decodeAddresses, parseAddresses } from '../address/address-list.ts'
 import { strictMailboxes } from '../header/authored.ts'
 import { Header } from '../header/header.ts'
+import { decodeWords } from '../header/words.ts'
 
 export interface Authors {
   /** In ASCII, each once, limits.verify.authorsMax + 1 at most; none where nobody is named. */
@@ -32,7 +33,7 @@ export function authorsOf(headerFrom: readonly string[], headers: ParsedFields):
     [...headerFrom.map(withoutQuoted), ...values.flatMap(shownIn)].flatMap(domainsIn)
   const domains = new Set<string>()
   for (const one of found) {
-    const ascii = domainToAscii(one.replace(unseen, ''))
+    const ascii = domainToAscii(decodeWords(one.replace(/\\/g, '')).replace(unseen, ''))
     if (ascii !== '' && domains.size <= limits.verify.authorsMax) domains.add(ascii)
   }
   return { domains: [...domains], fields: values.length }
