@@ -168,6 +168,32 @@ test('a header that is longer than what is read of it is refused, and nobody hid
   expect(await send(letter(`From: x@evil.test\r\n${fill.slice(0, fill.length / 2)}`))).toMatch(/^250/)
 })
 
+describe('a record of hosts (SPF, RFC 7208 4.6.4)', () => {
+  const domain = (name: string, terms: readonly string[]) => {
+    dns.texts.set(`${name}.test`, [`v=spf1 ${terms.join(' ')} ip4:127.0.0.1 -all`])
+    dns.texts.set(`_dmarc.${name}.test`, ['v=DMARC1; p=reject'])
+  }
+  const many = (length: number, term: (n: number) => string) => Array.from({ length }, (_, n) => term(n))
+
+  test.each([
+    ['ten look-ups', 'ten', many(10, n => `include:i${n}.some.test`), /^250/],
+    ['eleven', 'eleven', many(11, n => `include:i${n}.some.test`), /^550 5\.7\.26/],
+    ['two names that do not exist', 'void2', many(2, n => `exists:n${n}.void2.test`), /^250/],
+    ['a flood of them', 'void90', many(90, n => `a:n${n}.void90.test`), /^550 5\.7\.26/],
+    ['hosts of mail without end', 'mxs', ['mx:crowd.test'], /^550 5\.7\.26/],
+  ])('with %s, at a bounded price', async (_, name, terms, answer) => {
+    for (let n = 0; n < 11; n++) dns.texts.set(`i${n}.some.test`, ['v=spf1 ip4:192.0.2.1 -all'])
+    dns.records.set(
+      'MX crowd.test',
+      many(200, n => `${n} h${n}.crowd.test`),
+    )
+    domain(name, terms)
+    const asked = dns.asked.length
+    expect(await send(letter(`From: x@${name}.test`), `x@${name}.test`)).toMatch(answer)
+    expect(dns.asked.length - asked).toBeLessThan(limits.verify.spfLookupsMax)
+  })
+})
+
 describe('a signature of a part (l=)', () => {
   test('is one where nothing follows', async () => {
     const plain = letter('From: a@bank.test')
@@ -183,6 +209,9 @@ describe('a signature of a part (l=)', () => {
     expect(verificationResults).toMatchObject({ dkim: false, dmarc: { domain: false, policy: 'reject' } })
   })
 })
+
+/** The three fields of one sealer. */
+const setOf = (number: number) => new RegExp(`^(?:ARC-[\\w-]+:\\s*i=${number};.*\\r\\n(?:[ \\t].*\\r\\n)*){3}`, 'im')
 
 describe('a chain of seals', () => {
   async function chain(length: number, last: string, others = last): Promise<Buffer> {
@@ -230,6 +259,20 @@ describe('a chain of seals', () => {
     expect(await send(long, 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
     const { keyLookupsMax, policyLookupsMax } = limits.verify
     expect(dns.asked.length - asked).toBeLessThan(2 * keyLookupsMax + policyLookupsMax)
+  })
+
+  test.each([
+    ['a set is missing', (text: string) => text.replace(setOf(2), '')],
+    ['its first set is missing', (text: string) => text.replace(setOf(1), '')],
+    ['its newest set has a number far above', (text: string) => text.replaceAll(/^(ARC-[\w-]+:\s*)i=3;/gim, '$1i=50;')],
+    ['a seal is missing', (text: string) => text.replace(/^ARC-Seal:\s*i=2;.*\r\n(?:[ \t].*\r\n)*/im, '')],
+    ['a set is there twice', (text: string) => `${setOf(2).exec(text)?.[0]}${text}`],
+  ])('proves nobody where %s', async (_, change) => {
+    const whole = (await chain(3, 'sealer.test')).toString('latin1')
+    const torn = change(whole)
+    expect(torn).not.toBe(whole)
+    expect(await send(Buffer.from(torn, 'latin1'), 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
+    expect(await send(Buffer.from(whole, 'latin1'), 'x@elsewhere.test')).toMatch(/^250/)
   })
 
   test.each([
