@@ -3,7 +3,7 @@
 // A row costs what was asked for: header fields and counts of threads are only read where somebody wishes them, and for
 // one page at a time, in slices of the loop. Nothing here parses mail.
 
-import { Pace } from '#lib/pace.ts'
+import { burstPace } from '#lib/pace.ts'
 import { Header } from '#mail/header/header.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -45,8 +45,7 @@ export async function listed(
   const counts = wishes.threadCounters ? await countThreads(sources.read, user, threads) : undefined
   const drafts = wishes.includeHasDrafts === true ? await threadDrafts(sources.read, user, threads) : undefined
   const results: ListedMessage[] = []
-  const pace = new Pace()
-  pace.turnKey = String(user)
+  const pace = burstPace(String(user))
   for (const message of rows) {
     if (pace.spent) await pace.turn()
     const summary = JSON.parse(message.summary) as StoredSummary

@@ -14,6 +14,7 @@ import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, Json } from './answer.ts'
 import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
+import { inSlices, inTurns, isLong, once, withFirst } from './front/chunks.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
 import { type Belongs, type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
@@ -253,12 +254,24 @@ export class Exchange {
   }
 
   #json(call: Call, status: number, body: object, more: string): Promise<void> | null {
-    const text = `${JSON.stringify(body, null, 2)}\n`
     const head = jsonHead(status, call.id) + more
+    if (isLong(body) && call.method === 'GET') return this.#long(call, status, head, body)
+    const text = `${JSON.stringify(body, null, 2)}\n`
     if (call.takesPacked && isWorthPacking(text))
       return packed(text).then(bytes => this.#send(call, status, head + packedHead, bytes))
     this.#send(call, status, head, text)
     return null
+  }
+
+  /** A list of long rows, which holds nobody up. */
+  async #long(call: Call, status: number, head: string, body: object): Promise<void> {
+    const key = String(call.input.user)
+    const pieces = await inSlices(body, key)
+    if (!call.takesPacked) {
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+      return this.#pipe(call, status, head, inTurns(pieces, key), length)
+    }
+    this.#send(call, status, head + packedHead, await packed(Buffer.concat(pieces)))
   }
 
   async #binary(call: Call, isMail: boolean, answer: Binary): Promise<void> {
@@ -369,25 +382,4 @@ function ownOrigin(call: Call, input: Record<string, unknown>): void {
 function ownName(values: readonly string[], index: number, caller: Caller): readonly string[] {
   if (values[index] !== 'me' || caller.user === null) return values
   return values.with(index, caller.user)
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
-}
-
-async function* withFirst(
-  first: IteratorResult<Uint8Array>,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  try {
-    if (first.done === true) return
-    yield first.value
-    for (;;) {
-      const result = await rest.next()
-      if (result.done === true) return
-      yield result.value
-    }
-  } finally {
-    await rest.return?.()
-  }
 }

@@ -223,6 +223,8 @@ export const limits = {
     pageSize: 20,
     /** Characters of stored text in the rows of one page of messages; what goes past it is for the next page. */
     pageLengthMax: 1 * mib,
+    /** Rows with more of it are printed in slices. */
+    slicedLengthMin: 64 * kib,
     /** Text of a cursor. */
     cursorLengthMax: 1024,
     /** Wrong tokens that are remembered, so that each is logged once. */

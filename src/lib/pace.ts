@@ -41,6 +41,8 @@ export class Permits {
 export class Pace implements Slices {
   #turnKey = ''
   #since: number
+  /** Its next turn comes before those of others with its key. */
+  protected first = false
 
   /** @param since when the slice began that it is in */
   constructor(since = monotonic()) {
@@ -62,19 +64,39 @@ export class Pace implements Slices {
   }
 
   async turn(): Promise<void> {
-    await new Promise<void>(resolve => wait(this.#turnKey, resolve))
+    await new Promise<void>(resolve => wait(this.#turnKey, resolve, this.first))
     this.#since = monotonic()
   }
 }
 
-/** For a message that arrives: what is costly of all of them takes the turns of one account. */
-export function arrivalPace(): Pace {
+/** For work that many may ask for at once: its first slice began with that of the first of them. */
+export function burstPace(key: string): Pace {
   const pace = new Pace(burstStart())
-  pace.turnKey = 'arrivals'
+  pace.turnKey = key
   return pace
 }
 
-/** When the first of those messages came that the loop has not been let go since; 0 before there is one. */
+/**
+ * For a message that arrives: what is costly of all of them takes the turns of one account, and of those that have had a
+ * turn already the turns of another one, so that whoever wrote an ordinary one does not wait behind them.
+ */
+export function arrivalPace(): Pace {
+  return new ArrivalPace(burstStart())
+}
+
+/** Of the long ones one is worked on to its end before the next: what is known of all halfway would be copied by each look for garbage. */
+class ArrivalPace extends Pace {
+  #turns = 0
+
+  override turn(): Promise<void> {
+    this.turnKey = this.#turns === 0 ? 'arrivals' : 'long arrivals'
+    this.first = this.#turns > 1
+    this.#turns += 1
+    return super.turn()
+  }
+}
+
+/** When the first of those came that the loop has not been let go since; 0 before there is one. */
 let burst = 0
 
 function burstStart(): number {
@@ -93,9 +115,10 @@ let waiting = 0
 let planned = 0
 let roundStart = 0
 
-function wait(key: string, go: () => void): void {
+function wait(key: string, go: () => void, first: boolean): void {
   const queue = turns.get(key)
   if (queue === undefined) turns.set(key, [go])
+  else if (first) queue.unshift(go)
   else queue.push(go)
   waiting += 1
   if (planned === 0) plan()

@@ -22,6 +22,6 @@ export function isWorthPacking(text: string): boolean {
 }
 
 /** Off the main thread, and quick rather than small. */
-export function packed(text: string): Promise<Buffer> {
+export function packed(text: string | Uint8Array): Promise<Buffer> {
   return pack(text, { level: constants.Z_BEST_SPEED })
 }

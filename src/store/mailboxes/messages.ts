@@ -271,7 +271,7 @@ function* rowsOf(read: Reader, user: number, nums: readonly number[]): Generator
 }
 
 /** Messages looked up in one statement: their texts are all read before the first is counted. */
-const numbersAtOnce = 25
+const numbersAtOnce = 5
 
 /** Messages of a folder that are not encrypted and lack some flags, in uid order. */
 export function plainBodies(

@@ -4,10 +4,12 @@
 
 import type { Static } from 'typebox'
 import { type ListingWishes, listed } from '#actors/view/listing.ts'
-import { Pace } from '#lib/pace.ts'
+import { limits } from '#lib/limits.ts'
+import { burstPace } from '#lib/pace.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Outlined } from '#store/mailboxes/messages.ts'
+import { longLists } from '../../front/chunks.ts'
 import { amount, anyPage, bool, field } from '../../schema.ts'
 import { listedMessage, type listedShape } from './message-view.ts'
 
@@ -40,12 +42,20 @@ export async function showListed(
   wishes: ListingWishes & { readonly metaData: boolean },
 ): Promise<Static<typeof listedShape>[]> {
   const shown: Static<typeof listedShape>[] = []
-  const pace = new Pace()
-  pace.turnKey = String(user)
+  const pace = burstPace(String(user))
   for (const row of await listed(sources, user, rows, wishes)) {
     // Long header fields take milliseconds each.
     if (pace.spent) await pace.turn()
     shown.push(listedMessage(row, mailboxOf(row.message), wishes.metaData))
   }
+  // Messages may have hundreds of attachments.
+  const length = rows.reduce((sum, { summary }) => sum + summary.length, 0)
+  if (length > limits.http.slicedLengthMin) longLists.set(shown, true)
   return shown
+}
+
+/** Before the rows of a page are read: whoever asks for many at once waits for his turn with each. */
+export async function pageTurn(user: number): Promise<void> {
+  const pace = burstPace(String(user))
+  if (pace.spent) await pace.turn()
 }

@@ -23,7 +23,7 @@ import { mailboxOrResolve } from './mailboxes.ts'
 import { mboxEndpoints } from './mbox.ts'
 import { changeEndpoints } from './message-changes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { listingFields, orderField, showListed, skipField } from './message-listing.ts'
+import { listingFields, orderField, pageTurn, showListed, skipField } from './message-listing.ts'
 import { mailboxOf, messageOf, place, setFlags } from './message-place.ts'
 import { listedShape, shownConversation, shownFile, shownMessage, shownShape, shownWay } from './message-view.ts'
 import { searchEndpoints } from './search.ts'
@@ -104,6 +104,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
               for (const one of page.conversations) conversations.set(one.thread, one)
               return page
             }
+            await pageTurn(mailbox.user)
             return counted(read, inFolder, () => pageMessages(read, form, edge, direction, count))
           },
           boundary: message => [message.idate, message.uid],

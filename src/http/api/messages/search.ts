@@ -27,7 +27,7 @@ import {
 } from '../../schema.ts'
 import { requireUser } from './mailboxes.ts'
 import type { MessageDeps } from './message-deps.ts'
-import { listingFields, showListed, skipField } from './message-listing.ts'
+import { listingFields, pageTurn, showListed, skipField } from './message-listing.ts'
 import { listedShape } from './message-view.ts'
 
 const words = text({ max: 255, trim: true })
@@ -157,6 +157,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
           total = answer.total
           complete = !answer.more
           const nums = answer.hits.map(([, num]) => num)
+          await pageTurn(user.num)
           const { rows: messages, more } = await findByNumbers(read, user.num, nums)
           for (const message of messages) found.set(message.num, message)
           const end = more ? nums.indexOf(messages.at(-1)?.num ?? 0) + 1 : nums.length

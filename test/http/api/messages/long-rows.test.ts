@@ -36,6 +36,17 @@ async function page(path: string, cursor: string): Promise<Body> {
   return body
 }
 
+test('a page of them is printed as any other answer, also where it is compressed', async () => {
+  const path = `/users/${user}/mailboxes/${inbox}/messages?limit=3`
+  const plain = await service.raw('GET', path, { headers: { 'accept-encoding': 'identity' } })
+  const text = await plain.text()
+  expect(text).toBe(`${JSON.stringify(JSON.parse(text), null, 2)}\n`)
+  expect(plain.headers.get('content-length')).toBe(String(Buffer.byteLength(text)))
+  const packed = await service.raw('GET', path, { headers: { 'accept-encoding': 'gzip', 'x-teal-page': '1' } })
+  expect(packed.headers.get('content-encoding')).toBe('gzip')
+  expect(await packed.text()).toBe(text)
+})
+
 describe.each([
   ['a folder', () => `/users/${user}/mailboxes/${inbox}/messages`],
   ['a search', () => `/users/${user}/search?query=long`],

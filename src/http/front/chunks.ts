@@ -1,0 +1,82 @@
+// Bodies of answers as chunks, for who hands them to a socket one after the other (wire.ts).
+//
+// Promises: a source is told when nobody takes the rest of it; bytes are passed on as they are. What is long and in memory
+// already goes out in slices of the loop, whose turns are its account's.
+
+import { limits } from '#lib/limits.ts'
+import { Aside } from '#lib/memoize.ts'
+import { burstPace } from '#lib/pace.ts'
+
+/** Lists whose rows hold so much text that printing them is work. */
+export const longLists = new Aside<readonly unknown[], true>()
+
+/** Whether an answer is to be printed by `inSlices`. */
+export function isLong({ results }: { readonly results?: unknown }): boolean {
+  return Array.isArray(results) && longLists.get(results) === true
+}
+
+/**
+ * What `JSON.stringify(body, null, 2)` gives of an object of values and lists, and a line's end, as bytes; a list goes row by
+ * row, and others have their turn in between. @param key whose turns these are
+ */
+export async function inSlices(body: object, key: string): Promise<Buffer[]> {
+  const pace = burstPace(key)
+  const bytes: Buffer[] = []
+  let text = '{'
+  let before = '\n'
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue
+    text += `${before}  ${JSON.stringify(name)}: `
+    before = ',\n'
+    if (!Array.isArray(value) || value.length === 0) {
+      text += indented(value, '  ')
+      continue
+    }
+    for (const [at, row] of value.entries()) {
+      text += `${at === 0 ? '[' : ','}\n    ${indented(row, '    ')}`
+      if (!pace.spent && text.length < limits.body.chunkBytes) continue
+      bytes.push(Buffer.from(text))
+      text = ''
+      if (pace.spent) await pace.turn()
+    }
+    text += '\n  ]'
+  }
+  bytes.push(Buffer.from(`${text}\n}\n`))
+  return bytes
+}
+
+function indented(value: unknown, by: string): string {
+  return (JSON.stringify(value, null, 2) ?? 'null').replaceAll('\n', `\n${by}`)
+}
+
+/** For a pipe: others have their turn while these are handed to a socket. @param key whose turns these are */
+export async function* inTurns(pieces: readonly Buffer[], key: string): AsyncGenerator<Uint8Array> {
+  const pace = burstPace(key)
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += limits.body.chunkBytes) {
+      if (pace.spent) await pace.turn()
+      yield piece.subarray(at, at + limits.body.chunkBytes)
+    }
+  }
+}
+
+export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+export async function* withFirst(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (first.done === true) return
+    yield first.value
+    for (;;) {
+      const result = await rest.next()
+      if (result.done === true) return
+      yield result.value
+    }
+  } finally {
+    await rest.return?.()
+  }
+}
