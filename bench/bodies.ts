@@ -29,8 +29,9 @@ import { Bodies } from '#store/bodies/bodies.ts'
 import { BodyFiles } from '#store/bodies/files.ts'
 import { readBody } from '#store/bodies/read.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { type Handle, openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { Writer } from '#store/writer/writer.ts'
 
@@ -295,7 +296,7 @@ async function withStore(task: (store: Store) => Promise<() => void>): Promise<v
   const dir = mkdtempSync(join(root, 'store-'))
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('bench') })
-  const read = Reader.open(file)
+  const read = openReader(file)
   const report = await task({ bodies: new Bodies(dir, read), read, writer, dir })
   read.close()
   await writer.close()
@@ -332,8 +333,12 @@ async function messages(): Promise<void> {
       const used = process.cpuUsage(cpu)
       const files = new BodyFiles(store.dir)
       const nums = Array.from({ length: count }, (_, index) => index + 1)
-      const openUs = await timed(nums, 300, async num => void (await readBody(store.read, files, num).read()))
-      const rangeUs = await timed(nums, 300, async num => void (await readBody(store.read, files, num).read(0, 1000)))
+      const openUs = await timed(nums, 300, async num => void (await (await readBody(store.read, files, num)).read()))
+      const rangeUs = await timed(
+        nums,
+        300,
+        async num => void (await (await readBody(store.read, files, num)).read(0, 1000)),
+      )
       return () =>
         print([
           `${size}K`,
@@ -442,7 +447,7 @@ async function mailbox(folder: string): Promise<void> {
     await Promise.all(Array.from({ length: batchUnits }, worker))
     const seconds = (monotonic() - started) / 1000
     const used = process.cpuUsage(cpu)
-    const parts = read.one<{ n: number; files: number; refs: number }>(
+    const parts = await read.one<{ n: number; files: number; refs: number }>(
       'SELECT count(*) AS n, sum(file) AS files, sum(refs) AS refs FROM part',
     )
     const equal = await same(folder, names, bodies)
@@ -467,7 +472,7 @@ async function mailbox(folder: string): Promise<void> {
 
 async function same(folder: string, names: readonly string[], bodies: Bodies): Promise<boolean> {
   for (const [index, name] of names.entries()) {
-    const stored = await bodies.open(index + 1).read()
+    const stored = await (await bodies.open(index + 1)).read()
     if (!stored.equals(readFileSync(join(folder, name)))) return false
   }
   return true

@@ -9,8 +9,8 @@ import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { readBodies } from '#store/bodies/format/run.ts'
-import { Reader } from '#store/engine/reader.ts'
 import { openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 
 /** Durable appends of `records` records of `size` bytes for each sync, in records a second. */
@@ -73,12 +73,15 @@ export function oneCommitEach(folder: string, size: number, ms: number): number 
 }
 
 /** Reads the rows of `count` small bodies of a data directory that nobody serves and unpacks them, in bodies a second. */
-export function bareBodies(dataDir: string, count: number): number {
-  const read = Reader.open(databaseFile(dataDir))
-  const nums = read.arrays<[number]>('SELECT num FROM body ORDER BY num DESC LIMIT ?', count).map(([num]) => num)
+export async function bareBodies(dataDir: string, count: number): Promise<number> {
+  const read = openReader(databaseFile(dataDir))
+  const nums = (await read.arrays<[number]>('SELECT num FROM body ORDER BY num DESC LIMIT ?', count)).map(
+    ([num]) => num,
+  )
   const started = performance.now()
   let done = 0
-  for (let at = 0; at < nums.length; at += 100) done += [...readBodies(read, nums.slice(at, at + 100)).nums].length
+  for (let at = 0; at < nums.length; at += 100)
+    done += [...(await readBodies(read, nums.slice(at, at + 100))).nums].length
   const rate = (done * 1000) / (performance.now() - started)
   read.close()
   return rate

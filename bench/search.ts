@@ -30,7 +30,7 @@ export async function searchSection(plan: Plan): Promise<Row[]> {
     const started = performance.now()
     await settle(teal)
     const seconds = (performance.now() - started) / 1000
-    const share = indexBytes(teal) / textBytes(teal)
+    const share = (await indexBytes(teal)) / (await textBytes(teal))
     const rare = await measure(teal, user, 'zyzzogeton', 20)
     const some = await measure(teal, user, 'subject:lo from:sender7@', 5)
     const frequent = await measure(teal, user, frequentWord(), 3)
@@ -118,17 +118,19 @@ async function typing(teal: Teal, user: string): Promise<{ p50: number; p99: num
 }
 
 async function settle({ core }: Teal): Promise<void> {
-  while (core.read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1') !== undefined) await sleep(20)
+  while ((await core.read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1')) !== undefined) await sleep(20)
 }
 
-function indexBytes({ core }: Teal): number {
+async function indexBytes({ core }: Teal): Promise<number> {
   return (
-    core.read.one<{ n: number }>(
-      'SELECT sum(n) AS n FROM (SELECT sum(length(block)) AS n FROM search_data UNION ALL SELECT sum(length(block)) FROM search_word_data)',
+    (
+      await core.read.one<{ n: number }>(
+        'SELECT sum(n) AS n FROM (SELECT sum(length(block)) AS n FROM search_data UNION ALL SELECT sum(length(block)) FROM search_word_data)',
+      )
     )?.n ?? 0
   )
 }
 
-function textBytes({ core }: Teal): number {
-  return core.read.one<{ n: number }>('SELECT sum(size) AS n FROM body')?.n ?? 1
+async function textBytes({ core }: Teal): Promise<number> {
+  return (await core.read.one<{ n: number }>('SELECT sum(size) AS n FROM body'))?.n ?? 1
 }

@@ -39,9 +39,10 @@ import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { Cache } from '#store/folder/cache.ts'
 import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.ts'
 import { loadKey } from '#store/folder/keys.ts'
@@ -155,11 +156,11 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const file = databaseFile(dataDir)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
-  const read = Reader.open(file)
+  const read = openReader(file)
   closers.add(() => read.close())
-  requireWhole(config, log, writer, read)
-  const sequence = new Sequence(read, config.hostname)
-  const settings = new Settings(read, configuredSettings(config))
+  await requireWhole(config, log, writer, read)
+  const sequence = await Sequence.open(read, config.hostname)
+  const settings = await Settings.open(read, configuredSettings(config))
   const bodies = new Bodies(dataDir, read, log)
   closers.add(() => bodies.close())
   lookForStrays({ dataDir, log, writer, read, bodies }, closers)
@@ -226,12 +227,17 @@ async function openUrlSecrets(seal: SecretBox, read: Reader, writer: Writer): Pr
 }
 
 /** What the database speaks of is there, and what is not is told. @throws Fault DataMissing */
-function requireWhole({ dataDir, auth }: Config, log: Log, { opened: { made, loss } }: Writer, read: Reader): void {
+async function requireWhole(
+  { dataDir, auth }: Config,
+  log: Log,
+  { opened: { made, loss } }: Writer,
+  read: Reader,
+): Promise<void> {
   if (loss !== null) log.error(`${loss}: run \`teal verify\`, and look for what is missing in a backup`)
   if (made) log.info({ dataDir }, 'this data directory is new: nobody has an account here yet')
   else {
-    requireKeys(read, dataDir, { totp: auth.totpSecret !== '' })
-    requireFiles(read, dataDir)
+    await requireKeys(read, dataDir, { totp: auth.totpSecret !== '' })
+    await requireFiles(read, dataDir)
   }
 }
 

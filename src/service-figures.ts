@@ -18,11 +18,11 @@ import { countSuppressed } from '#store/sending/suppression.ts'
 /** Accounts, storage and disk. */
 export function observeStore({ config: { dataDir }, read, metrics }: Core): void {
   const accounts = memoize(() => accountFigures(read), limits.user.figuresMs)
-  metrics.observe('users', 'Accounts', () => accounts().users)
+  metrics.observe('users', 'Accounts', async () => (await accounts()).users)
   metrics.observe(
     'storage_bytes',
     'Mail and files of all accounts, as it counts for their quotas',
-    () => accounts().storage,
+    async () => (await accounts()).storage,
   )
   const disk = memoize(() => statfsSync(dataDir), limits.outbound.figuresMs)
   metrics.observe('disk_free_bytes', 'Room that is left for the data directory', () => disk().bavail * disk().bsize)
@@ -32,9 +32,11 @@ export function observeStore({ config: { dataDir }, read, metrics }: Core): void
 /** The queue of outgoing mail. */
 export function observeQueue({ read, metrics }: Core): void {
   const figures = memoize(() => waitingFigures(read, limits.outbound.countMax), limits.outbound.figuresMs)
-  metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', () => figures().waiting)
+  metrics.observe('outbound_waiting', 'Recipients that wait to be sent to', async () => (await figures()).waiting)
   const since = (at: number | null) => (at === null ? 0 : Math.max(0, now() - at) / 1000)
-  metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', () => since(figures().due))
+  metrics.observe('outbound_late_seconds', 'Time since which the first of them is due', async () =>
+    since((await figures()).due),
+  )
   const paused = memoize(() => countPauses(read), limits.outbound.figuresMs)
   metrics.observe('sending_paused', 'Accounts that are held back, since they sent far more than usual', paused)
   const { suppression, forwardTrouble } = limits
@@ -42,7 +44,9 @@ export function observeQueue({ read, metrics }: Core): void {
   metrics.observe('outbound_suppressed', 'Addresses that are not written to for a while, since they do not exist', gone)
   const troubles = memoize(() => countTroubles(read, forwardTrouble.countMax), limits.outbound.figuresMs)
   metrics.observe('forwards_failing', 'Targets of forwards that refused the last message', troubles)
-  metrics.observe('outbound_oldest_seconds', 'Age of the oldest message that waits', () => since(figures().oldest))
+  metrics.observe('outbound_oldest_seconds', 'Age of the oldest message that waits', async () =>
+    since((await figures()).oldest),
+  )
 }
 
 /**

@@ -90,7 +90,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
     await deliverEvents(core, closers)
     const { hooks } = options
     // A test sends as much as it likes.
-    if (hooks !== undefined) core.settings.apply('const:sender:burst', 0)
+    if (hooks !== undefined) await core.settings.apply('const:sender:burst', 0)
     if (hooks === undefined) await sendMail(core, closers, config.outbound.relay)
     const tasks = startJobs(core, closers)
     const backups = keepBackups(core, closers)
@@ -243,7 +243,7 @@ function teacherOf({ config: { spam }, bodies }: Core) {
   const { rspamdController: url, rspamdPassword: password } = spam
   if (url === '') return undefined
   return async (num: number, isSpam: boolean) => {
-    const body = bodies.open(num)
+    const body = await bodies.open(num)
     const message = await body.read(0, Math.min(body.size, limits.spam.scannedBytesMax))
     if (!isSealed(new Header(message).raw('content-type') ?? '')) await teachRspamd(url, password, message, isSpam)
   }
@@ -289,7 +289,7 @@ function signDomains({ config, read, signingKeys, metrics, log }: Core, closers:
   const loop = signingLoop(signingKeys, log, metrics)
   closers.add(() => loop.close())
   metrics.observeEach('dkim_keys', 'Keys that domains have without being asked', 'state', async () => {
-    const counts = countSigningKeys(read)
+    const counts = await countSigningKeys(read)
     return Object.entries(keyState).map(([name, state]): [string, number] => [name, counts.get(state) ?? 0])
   })
   loop.kick()

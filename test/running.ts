@@ -83,7 +83,7 @@ export function accessTo(running: () => Teal): Running {
     },
     async indexed() {
       for (let tries = 0; tries < 600; tries++) {
-        if (running().core.read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1') === undefined) return
+        if ((await running().core.read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1')) === undefined) return
         await sleep(25)
       }
       throw new Error('indexing does not end')

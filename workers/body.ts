@@ -3,19 +3,20 @@
 
 import { serve, threadEnd, transferring } from '../src/lib/process/serve.ts'
 import { readBodies } from '../src/store/bodies/format/run.ts'
-import { Reader } from '../src/store/engine/reader.ts'
+import type { Reader } from '../src/store/engine/reader.ts'
+import { openReader } from '../src/store/engine/sqlite-reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 
 const end = threadEnd<{ readonly dataDir: string }>()
 let reader: Reader
 
-function read(nums: readonly number[]) {
-  const run = readBodies(reader, nums).pack()
+async function read(nums: readonly number[]) {
+  const run = (await readBodies(reader, nums)).pack()
   return transferring(run, [run.slab.buffer])
 }
 
 function open(): void {
-  reader = Reader.open(databaseFile(end.given.dataDir))
+  reader = openReader(databaseFile(end.given.dataDir))
 }
 
 serve({ read }, { end, open })

@@ -12,7 +12,7 @@ import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
-import { Reader } from '../src/store/engine/reader.ts'
+import { openReader } from '../src/store/engine/sqlite-reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 import { type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
@@ -28,7 +28,7 @@ const conversations = new Conversations()
 let opened: SearchScope
 
 function open(): void {
-  const read = Reader.open(databaseFile(end.given.dataDir))
+  const read = openReader(databaseFile(end.given.dataDir))
   const files = new BodyFiles(end.given.dataDir)
   opened = { read, open: body => readBody(read, files, body) }
 }

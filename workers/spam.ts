@@ -18,7 +18,8 @@ import { isSealed, readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
-import { Reader } from '../src/store/engine/reader.ts'
+import type { Reader } from '../src/store/engine/reader.ts'
+import { openReader } from '../src/store/engine/sqlite-reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 import {
   baseModel,
@@ -36,20 +37,20 @@ let opened: { readonly read: Reader; readonly files: BodyFiles }
 
 function open(): void {
   const { dataDir } = end.given
-  opened = { read: Reader.open(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
+  opened = { read: openReader(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
 }
 
 const known = new Map<number, SharedModel>()
 
 /** For reading, by whoever judges; the latest that were asked for are kept. */
-function model({ user }: SpamTasks['model']['input']): SpamTasks['model']['value'] {
+async function model({ user }: SpamTasks['model']['input']): Promise<SpamTasks['model']['value']> {
   const { read } = opened
-  const experience = experienceOf(read, user)
+  const experience = await experienceOf(read, user)
   const kept = known.get(user)
   known.delete(user)
   if (experience === undefined) return null
   const found = kept?.rev === experience.rev ? kept : { ...experience, memory: new SharedArrayBuffer(modelBytes) }
-  if (found !== kept) readModel(read, user, found.memory)
+  if (found !== kept) await readModel(read, user, found.memory)
   remember(known, user, found, limits.spam.modelsMax)
   return found
 }
@@ -59,22 +60,22 @@ async function learn({ user }: SpamTasks['learn']['input']): Promise<Learned> {
   const fresh: (Sample & { mark: WaitingMark })[] = []
   const gone: number[] = []
   const pace = new Pace()
-  for (const mark of waitingMarks(read, user, limits.spam.batchMax)) {
+  for (const mark of await waitingMarks(read, user, limits.spam.batchMax)) {
     const features = mark.features === null ? await featuresIn(mark.body) : unpackFeatures(mark.features)
     if (features === undefined) gone.push(mark.reference)
     else fresh.push({ features, isSpam: mark.spam, mark })
     if (pace.spent) await pace.turn()
   }
   const kept: Sample[] = []
-  for (const { spam, features } of keptMarks(read, user, limits.spam.rehearsedMax)) {
+  for (const { spam, features } of await keptMarks(read, user, limits.spam.rehearsedMax)) {
     kept.push({ features: unpackFeatures(features), isSpam: spam })
     if (pace.spent) await pace.turn()
   }
-  const own = readModel(read, user)
+  const own = await readModel(read, user)
   const changed = [await train(user, own, fresh, kept, pace)]
   // Nobody shapes what all share by much.
   if (own.spam + own.ham <= limits.spam.sharedMax)
-    changed.push(await train(baseModel, readModel(read, baseModel), fresh, kept, pace))
+    changed.push(await train(baseModel, await readModel(read, baseModel), fresh, kept, pace))
   const rows = fresh.map(({ features, isSpam, mark }) => {
     return { reference: mark.reference, body: mark.body, spam: isSpam, features: packFeatures(features) }
   })
@@ -97,7 +98,7 @@ async function train(
 async function featuresIn(num: number): Promise<Features | undefined> {
   const { read, files } = opened
   try {
-    const body = readBody(read, files, num)
+    const body = await readBody(read, files, num)
     const text = await readSpamText(Buffer.from(await body.read(0, Math.min(body.size, limits.spam.messageBytesMax))))
     const type = text.fields.find(([key]) => key === 'content-type')?.[1] ?? ''
     return isSealed(type) ? undefined : featuresOf(text)

@@ -90,7 +90,7 @@ export async function copyForAudit(system: ActorSystem, id: string, signal: Abor
     for (const table of ['message', 'archive'] as const) {
       for (let after = 0; ; ) {
         signal.throwIfAborted()
-        const nums = messagesBetween(read, audit.user, audit, table, after, limits.audit.batchMessages)
+        const nums = await messagesBetween(read, audit.user, audit, table, after, limits.audit.batchMessages)
         const last = nums.at(-1)
         if (last === undefined) break
         await directory.run(copyPiece, { audit: id, nums })
@@ -108,9 +108,9 @@ export async function copyForAudit(system: ActorSystem, id: string, signal: Abor
 /** Ends audits whose time is over at `at`, copies and all; the records stay. */
 export async function endAudits(system: ActorSystem, at: number, signal: AbortSignal): Promise<void> {
   const { directory, read } = system
-  for (const id of expiredAudits(read, at)) {
+  for (const id of await expiredAudits(read, at)) {
     await directory.run(endAudit, { id })
-    while (!signal.aborted && holdsMessages(read, id)) await directory.run(dropCopies, { id })
+    while (!signal.aborted && (await holdsMessages(read, id))) await directory.run(dropCopies, { id })
   }
 }
 
@@ -118,13 +118,13 @@ export async function endAudits(system: ActorSystem, at: number, signal: AbortSi
 export async function* auditMbox(read: Reader, bodies: Bodies, id: string): AsyncGenerator<Buffer> {
   let after = { idate: -9e15, body: 0 }
   for (;;) {
-    const page = auditMessages(read, id, after, limits.audit.pageMessages)
+    const page = await auditMessages(read, id, after, limits.audit.pageMessages)
     for (const message of page) {
       const { path, flags, sender: from, idate: date, prefix, body } = message
       const fields = [`X-Export-Mailbox: ${path}`, ...((flags & flag.draft) === 0 ? [] : ['X-Export-Draft: Yes'])]
       async function* whole(): AsyncGenerator<Buffer> {
         if (prefix !== '') yield Buffer.from(prefix)
-        yield* bodies.open(body).stream()
+        yield* (await bodies.open(body)).stream()
       }
       yield* mboxMessage({ from, date, fields }, whole())
     }

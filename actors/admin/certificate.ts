@@ -13,13 +13,13 @@ import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { readCertificate } from '#net/tls/certificate.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import {
+  allCertificates,
   type CertificateRow,
   certificateDelete,
   certificatePut,
   countCertificates,
   findCertificate,
   findCertificateFor,
-  iterateCertificates,
 } from '#store/domains/certificate.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Command } from '../kernel/actor.ts'
@@ -77,7 +77,7 @@ export class CertificateHandle {
   /** Opens all there are. @throws Fault SealBroken where the key file is another one than they were sealed with */
   static async open(directory: DirectoryHandle, seal: SecretBox): Promise<CertificateHandle> {
     const handle = new CertificateHandle(directory, seal)
-    const rows = [...iterateCertificates(directory.read)]
+    const rows = await allCertificates(directory.read)
     for (const row of rows) handle.#keep(row, await seal.open(row.key))
     return handle
   }

@@ -106,7 +106,7 @@ export async function renameDomain(
   signal: AbortSignal,
 ): Promise<DomainRenamed> {
   const { read, directory } = system
-  if (findDomain(read, previous)?.disabled === true) {
+  if ((await findDomain(read, previous))?.disabled === true) {
     throw new Fault('NotPermitted', { text: 'The domain is disabled: its accounts would be open; enable it first' })
   }
   const taken = await renameConflict(read, previous, current)

@@ -76,9 +76,9 @@ export class Importer {
   /** Those of `keys` that are not there yet. */
   async missing(user: string, mailbox: string, source: string, keys: readonly string[]): Promise<string[]> {
     const { read } = this.#options.system
-    const num = mailboxNumberOf(read, user, mailbox)
+    const num = await mailboxNumberOf(read, user, mailbox)
     if (num === undefined) throw new Fault('NoSuchMailbox')
-    return missingKeys(read, num, source, keys)
+    return await missingKeys(read, num, source, keys)
   }
 
   /** Takes in a message of `size` bytes; the caller gives it back with `discard`. */
@@ -103,7 +103,7 @@ export class Importer {
   async #store(user: string, item: ImportItem, received: Received): Promise<Imported> {
     try {
       const { mailbox, source, key, flags, keywords, limited = false } = item
-      if (isImported(this.#options.system.read, mailbox, source, key)) return 'known'
+      if (await isImported(this.#options.system.read, mailbox, source, key)) return 'known'
       const prepared = await prepare(received, this.#options.sequence)
       const append: Append = {
         ...{ prepared, to: { id: mailbox }, prefix: '', flags, keywords },

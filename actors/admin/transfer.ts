@@ -68,7 +68,7 @@ export class Transfer {
       created: new Date(created),
     })
     for (let after = 0; ; ) {
-      const page = accountNumbers(read, filter, after, pageAccounts)
+      const page = await accountNumbers(read, filter, after, pageAccounts)
       for (const num of page) yield await this.#account(read, num, writer, form)
       after = page.at(-1) ?? 0
       if (page.length < pageAccounts) break
@@ -78,7 +78,7 @@ export class Transfer {
 
   async #account(read: Reader, num: number, writer: ContainerWriter, form: ExportForm): Promise<Buffer> {
     const records: Buffer[] = []
-    for (const { part, entry } of accountEntries(read, num)) {
+    for (const { part, entry } of await accountEntries(read, num)) {
       const shown = (await this.#turned({ part, entry }, 'open')).entry
       const own = { client: 'teal', collection: part, entry: shown }
       const data = form === 'rows' ? own : originalRecord({ part, entry: shown })

@@ -26,7 +26,7 @@ export interface UrlSealing {
 /** Seals what is not sealed yet. Answers when all of it is on disk. */
 export async function sealUrls(options: UrlSealing): Promise<void> {
   const { read, write } = options
-  if (areUrlsSealed(read)) return
+  if (await areUrlsSealed(read)) return
   for (const place of Object.keys(urlPlaces) as UrlPlace[]) await sealPlace(options, place)
   await write(metaPut, { key: 'urls.sealed', value: 1 })
 }
@@ -34,7 +34,7 @@ export async function sealUrls(options: UrlSealing): Promise<void> {
 async function sealPlace({ read, write, secrets }: UrlSealing, place: UrlPlace): Promise<void> {
   const textKeys = place === 'address' || place === 'target'
   for (let after: number | string | undefined = textKeys ? '' : 0; after !== undefined; ) {
-    const page = valuesWithUrls(read, place, after, limits.seal.pageRows)
+    const page = await valuesWithUrls(read, place, after, limits.seal.pageRows)
     const rows: UrlReplaceRow['rows'][number][] = []
     for (const { key, value } of page) {
       const sealed = await sealValue(secrets, place, value)

@@ -203,7 +203,8 @@ export class Authentication {
     const user = id === undefined ? undefined : await findUser(read, id)
     if (user?.deleted !== null) return undefined
     // An account of a closed domain is closed with it.
-    return this.#deps.closed.has(splitAddress(user.address).domain) ? { ...user, disabled: true } : user
+    const closed = await this.#deps.closed.has(splitAddress(user.address).domain)
+    return closed ? { ...user, disabled: true } : user
   }
 
   /** The application password that was presented, whatever its scopes; a refusal to look is kept for later. */

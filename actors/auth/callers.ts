@@ -105,7 +105,7 @@ export class Callers {
     if (row === undefined || row.user === null) return row && { row, good: true, domains: row.domains ?? [] }
     const user = await findStanding(read, row.user)
     // Whoever only acts as a user does not look after what that one does.
-    const domains = row.role === 'user' ? domainsOf(read, row.user) : []
+    const domains = row.role === 'user' ? await domainsOf(read, row.user) : []
     return { row, good: user?.open === true && user.authVersion <= row.authVersion, domains }
   }
 

@@ -36,9 +36,9 @@ export type Grant =
 
 export interface Held {
   /** Why it ended; undefined while it is good. Asks. */
-  readonly ended: string | undefined
-  /** @throws Fault SessionEnded */
-  check(): void
+  ended(): Promise<string | undefined>
+  /** Answers at once where nothing has to be asked for it. @throws Fault SessionEnded */
+  check(): void | Promise<void>
   /** Nobody needs to be told any more. */
   release(): void
 }
@@ -60,11 +60,12 @@ export class Grants {
     const load = (user: string) => standingOf(read, user)
     this.#ground = {
       read,
-      account: user => (standings === undefined ? load(user) : standings.getNow(user, () => load(user))),
+      account: user => (standings === undefined ? load(user) : standings.get(user, () => load(user))),
       drop: live => this.#live.delete(live),
     }
     this.#sweeper = every(limits.session.sweepMs, () => {
-      for (const live of this.#live) live.sweep()
+      // What cannot be read now is asked for again a moment later.
+      for (const live of this.#live) live.sweep().catch(() => undefined)
     })
   }
 
@@ -73,14 +74,14 @@ export class Grants {
    *
    * @throws Fault SessionEnded where it has ended since it was given
    */
-  hold(grant: Grant, bearer: Bearer): Held {
+  async hold(grant: Grant, bearer: Bearer): Promise<Held> {
     const live = new Live(this.#ground, grant, bearer)
     live.unguard = this.#system
       .handle(grant.user)
       .guard(reason => (reason === undefined ? live.ask() : live.end(reason)))
     this.#live.add(live)
     try {
-      live.check()
+      await live.check()
     } catch (error) {
       live.release()
       throw error
@@ -127,24 +128,24 @@ class Live implements Held {
     this.#bearer = bearer
   }
 
-  get ended(): string | undefined {
-    if (this.#reason === undefined && (this.#restless || now() >= this.#until)) this.#look()
+  async ended(): Promise<string | undefined> {
+    if (this.#isDue) await this.#look()
     return this.#reason
   }
 
-  check(): void {
-    const reason = this.ended
-    if (reason !== undefined) throw new Fault('SessionEnded', { text: reason })
+  check(): void | Promise<void> {
+    if (this.#isDue) return this.#look().then(() => this.#require())
+    this.#require()
   }
 
   /** Something it may stand on was changed. */
-  ask(): void {
-    if (this.#reason === undefined) this.#look()
+  async ask(): Promise<void> {
+    if (this.#reason === undefined) await this.#look()
     this.#tell()
   }
 
-  sweep(): void {
-    if (this.ended !== undefined) this.#tell()
+  async sweep(): Promise<void> {
+    if ((await this.ended()) !== undefined) this.#tell()
   }
 
   end(reason: string): void {
@@ -163,9 +164,18 @@ class Live implements Held {
     return this.#grant.kind === 'token' && this.#grant.token !== null
   }
 
-  #look(): void {
-    const verdict = judge(this.#ground.read, this.#ground.account, this.#grant)
-    if ('reason' in verdict) this.#reason = verdict.reason
+  get #isDue(): boolean {
+    return this.#reason === undefined && (this.#restless || now() >= this.#until)
+  }
+
+  #require(): void {
+    if (this.#reason !== undefined) throw new Fault('SessionEnded', { text: this.#reason })
+  }
+
+  async #look(): Promise<void> {
+    const verdict = await judge(this.#ground.read, this.#ground.account, this.#grant)
+    // Of two looks at once the one that found an end is right: nothing that ended goes on.
+    if ('reason' in verdict) this.#reason ??= verdict.reason
     else this.#until = verdict.until
   }
 
@@ -176,10 +186,10 @@ class Live implements Held {
   }
 }
 
-type Account = (user: string) => Standing | undefined
+type Account = (user: string) => Promise<Standing | undefined>
 
-function judge(read: Reader, accountOf: Account, grant: Grant): Verdict {
-  const account = accountOf(grant.user)
+async function judge(read: Reader, accountOf: Account, grant: Grant): Promise<Verdict> {
+  const account = await accountOf(grant.user)
   if (account === undefined || account.deleted) return { reason: 'The account was deleted' }
   if (grant.kind === 'token') return judgeToken(read, accountOf, grant.token, account.open)
   if (account.disabled) return { reason: 'The account was disabled' }
@@ -192,21 +202,21 @@ function judge(read: Reader, accountOf: Account, grant: Grant): Verdict {
   return account.factors && scope !== 'master' ? { reason: 'A second factor was switched on' } : { until: Infinity }
 }
 
-function judgeAsp(read: Reader, id: string, scope: string): Verdict {
-  const asp = aspStanding(read, id)
+async function judgeAsp(read: Reader, id: string, scope: string): Promise<Verdict> {
+  const asp = await aspStanding(read, id)
   if (asp === undefined || !aspOpens(asp.scopes, scope)) return { reason: 'The application password was taken away' }
   const until = asp.expires ?? Infinity
   return now() >= until ? { reason: 'The application password is over its time' } : { until }
 }
 
 /** A token of an operator looks at accounts that are closed, too. */
-function judgeToken(read: Reader, accountOf: Account, hash: string | null, open: boolean): Verdict {
+async function judgeToken(read: Reader, accountOf: Account, hash: string | null, open: boolean): Promise<Verdict> {
   if (hash === null) return { until: Infinity }
-  const token = tokenStanding(read, hash)
+  const token = await tokenStanding(read, hash)
   if (token === undefined) return { reason: 'The token was ended' }
   if (now() > token.ends) return { reason: 'The token is over its time' }
   if (token.user === null) return { until: token.ends }
-  const owner = accountOf(token.user)
+  const owner = await accountOf(token.user)
   const good = open && owner?.open === true && owner.authVersion <= token.authVersion
   return good ? { until: token.ends } : { reason: 'The token was ended' }
 }

@@ -102,7 +102,7 @@ export class OneTimeCodes {
     try {
       if (nonce !== undefined) logins.look(nonce, user, 'totp', 'InvalidTotpNonce')
       const sealed = user.options.totp?.seed
-      if (!isOpen(system.read, user.id)) throw new Fault('InvalidTotpNonce')
+      if (!(await isOpen(system.read, user.id))) throw new Fault('InvalidTotpNonce')
       if (sealed === undefined || !factorsOf(user).includes('totp')) throw new Fault('TotpDisabled')
       const result = await system.handle(id).run(useTotp, { sealed, seed: await seal.open(sealed), code }, signal)
       if (result === 'wrong') attempt.failed()

@@ -235,7 +235,7 @@ export class SecurityKeys {
     // As it is now: what was changed meanwhile counts.
     const live = await findUser(system.read, user.id)
     const isSame = live !== undefined && live.deleted === null && live.authVersion === user.authVersion
-    if (!isSame || !isOpen(system.read, live.id)) throw new Fault('InvalidAssertion')
+    if (!isSame || !(await isOpen(system.read, live.id))) throw new Fault('InvalidAssertion')
     return { id: known.id, user: live }
   }
 
@@ -243,7 +243,7 @@ export class SecurityKeys {
     const { system, logins, keys } = this.#deps
     const { nonce, challenge, rawId, clientDataJSON, authenticatorData, signature } = brought
     if (nonce !== undefined) logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
-    if (!isOpen(system.read, user.id)) throw new Fault('Invalid2faNonce')
+    if (!(await isOpen(system.read, user.id))) throw new Fault('Invalid2faNonce')
     const pending = this.#take(user, 'login', challenge)
     if (pending === undefined) throw new Fault('ChallengeNotFound')
     const bound = nonce === undefined ? '' : tokenDigest(nonce)

@@ -54,7 +54,7 @@ async function attachmentsOf(
 ): Promise<(ComposeAttachment & { content: Buffer })[]> {
   const detail = wanted === false ? undefined : await readDetail(read, message.body)
   if (detail === undefined || wanted === false) return []
-  const body = bodies.open(message.body)
+  const body = await bodies.open(message.body)
   const found: (ComposeAttachment & { content: Buffer })[] = []
   let left = room
   for (const info of summary.attachments) {

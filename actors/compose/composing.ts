@@ -130,7 +130,7 @@ export class Composing {
     const sends = !isDraft && !uploadOnly
     const recipients = recipientsOf({ to: envelope?.to ?? everybody(fields) })
     if (sends && recipients.length === 0) throw new Fault('ENORECIPIENTS')
-    if (sends) refuseSuppressed(read, user.id, recipients)
+    if (sends) await refuseSuppressed(read, user.id, recipients)
     return Kept.during(async kept => {
       const written = await this.#write(user, { letter, fields, from, referenced, target }, kept)
       if (sends) await this.#spend(user, recipients.length)
@@ -157,7 +157,7 @@ export class Composing {
     const people = mailboxes([...summary.to, ...summary.cc, ...summary.bcc])
     const recipients = [...new Set(people.map(({ address }) => address))].filter(isAddress)
     if (recipients.length === 0) return null
-    refuseSuppressed(system.read, user.id, recipients)
+    await refuseSuppressed(system.read, user.id, recipients)
     await this.#spend(user, recipients.length)
     return Kept.during(async kept => {
       const { from, sent } = await this.#formOf(user, message, kept)
@@ -310,13 +310,13 @@ export class Composing {
     const { read, bodies, sequence, hostname } = this.#parts
     const detail = await readDetail(read, message.body)
     if (detail === undefined) throw new Fault('MessageNotFound')
-    const body = bodies.open(message.body)
+    const body = await bodies.open(message.body)
     const written = {
       ...{ headerSize: detail.headerSize, size: body.size },
       ...{ read: body.read.bind(body), stream: body.stream.bind(body) },
     }
     const { from, received } = await sentForm({ read, bodies, hostname }, user, written)
-    if (received === null) return { from, sent: prepareStored(read, message.body) }
+    if (received === null) return { from, sent: await prepareStored(read, message.body) }
     return { from, sent: await prepare(kept.add(received), sequence) }
   }
 
@@ -324,9 +324,9 @@ export class Composing {
   async #copyOf(user: User, message: Outlined, sent: Prepared, kept: Kept): Promise<Prepared> {
     const { read, bodies, sequence } = this.#parts
     const target = await this.#targetOf(user, undefined, false)
-    if (!wantsEncryption(user, target)) return prepareStored(read, message.body)
+    if (!wantsEncryption(user, target)) return await prepareStored(read, message.body)
     const intake = bodies.intake(message.size)
-    for await (const chunk of bodies.open(message.body).stream()) await intake.write(chunk)
+    for await (const chunk of (await bodies.open(message.body)).stream()) await intake.write(chunk)
     const plain = kept.add(await intake.finish())
     const sealed = kept.add(await encrypted(this.#deps, user, plain))
     return sealed === plain ? sent : prepare(sealed, sequence)
@@ -337,7 +337,7 @@ export class Composing {
 export async function requireActive(read: Actors['read'], id: string): Promise<User> {
   const user = await findUser(read, id)
   if (user === undefined || user.deleted !== null) throw new Fault('UserNotFound')
-  if (!isOpen(read, id)) throw new Fault('UserDisabled')
+  if (!(await isOpen(read, id))) throw new Fault('UserDisabled')
   return user
 }
 

@@ -66,7 +66,7 @@ export async function forwardStored(
     throw new Fault('RateLimitedError', { text: 'The account may not forward more messages today' })
   }
   const handle = system.handle(user.id)
-  const sealed = await sealForward(deps, user, plan.outgoing, () => bodies.open(message.body).stream())
+  const sealed = await sealForward(deps, user, plan.outgoing, () => bodies.stream(message.body))
   if (sealed.unusable) throw new Fault('EncryptionUnsupported', { text: 'The key of the account cannot be used' })
   let queueId: string | undefined
   try {

@@ -31,7 +31,7 @@ export const restoreDraft: UserCommand<{ num: number }, DraftPlace | null> = {
     const { mailbox, message } = copy
     const { outbound: _, ...meta } = message.meta
     const append: Append = {
-      prepared: prepareStored(turn.read, message.body),
+      prepared: await prepareStored(turn.read, message.body),
       to: { specialUse: '\\Drafts' },
       ...{ prefix: '', flags: flag.seen | flag.draft, keywords: [], meta, once: false, limited: false },
     }

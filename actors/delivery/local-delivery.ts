@@ -120,12 +120,13 @@ export class LocalDelivery {
   /** Stores a message for each recipient; one result for each, in order. */
   async deliver(received: Received, envelope: DeliveryEnvelope): Promise<DeliveryResult[]> {
     const { root, size } = received
-    // Who hands over by LMTP is of our own house, and may have said in our name what he looked at.
+    // Who hands over by LMTP is of our own house: he may have said in our name what he looked at, and of spam what he found.
     const hostname = envelope.source === 'lmtp' ? null : this.#options.keys.hostname
     const stream = (start: number, end?: number) => received.stream(start, end)
     const { rules, bodies } = this.#options
     const heeded = envelope.found?.some(({ name }) => name === 'relay')
-    const relay = envelope.relayed !== true ? undefined : heeded ? 'heeded' : 'trusted'
+    const trusted = envelope.relayed === true || envelope.source === 'lmtp'
+    const relay = !trusted ? undefined : heeded ? 'heeded' : 'trusted'
     const verdicts = { classifies: rules.classifies, hostname, relay } as const
     const clean = await withoutVerdicts(bodies, { headerEnd: root.headerEnd, size, stream }, verdicts)
     try {
@@ -148,7 +149,7 @@ export class LocalDelivery {
     const { system, bodies } = this.#options
     const { from, score = 0, requireTls } = envelope
     const trust = trustOf(envelope)
-    const body = bodies.open(stored.body)
+    const body = await bodies.open(stored.body)
     const message = { ...(await arriveStored(system.read, bodies, { ...stored, from, score })), trust, requireTls }
     const { length: prefix } = Buffer.from(stored.prefix)
     const stream = (start: number, end?: number) => body.stream(start, end)

@@ -43,7 +43,7 @@ export class Recipients {
     const { keys, lookup } = this.#options
     if (isRewritten(address, keys.srs.domain)) return this.#returned(address)
     const found = await lookup.address(address)
-    if (lookup.isClosed(normalizeAddress(address).domain) || lookup.isClosed(found?.domain ?? '')) {
+    if ((await lookup.isClosed(normalizeAddress(address).domain)) || (await lookup.isClosed(found?.domain ?? ''))) {
       throw new Fault('DomainDisabled')
     }
     if (found?.user === null) {
@@ -56,7 +56,7 @@ export class Recipients {
   /** An address that nobody made is that of all who look after the domain; one of them who can take it is enough. */
   async #kept(address: string): Promise<DeliveryRecipient> {
     const [first, ...others] = await this.#keepers(address)
-    if (first === undefined) throw this.#unknown()
+    if (first === undefined) throw await this.#unknown()
     try {
       return { ...(await this.#account(address, first)), also: others }
     } catch (error) {
@@ -73,7 +73,7 @@ export class Recipients {
   async #returned(address: string): Promise<DeliveryRecipient> {
     const { system, keys, postmaster } = this.#options
     const returned = readRewritten(address, keys.srs, now())
-    if (returned === undefined) throw this.#unknown()
+    if (returned === undefined) throw await this.#unknown()
     const message = returned.message === 0 ? undefined : await findOutbound(system.read, returned.message)
     const owner = message === undefined ? undefined : await ownerOfForward(system.read, message, postmaster)
     if (owner === undefined) return { address, user: '', returned }
@@ -87,7 +87,7 @@ export class Recipients {
     if (account === undefined || account.deleted !== null) throw new Fault('UserNotFound')
     if (account.disabled) throw new Fault('UserDisabled')
     // One whose own domain is closed is so at its addresses elsewhere, too.
-    if (lookup.isClosed(splitAddress(account.address).domain)) throw new Fault('DomainDisabled')
+    if (await lookup.isClosed(splitAddress(account.address).domain)) throw new Fault('DomainDisabled')
     await this.#refuseStorm(account)
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
@@ -119,8 +119,8 @@ export class Recipients {
   }
 
   /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
-  #unknown(): Fault {
-    return new Fault(this.#options.lookup.inUse() ? 'UserNotFound' : 'NoAccountsYet')
+  async #unknown(): Promise<Fault> {
+    return new Fault((await this.#options.lookup.inUse()) ? 'UserNotFound' : 'NoAccountsYet')
   }
 
   /** An account that has a number of its own takes no more messages in an hour. */

@@ -74,7 +74,7 @@ export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise
   const { owner, id, from, user } = request
   const reason = noReply({ ...request, sender: from, now: now() })
   if (reason !== undefined) return unanswered(reason)
-  if (findSuppressed(system.read, user ?? '', from, now()) !== undefined) return unanswered('address-gone')
+  if ((await findSuppressed(system.read, user ?? '', from, now())) !== undefined) return unanswered('address-gone')
   const interval = settings.get('const:autoreply:interval')
   const { used } = await throttle.counted('autoreplies', owner)
   if (used >= limits.autoreply.dayMax) return unanswered('too-many')

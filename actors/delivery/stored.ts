@@ -25,8 +25,8 @@ const empty = new Uint8Array(0)
  *
  * @throws Fault MessageNotFound
  */
-export function prepareStored(read: Reader, body: number): Prepared {
-  const outline = storedOutline(read, body)
+export async function prepareStored(read: Reader, body: number): Promise<Prepared> {
+  const outline = await storedOutline(read, body)
   if (outline === undefined) throw new Fault('MessageNotFound')
   const summary = JSON.parse(outline.summary) as StoredSummary
   const { size } = JSON.parse(outline.detail) as StoredDetail
@@ -56,9 +56,9 @@ export async function arriveStored(
   bodies: Bodies,
   stored: { readonly body: number; readonly prefix: string; readonly from: string; readonly score?: number },
 ): Promise<Arriving> {
-  const prepared = prepareStored(read, stored.body)
+  const prepared = await prepareStored(read, stored.body)
   const detail = JSON.parse(prepared.outline.detail) as StoredDetail
-  const body = bodies.open(stored.body)
+  const body = await bodies.open(stored.body)
   const block = await body.read(0, detail.headerSize)
   const header = new Header(Buffer.concat([Buffer.from(stored.prefix), block]), detail.texts[0]?.charset)
   return arriving(prepared, header, stored, async () => {

@@ -33,10 +33,10 @@ const putDomain: DirectoryCommand<DomainChange, { closed: boolean }> = {
   name: 'domain.put',
   async run(turn, { name, fields, admins, create }) {
     const { read } = turn
-    const known = findDomain(read, name)
+    const known = await findDomain(read, name)
     if (create && known !== undefined) throw new Fault('DomainExists')
     if (create && (await findAlias(read, name)) !== undefined) throw new Fault('AliasExists')
-    if (!create && known === undefined && !isUsed(read, name)) throw new Fault('DomainNotFound')
+    if (!create && known === undefined && !(await isUsed(read, name))) throw new Fault('DomainNotFound')
     await requireAccounts(read, admins ?? [])
     const before = known ?? { ...plainDomain(name), created: turn.now }
     const row = { ...before, ...fields }
@@ -60,8 +60,8 @@ async function requireAccounts(read: Reader, users: readonly string[]): Promise<
 }
 
 /** Whether something lies in a domain. */
-function isUsed(read: Reader, name: string): boolean {
-  const { addresses, aliases, keys } = domainUse(read, name)
+async function isUsed(read: Reader, name: string): Promise<boolean> {
+  const { addresses, aliases, keys } = await domainUse(read, name)
   return addresses + aliases + keys > 0
 }
 
@@ -73,9 +73,9 @@ function isUsed(read: Reader, name: string): boolean {
  */
 export const forgetDomain: DirectoryCommand<{ name: string; force: boolean }, void> = {
   name: 'domain.forget',
-  run(turn, { name, force }) {
-    const known = findDomain(turn.read, name)
-    const { addresses, aliases, keys } = domainUse(turn.read, name)
+  async run(turn, { name, force }) {
+    const known = await findDomain(turn.read, name)
+    const { addresses, aliases, keys } = await domainUse(turn.read, name)
     if (known === undefined && addresses + aliases + keys === 0) throw new Fault('DomainNotFound')
     if (addresses + aliases + keys > 0 && !force) {
       const said = `Of this domain are still here: ${addresses} addresses, ${aliases} aliases, ${keys} DKIM keys`

@@ -29,7 +29,7 @@ export interface NewMailbox {
 /** Makes one folder; folders above it need not exist. */
 export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailbox }> = {
   name: 'mailbox.create',
-  run(turn, input) {
+  async run(turn, input) {
     const user = requireUser(turn)
     const { state } = turn
     if (mailboxAt(state, { path: input.path }) !== undefined) throw new Fault('MailboxExistsError')
@@ -39,7 +39,7 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
     if (input.specialUse && mailboxAt(state, { specialUse: input.specialUse }) !== undefined) {
       throw new Fault('MailboxExistsError', { text: 'A mailbox with this special use already exists' })
     }
-    const mailbox = newMailbox(turn, input.path, input.specialUse ?? null)
+    const mailbox = await newMailbox(turn, input.path, input.specialUse ?? null)
     const { hidden, retention, encrypt, subscribed } = input
     Object.assign(mailbox, { hidden, retention, encrypt, subscribed: takeName(turn, input.path) || subscribed })
     turn.write(mailboxInsert, mailbox)

@@ -104,6 +104,6 @@ async function markedPayload(
     subject: summary.subject,
     date: new Date(idate).toISOString(),
     ...(meta.verificationResults === undefined ? {} : { verificationResults: meta.verificationResults }),
-    ...(meta.bimi === undefined ? {} : { bimi: shownMark(turn.read, meta.bimi) }),
+    ...(meta.bimi === undefined ? {} : { bimi: await shownMark(turn.read, meta.bimi) }),
   }
 }

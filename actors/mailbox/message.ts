@@ -70,10 +70,12 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
     requireUser(turn)
     const mailbox = requireMailbox(turn, asked.mailbox)
     const input = { ...asked, keywords: asSpelled(mailbox, asked.keywords) }
-    const rows = input.uids.flatMap(([from, to]) =>
+    const rows: { row: Awaited<ReturnType<typeof flagRows>>[number]; first: boolean }[] = []
+    for (const [from, to] of input.uids) {
+      const found = await flagRows(turn.read, mailbox.num, from, to)
       // Between two ranges there are messages that are none of them.
-      flagRows(turn.read, mailbox.num, from, to).map((row, at) => ({ row, first: at === 0 })),
-    )
+      for (const [at, row] of found.entries()) rows.push({ row, first: at === 0 })
+    }
     if (rows.length > limits.actor.messagesMax) throw new Fault('TooManyMessages')
     const modseq = turn.state.modseq + 1
     const changed: Flagged[] = []

@@ -22,17 +22,31 @@ export interface Marks {
 export class Recency implements Marks {
   /** Folder -> mark, where it is not on disk yet. */
   readonly #marks = new Map<number, number>()
+  #moves = 0
 
   /** The uid from which nobody has been told of messages. */
-  from(read: Reader, mailbox: number): number {
-    return this.#marks.get(mailbox) ?? toldBefore(read, mailbox)
+  from(read: Reader, mailbox: number): Promise<number> {
+    return this.#take(read, mailbox, 0)
   }
 
   /** Somebody is told of everything below `uidNext`: the mark as it was before. */
-  claim(read: Reader, mailbox: number, uidNext: number): number {
-    const from = this.from(read, mailbox)
-    if (uidNext > from) this.#marks.set(mailbox, uidNext)
-    return from
+  claim(read: Reader, mailbox: number, uidNext: number): Promise<number> {
+    return this.#take(read, mailbox, uidNext)
+  }
+
+  /** The mark, which is moved in the same moment. */
+  async #take(read: Reader, mailbox: number, uidNext: number): Promise<number> {
+    for (;;) {
+      const moves = this.#moves
+      const from = this.#marks.get(mailbox) ?? (await toldBefore(read, mailbox))
+      // Somebody else may have been told while it was read.
+      if (moves !== this.#moves) continue
+      if (uidNext > from) {
+        this.#marks.set(mailbox, uidNext)
+        this.#moves += 1
+      }
+      return from
+    }
   }
 
   /** Writes the mark of a folder, if it moved. Nobody waits for it. */

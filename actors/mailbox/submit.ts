@@ -88,7 +88,7 @@ async function mark(turn: UserTurn, { mailbox, uid, action }: NonNullable<Submis
 async function isThere(turn: UserTurn, { mailbox: id, uid }: MessagePlace): Promise<boolean> {
   const mailbox = [...turn.state.mailboxes.values()].find(one => one.id === id)
   if (mailbox === undefined) return false
-  return hasMessage(turn.read, mailbox.num, uid)
+  return await hasMessage(turn.read, mailbox.num, uid)
 }
 
 async function dropFiles(turn: UserTurn, ids: readonly string[]): Promise<void> {

@@ -72,7 +72,7 @@ export class Marks {
   async #find(key: string, assertion: Assertion): Promise<HeldMark | undefined> {
     const { log, metrics, system } = this.#options
     try {
-      const kept = findMark(system.read, key, now() - limits.bimi.keptMs)
+      const kept = await findMark(system.read, key, now() - limits.bimi.keptMs)
       if (kept !== undefined) return this.#keep(key, kept, limits.bimi.failureMs)
       const row = await this.#fetched(key, assertion)
       await system.directory.run(noteMark, row)

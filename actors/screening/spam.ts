@@ -54,7 +54,7 @@ export class SpamJudge {
     if (source === 'submission') return message
     const parts: SpamPart[] = [...(message.found ?? [])]
     if (message.score > 0) parts.push({ name: 'authentication', score: message.score })
-    const known = this.#known(message, account)
+    const known = await this.#known(message, account)
     if (known !== undefined) parts.push(known)
     const content = await this.#content(account, said)
     if (content !== undefined) {
@@ -70,12 +70,12 @@ export class SpamJudge {
     return { ...message, score, spam: { score, parts } }
   }
 
-  #known({ header, verification }: Arriving, { num }: User): SpamPart | undefined {
+  async #known({ header, verification }: Arriving, { num }: User): Promise<SpamPart | undefined> {
     if (typeof verification?.dmarc?.domain !== 'string') return undefined
     const [sender] = sendersOf(header)
     if (sender === undefined) return undefined
     const { key } = normalizeAddress(sender.address)
-    return isKnown(this.#options.read, num, key)
+    return (await isKnown(this.#options.read, num, key))
       ? {
           name: 'correspondent',
           score: knownPoints,
@@ -85,7 +85,7 @@ export class SpamJudge {
   }
 
   #experience(user: number): Promise<SpamExperience | undefined> {
-    return this.#experiences.get(String(user), async () => experienceOf(this.#options.read, user))
+    return this.#experiences.get(String(user), async () => await experienceOf(this.#options.read, user))
   }
 
   /** What was learned says of its content. */

@@ -44,8 +44,8 @@ export class Allowance {
   }
 
   /** @throws Fault SendingPaused */
-  refusePaused(user: string): void {
-    const pause = findPause(this.#deps.system.read, user)
+  async refusePaused(user: string): Promise<void> {
+    const pause = await findPause(this.#deps.system.read, user)
     if (pause === undefined || pause.resumed !== null) return
     if (pause.reason === 'burst') throw new Fault('SendingPaused')
     throw new Fault('SendingPaused', { text: 'This account is held back until the postmaster lets it go on' })
@@ -57,7 +57,7 @@ export class Allowance {
    * @throws Fault SendingPaused, RateLimitedError for too many in a day
    */
   async spend(user: User, count: number): Promise<void> {
-    this.refusePaused(user.id)
+    await this.refusePaused(user.id)
     const max = this.dayMax(user)
     const { allowed, ttlMs, used } = await this.#deps.counters.spend('recipients', user.id, limits.time.day, max, count)
     if (!allowed) throw tooMany(ttlMs)
@@ -78,15 +78,15 @@ export class Allowance {
     if (used < ground / factor) return
     const at = now()
     const day = at - (at % limits.time.day)
-    const usual = peaksBefore(system.read, user.id, day, usualDays)[usualDays - 1] ?? 0
-    const resumed = findPause(system.read, user.id)?.resumed ?? null
+    const usual = (await peaksBefore(system.read, user.id, day, usualDays))[usualDays - 1] ?? 0
+    const resumed = (await findPause(system.read, user.id))?.resumed ?? null
     const trusted = resumed !== null && at - resumed < trustMs
     if (used > Math.max(ground, factor * usual) && !trusted) {
       counters.remove('burst', user.id)
       await this.#pause(user, used, usual)
       throw new Fault('SendingPaused')
     }
-    const known = peakOf(system.read, user.id, day)
+    const known = await peakOf(system.read, user.id, day)
     if (used < known * notedFactor) return
     await this.#quietly(system.directory.run(notePace, { user: user.id, day, peak: used, before: at - knownMs }))
   }

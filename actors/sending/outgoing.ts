@@ -121,7 +121,7 @@ export const retryOutgoing: UserCommand<{ num: number }, void> = {
   name: 'outgoing.retry',
   async run(turn, { num }) {
     await requireOwn(turn, num)
-    const pause = findPause(turn.read, turn.state.id)
+    const pause = await findPause(turn.read, turn.state.id)
     if (pause !== undefined && pause.resumed === null) throw new Fault('SendingPaused')
     turn.write(outboundRetry, { message: num, at: turn.now })
     turn.wake()

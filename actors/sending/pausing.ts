@@ -15,8 +15,8 @@ export interface Pausing extends Pick<SendingPause, 'user' | 'reason' | 'recipie
 /** Gives whether it was not paused before. */
 export const pauseSending: DirectoryCommand<Pausing, boolean> = {
   name: 'sending.pause',
-  run(turn, { letters, ...row }) {
-    const known = findPause(turn.read, row.user)
+  async run(turn, { letters, ...row }) {
+    const known = await findPause(turn.read, row.user)
     if (known !== undefined && known.resumed === null) return false
     turn.write(sendingPause, { row: pauseRow({ ...row, since: turn.now, resumed: null }), user: row.user })
     for (const letter of letters) queue(turn, letter)
@@ -28,8 +28,8 @@ export const pauseSending: DirectoryCommand<Pausing, boolean> = {
 /** @throws Fault NotPaused */
 export const resumeSending: DirectoryCommand<{ user: string }, void> = {
   name: 'sending.resume',
-  run(turn, { user }) {
-    const known = findPause(turn.read, user)
+  async run(turn, { user }) {
+    const known = await findPause(turn.read, user)
     if (known === undefined || known.resumed !== null) throw new Fault('NotPaused')
     turn.write(sendingResume, { user, at: turn.now })
     turn.emit('sending.resumed', { user })

@@ -83,14 +83,14 @@ export class Submission {
   /** Whether the account may send at all. @throws Fault UserDisabled, SendingPaused */
   async sender(id: string): Promise<void> {
     await this.#live(id)
-    this.#options.allowance.refusePaused(id)
+    await this.#options.allowance.refusePaused(id)
   }
 
   /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit, RecipientSuppressed */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
     const { system, delivery, cache, allowance } = this.#options
     const user = await this.#live(id)
-    allowance.refusePaused(id)
+    await allowance.refusePaused(id)
     const counted = await cache.counted('recipients', id)
     if (counted.used >= allowance.dayMax(user)) throw tooMany(counted.ttlMs)
     try {
@@ -100,7 +100,7 @@ export class Submission {
       const domain = domainToUnicode(splitAddress(address).domain)
       const own = (await holdsDomain(system.read, domain)) || (await findAlias(system.read, domain)) !== undefined
       if (own) throw error
-      refuseSuppressed(system.read, id, [address])
+      await refuseSuppressed(system.read, id, [address])
       return { address, notice, local: null }
     }
   }
@@ -243,7 +243,7 @@ export class Submission {
   async #live(id: string): Promise<User> {
     const { read } = this.#options.system
     const user = await findUser(read, id)
-    if (user === undefined || !isOpen(read, id)) throw new Fault('UserDisabled')
+    if (user === undefined || !(await isOpen(read, id))) throw new Fault('UserDisabled')
     return user
   }
 }

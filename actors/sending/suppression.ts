@@ -18,10 +18,10 @@ import {
 import type { DirectoryCommand } from '../admin/directory.ts'
 
 /** @throws Fault RecipientSuppressed, which names the first of them */
-export function refuseSuppressed(read: Reader, user: string, addresses: readonly string[]): void {
+export async function refuseSuppressed(read: Reader, user: string, addresses: readonly string[]): Promise<void> {
   const at = now()
   for (const address of addresses) {
-    const found = findSuppressed(read, user, address, at)
+    const found = await findSuppressed(read, user, address, at)
     if (found === undefined) continue
     const day = (moment: number) => new Date(moment).toISOString().slice(0, 10)
     const said = found.response === '' ? '' : `: ${found.response}`
@@ -61,8 +61,8 @@ export const suppress: DirectoryCommand<Suppressing, void> = {
 /** @throws Fault NotSuppressed */
 export const unsuppress: DirectoryCommand<{ user: string; address: string }, void> = {
   name: 'suppression.remove',
-  run(turn, { user, address }) {
-    const found = findSuppression(turn.read, user, address)
+  async run(turn, { user, address }) {
+    const found = await findSuppression(turn.read, user, address)
     if (found === undefined || found.until <= turn.now) throw new Fault('NotSuppressed')
     turn.write(suppressionDelete, { user, address: found.address })
   },

@@ -51,7 +51,7 @@ export const createUser: UserCommand<NewUser, { id: string }> = {
       grow(turn, { domain, users: true, addresses: true, quota: true })
     }
     for (const folder of input.mailboxes) {
-      const mailbox = newMailbox(turn, folder.path, folder.specialUse)
+      const mailbox = await newMailbox(turn, folder.path, folder.specialUse)
       mailbox.retention = folder.retention
       turn.write(mailboxInsert, mailbox)
       state.mailboxes.set(mailbox.num, mailbox)
@@ -247,21 +247,21 @@ export const deleteAddress: UserCommand<{ id: string }, void> = {
 }
 
 /** Rises with time and is never given twice in an account: a name made anew is another folder (RFC 9051 2.3.1.1). */
-function nextUidValidity(turn: UserTurn): number {
-  let last = lastRemovedValidity(turn.read, turn.state.num)
+async function nextUidValidity(turn: UserTurn): Promise<number> {
+  let last = await lastRemovedValidity(turn.read, turn.state.num)
   for (const { uidValidity } of turn.state.mailboxes.values()) last = Math.max(last, uidValidity)
   return Math.max(Math.floor(turn.now / 1000), last + 1)
 }
 
 /** A folder of this account that is not stored yet. */
-export function newMailbox(turn: UserTurn, path: string, specialUse: string | null): Mailbox {
+export async function newMailbox(turn: UserTurn, path: string, specialUse: string | null): Promise<Mailbox> {
   return {
     num: turn.sequence.next('mailbox'),
     id: newId(),
     user: turn.state.num,
     path,
     specialUse,
-    uidValidity: nextUidValidity(turn),
+    uidValidity: await nextUidValidity(turn),
     subscribed: true,
     hidden: false,
     encrypt: false,

@@ -86,6 +86,6 @@ export async function readFile(
   const file = await findFile(read, owner.num, id)
   if (file === undefined) return undefined
   const { filename, type, cid, size, created } = file
-  const stream = (start = 0, end = size) => bodies.open(file.body).stream(start, end)
+  const stream = (start = 0, end = size) => bodies.stream(file.body, start, end)
   return { id, filename, type, cid, size, created, stream }
 }

@@ -66,7 +66,7 @@ async function takeRow(turn: UserTurn, part: AccountEntry['part'], row: Row): Pr
     if (part === 'user') return await takeUser(turn, row)
     if (turn.state.user === undefined) return 'failed'
     requireUser(turn)
-    if (hasEntry(turn.read, part, text(row.id))) return 'existing'
+    if (await hasEntry(turn.read, part, text(row.id))) return 'existing'
     return await takers[part](turn, row)
   } catch (error) {
     if (error instanceof Malformed || error instanceof Fault || error instanceof SyntaxError) return 'failed'
@@ -136,9 +136,9 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     })
     return 'imported'
   },
-  register(turn, row) {
+  async register(turn, row) {
     const key = normalizeAddress(text(row.address)).key
-    if (isInAddressBook(turn.read, turn.state.num, key)) return 'existing'
+    if (await isInAddressBook(turn.read, turn.state.num, key)) return 'existing'
     turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
       ...{ used: moment(row.used), disabled: truth(row.disabled), known: truth(row.known) },
@@ -155,11 +155,11 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     })
     return 'imported'
   },
-  suppression(turn, row) {
+  async suppression(turn, row) {
     const { id: user } = turn.state
     const address = suppressionKey(text(row.address))
     if (!isAddress(address)) throw new Malformed()
-    if (findSuppression(turn.read, user, address) !== undefined) return 'existing'
+    if ((await findSuppression(turn.read, user, address)) !== undefined) return 'existing'
     const source = suppressionSources.find(one => one === row.source)
     if (source === undefined) throw new Malformed()
     const until = Math.min(moment(row.until), turn.now + limits.suppression.longestMs)
@@ -168,8 +168,8 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     turn.write(suppressionPut, { row: suppressionRow(given), user, rowsMax: limits.suppression.accountMax })
     return 'imported'
   },
-  autoreply(turn, row) {
-    if (hasAutoreply(turn.read, turn.state.num)) return 'existing'
+  async autoreply(turn, row) {
+    if (await hasAutoreply(turn.read, turn.state.num)) return 'existing'
     const { num: user } = turn.state
     turn.write(autoreplyPut, {
       ...{ user, id: text(row.id), status: truth(row.status), name: text(row.name) },
@@ -188,13 +188,13 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     })
     return 'imported'
   },
-  mailbox(turn, row) {
+  async mailbox(turn, row) {
     const path = checkPath(text(row.path))
     if (mailboxAt(turn.state, { path }) !== undefined) return 'existing'
     const specialUse = row.specialUse === null ? null : text(row.specialUse)
     const taken = specialUse !== null && mailboxAt(turn.state, { specialUse }) !== undefined
     const retention = Math.min(Math.max(duration(row.retention), 0), limits.user.retentionMsMax)
-    const mailbox = { ...newMailbox(turn, path, taken ? null : specialUse), id: text(row.id), retention }
+    const mailbox = { ...(await newMailbox(turn, path, taken ? null : specialUse)), id: text(row.id), retention }
     mailbox.subscribed = truth(row.subscribed)
     mailbox.hidden = truth(row.hidden)
     mailbox.encrypt = truth(row.encrypt)
@@ -207,7 +207,7 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
 /** What an account must have whatever the file lacked: INBOX, a main address that is its own, factors that are there. */
 async function finish(turn: UserTurn, user: User, entries: readonly AccountEntry[]): Promise<void> {
   if (mailboxAt(turn.state, { path: 'INBOX' }) === undefined) {
-    const mailbox = newMailbox(turn, 'INBOX', null)
+    const mailbox = await newMailbox(turn, 'INBOX', null)
     turn.write(mailboxInsert, mailbox)
     turn.state.mailboxes.set(mailbox.num, mailbox)
   }

@@ -145,7 +145,7 @@ export const removeStep: UserCommand<RemovalStep, { counts: RemovalCounts; done:
     const counts = structuredClone(before)
     if (!user.deleted.started) begin(turn, user)
     const found = (await nextPiece(turn)) ?? finish
-    const { kind, n } = found(turn)
+    const { kind, n } = await found(turn)
     if (kind !== null) counts[kind] = { deleted: (counts[kind]?.deleted ?? 0) + n }
     turn.write(taskProgress, { id: task, due: lease, result: JSON.stringify(counts), at: turn.now })
     if (found !== finish) return { counts, done: false }
@@ -163,7 +163,12 @@ function begin(turn: UserTurn, before: User): void {
 }
 
 /** Writes one piece and says what went. */
-type Piece = (turn: UserTurn) => { kind: string | null; n: number }
+type Piece = (turn: UserTurn) => Removed | Promise<Removed>
+
+interface Removed {
+  readonly kind: string | null
+  readonly n: number
+}
 
 const finish: Piece = turn => {
   turn.write(archiveForget, { user: turn.state.num })
@@ -176,7 +181,7 @@ async function nextPiece(turn: UserTurn): Promise<Piece | undefined> {
   const [mailbox] = state.mailboxes.values()
   if (mailbox !== undefined) return ofMailbox(read, mailbox)
   const count = limits.removal.batchRows
-  const archived = archivedNumbers(read, state.num, count)
+  const archived = await archivedNumbers(read, state.num, count)
   if (archived.length > 0) {
     return () => {
       turn.write(archiveDrop, { nums: archived })
@@ -186,7 +191,7 @@ async function nextPiece(turn: UserTurn): Promise<Piece | undefined> {
   const files = await oldestFiles(read, state.num, count)
   if (files.length > 0) return () => removeFiles(turn, files)
   for (const [index, part] of removalParts.entries()) {
-    const n = countPart(turn, part, count)
+    const n = await countPart(turn, part, count)
     if (n === 0) continue
     return () => {
       turn.write(removalRows, { part: index, user: state.num, id: state.id, count })
@@ -198,7 +203,7 @@ async function nextPiece(turn: UserTurn): Promise<Piece | undefined> {
 
 function ofMailbox(read: Reader, mailbox: Mailbox): Piece {
   const count = limits.removal.batchRows
-  return turn => {
+  return async turn => {
     const { state } = turn
     if (mailbox.total > 0) {
       const n = Math.min(mailbox.total, count)
@@ -206,7 +211,7 @@ function ofMailbox(read: Reader, mailbox: Mailbox): Piece {
       mailbox.total -= n
       return { kind: 'messages', n }
     }
-    if (countExpunged(read, mailbox.num, count) === count) {
+    if ((await countExpunged(read, mailbox.num, count)) === count) {
       turn.write(removalExpunged, { mailbox: mailbox.num, count })
       return { kind: null, n: 0 }
     }
@@ -216,14 +221,14 @@ function ofMailbox(read: Reader, mailbox: Mailbox): Piece {
   }
 }
 
-function removeFiles(turn: UserTurn, files: readonly { id: string; size: number }[]): { kind: string; n: number } {
+function removeFiles(turn: UserTurn, files: readonly { id: string; size: number }[]): Removed {
   const storage = files.reduce((sum, file) => sum - file.size, 0)
   turn.write(fileDelete, { ids: files.map(file => file.id) })
   turn.write(usageAdd, { user: turn.state.num, storage, modseq: turn.state.modseq })
   return { kind: 'files', n: files.length }
 }
 
-function countPart(turn: UserTurn, part: RemovalPart, count: number): number {
+async function countPart(turn: UserTurn, part: RemovalPart, count: number): Promise<number> {
   const { num, id } = turn.state
   return countRemoval(part, turn.read, part.by === 'num' ? num : id, count)
 }

@@ -37,16 +37,17 @@ export async function transferMessages(
     await findMailbox(handle.read, user.num, transfer.to),
   ]
   if (source === undefined || !wantsEncryption(user, target)) return handle.run(command, transfer, signal)
-  const plain = transfer.uids.flatMap(([from, to]) => {
-    return plainBodies(handle.read, source.num, from, to, flag.draft, limits.actor.encryptedMax + 1)
-  })
+  const plain: { uid: number; body: number }[] = []
+  for (const [from, to] of transfer.uids) {
+    plain.push(...(await plainBodies(handle.read, source.num, from, to, flag.draft, limits.actor.encryptedMax + 1)))
+  }
   if (plain.length > limits.actor.encryptedMax) throw new Fault('TooManyMessages')
   const kept: Received[] = []
   try {
     const sealed = new Map<number, Prepared>()
     for (const { uid, body } of plain) {
       const intake = deps.bodies.intake()
-      for await (const chunk of deps.bodies.open(body).stream()) await intake.write(chunk)
+      for await (const chunk of (await deps.bodies.open(body)).stream()) await intake.write(chunk)
       const received = await intake.finish()
       kept.push(received)
       const stored = await encrypted(deps, user, received)

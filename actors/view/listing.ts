@@ -63,6 +63,6 @@ export async function listed(
 
 async function headerOf({ read, bodies }: Sources, { body, prefix }: Outlined): Promise<Header> {
   const detail = await readDetail(read, body)
-  const block = await bodies.open(body).read(0, detail?.headerSize ?? 0)
+  const block = await (await bodies.open(body)).read(0, detail?.headerSize ?? 0)
   return new Header(Buffer.concat([Buffer.from(prefix), block]), detail?.texts[0]?.charset)
 }

@@ -42,7 +42,7 @@ async function* folder({ read, bodies }: Sources, { num, path }: Mailbox): Async
 
 async function contentOf(bodies: Bodies, { body: num, prefix }: Message) {
   try {
-    const body = bodies.open(num)
+    const body = await bodies.open(num)
     await bodies.proof.prove(num, body)
     async function* bytes(): AsyncGenerator<Buffer> {
       if (prefix !== '') yield Buffer.from(prefix)

@@ -27,7 +27,7 @@ interface Sources {
 export async function textOf({ read, bodies }: Sources, message: Outlined): Promise<MessageText> {
   const detail = await readDetail(read, message.body)
   if (detail === undefined) throw new Fault('MessageNotFound')
-  const body = bodies.open(message.body)
+  const body = await bodies.open(message.body)
   for (const { start, end } of detail.texts) await bodies.proof.prove(message.body, body, start, end)
   const { text, html } = await readText(detail.texts, (start, end) => body.read(start, end))
   const { attachments } = JSON.parse(message.summary) as StoredSummary
@@ -37,7 +37,7 @@ export async function textOf({ read, bodies }: Sources, message: Outlined): Prom
 
 /** The whole message, byte for byte. @throws Fault BodyUnreadable before the first byte */
 export async function sourceOf({ bodies }: Sources, message: Outlined): Promise<AsyncIterable<Buffer>> {
-  const body = bodies.open(message.body)
+  const body = await bodies.open(message.body)
   await bodies.proof.prove(message.body, body)
   return whole(message.prefix, body)
 }
@@ -70,7 +70,7 @@ export async function openAttachment(
   const detail = await readDetail(read, message.body)
   const at = detail?.attachments.find(one => one.id === id)
   if (info === undefined || at === undefined) throw new Fault('AttachmentNotFound')
-  const body = bodies.open(message.body)
+  const body = await bodies.open(message.body)
   await bodies.proof.prove(message.body, body, at.start, at.end)
   const header = await partHeader(body, at)
   const stored = body.attachment(at.start, at.end)

@@ -102,7 +102,7 @@ export async function imapSection(plan: Plan): Promise<Row[]> {
     await appends({ at: first.listener('imap'), pid: first.pid, user, other }, sizes, figures)
     await sleep(quick ? 1000 : 15_000)
     await first.stop()
-    bare = bareBodies(folder, sizes.messages)
+    bare = await bareBodies(folder, sizes.messages)
     const service = await startService(folder, env)
     const side = { at: service.listener('imap'), pid: service.pid, user, other }
     await commands(side, sizes, figures)

@@ -12,7 +12,7 @@ import { loadConfig } from '#config'
 import { openCore } from '#core'
 import { sleep } from '#lib/clock.ts'
 import { makeLog } from '#lib/log.ts'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { startChild } from '../child.ts'
 import { runCommand } from '../command.ts'
@@ -161,8 +161,8 @@ async function filled(dataDir: string, messages: number, strangers: number): Pro
   const boxes = await fillBoth(dataDir, attacker, reader, messages)
   const service = await startService(dataDir)
   await deliverParts(service, attacker)
-  const read = Reader.open(databaseFile(dataDir))
-  while (read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1') !== undefined) await sleep(settleMs)
+  const read = openReader(databaseFile(dataDir))
+  while ((await read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1')) !== undefined) await sleep(settleMs)
   read.close()
   await service.stop()
   return { attacker, reader, boxes, cold }

@@ -151,9 +151,9 @@ async function emitting(plan: Plan, { what, unit, atOnce, wanted }: Emitting): P
     const turn = async (subscribed: boolean, ms: number): Promise<Cost> => {
       if (!subscribed) return measure(unit, core, people, atOnce, ms)
       const id = await core.webhooks.create({ type: ['*'], url: 'http://127.0.0.1:9/', user: null, secret: null })
-      const before = eventsOf(core)
+      const before = await eventsOf(core)
       const cost = await measure(unit, core, people, atOnce, ms)
-      if (eventsOf(core) - before < cost.done) throw new Error(`${what}: units went without their events`)
+      if ((await eventsOf(core)) - before < cost.done) throw new Error(`${what}: units went without their events`)
       await core.webhooks.delete(id)
       return cost
     }
@@ -193,8 +193,8 @@ async function measure(unit: Task, core: Core, people: readonly Person[], atOnce
   return { done, time: ((monotonic() - started) * 1000) / done, cpu: (user + system) / done }
 }
 
-function eventsOf({ read }: Core): number {
-  return read.one<{ count: number }>('SELECT max(num) AS count FROM event')?.count ?? 0
+async function eventsOf({ read }: Core): Promise<number> {
+  return (await read.one<{ count: number }>('SELECT max(num) AS count FROM event'))?.count ?? 0
 }
 
 function median(values: readonly number[]): number {

@@ -12,7 +12,7 @@ import { loadConfig } from '#config'
 import { openCore } from '#core'
 import { sleep } from '#lib/clock.ts'
 import { makeLog } from '#lib/log.ts'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { memoryOf } from '../child.ts'
 import { fill, folderOf } from '../fill.ts'
@@ -111,9 +111,10 @@ async function before<T>(dataDir: string, of: Filled, run: (ground: Ground) => P
 
 /** Waits until all text is indexed, which would take from both. */
 async function settled(dataDir: string): Promise<void> {
-  const read = Reader.open(databaseFile(dataDir))
+  const read = openReader(databaseFile(dataDir))
   try {
-    while (read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1') !== undefined) await sleep(settleMs / 10)
+    while ((await read.one('SELECT 1 FROM search_doc WHERE indexed = 0 LIMIT 1')) !== undefined)
+      await sleep(settleMs / 10)
   } finally {
     read.close()
   }

@@ -17,6 +17,7 @@ import { newLine } from '#lib/process/link.ts'
 import { Thread } from '#lib/process/thread.ts'
 import { requireFree, requireSole } from '#net/listener.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
+import type { SettingKey, Settings } from '#store/folder/settings.ts'
 import { FrontHome, type FrontLine, type HomeOf } from './home.ts'
 import { frontListeners } from './mail-protocols.ts'
 import type { FrontData, Places, Ports, Suffering } from './protocol.ts'
@@ -30,6 +31,7 @@ export interface FrontsOptions extends HomeOf, RoomOptions {
   /** Connections of all fronts together. */
   readonly connectionsMax: number
   readonly metrics: Metrics
+  readonly settings: Pick<Settings, 'follow'>
   /** Whether they speak HTTP, too. */
   readonly http: FrontData['http']
 }
@@ -62,6 +64,7 @@ export class Fronts {
     this.#options = options
     this.#all = Array.from({ length: options.fronts }, (_, number) => new Front(options, number))
     options.metrics.include(() => this.#metrics())
+    options.settings.follow((key, value) => Promise.all(this.#all.map(front => front.set(key, value))))
   }
 
   /** @throws whatever keeps a front from starting */
@@ -217,6 +220,12 @@ class Front {
     const counted = await within(limits.front.heardMs, asked, () => new Fault('TimedOut')).catch(() => undefined)
     if (counted !== undefined && this.home === home) this.counted = counted
     return this.counted
+  }
+
+  /** A setting has another value; resolves when it has it there, too. One that does not hear is about to be ended. */
+  async set(key: SettingKey, value: number | boolean | string | null): Promise<void> {
+    const heard = this.home?.line.call('setting', { key, value }) ?? Promise.resolve()
+    await within(limits.front.heardMs, heard, () => new Fault('TimedOut')).catch(() => undefined)
   }
 
   /** Starts a thread; resolves when it may listen. */

@@ -115,8 +115,10 @@ export class FrontHome {
       pull: number => this.#answering.pull(number),
       extend: ({ hash, expires }) => access.extend(hash, expires),
       bodyNumbers: count => sequence.block('body', count),
-      recent: ({ mailbox, uidNext }) =>
-        uidNext === null ? recency.from(system.read, mailbox) : recency.claim(system.read, mailbox, uidNext),
+      recent: async ({ mailbox, uidNext }) =>
+        uidNext === null
+          ? await recency.from(system.read, mailbox)
+          : await recency.claim(system.read, mailbox, uidNext),
     }
   }
 

@@ -14,6 +14,7 @@ import type { Mailbox } from '#mail/address/address.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
 import type { Address } from '#protocol'
 import type { Counters } from '#store/folder/counters.ts'
+import type { SettingKey } from '#store/folder/settings.ts'
 
 /** What a front is started with. */
 export interface FrontData {
@@ -99,6 +100,8 @@ export type FrontCalls = {
   whole: { input: number; reply: Uint8Array }
   /** Resolves when every session of the account that is over has been told. */
   guarded: { input: { user: string; reason: string | undefined }; reply: unknown }
+  /** A setting has this value now; null: its default. */
+  setting: { input: { key: SettingKey; value: number | boolean | string | null }; reply: unknown }
   /** Its counters, as prom-client's JSON. */
   metrics: { input: undefined; reply: unknown }
   /** Stops accepting, lets sessions finish. */

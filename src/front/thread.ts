@@ -24,8 +24,9 @@ import { Admission } from '#net/admission.ts'
 import { type KeyPair, TlsStore } from '#net/tls/tls.ts'
 import type { Ground } from '#protocol'
 import { Bodies } from '#store/bodies/bodies.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type ReadOptions } from '#store/engine/reads.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { Changes } from '#store/engine/watched.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { configuredSettings, Settings } from '#store/folder/settings.ts'
@@ -57,7 +58,10 @@ export function runFront(line: LineEnd, data: FrontData): void {
   let heard = 0
   const home: HomeLine = new Link<FrontCalls, FrontWords, HomeCalls, HomeWords>(line, {
     calls: {
-      ready: () => core.sequence.open(),
+      async ready() {
+        await core.settings.load(core.read)
+        await core.sequence.open()
+      },
       async listen(ports) {
         const places: Places = {}
         const opened: Ground['opened'] = (name, listener) => {
@@ -70,6 +74,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
       piece: number => away.piece(number),
       whole: number => away.whole(number),
       guarded: said => core.system.guarded(said),
+      setting: ({ key, value }) => core.settings.apply(key, value),
       metrics: () => metrics.registry.getMetricsAsJSON(),
       async close() {
         collecting.cancel()
@@ -198,12 +203,12 @@ type FrontCore = MailCore & {
 /** What the sessions of this thread stand on. */
 function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics: MailCore['metrics']): FrontCore {
   const log = logOver(home, config.log.level)
-  const read = Reader.open(databaseFile(config.dataDir))
+  const read = openReader(databaseFile(config.dataDir))
   const changed = new Changes(changes)
   const system = new RemoteActors(home, read)
   const cache = new RemoteCounters(home)
   const sequence = new RemoteNumbers(home, config.hostname)
-  const settings = new Settings(read, configuredSettings(config), () => changed.of('setting'))
+  const settings = new Settings(configuredSettings(config))
   const { accessControl, accessToken: rootToken } = config.api
   const extend = (hash: string, expires: number) => home.call('extend', { hash, expires })
   const callers = new Callers({ read, changes: changed, extend }, { required: accessControl.enabled, rootToken })

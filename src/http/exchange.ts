@@ -39,7 +39,7 @@ export interface ExchangeOptions {
   readonly endpoints: () => readonly Endpoint[]
   readonly identify: Identify
   /** Whether a user belongs to one of some domains; `wholly`: with all addresses, and with all domains it looks after. */
-  readonly belongs?: (domains: readonly string[], user: string, wholly: boolean) => boolean
+  readonly belongs?: (domains: readonly string[], user: string, wholly: boolean) => Promise<boolean>
   readonly log: Log
   readonly counters: RequestCounters
   readonly cors: Cors
@@ -184,7 +184,7 @@ export class Exchange {
       const problems = new Problems()
       const input = target.parameters.read(known, query, body, problems)
       problems.check()
-      const grant = this.#grant(call, target, known)
+      const grant = await this.#grant(call, target, known)
       if (grant !== null && endpoint.filterInput === true) filterInput(grant, input, target.parameters.kept)
       ownOrigin(call, input)
       call.begin(input)
@@ -231,11 +231,14 @@ export class Exchange {
     return parse(body)
   }
 
-  #grant(call: Call, target: Target, values: readonly string[]): Grant | null {
+  async #grant(call: Call, target: Target, values: readonly string[]): Promise<Grant | null> {
     const { allow, listing, domains, method } = target.endpoint
     if (allow === null || allow === 'public') return null
     const owner = target.userIndex === -1 ? null : (values[target.userIndex]?.toLowerCase() ?? null)
-    const belongs: Belongs = (names, user) => this.#options.belongs?.(names, user, method !== 'GET') === true
+    const looksAfter = call.caller.domains ?? []
+    const asked = domains === true && owner !== null && looksAfter.length > 0
+    const reached = asked && (await this.#options.belongs?.(looksAfter, owner, method !== 'GET')) === true
+    const belongs: Belongs = () => reached
     const grant = decide(call.caller, allow, owner, listing === true, domains === true ? belongs : undefined)
     if (grant === null) throw new Fault('MissingPrivileges')
     if (grant.scope === 'own' && owner === null) call.onlyUser = call.caller.user

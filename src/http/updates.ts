@@ -25,7 +25,7 @@ export interface StreamStart {
   readonly known: number | null
   readonly signal: AbortSignal
   /** Keeps what the caller came in by; told when that ends. @throws Fault SessionEnded */
-  readonly hold: (onEnd: (reason: string) => void) => Held
+  readonly hold: (onEnd: (reason: string) => void) => Promise<Held>
   /** Called when the stream ends by itself. */
   readonly ended: () => void
 }
@@ -47,15 +47,20 @@ export class UpdateStream {
 
   readonly #ended: () => void
 
-  constructor({ handle, user, known, signal, hold, ended }: StreamStart) {
+  private constructor({ handle, user, known, signal, hold, ended }: StreamStart) {
     this.#handle = handle
     this.#user = user
     this.#known = known
     this.#signal = signal
     this.#hold = hold
     this.#ended = ended
-    // Whoever is told that the stream is open misses nothing from then on.
-    this.#told = this.#last()
+  }
+
+  /** Whoever is told that the stream is open misses nothing from then on. */
+  static async open(start: StreamStart): Promise<UpdateStream> {
+    const stream = new UpdateStream(start)
+    stream.#told = await stream.#last()
+    return stream
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
@@ -64,15 +69,16 @@ export class UpdateStream {
     let held: Held | undefined
     this.#signal.addEventListener('abort', wake, { once: true })
     try {
-      held = this.#hold(reason => {
+      held = await this.#hold(reason => {
         this.#logout = reason
         wake()
       })
       yield* this.#begin()
       while (!this.#signal.aborted) {
-        if (this.#logout === undefined && held.ended !== undefined) {
+        const ended = this.#logout === undefined ? await held.ended() : undefined
+        if (ended !== undefined && this.#logout === undefined) {
           // When it ended is not known, so nothing more is told.
-          this.#logout = held.ended
+          this.#logout = ended
           this.#buffer = []
         }
         if (this.#lost && this.#logout === undefined) yield* this.#fromRows()
@@ -115,12 +121,12 @@ export class UpdateStream {
     })
   }
 
-  *#begin(): Generator<StreamEvent> {
+  async *#begin(): AsyncGenerator<StreamEvent> {
     const { read } = this.#handle
-    const last = this.#last()
+    const last = await this.#last()
     const known = this.#known ?? this.#told
     const { replayMax } = limits.updates
-    if (known < 0 || known > last || journalLength(read, this.#user, known, replayMax + 1) > replayMax) {
+    if (known < 0 || known > last || (await journalLength(read, this.#user, known, replayMax + 1)) > replayMax) {
       this.#told = last
       const error = 'What happened since cannot be told one by one: read the mailboxes anew'
       yield { event: 'error', data: { command: 'RESYNC', code: 'ReplayGap', error }, id: numberId(last) }
@@ -130,19 +136,19 @@ export class UpdateStream {
     if (known < last) yield* this.#fromRows()
   }
 
-  #last(): number {
+  async #last(): Promise<number> {
     return lastModseq(this.#handle.read, this.#user)
   }
 
   /** Tells what happened after what was told, in pieces; changes heard meanwhile are filtered by their number. */
-  *#fromRows(): Generator<StreamEvent> {
+  async *#fromRows(): AsyncGenerator<StreamEvent> {
     const { read } = this.#handle
     const since = this.#told
     const touched = new Set<string>()
     this.#buffer = []
     this.#lost = false
     for (;;) {
-      const piece = journalAfter(read, this.#user, since, this.#told)
+      const piece = await journalAfter(read, this.#user, since, this.#told)
       for (const [index, entry] of piece.entries.entries()) {
         const isLast = piece.entries[index + 1]?.modseq !== entry.modseq
         if (entry.kind !== 'created' && entry.kind !== 'renamed') touched.add(entry.mailbox)
@@ -154,13 +160,13 @@ export class UpdateStream {
       if (piece.whole) break
     }
     for (const mailbox of touched) {
-      const num = mailboxNumber(read, mailbox) ?? 0
-      const counters = folderCounters(read, num)
+      const num = (await mailboxNumber(read, mailbox)) ?? 0
+      const counters = await folderCounters(read, num)
       if (counters !== undefined) yield this.#counters(mailbox, counters.total, counters.unseen)
     }
   }
 
-  *#show(batch: readonly Change[]): Generator<StreamEvent> {
+  async *#show(batch: readonly Change[]): AsyncGenerator<StreamEvent> {
     const fresh = batch.filter(change => change.modseq > this.#told)
     const counters = new Map<number, Extract<Change, { kind: 'counters' }>>()
     const told = fresh.filter(change => change.kind !== 'counters')
@@ -169,13 +175,13 @@ export class UpdateStream {
       const next = told[index + 1]
       const isLast = next === undefined || next.modseq !== change.modseq
       if (change.kind === 'mailbox' && change.what === 'deleted') counters.delete(change.mailbox)
-      const data = this.#changeData(change)
+      const data = await this.#changeData(change)
       if (data !== undefined) yield { data, id: numberId(isLast ? change.modseq : change.modseq - 1) }
       if (isLast) this.#told = Math.max(this.#told, change.modseq)
     }
     for (const { mailbox, total, unseen, modseq } of counters.values()) {
       this.#told = Math.max(this.#told, modseq)
-      yield this.#counters(this.#folder(mailbox), total, unseen)
+      yield this.#counters(await this.#folder(mailbox), total, unseen)
     }
   }
 
@@ -183,14 +189,14 @@ export class UpdateStream {
     return { data: { command: 'COUNTERS', mailbox, total, unseen }, id: numberId(this.#told) }
   }
 
-  #changeData(change: Exclude<Change, { kind: 'counters' }>): object | undefined {
+  async #changeData(change: Exclude<Change, { kind: 'counters' }>): Promise<object | undefined> {
     if (change.kind === 'mailbox') {
       const { id, path, what } = change
       if (what === 'changed') return undefined
       if (what === 'deleted') return { command: 'DELETE', mailbox: id }
       return { command: what === 'created' ? 'CREATE' : 'RENAME', path, mailbox: id }
     }
-    const mailbox = this.#folder(change.mailbox)
+    const mailbox = await this.#folder(change.mailbox)
     const { uid, num, thread } = change
     if (change.kind === 'expunge') return messageData('EXPUNGE', uid, {}, num, thread, mailbox)
     if (change.kind === 'flags') {
@@ -200,10 +206,10 @@ export class UpdateStream {
   }
 
   /** The id of a folder; also of one that has just gone. */
-  #folder(num: number): string {
+  async #folder(num: number): Promise<string> {
     let found = this.#folders.get(num)
     if (found === undefined) {
-      found = folderId(this.#handle.read, this.#user, num)
+      found = await folderId(this.#handle.read, this.#user, num)
       if (this.#folders.size >= foldersMax) this.#folders.clear()
       this.#folders.set(num, found)
     }
@@ -214,8 +220,8 @@ export class UpdateStream {
 /** Folder ids a stream remembers. */
 const foldersMax = 50
 
-function folderId(read: Reader, user: number, num: number): string {
-  return mailboxIdOf(read, user, num) ?? numberId(num)
+async function folderId(read: Reader, user: number, num: number): Promise<string> {
+  return (await mailboxIdOf(read, user, num)) ?? numberId(num)
 }
 
 function entryData(entry: JournalEntry): object {

@@ -148,8 +148,8 @@ export class Dialogue {
       const full = byUid ? `UID ${name}` : name
       if (await this.#meddled(tag, full, typeof first === 'string' ? first.trim() : '')) return
     }
-    await this.#carryOut({ row, tag, name, byUid, started: monotonic() }, () => {
-      session.checkStanding()
+    await this.#carryOut({ row, tag, name, byUid, started: monotonic() }, async () => {
+      await session.checkStanding()
       return this.#run(row, gathered)
     })
   }
@@ -212,7 +212,7 @@ export class Dialogue {
     const expunge = row === undefined || row.expunges === 'always' || (row.expunges === 'uid' && byUid)
     view?.settle(expunge)
     if (row?.expunges !== 'never' && this.#session.news(expunge)) await this.#session.tell(expunge)
-    untagged.held(expunge)
+    await untagged.held(expunge)
   }
 
   async #refuse({ row, tag, byUid }: Begun, error: unknown): Promise<string> {

@@ -34,12 +34,11 @@ export class FolderRows implements FolderReads {
   }
 
   compare({ gone, arrived }: Parameters<FolderReads['compare']>[0]) {
-    const read = this.#read
     const num = this.#num
-    return read.snapshot(() => ({
-      modseq: folderCounters(read, num)?.modseq,
-      gone: gone === undefined ? [] : goneAfter(read, num, gone),
-      fresh: arrived === undefined ? [] : arrivals(read, num, arrived),
+    return this.#read.snapshot(async read => ({
+      modseq: (await folderCounters(read, num))?.modseq,
+      gone: gone === undefined ? [] : await goneAfter(read, num, gone),
+      fresh: arrived === undefined ? [] : await arrivals(read, num, arrived),
     }))
   }
 

@@ -64,7 +64,7 @@ export class LocalEntry implements MailEntry {
     const { authenticate, grants, system, connectionsMax, places } = this.dependencies
     const attempt = { username, password, scope: 'imap', protocol: 'IMAP', session, ip } as const
     const { user: id, grant } = await authenticate(attempt)
-    const held = grants.hold(grant, hearer)
+    const held = await grants.hold(grant, hearer)
     try {
       const handle = system.handle(id)
       const user = await findUser(handle.read, id)
@@ -146,8 +146,8 @@ class LocalStore implements MailStore {
     return this.#entered.handle.read
   }
 
-  checkStanding(): void {
-    this.#entered.held.check()
+  checkStanding(): void | Promise<void> {
+    return this.#entered.held.check()
   }
 
   close(): void {
@@ -212,7 +212,7 @@ class LocalStore implements MailStore {
       await move([[1, 0xffffffff]])
       return
     }
-    const uids = arrivals(this.#read, from.num, 1)
+    const uids = await arrivals(this.#read, from.num, 1)
     for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
       await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
     }
@@ -294,7 +294,7 @@ class LocalStore implements MailStore {
     return new FolderRows(this.#read, folder)
   }
 
-  body(num: number): Body {
+  body(num: number): Promise<Body> {
     return this.#dependencies.bodies.open(num)
   }
 
@@ -302,12 +302,12 @@ class LocalStore implements MailStore {
     return this.#dependencies.bodies.proof.prove(num, body, start, end)
   }
 
-  faultOf(num: number, error: unknown): unknown {
+  faultOf(num: number, error: unknown): Promise<unknown> {
     return this.#dependencies.bodies.proof.faultOf(num, error)
   }
 
-  readAhead(bodies: readonly number[]): void {
-    this.#dependencies.bodies.ahead(bodies)
+  readAhead(bodies: readonly number[]): Promise<void> {
+    return this.#dependencies.bodies.ahead(bodies)
   }
 
   readAheadElsewhere(bodies: readonly number[]): Promise<void> {

@@ -1,8 +1,7 @@
 // What IMAP asks of the mail it serves: the one door between sessions and everything that stores.
 //
 // Inputs and replies of what changes something, or is decided for all sessions together, are plain data and asked for by
-// promises, so that they may cross to another thread. What is answered at once are reads of committed rows, which lie
-// where the session is. Every method may throw the faults of the command behind it; nothing here knows of the protocol.
+// promises, so that they may cross to another thread. Reads are of committed rows. Every method may throw the faults of the command behind it; nothing here knows of the protocol.
 
 import type { Change } from '#actors/kernel/change.ts'
 import type { Expunge, FlagChange, Stored, Transfer, Transferred, UidRanges } from '#actors/mailbox/message.ts'
@@ -48,7 +47,7 @@ export interface Account {
 export interface MailStore {
   readonly account: Account
   /** Asked before anything that must not happen once the session has ended. @throws Fault SessionEnded */
-  checkStanding(): void
+  checkStanding(): void | Promise<void>
   /** The session is over: nothing is heard any more. */
   close(): void
 
@@ -90,13 +89,13 @@ export interface MailStore {
 
   messages(folder: number): FolderReads
   /** @throws Fault MessageNotFound, BodyUnreadable */
-  body(num: number): Body
+  body(num: number): Promise<Body>
   /** Makes sure that bytes of a body will come. @throws Fault as `body` */
   prove(num: number, body: Body, start: number, end: number): Promise<void>
   /** What something means that was thrown while a body was read. */
-  faultOf(num: number, error: unknown): unknown
+  faultOf(num: number, error: unknown): Promise<unknown>
   /** Opening each of these next costs little. */
-  readAhead(bodies: readonly number[]): void
+  readAhead(bodies: readonly number[]): Promise<void>
   /** The same on a thread. */
   readAheadElsewhere(bodies: readonly number[]): Promise<void>
   /** A folder of so many messages was opened: what long reads need gets ready. */
@@ -120,26 +119,26 @@ export interface NewMessage {
 /** Committed rows of one folder, as store/mailboxes/listing.ts gives them. */
 export interface FolderReads {
   /** What happened since, in one picture. */
-  compare(since: { gone?: number | undefined; arrived?: number | undefined }): Compared
-  uidsAsOf(modseq: number, uidNext: number): Uint32Array<ArrayBuffer>
-  countBetween(from: number, to: number): number
-  changesAfter(modseq: number, uid: number, upTo: number, count: number): FlagRow[]
-  goneAfter(modseq: number): number[]
+  compare(since: { gone?: number | undefined; arrived?: number | undefined }): Promise<Compared>
+  uidsAsOf(modseq: number, uidNext: number): Promise<Uint32Array<ArrayBuffer>>
+  countBetween(from: number, to: number): Promise<number>
+  changesAfter(modseq: number, uid: number, upTo: number, count: number): Promise<FlagRow[]>
+  goneAfter(modseq: number): Promise<number[]>
   /** Whether one of the uids that went after `modseq` is such a one. */
-  wentAfter(modseq: number, isIt: (uid: number) => boolean): boolean
-  firstUnseen(): number | undefined
+  wentAfter(modseq: number, isIt: (uid: number) => boolean): Promise<boolean>
+  firstUnseen(): Promise<number | undefined>
   /** Flags of all of them as they are now, for who goes through the folder; it may change whenever its reader waits. */
   flags(slices: Slices): Promise<FlagIndex>
-  deletedUids(from: number, to: number): number[]
-  deleted(): { count: number; size: number }
-  rows(listed: Listed, slice: UidSlice, after: number): ListedRow[]
+  deletedUids(from: number, to: number): Promise<number[]>
+  deleted(): Promise<{ count: number; size: number }>
+  rows(listed: Listed, slice: UidSlice, after: number): Promise<ListedRow[]>
   /** The first of them, no more than some memory holds, and what is left. */
   someRows(
     listed: Listed,
     slice: UidSlice,
     after: number,
     words: readonly string[],
-  ): { rows: ListedRow[]; rest: UidSlice | undefined }
+  ): Promise<{ rows: ListedRow[]; rest: UidSlice | undefined }>
 }
 
 export type FlagRow = [uid: number, modseq: number, flags: number, keywords: string | null]

@@ -145,8 +145,8 @@ export class Session extends Abilities implements Hearer {
   }
 
   /** Asked before anything that must not happen once the session has ended. @throws Fault SessionEnded */
-  checkStanding(): void {
-    this.#mail?.checkStanding()
+  checkStanding(): void | Promise<void> {
+    return this.#mail?.checkStanding()
   }
 
   /** The account says that the session may not go on. */
@@ -203,8 +203,8 @@ export class Session extends Abilities implements Hearer {
   }
 
   /** The places a set means. @throws Fault BadCommand where a sequence number does not exist */
-  resolve(set: NumberSet, byUid: boolean): Places {
-    const places = this.selected.resolve(set, byUid)
+  async resolve(set: NumberSet, byUid: boolean): Promise<Places> {
+    const places = await this.selected.resolve(set, byUid)
     if (places === undefined) throw malformed('There is no message with that number')
     return places
   }

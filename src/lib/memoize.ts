@@ -10,6 +10,12 @@ export function memoize<T>(read: () => T, ms: number): () => T {
     if (value !== undefined && now() < until) return value
     until = now() + ms
     value = read()
+    // What failed is tried again by the next who asks.
+    if (value instanceof Promise) {
+      value.catch(() => {
+        until = 0
+      })
+    }
     return value
   }
 }

@@ -76,13 +76,13 @@ function collectors(registers: Registry[]) {
   const memories: [of: string, count: () => number][] = []
   return {
     /** Makes a gauge whose value is read when someone asks. */
-    observe(name: string, help: string, read: () => number): void {
+    observe(name: string, help: string, read: () => number | Promise<number>): void {
       new Gauge({
         name: prefix + name,
         help,
         registers,
-        collect() {
-          this.set(read())
+        async collect() {
+          this.set(await read())
         },
       })
     },

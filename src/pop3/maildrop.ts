@@ -31,25 +31,27 @@ export class Maildrop {
   readonly #trash: Mailbox | undefined
   readonly #drops: readonly MaildropMessage[]
 
-  private constructor(handle: UserHandle, folders: readonly Mailbox[], count: number) {
-    const inbox = folders.find(folder => folder.path === 'INBOX')
-    if (inbox === undefined) throw new Fault('NoSuchMailbox')
+  private constructor(
+    handle: UserHandle,
+    inbox: Mailbox,
+    trash: Mailbox | undefined,
+    drops: readonly MaildropMessage[],
+  ) {
     this.#handle = handle
     this.#inbox = inbox
-    this.#trash = folders.find(folder => folder.specialUse === '\\Trash')
-    this.#drops = newestRows(handle.read, inbox.num, count).map(([uid, size, body, prefix]) => ({
-      uid,
-      size,
-      body,
-      prefix,
-      deleted: false,
-      read: false,
-    }))
+    this.#trash = trash
+    this.#drops = drops
   }
 
   /** Freezes the newest `count` messages of the account with number `user`. */
   static async open(handle: UserHandle, user: number, count: number): Promise<Maildrop> {
-    return new Maildrop(handle, await listMailboxes(handle.read, user), count)
+    const folders = await listMailboxes(handle.read, user)
+    const inbox = folders.find(folder => folder.path === 'INBOX')
+    if (inbox === undefined) throw new Fault('NoSuchMailbox')
+    const trash = folders.find(folder => folder.specialUse === '\\Trash')
+    const rows = await newestRows(handle.read, inbox.num, count)
+    const drops = rows.map(([uid, size, body, prefix]) => ({ uid, size, body, prefix, deleted: false, read: false }))
+    return new Maildrop(handle, inbox, trash, drops)
   }
 
   /** Messages that are not deleted, with their numbers. */
@@ -113,7 +115,7 @@ export function uniqueId(drop: MaildropMessage): string {
  * @throws Fault MessageNotFound when it is gone, BodyUnreadable; both before the first piece
  */
 export async function* bytesOf(bodies: Bodies, drop: MaildropMessage): AsyncGenerator<Buffer> {
-  const body = bodies.open(drop.body)
+  const body = await bodies.open(drop.body)
   await bodies.proof.prove(drop.body, body)
   if (drop.prefix !== '') yield Buffer.from(drop.prefix)
   const ends = new LineEnds()

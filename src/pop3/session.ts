@@ -120,7 +120,7 @@ export class Session {
     const attempt = { username, password, scope: 'pop3', protocol: 'POP3', session: this.id, ip } as const
     const { user: id, grant } = await services.authenticate(attempt)
     this.#held?.release()
-    this.#held = services.grants.hold(grant, { ended: () => this.leave() })
+    this.#held = await services.grants.hold(grant, { ended: () => this.leave() })
     const handle = services.handle(id)
     const user = await findUser(handle.read, id)
     if (user === undefined) throw new Fault('AuthFailed')
@@ -190,7 +190,7 @@ export class Session {
     let result = 'ok'
     const started = monotonic()
     try {
-      this.#held?.check()
+      await this.#held?.check()
       if (row === undefined) throw new Refusal('Unknown command')
       if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
       await row.run(this, argument)

@@ -39,12 +39,12 @@ export function submissionSessions(deps: SubmissionSessionsDeps) {
   const allowance = new Allowance({ ...parts, settings, counters: cache, log, postmaster: about.postmaster })
   const submission = new Submission({ ...parts, delivery, cache, journal, tracer, allowance })
   const mail: Backend<SubmissionRecipient, Received> = {
-    sender: (_, speaker) => submission.sender(senderOf(speaker)),
-    recipient: (address, speaker, notice) => submission.recipient(senderOf(speaker), address, notice),
+    sender: async (_, speaker) => submission.sender(await senderOf(speaker)),
+    recipient: async (address, speaker, notice) => submission.recipient(await senderOf(speaker), address, notice),
     open: () => bodies.intake(config.mail.maxSize),
     async deliver(received, { speaker, ...envelope }) {
       try {
-        return await submission.deliver(received, { ...envelope, user: senderOf(speaker), speaker })
+        return await submission.deliver(received, { ...envelope, user: await senderOf(speaker), speaker })
       } finally {
         await received.discard()
       }
@@ -59,14 +59,14 @@ export function submissionSessions(deps: SubmissionSessionsDeps) {
     const { id: session, remoteAddress: ip } = speaker
     const attempt = { username, password, scope: 'smtp', protocol: 'SMTP', session, ip } as const
     const { user, grant } = await credentials.authentication.authenticate(attempt)
-    return { user, held: credentials.grants.hold(grant, { ended: reason => speaker.end(reason) }) }
+    return { user, held: await credentials.grants.hold(grant, { ended: reason => speaker.end(reason) }) }
   }
   return { backend: mail, authenticate }
 }
 
 /** The account, as long as the session may go on. @throws Fault SessionEnded */
-function senderOf({ user }: Speaker): string {
+async function senderOf({ user }: Speaker): Promise<string> {
   const sender = user as Sender
-  sender.held.check()
+  await sender.held.check()
   return sender.user
 }

@@ -138,8 +138,8 @@ export class Host {
     const to = taken(envelope, results)
     if (to.length === 0) return
     const { bodies } = this.teal.core
-    const raw = size <= keptBytesMax || !isStored(bodies, body) ? await gathered(bytes()) : undefined
-    const load = async () => raw ?? (await gathered(bodies.open(body, false).stream()))
+    const raw = size <= keptBytesMax || !(await isStored(bodies, body)) ? await gathered(bytes()) : undefined
+    const load = async () => raw ?? (await gathered((await bodies.open(body, false)).stream()))
     const facts: Facts = {
       ...{ id: newId(), seq: this.journal.next(), arrived: now(), size },
       envelope: { from: envelope.from, to },
@@ -235,9 +235,9 @@ function sessionOf(speaker: DeliveryEnvelope['speaker']): Facts['session'] {
 }
 
 /** Whether a body can be read again: a message that somebody had already, or that is stored encrypted, is not there. */
-function isStored(bodies: Core['bodies'], num: number): boolean {
+async function isStored(bodies: Core['bodies'], num: number): Promise<boolean> {
   try {
-    bodies.open(num, false)
+    await bodies.open(num, false)
     return true
   } catch {
     return false

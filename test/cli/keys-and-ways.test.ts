@@ -29,7 +29,7 @@ beforeAll(async () => {
     { strict: true },
   )
   anna = await service.user('anna')
-  teal.core.settings.apply('const:sender:defer_times', '1h')
+  await teal.core.settings.apply('const:sender:defer_times', '1h')
 })
 afterAll(async () => {
   expect(await teal.check()).toEqual([])

@@ -82,6 +82,6 @@ export function useWorld(hook: () => Subscriber, options: Parameters<typeof useT
 /** Waits until every event was matched and delivered. */
 export async function quiet({ running }: World): Promise<void> {
   const { read } = running.teal.core
-  const rows = (table: string) => read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0
-  await until('all events to be delivered', () => rows('event') === 0 && rows('delivery') === 0)
+  const rows = async (table: string) => (await read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))?.n ?? 0
+  await until('all events to be delivered', async () => (await rows('event')) === 0 && (await rows('delivery')) === 0)
 }

@@ -35,10 +35,12 @@ test('mail in the name of a domain is counted, over connections to either thread
     expect(reply).toMatch(/^250/)
     smtp.close()
   }
-  const counted = () =>
-    teal.core.read
-      .all<{ count: number; kind: string }>("SELECT count, kind FROM report_count WHERE domain = 'good.test'")
-      .reduce((sum, { count }) => sum + count, 0)
+  const counted = async () =>
+    (
+      await teal.core.read.all<{ count: number; kind: string }>(
+        "SELECT count, kind FROM report_count WHERE domain = 'good.test'",
+      )
+    ).reduce((sum, { count }) => sum + count, 0)
   await expect.poll(counted, { timeout: 20_000 }).toBe(sent)
 })
 
@@ -51,6 +53,7 @@ test('what comes back is noted from there, too', async () => {
   const [reply = ''] = await deliver(wire, '', ['anna@example.com'], Buffer.from(bounce))
   expect(reply).toMatch(/^250/)
   wire.close()
-  const read = () => teal.core.read.one<{ state: string }>("SELECT state FROM task WHERE kind = 'bounce.read'")?.state
+  const read = async () =>
+    (await teal.core.read.one<{ state: string }>("SELECT state FROM task WHERE kind = 'bounce.read'"))?.state
   await expect.poll(read, { timeout: 20_000 }).toBe('done')
 })

@@ -91,14 +91,15 @@ describe('header fields', () => {
 
   test('go with the last message that has them', async () => {
     await service.user('gone')
-    const count = () => service.teal.core.read.one<{ n: number }>('SELECT count(*) AS n FROM header')?.n ?? 0
-    const before = count()
+    const count = async () =>
+      (await service.teal.core.read.one<{ n: number }>('SELECT count(*) AS n FROM header'))?.n ?? 0
+    const before = await count()
     const client = await Client.login(service.at('imap'), 'gone')
     await client.ok(append('Drafts', messages[0] as string, '\\Deleted \\Draft'))
     await client.ok('SELECT Drafts')
-    expect(count()).toBe(before + 1)
+    expect(await count()).toBe(before + 1)
     await client.ok('EXPUNGE')
-    expect(count()).toBe(before)
+    expect(await count()).toBe(before)
     client.close()
   })
 })

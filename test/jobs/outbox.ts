@@ -20,8 +20,9 @@ import { makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { Outward, type OutwardOptions } from '#net/outward/outward.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { Sequence } from '#store/engine/sequence.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { Settings } from '#store/folder/settings.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { Writer } from '#store/writer/writer.ts'
@@ -37,7 +38,7 @@ export interface Outbox {
   emit<Name extends EventName>(...events: [name: Name, body: Events[Name]][]): Promise<void>
   subscribe(url: string, type?: readonly string[], user?: string | null, secret?: string | null): Promise<string>
   /** Every broken invariant of the store. */
-  check(): string[]
+  check(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -62,7 +63,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
   const metrics = makeMetrics('test')
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log, metrics })
-  const read = Reader.open(file)
+  const read = openReader(file)
   const seal = new SecretBox('of this test', Buffer.alloc(16))
   const subscriptions = await Subscriptions.open(read, seal, options.delivering ?? true)
   let kick = () => {}
@@ -70,8 +71,8 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
     {
       read,
       writer,
-      sequence: new Sequence(read),
-      settings: new Settings(read),
+      sequence: await Sequence.open(read),
+      settings: await Settings.open(read),
       kick: () => kick(),
       wanted: name => subscriptions.wanted(name),
       learns: true,
@@ -187,8 +188,8 @@ export async function openSubscriber(port = 0): Promise<Subscriber> {
 }
 
 /** Waits until `condition` holds; fails with `what` when it does not for `ms`. */
-export async function until(what: string, condition: () => boolean, ms = 10_000): Promise<void> {
-  for (let waited = 0; !condition(); waited += 5) {
+export async function until(what: string, condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  for (let waited = 0; !(await condition()); waited += 5) {
     if (waited > ms) throw new Error(`waited in vain for ${what}`)
     await sleep(5)
   }

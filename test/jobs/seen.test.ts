@@ -93,6 +93,6 @@ test('policies of domains have a number, and those that were asked for last stay
   const rows = Array.from({ length: 30 }, (_, n) => operation(stsPolicyPut, row(n)))
   const sweep = operation(stsPolicySweep, { before: at, count: 10, rowsMax: 20 })
   await jobWriter.submit({ operations: [...rows, sweep], bytes: 1000 })
-  const left = read.all<{ domain: string }>('SELECT domain FROM sts_policy ORDER BY fetched DESC')
+  const left = await read.all<{ domain: string }>('SELECT domain FROM sts_policy ORDER BY fetched DESC')
   expect(left.map(({ domain }) => domain)).toEqual(Array.from({ length: 20 }, (_, n) => `p${n}.test`))
 })

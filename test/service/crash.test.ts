@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile, runFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { type Child, startChild } from '../child.ts'
@@ -47,8 +47,8 @@ test(`nothing answered 250 is lost or doubled by kill -9 (seed ${seed})`, async 
     )
     await killed
     rmSync(runFile(dir), { force: true })
-    const read = Reader.open(databaseFile(dir))
-    expect(checkStore(read)).toEqual([])
+    const read = openReader(databaseFile(dir))
+    expect(await checkStore(read)).toEqual([])
     read.close()
   }
   const service = await startChild(dir)

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { startChild } from '../child.ts'
@@ -81,7 +81,7 @@ test(`strangers of hundreds of networks leave ${descriptors} descriptors to thos
   for (const held of crowds) held.close()
   expect(service.output()).not.toMatch(/EMFILE|ENFILE|"level":"(error|fatal)"/)
   expect(await service.end('SIGTERM')).toBe(0)
-  const read = Reader.open(databaseFile(dir))
+  const read = openReader(databaseFile(dir))
   expect(await verifyStore(read, dir, true)).toEqual([])
   read.close()
 })

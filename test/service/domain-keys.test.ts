@@ -103,7 +103,7 @@ test('a rotation signs with the old keys until DNS shows the new ones, which it 
       .sort(),
   ).toEqual(before.sort())
   expect(await verdict()).toEqual(['ed25519-sha256 pass', 'rsa-sha256 pass'])
-  const rows = teal.core.read.all<{ key: string | null }>('SELECT key FROM signing_key WHERE state = 2')
+  const rows = await teal.core.read.all<{ key: string | null }>('SELECT key FROM signing_key WHERE state = 2')
   expect(rows).toEqual([{ key: null }, { key: null }])
   advanceClock(limits.dkim.retiredMs)
   await expect.poll(async () => (await keys()).length, { timeout: 20_000 }).toBe(2)

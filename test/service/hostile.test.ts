@@ -100,7 +100,7 @@ test('a disk that fills up answers temporarily, loses nothing acknowledged, and 
   const inbox = await inboxOf(user)
   const { core } = service.teal
   const lmtp = await openLmtp(service.at('lmtp'))
-  const pages = core.read.one<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0
+  const pages = (await core.read.one<{ page_count: number }>('PRAGMA page_count'))?.page_count ?? 0
   core.writer.limitPages(pages + 20)
   const stored: string[] = []
   let refusal = ''

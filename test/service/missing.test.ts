@@ -179,18 +179,18 @@ test('a database older than the files beside it leaves them, and a year that pas
     })
     await strays.close()
   }
-  const seen = () => read.one<{ days: number }>('SELECT days FROM stray')?.days
+  const seen = async () => (await read.one<{ days: number }>('SELECT days FROM stray'))?.days
   await round()
-  expect(seen()).toBe(1)
+  expect(await seen()).toBe(1)
   shiftClock(366 * 86_400_000)
   await round()
   await round()
-  expect(seen()).toBe(2)
+  expect(await seen()).toBe(2)
   for (let day = 3; day <= 13; day++) {
     shiftClock(now() - Date.now() + 86_400_000)
     await round()
   }
-  expect([seen(), gone]).toEqual([13, []])
+  expect([await seen(), gone]).toEqual([13, []])
   expect(filesOf(join(dir, 'blobs'))).toEqual(files)
   shiftClock(now() - Date.now() + 86_400_000)
   await round()

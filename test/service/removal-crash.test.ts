@@ -12,7 +12,8 @@ import { loadConfig } from '#config'
 import { openCore } from '#core'
 import { sleep } from '#lib/clock.ts'
 import { makeLog } from '#lib/log.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile, runFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { type Child, childEnvironment, startChild } from '../child.ts'
@@ -36,32 +37,36 @@ test('a removal that is killed again and again takes everything and counts it ri
   await second.end('SIGKILL')
   let kills = 1
   let between = 0
-  while (state(task) !== 'done' && kills < roundsMax) {
+  while ((await state(task)) !== 'done' && kills < roundsMax) {
     rmSync(runFile(dir), { force: true })
-    const before = left()
+    const before = await left()
     const service = await startChild(dir, env)
     // However fast the machine is: some of it went, and not yet all.
-    for (let waited = 0; left() === before && waited < 10_000; waited += 2) await sleep(2)
+    for (let waited = 0; (await left()) === before && waited < 10_000; waited += 2) await sleep(2)
     await sleep((kills * 37) % 30)
     await service.end('SIGKILL')
     kills += 1
-    if (left() > 0) between += 1
-    check(read => expect(checkStore(read)).toEqual([]))
+    if ((await left()) > 0) between += 1
+    await check(async read => expect(await checkStore(read)).toEqual([]))
   }
   const last = await startChild(dir, env)
   // However slow the machine is: undisturbed it comes to its end.
-  for (let waited = 0; state(task) !== 'done' && waited < 60_000; waited += 50) await sleep(50)
+  for (let waited = 0; (await state(task)) !== 'done' && waited < 60_000; waited += 50) await sleep(50)
   await last.end('SIGTERM')
-  expect(state(task)).toBe('done')
+  expect(await state(task)).toBe('done')
   expect(between).toBeGreaterThan(0)
-  check(read => {
-    const row = read.one<{ result: string }>('SELECT result FROM task WHERE id = ? AND kind = ?', task, removalTask)
+  await check(async read => {
+    const row = await read.one<{ result: string }>(
+      'SELECT result FROM task WHERE id = ? AND kind = ?',
+      task,
+      removalTask,
+    )
     const result = JSON.parse(row?.result ?? '{}')
     expect(result).toMatchObject({ messages: { deleted: messages }, mailboxes: { deleted: 5 }, files: { deleted: 1 } })
-    const events = read.all<{ body: string }>("SELECT body FROM event WHERE name = 'user.delete.completed'")
+    const events = await read.all<{ body: string }>("SELECT body FROM event WHERE name = 'user.delete.completed'")
     expect(events.map(event => JSON.parse(event.body))).toEqual([{ user: id, result: { user: id, task, ...result } }])
     for (const table of ['user', 'usage', 'mailbox', 'message', 'body', 'outline', 'file', 'expunged', 'reference']) {
-      expect([table, read.one(`SELECT count(*) AS n FROM ${table}`)]).toEqual([table, { n: 0 }])
+      expect([table, await read.one(`SELECT count(*) AS n FROM ${table}`)]).toEqual([table, { n: 0 }])
     }
   })
 }, 120_000)
@@ -94,19 +99,19 @@ async function fill(id: string): Promise<void> {
   await core.close()
 }
 
-function state(task: string): string | undefined {
-  return check(read => read.one<{ state: string }>('SELECT state FROM task WHERE id = ?', task)?.state)
+async function state(task: string): Promise<string | undefined> {
+  return check(async read => (await read.one<{ state: string }>('SELECT state FROM task WHERE id = ?', task))?.state)
 }
 
 /** Messages that are still there. */
-function left(): number {
-  return check(read => read.one<{ n: number }>('SELECT count(*) AS n FROM message')?.n) ?? 0
+async function left(): Promise<number> {
+  return (await check(async read => (await read.one<{ n: number }>('SELECT count(*) AS n FROM message'))?.n)) ?? 0
 }
 
-function check<T>(look: (read: Reader) => T): T {
-  const read = Reader.open(databaseFile(dir))
+async function check<T>(look: (read: Reader) => Promise<T>): Promise<T> {
+  const read = openReader(databaseFile(dir))
   try {
-    return look(read)
+    return await look(read)
   } finally {
     read.close()
   }

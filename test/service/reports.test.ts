@@ -87,7 +87,7 @@ async function submit(to: string): Promise<void> {
 }
 
 const counted = (domain: string) => async () =>
-  teal.core.read.all<{ count: number }>('SELECT count FROM report_count WHERE domain = ?', domain)
+  await teal.core.read.all<{ count: number }>('SELECT count FROM report_count WHERE domain = ?', domain)
 
 async function reportTo(address: string): Promise<SinkMessage> {
   const find = () => sink.messages.find(({ to }) => to.includes(address))
@@ -236,7 +236,7 @@ test('where a domain wants it over HTTPS it is posted, and tried again until it 
     ...options,
     ...{ kinds: ['tls'], domain: 'ours.test', signs: async () => false, kick: () => {} },
   })
-  const left = () => reportSubjects(held.core.read, 'tls', now(), 10).map(({ domain }) => domain)
+  const left = async () => (await reportSubjects(held.core.read, 'tls', now(), 10)).map(({ domain }) => domain)
   reports.kick()
   advanceClock(limits.report.spreadMs)
   await expect.poll(left, { timeout: 15_000 }).toEqual(['later.test', 'refusing.test'])
@@ -265,13 +265,13 @@ test('what strangers make to be counted has its bounds', async () => {
   for (let n = 0; n < rowsMax; n++) counts.add('dmarc', 'one.test', { n })
   await counts.flush()
   const sums = () => held.core.read.all<Body>('SELECT count(*) AS n, sum(count) AS total FROM report_count')
-  expect(sums()).toEqual([{ n: rowsMax + 1, total: 2 * rowsMax + 50 }])
+  expect(await sums()).toEqual([{ n: rowsMax + 1, total: 2 * rowsMax + 50 }])
   for (let n = 0; n < domainsMax + 10; n++) {
     counts.add('dmarc', `d${n}.test`, {})
     if (n % 1000 === 0) await counts.flush()
   }
   await counts.flush()
-  expect(held.core.read.all('SELECT DISTINCT domain FROM report_count')).toHaveLength(domainsMax)
+  expect(await held.core.read.all('SELECT DISTINCT domain FROM report_count')).toHaveLength(domainsMax)
   await held.close()
 })
 

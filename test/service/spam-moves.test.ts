@@ -54,8 +54,8 @@ async function bring(to: typeof service, user: string, messages: readonly Buffer
 const many = (make: () => Buffer) => Array.from({ length: each }, make)
 
 /** What the account has taught by now. */
-function taught(of: Teal, id: string) {
-  const rows = of.core.read.all<{ spam: number; waits: number }>(
+async function taught(of: Teal, id: string) {
+  const rows = await of.core.read.all<{ spam: number; waits: number }>(
     'SELECT k.spam, k.waits FROM spam_mark k JOIN "user" u ON u.num = k."user" WHERE u.id = ?',
     id,
   )
@@ -100,7 +100,7 @@ test('moves over IMAP, as programs do them', async () => {
   // What is thrown away was spam, and stays it.
   await imap.ok('MOVE 1:* Trash')
   imap.close()
-  expect(taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
+  expect(await taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
 })
 
 test('what is read and deleted over POP3 teaches nothing, nor what a filter or an upload puts into Junk', async () => {
@@ -118,7 +118,7 @@ test('what is read and deleted over POP3 teaches nothing, nor what a filter or a
   await imap.ok(`APPEND Junk {${message.length}+}\r\n${message.toString('latin1')}`)
   expect((await imap.ok('STATUS Junk (MESSAGES)')).join(' ')).toContain(`MESSAGES ${each + 1}`)
   imap.close()
-  expect(taught(teal, id)).toEqual({ spam: 0, ham: 0, waiting: 0 })
+  expect(await taught(teal, id)).toEqual({ spam: 0, ham: 0, waiting: 0 })
 })
 
 /** Whether the thread for it runs, as metrics tell. */

@@ -243,6 +243,6 @@ test('a session does not begin by what ended between its login and that', async 
   const { grant } = await authentication.authenticate(form)
   expect((await put({ password: 'quite another one' })(user)).status).toBe(200)
   const before = grants.size
-  expect(() => grants.hold(grant, { ended: () => {} })).toThrow(expect.objectContaining({ code: 'SessionEnded' }))
+  await expect(grants.hold(grant, { ended: () => {} })).rejects.toMatchObject({ code: 'SessionEnded' })
   expect(grants.size).toBe(before)
 })

@@ -36,11 +36,11 @@ test('recipients are put off until there is an account, and refused ever after',
   expect(await answers('lmtp', 'bert@example.com')).toMatch(/^550 5\.1\.1 /)
   expect((await service.call('DELETE', `/users/${id}?deleteAfter=${new Date(0).toISOString()}`)).status).toBe(200)
   await eventually(
-    async () => service.teal.core.read.one('SELECT 1 FROM user'),
+    async () => await service.teal.core.read.one('SELECT 1 FROM user'),
     found => found === undefined,
   )
   expect(await answers('lmtp', 'anna@example.com')).toMatch(/^550 5\.1\.1 /)
   // As another process would find it.
   const { read, writer } = service.teal.core
-  expect(new Lookup(read, writer.changes).inUse()).toBe(true)
+  expect(await new Lookup(read, writer.changes).inUse()).toBe(true)
 })

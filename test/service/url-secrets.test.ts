@@ -136,31 +136,31 @@ describe('a password in a URL', () => {
     })
     const shown = (await service.call('GET', `/users/${user}`)).body
     const stored = () => service.teal.core.read.one<{ options: string }>('SELECT options FROM user WHERE id = ?', user)
-    const before = stored()
+    const before = await stored()
     const again = { mtaRelay: shown.mtaRelay, targets: shown.targets }
     expect((await service.call('PUT', `/users/${user}`, again)).body).toMatchObject({ success: true })
-    expect(stored()).toEqual(before)
+    expect(await stored()).toEqual(before)
     for (const wrong of [{ mtaRelay: 'smtp://me:***@evil.test' }, { targets: ['smtp://a:***@evil.test'] }]) {
       const { status, body } = await service.call('PUT', `/users/${user}`, wrong)
       expect([status, body.code]).toEqual([400, 'InputValidationError'])
     }
-    expect(stored()).toEqual(before)
+    expect(await stored()).toEqual(before)
     const wrong = await service.call('POST', '/webhooks', { type: ['*'], url: 'https://a:***@evil.test/' })
     expect(wrong.body.code).toBe('InputValidationError')
     const action = { targets: ['smtp://a:c-5ecret@x.test'] }
     const filter = (await service.call('POST', `/users/${user}/filters`, { query: { from: 'a' }, action })).body.id
     const kept = () => service.teal.core.read.one('SELECT action FROM filter WHERE id = ?', filter)
-    const was = kept()
+    const was = await kept()
     const form = { action: (await service.call('GET', `/users/${user}/filters/${filter}`)).body.action }
     expect(form.action.targets).toEqual(['smtp://a:***@x.test'])
     await service.call('PUT', `/users/${user}/filters/${filter}`, form)
-    expect(kept()).toEqual(was)
+    expect(await kept()).toEqual(was)
   })
 
   test('that looks sealed is a password like any other', async () => {
     const one = await service.user('own', { mtaRelay: relayUrl('Own-5ecret') })
     const { options = '' } =
-      service.teal.core.read.one<{ options: string }>('SELECT options FROM user WHERE id = ?', one) ?? {}
+      (await service.teal.core.read.one<{ options: string }>('SELECT options FROM user WHERE id = ?', one)) ?? {}
     const sealed = String(JSON.parse(options).mtaRelay)
     const secret = new URL(sealed).password
     expect(secret).toContain('$wd01$')
@@ -198,7 +198,9 @@ describe('a password in a URL', () => {
     const ids: string[] = []
     for (let n = 0; n < 2; n++) ids.push((await service.call('POST', '/webhooks', { type: ['x.y'], url })).body.id)
     const { read } = service.teal.core
-    expect(read.one('SELECT count(DISTINCT endpoint) AS n FROM webhook WHERE id IN (?, ?)', ...ids)).toEqual({ n: 1 })
+    expect(await read.one('SELECT count(DISTINCT endpoint) AS n FROM webhook WHERE id IN (?, ?)', ...ids)).toEqual({
+      n: 1,
+    })
     for (const id of ids) await service.call('DELETE', `/webhooks/${id}`)
   })
 })
@@ -246,7 +248,7 @@ test('what an earlier version stored in clear is sealed at the next start', asyn
     Array(2).fill('https://me:Clear-5ecret@hook.test/'),
   )
   const { secrets } = second.core.system
-  const queued = second.core.read.one<{ relay: string }>("SELECT options ->> '$.relay' AS relay FROM outbound")
+  const queued = await second.core.read.one<{ relay: string }>("SELECT options ->> '$.relay' AS relay FROM outbound")
   expect(await secrets.open(queued?.relay ?? '')).toBe(clear)
   expect(await second.check()).toEqual([])
   await second.close()

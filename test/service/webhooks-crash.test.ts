@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile, runFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { type Child, startChild } from '../child.ts'
@@ -58,18 +58,20 @@ test(`every acknowledged change is told, whatever is killed when (seed ${seed})`
     )
     await killed
     rmSync(runFile(dir), { force: true })
-    const read = Reader.open(databaseFile(dir))
-    expect(checkStore(read)).toEqual([])
+    const read = openReader(databaseFile(dir))
+    expect(await checkStore(read)).toEqual([])
     read.close()
   }
 
   live(rounds)
   const service = await startChild(dir, environment)
-  const read = Reader.open(databaseFile(dir))
+  const read = openReader(databaseFile(dir))
   const left = () =>
     read.one<{ n: number }>('SELECT (SELECT count(*) FROM event) + (SELECT count(*) FROM delivery) AS n')
-  await until('all deliveries', () => left()?.n === 0, 40_000)
-  const made = new Set(read.all<{ id: string }>("SELECT id FROM mailbox WHERE path LIKE 'f-%'").map(row => row.id))
+  await until('all deliveries', async () => (await left())?.n === 0, 40_000)
+  const made = new Set(
+    (await read.all<{ id: string }>("SELECT id FROM mailbox WHERE path LIKE 'f-%'")).map(row => row.id),
+  )
   read.close()
 
   const calls = hook.calls.filter(call => String(call.body.path).startsWith('f-'))

@@ -9,8 +9,8 @@ import { setPriority } from 'node:os'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { Reader } from '#store/engine/reader.ts'
 import { engineFault, lock } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile, lockFile, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { listPoints, takePoint } from '#store/upkeep/points.ts'
@@ -163,7 +163,7 @@ async function repaired(dataDir: string): Promise<string[]> {
     const text = `${file} is damaged where it cannot be mended (${(error as Error).message}); nothing was changed. Bring a backup back with \`teal restore\` into an empty directory`
     throw new Fault('StoreDamaged', { text, cause: error })
   }
-  const read = Reader.open(file)
+  const read = openReader(file)
   try {
     const { count, folder } = await moveStrays(read, dataDir)
     if (count > 0)
@@ -206,7 +206,7 @@ async function problems(
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
-  const read = Reader.open(file)
+  const read = openReader(file)
   try {
     return await verifyStore(read, folder, hashes, configured)
   } catch (error) {

@@ -13,9 +13,10 @@ import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
 import { findAnyToken, listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import { findUser } from '#store/accounts/users.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { migrate } from '#store/engine/schema.ts'
 import { openForWriting, statements } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { operation, type Write } from '#store/engine/write.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
@@ -140,7 +141,7 @@ async function revoke(token: string, options: ConfigOptions & { json?: boolean }
 }
 
 async function reading<T>(dataDir: string, task: (read: Reader) => Promise<T>): Promise<T> {
-  const read = Reader.open(databaseFile(dataDir))
+  const read = openReader(databaseFile(dataDir))
   try {
     return await task(read)
   } finally {

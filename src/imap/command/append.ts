@@ -41,7 +41,7 @@ const append = command({
       const { mailbox, failure } = await receiveAll(session, gathered, arrived)
       if (failure !== undefined) throw failure
       if (mailbox === undefined) throw malformed('A mailbox is missing')
-      session.checkStanding()
+      await session.checkStanding()
       return await storeAll(session, mailbox, arrived)
     } finally {
       for (const { received } of arrived) await received.discard()

@@ -32,7 +32,7 @@ const store = command({
   async run(session, input, byUid) {
     const view = session.writable
     if (input.unchangedSince !== undefined) session.enable('CONDSTORE')
-    const places = session.resolve(input.set, byUid)
+    const places = await session.resolve(input.set, byUid)
     const { bits, keywords } = flagsOf(input.flags)
     await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
     const refused: number[] = []
@@ -60,7 +60,7 @@ const copy = command({
   parse: parseTransfer,
   async run(session, { set, path }, byUid) {
     const view = session.selected
-    const places = session.resolve(set, byUid)
+    const places = await session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
     const done = await copyUnits(session, view, target.id, unitsOf(view, places))
@@ -77,7 +77,7 @@ const move = command({
   parse: parseTransfer,
   async run(session, { set, path }, byUid) {
     const view = session.writable
-    const places = session.resolve(set, byUid)
+    const places = await session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
     for (const uids of unitsOf(view, places)) {
@@ -106,7 +106,7 @@ const expunge = command({
   },
   async run(session, set) {
     const view = session.writable
-    const places = set === undefined ? allOf(view) : session.resolve(set, true)
+    const places = set === undefined ? await allOf(view) : await session.resolve(set, true)
     const modseq = await expungeUnits(session, view, places, () => tellGone(session, view))
     // RFC 7162 3.2.10.2: so that a client that keeps up need not ask.
     return session.qresync && modseq > 0 ? { code: `HIGHESTMODSEQ ${modseq}` } : undefined
@@ -119,7 +119,7 @@ const close = command({
   parse: nothing,
   async run(session) {
     const view = session.selected
-    if (!view.readOnly) await expungeUnits(session, view, allOf(view), async () => {})
+    if (!view.readOnly) await expungeUnits(session, view, await allOf(view), async () => {})
     session.unselect()
     return undefined
   },
@@ -220,7 +220,8 @@ async function answerStore(
 }
 
 /** All the client knows, and nothing that came since. */
-function allOf(view: View): Places {
+async function allOf(view: View): Promise<Places> {
+  await view.load()
   return view.total === 0 ? [] : [[0, view.total - 1]]
 }
 

@@ -33,8 +33,8 @@ const fetch = command({
     const view = session.selected
     if (input.vanished && !(byUid && session.qresync)) throw malformed('VANISHED needs QRESYNC and UID FETCH')
     if (input.changedSince > 0 || input.items.some(item => item.kind === 'modseq')) session.enable('CONDSTORE')
-    const places = session.resolve(input.set, byUid)
-    if (input.vanished) tellVanished(session, view, input)
+    const places = await session.resolve(input.set, byUid)
+    if (input.vanished) await tellVanished(session, view, input)
     return fetchMessages(session, view, places, input, byUid)
   },
 })
@@ -42,8 +42,8 @@ const fetch = command({
 export const fetchCommands = [fetch]
 
 /** RFC 7162 3.2.6: what went since then, before any FETCH. */
-function tellVanished(session: Session, view: View, input: FetchInput): void {
-  const gone = view.goneSince(input.changedSince, input.set)
+async function tellVanished(session: Session, view: View, input: FetchInput): Promise<void> {
+  const gone = await view.goneSince(input.changedSince, input.set)
   if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
 }
 
@@ -154,7 +154,7 @@ async function* slicesOfRows(
     while (waiting.length < depth) {
       const slice: UidSlice | undefined = left ?? slices.next().value ?? undefined
       if (slice === undefined) break
-      const { rows, rest } = view.rows.someRows(plan.listed, slice, changedSince, [])
+      const { rows, rest } = await view.rows.someRows(plan.listed, slice, changedSince, [])
       left = rest
       const elsewhere = depth > 1 && !(first && waiting.length === 0)
       waiting.push({ rows, read: elsewhere ? session.mail.readAheadElsewhere(gathered(rows)) : undefined })
@@ -177,7 +177,7 @@ async function answerRows(run: FetchRun, rows: readonly ListedRow[]): Promise<nu
   let missing = 0
   if (fields !== undefined) {
     const unready = rows.filter(row => row[column.lines] === null)
-    if (unready.length > 1) session.mail.readAhead(gathered(unready))
+    if (unready.length > 1) await session.mail.readAhead(gathered(unready))
   }
   for (const row of rows) {
     const seq = view.seqOf(row[column.uid])
@@ -214,7 +214,7 @@ function fieldText(item: FetchItem & { kind: 'section' }, fields: Plan['fields']
 /** A message of old, whose fields are cut out of its body. */
 async function answerUnready(run: FetchRun, row: ListedRow): Promise<number> {
   const listed = { ...run.plan.listed, detail: true, header: false }
-  const [whole] = run.view.rows.rows(listed, { uids: [row[column.uid]] }, 0)
+  const [whole] = await run.view.rows.rows(listed, { uids: [row[column.uid]] }, 0)
   if (whole === undefined) return 1
   whole[column.modseq] = row[column.modseq]
   whole[column.flags] = row[column.flags]
@@ -261,14 +261,14 @@ async function answerBodies(
       const seq = view.seqOf(row[column.uid])
       if (seq === 0) continue
       try {
-        if (index >= ahead) ahead = readAhead(session, rows, index)
+        if (index >= ahead) ahead = await readAhead(session, rows, index)
         if (session.pace.spent) await session.rest()
-        const source = new MessageSource(mail, session.pace, row[column.body], row[column.prefix], row[column.detail])
+        const source = await openSource(session, row)
         // What is sent counts and not what there is: programs fetch a large message in hundreds of pieces.
         if (answerWhole(session, plan.items, seq, row, source, text)) bytes += source.size
         else bytes += await answerMessage(session, plan.items, seq, row, source, text)
       } catch (error) {
-        const fault = mail.faultOf(row[column.body], error)
+        const fault = await mail.faultOf(row[column.body], error)
         if (!(fault instanceof Fault)) throw fault
         if (fault.code === 'BodyUnreadable') plan.unreadable = true
         else if (fault.code !== 'MessageNotFound') throw fault
@@ -285,10 +285,14 @@ async function answerBodies(
   return missing
 }
 
+function openSource({ mail, pace }: Session, row: ListedRow): Promise<MessageSource> {
+  return MessageSource.open(mail, pace, row[column.body], row[column.prefix], row[column.detail])
+}
+
 /** Reads bodies of the next rows in one go, as many as may be gathered; gives the place of the first that was not. */
-function readAhead({ mail }: Session, rows: readonly ListedRow[], from: number): number {
+async function readAhead({ mail }: Session, rows: readonly ListedRow[], from: number): Promise<number> {
   const nums = gathered(rows.slice(from))
-  mail.readAhead(nums)
+  await mail.readAhead(nums)
   return from + nums.length
 }
 

@@ -285,15 +285,17 @@ function listLine(
 
 /** The STATUS response of a folder. */
 export async function statusLine(session: Session, mailbox: Mailbox, items: readonly string[]): Promise<string> {
-  const recent = items.includes('RECENT') ? await recentIn(session, mailbox) : 0
-  const values = items.map(item => `${item} ${item === 'RECENT' ? recent : statusValue(session, mailbox, item)}`)
+  const values: string[] = []
+  for (const item of items) values.push(`${item} ${await statusValue(session, mailbox, item)}`)
   return `* STATUS ${session.mailboxName(mailbox.path)} (${values.join(' ')})`
 }
 
-function statusValue(session: Session, mailbox: Mailbox, item: string): string | number {
+async function statusValue(session: Session, mailbox: Mailbox, item: string): Promise<string | number> {
   switch (item) {
     case 'MESSAGES':
       return mailbox.total
+    case 'RECENT':
+      return recentIn(session, mailbox)
     case 'UIDNEXT':
       return mailbox.uidNext
     case 'UIDVALIDITY':
@@ -301,9 +303,9 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
     case 'UNSEEN':
       return mailbox.unseen
     case 'DELETED':
-      return session.mail.messages(mailbox.num).deleted().count
+      return (await session.mail.messages(mailbox.num).deleted()).count
     case 'DELETED-STORAGE':
-      return session.mail.messages(mailbox.num).deleted().size
+      return (await session.mail.messages(mailbox.num).deleted()).size
     case 'SIZE':
       return mailbox.size
     case 'HIGHESTMODSEQ':
@@ -321,7 +323,7 @@ function statusValue(session: Session, mailbox: Mailbox, item: string): string |
 async function recentIn({ view, mail, rev2 }: Session, { num, uidNext }: Mailbox): Promise<number> {
   if (rev2) return 0
   const own = view?.num === num && !view.readOnly ? view.recentCount : 0
-  return own + mail.messages(num).countBetween(await mail.recentFrom(num), uidNext)
+  return own + (await mail.messages(num).countBetween(await mail.recentFrom(num), uidNext))
 }
 
 /** Which names have others below them, and which are only there because of those. */

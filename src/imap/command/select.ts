@@ -57,7 +57,8 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       out.line(`* ${mailbox.total} EXISTS`)
       if (!session.rev2) out.line(`* ${view.recentCount} RECENT`)
       if (!session.rev2 && mailbox.unseen > 0 && mailbox.total <= unseenSearchMax) {
-        const uid = rows.firstUnseen()
+        const uid = await rows.firstUnseen()
+        if (uid !== undefined) await view.load()
         const seq = uid === undefined ? 0 : view.seqOf(uid)
         if (seq > 0) out.line(`* OK [UNSEEN ${seq}] First unseen`)
       }
@@ -129,10 +130,10 @@ function parseMatch(decoder: Decoder): unknown {
 
 /** What went and what changed since the client was here. */
 async function resync(session: Session, view: View, { modseq, known }: Resync): Promise<void> {
-  const gone = view.goneSince(modseq, known)
+  const gone = await view.goneSince(modseq, known)
   if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
   const all: NumberSet = [[1, Infinity]]
-  const places = view.resolve(known ?? all, true) ?? []
+  const places = (await view.resolve(known ?? all, true)) ?? []
   const tell = ([uid, change, flags, keywords]: FlagRow) => {
     const seq = view.seqOf(uid)
     if (seq === 0 || !inRanges(places, seq - 1)) return
@@ -140,14 +141,14 @@ async function resync(session: Session, view: View, { modseq, known }: Resync): 
     session.out.line(`* ${seq} FETCH (UID ${uid} FLAGS (${text}) MODSEQ (${change}))`)
   }
   // Who was away for a day missed some changes: they are asked for by their numbers. Many are looked for in the folder.
-  const some = view.rows.changesAfter(modseq, Infinity, Number.MAX_SAFE_INTEGER, limits.imap.sliceRows)
+  const some = await view.rows.changesAfter(modseq, Infinity, Number.MAX_SAFE_INTEGER, limits.imap.sliceRows)
   if (some.length < limits.imap.sliceRows) {
     for (const row of some.sort(([one], [other]) => one - other)) tell(row)
     return
   }
   const listed = { facts: false, envelope: false, bodystructure: false, summary: false, detail: false }
   for (const slice of slicesOf(view, places, limits.imap.sliceRows)) {
-    for (const [uid, change, flags, keywords] of view.rows.rows(listed, slice, modseq))
+    for (const [uid, change, flags, keywords] of await view.rows.rows(listed, slice, modseq))
       tell([uid, change, flags, keywords])
     await session.out.room()
     if (session.pace.spent) await session.rest()

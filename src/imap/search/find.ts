@@ -27,13 +27,14 @@ export interface Found {
 
 /** Every message of the view that fits, in the order of the view. */
 export async function find(session: Session, view: View, key: Key): Promise<Found[]> {
+  await view.load()
   const query = mapLeaves(key, leaf => (leaf.op === 'set' ? setOf(view, leaf) : leaf))
   const combinations = flagCombinations(query)
   if (combinations !== undefined) return findByFlags(session, view, combinations)
   const plan = planRows(query)
   const { texts } = plan
   const found: Found[] = []
-  for (const rows of slicesOfRows(view, placesFor(view, key), plan)) {
+  for await (const rows of slicesOfRows(view, await placesFor(view, key), plan)) {
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
@@ -151,13 +152,17 @@ function verdictOf(leaf: Criterion, candidate: Candidate): Verdict {
 }
 
 /** Rows of one slice after the other. */
-function* slicesOfRows(view: View, places: Places, { facts, summary, words }: RowPlan): Generator<ListedRow[]> {
+async function* slicesOfRows(
+  view: View,
+  places: Places,
+  { facts, summary, words }: RowPlan,
+): AsyncGenerator<ListedRow[]> {
   const listed = { facts, envelope: false, bodystructure: false, summary, detail: false }
   // What the database leaves out takes its time all the same.
   const length = words.length > 0 ? sliceFiltered : limits.imap.sliceRows
   for (const slice of slicesOf(view, places, length)) {
     for (let left: UidSlice | undefined = slice; left !== undefined; ) {
-      const { rows, rest } = view.rows.someRows(listed, left, 0, words)
+      const { rows, rest } = await view.rows.someRows(listed, left, 0, words)
       yield rows
       left = rest
     }
@@ -167,8 +172,9 @@ function* slicesOfRows(view: View, places: Places, { facts, summary, words }: Ro
 const sliceFiltered = limits.imap.sliceRows / 2
 
 /** The places worth looking at: a set that every message must be in leaves the others out. */
-function placesFor(view: View, key: Key): Places {
-  const [first] = requiredLeaves(key).flatMap(leaf => (leaf.op === 'set' ? [view.resolve(leaf.set, leaf.byUid)] : []))
+async function placesFor(view: View, key: Key): Promise<Places> {
+  const leaf = requiredLeaves(key).find(one => one.op === 'set')
+  const first = leaf === undefined ? undefined : await view.resolve(leaf.set, leaf.byUid)
   return first ?? (view.total === 0 ? [] : joinRanges([[0, view.total - 1]]))
 }
 

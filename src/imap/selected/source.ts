@@ -26,19 +26,30 @@ export class MessageSource {
    * @param detail what was stored about the body when it arrived (store/mailboxes/outlines.ts), where sections will be asked for
    * @throws Fault MessageNotFound when the body went meanwhile
    */
-  constructor(
+  static async open(
     mail: Pick<MailStore, 'body' | 'prove'>,
     pace: Pace,
-    body: number,
+    num: number,
+    prefix: string,
+    detail?: string | null,
+  ): Promise<MessageSource> {
+    return new MessageSource(mail, pace, num, await mail.body(num), prefix, detail)
+  }
+
+  private constructor(
+    mail: Pick<MailStore, 'body' | 'prove'>,
+    pace: Pace,
+    num: number,
+    body: Body,
     prefix: string,
     detail?: string | null,
   ) {
     this.#mail = mail
     this.#pace = pace
-    this.#num = body
+    this.#num = num
     this.#prefix = prefix === '' ? nothing : Buffer.from(prefix)
     this.#detail = detail ?? undefined
-    this.#body = mail.body(body)
+    this.#body = body
     this.size = this.#prefix.length + this.#body.size
   }
 

@@ -32,7 +32,7 @@ export function unitsOf(view: View, places: Places, lengthMax: number = limits.i
 export async function markedUnits({ pace }: Session, view: View, places: Places): Promise<UidRanges[]> {
   const uids: number[] = []
   for (const ranges of unitsOf(view, places, lookLength)) {
-    for (const [from, to] of ranges) for (const uid of view.rows.deletedUids(from, to)) uids.push(uid)
+    for (const [from, to] of ranges) for (const uid of await view.rows.deletedUids(from, to)) uids.push(uid)
     if (pace.spent) await pace.turn()
   }
   const units: UidRanges[] = []

@@ -46,8 +46,8 @@ export class Telling implements Waiting {
     pace.restart()
     this.#running = this.#session
       .tell(this.#expunge)
-      .then(() => {
-        if (untagged.numbered) untagged.held(this.#expunge)
+      .then(async () => {
+        if (untagged.numbered) await untagged.held(this.#expunge)
         out.flush()
       })
       .catch(error => {

@@ -37,6 +37,7 @@ export class UntaggedResponses implements Untagged {
     const { view, notices } = this.#session
     const items = notices?.selected?.items ?? []
     if (view === undefined || items.length === 0) return
+    await view.load()
     const places = toRanges(uids.map(uid => view.seqOf(uid) - 1))
     try {
       await fetchMessages(this.#session, view, places, { items, changedSince: 0 }, true)
@@ -60,11 +61,11 @@ export class UntaggedResponses implements Untagged {
    *
    * @param expunge whether they were just told
    */
-  held(expunge: boolean): void {
+  async held(expunge: boolean): Promise<void> {
     const { view, out, qresync } = this.#session
     this.numbered = false
-    if (qresync && !expunge && view?.holding === true)
-      out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
+    if (!qresync || expunge || view === undefined) return
+    if (await view.isHolding()) out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, view.modseq)}] Up to here`)
   }
 
   /** Others have their turn, too: somebody may have changed all of a large folder. */

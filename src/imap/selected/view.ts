@@ -5,31 +5,15 @@
 // (uidsAsOf). Changes are not queued: a notice only says that there is something, and `tell` compares with the database
 // by change number, so a storm of changes costs no memory. Expunges wait where RFC 9051 7.5.1 says so.
 
+import assert from 'node:assert'
 import { limits } from '#lib/limits.ts'
 import { joinRanges, type Ranges } from '#mail/numbers.ts'
 import type { Change, FolderReads, Mailbox } from '../mail-store.ts'
 import type { NumberSet } from '../wire/decoder.ts'
+import type { Listener } from './listener.ts'
 
 /** Places in the view, inclusive ranges counted from 0, rising. */
 export type Places = Ranges
-
-/** What a client is to be told; `tell` calls these in the order in which they must be sent. */
-export interface Listener {
-  /** Messages went: sequence numbers as they stand one after the other, and uids. */
-  gone(seqs: readonly number[], uids: readonly number[]): void
-  /** The number of messages is now this. */
-  exists(total: number): void
-  /** The number of recent messages is now this. */
-  recent(total: number): void
-  /** Those at the end are new, and known to the view now. */
-  arrived(uids: readonly number[]): Promise<void>
-  /** Keywords appeared that the client has not heard of. */
-  keywords(): Promise<void>
-  /** A message has these flags now. */
-  flags(seq: number, uid: number, flags: number, keywords: string | null, modseq: number): void
-  /** Much was said: waits for the socket. */
-  room(): Promise<void>
-}
 
 /** Told that this session knows all messages below `uidNext` now: the uid from which they are recent to it. */
 export type Claim = (uidNext: number) => number | Promise<number>
@@ -85,7 +69,7 @@ export class View {
   static async open(rows: FolderReads, mailbox: Mailbox, readOnly: boolean, claim?: Claim): Promise<View> {
     const view = new View(rows, mailbox, readOnly, claim)
     const from = await view.#claimed(1)
-    view.#recentCount = Math.min(view.#count, rows.countBetween(from, mailbox.uidNext))
+    view.#recentCount = Math.min(view.#count, await rows.countBetween(from, mailbox.uidNext))
     view.#recentTold = view.#recentCount
     return view
   }
@@ -97,16 +81,7 @@ export class View {
 
   /** Whether this session was the first to be told of that message. */
   isRecent(uid: number): boolean {
-    let low = 0
-    const recent: readonly [number, number][] = this.#recent ?? none
-    let high = recent.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((recent[middle]?.[1] ?? 0) < uid) low = middle + 1
-      else high = middle
-    }
-    const range = recent[low]
-    return range !== undefined && range[0] <= uid
+    return inRanges(this.#recent ?? none, uid)
   }
 
   /** No message is recent from now on: IMAP4rev2 knows no such thing. */
@@ -149,8 +124,10 @@ export class View {
   }
 
   /** Whether messages went that the client still counts. */
-  get holding(): boolean {
-    return this.#expunges && this.rows.wentAfter(this.#goneModseq, uid => this.seqOf(uid) > 0)
+  async isHolding(): Promise<boolean> {
+    if (!this.#expunges) return false
+    await this.load()
+    return this.rows.wentAfter(this.#goneModseq, uid => this.seqOf(uid) > 0)
   }
 
   /** Takes note of a change of the account; whether it concerns this folder. */
@@ -198,6 +175,18 @@ export class View {
     if (expunge && !this.#news && !this.#expunges) this.#goneModseq = Math.max(this.#goneModseq, this.#modseq)
   }
 
+  /** The list of uids is there from then on: whoever goes by numbers waits for it first. */
+  async load(): Promise<void> {
+    while (this.#uids === undefined) {
+      const [modseq, uidNext] = [this.#goneModseq, this.#uidNext]
+      const uids = await this.rows.uidsAsOf(modseq, uidNext)
+      // What was told meanwhile makes another list.
+      if (modseq !== this.#goneModseq || uidNext !== this.#uidNext) continue
+      this.#uids = uids
+      this.#count = uids.length
+    }
+  }
+
   /** Sequence number of a uid; 0 where the client does not know it. */
   seqOf(uid: number): number {
     const { uids } = this
@@ -209,8 +198,9 @@ export class View {
   }
 
   /** Uids in `set` that went after `modseq`, rising. */
-  goneSince(modseq: number, set: NumberSet | undefined): number[] {
-    const gone = this.rows.goneAfter(modseq).filter(uid => this.seqOf(uid) === 0)
+  async goneSince(modseq: number, set: NumberSet | undefined): Promise<number[]> {
+    await this.load()
+    const gone = (await this.rows.goneAfter(modseq)).filter(uid => this.seqOf(uid) === 0)
     if (set === undefined) return gone
     if (set === 'saved') return []
     const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
@@ -226,12 +216,9 @@ export class View {
     return this.uids[place] ?? 0
   }
 
-  /** Uids the client knows, rising; `total` of them are valid. */
+  /** Uids the client knows, rising; `total` of them are valid. They must have been loaded. */
   get uids(): Uint32Array<ArrayBuffer> {
-    if (this.#uids === undefined) {
-      this.#uids = this.rows.uidsAsOf(this.#goneModseq, this.#uidNext)
-      this.#count = this.#uids.length
-    }
+    assert(this.#uids !== undefined, 'the list of uids was not loaded')
     return this.#uids
   }
 
@@ -241,7 +228,8 @@ export class View {
    *
    * @returns undefined when a sequence number does not exist
    */
-  resolve(set: NumberSet, byUid: boolean): Places | undefined {
+  async resolve(set: NumberSet, byUid: boolean): Promise<Places | undefined> {
+    await this.load()
     if (set === 'saved') return this.#placesOf(this.saved)
     const ranges: [number, number][] = []
     for (const [from, to] of set) {
@@ -296,11 +284,17 @@ export class View {
    */
   async tell(listener: Listener, expunge: boolean): Promise<void> {
     if (!this.news(expunge)) return
-    const { modseqMax, gone, fresh } = this.#compare(expunge)
     const known = this.#uidNext
     const flags = this.#news
+    const expunges = this.#expunges
+    // Before rows are read: what is heard of meanwhile is told the next time.
     if (expunge) this.#expunges = false
     this.#news = false
+    const { modseqMax, gone, fresh } = await this.#compare(expunge, flags).catch(error => {
+      this.#news ||= flags
+      this.#expunges ||= expunges
+      throw error
+    })
     if (gone.length > 0) this.#tellGone(listener, gone)
     if (expunge) this.#goneModseq = Math.max(this.#goneModseq, modseqMax)
     if (!flags) this.#tellRecent(listener)
@@ -318,16 +312,16 @@ export class View {
   }
 
   /** What happened, in one picture of the database. */
-  #compare(expunge: boolean): { modseqMax: number; gone: number[]; fresh: number[] } {
+  async #compare(expunge: boolean, news: boolean): Promise<{ modseqMax: number; gone: number[]; fresh: number[] }> {
     const lazy = this.#uids === undefined
-    const { modseq = this.#modseq, ...found } = this.rows.compare({
+    const { modseq = this.#modseq, ...found } = await this.rows.compare({
       // Asked for even without a notice: a commit may be seen here before its notice comes, and the mark moves past it.
       gone: lazy || expunge ? this.#goneModseq : undefined,
-      arrived: this.#news ? this.#uidNext : undefined,
+      arrived: news ? this.#uidNext : undefined,
     })
     const compared = { modseqMax: modseq, ...found }
     // Without expunges the list as of the new marks is as good as the one of the old.
-    if (lazy && (compared.gone.length > 0 || this.#removed)) void this.uids
+    if (lazy && (compared.gone.length > 0 || this.#removed)) await this.load()
     if (!expunge) return { ...compared, gone: [] }
     return this.#removed ? { ...compared, gone: [...this.uids.subarray(0, this.#count)] } : compared
   }
@@ -382,7 +376,8 @@ export class View {
     let modseq = this.#modseq
     let uid = Infinity
     for (;;) {
-      const rows = this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
+      const rows = await this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
+      if (rows.length > 0) await this.load()
       for (const row of rows) {
         const [uid, modseq, flags, keywords] = row
         if (uid >= known || this.#own?.has(modseq) === true) continue

@@ -62,7 +62,7 @@ export async function openOutgoing(
     readonly mark: string
   },
 ): Promise<OutgoingMessage> {
-  const opened = bodies.open(body, false)
+  const opened = await bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
   const top = headerOf(message, await opened.read(0, headerSize))

@@ -85,7 +85,7 @@ export class RelayResults {
     const waits = retryWaits(settings.get('const:sender:defer_times'))
     const settled = attempts.map(attempt => settle(message, attempt, waits, at))
     const said = settled.map(saidOf)
-    const troubles = troublesOf(this.#options, message, said, at)
+    const troubles = await troublesOf(this.#options, message, said, at)
     const quiet = new Set(troubles.filter(one => isToldEnough(message, one, at)).map(one => one.said.target))
     const told = settled.filter(one => isTold(message, one) && !quiet.has(one.target))
     const reports = await this.#reports(message, { told, troubles }, at)
@@ -95,8 +95,8 @@ export class RelayResults {
       ...reports.operations,
       operation(outboundSettle, { message: message.num, outcomes, at }),
       ...settled.map(one => operation(attemptPut, attemptOf(message, one, at))),
-      ...addressOperations(this.#options, message, said, at),
-      ...troubleOperations(this.#options, message, { said, troubles, told: toldOf, at }),
+      ...(await addressOperations(this.#options, message, said, at)),
+      ...(await troubleOperations(this.#options, message, { said, troubles, told: toldOf, at })),
       ...this.#events(message, settled, troubles, at),
     ]
     try {
@@ -165,7 +165,7 @@ export class RelayResults {
   async #report(message: Outbound, to: string, told: readonly Settled[], at: number): Promise<Written> {
     const { bodies, read, hostname } = this.#options
     if (message.body === null) return nothingWritten
-    const body = bodies.open(message.body, false)
+    const body = await bodies.open(message.body, false)
     const headerSize = (await readDetail(read, message.body))?.headerSize ?? 0
     const prefix = Buffer.from(message.prefix)
     const whole = body.size + prefix.length <= returnedMax(message, told)

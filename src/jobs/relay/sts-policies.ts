@@ -47,7 +47,7 @@ export class StsPolicies {
   async of(domain: string): Promise<StsPolicyRow | undefined> {
     if (domain.startsWith('[')) return undefined
     if ((this.#asked.get(domain) ?? 0) <= now()) await this.#refresh(domain)
-    return findStsPolicy(this.#options.read, domain, now())
+    return await findStsPolicy(this.#options.read, domain, now())
   }
 
   async close(): Promise<void> {
@@ -71,7 +71,7 @@ export class StsPolicies {
     const id = await policyId(domain, resolveTxt)
     this.#remember(domain, limits.sts.checkMs)
     const at = now()
-    const known = findStsPolicy(read, domain, at)
+    const known = await findStsPolicy(read, domain, at)
     const old = known !== undefined && at - known.fetched > limits.sts.refreshMs
     if (id === undefined || (known?.id === id && !old)) return
     const policy = await fetchPolicy(this.#client(), domain, port)

@@ -74,15 +74,15 @@ export class Reports {
       {
         name: 'reports',
         claim: async (room, at) => {
-          const due = this.#waiting(at).filter(one => this.#dueOf(one) <= at && !this.#busy.has(keyOf(one)))
+          const due = (await this.#waiting(at)).filter(one => this.#dueOf(one) <= at && !this.#busy.has(keyOf(one)))
           const taken = due.slice(0, room)
           for (const one of taken) this.#busy.add(keyOf(one))
           return taken
         },
         run: (item, signal) => this.#run(item, signal),
-        next: () => {
+        next: async () => {
           const at = now()
-          const due = this.#waiting(at).map(one => this.#dueOf(one))
+          const due = (await this.#waiting(at)).map(one => this.#dueOf(one))
           return Math.max(at + limits.loop.retryMs, Math.min(dayOf(at) + limits.time.day, ...due))
         },
       },
@@ -99,9 +99,10 @@ export class Reports {
     await this.#agent?.destroy()
   }
 
-  #waiting(at: number): ReportSubject[] {
+  async #waiting(at: number): Promise<ReportSubject[]> {
     const { read, kinds } = this.#options
-    return kinds.flatMap(kind => reportSubjects(read, kind, dayOf(at), limits.report.subjectsMax))
+    const each = kinds.map(kind => reportSubjects(read, kind, dayOf(at), limits.report.subjectsMax))
+    return (await Promise.all(each)).flat()
   }
 
   #dueOf(one: ReportSubject): number {
@@ -140,7 +141,7 @@ export class Reports {
     }
     // RFC 8460 3: a report about TLS that comes by mail is signed, or is not believed.
     const signed = kind !== 'tls' || (await signs())
-    const rows = reportCounts(read, subject, limits.report.rowsMax).filter(({ detail }) => detail !== '')
+    const rows = (await reportCounts(read, subject, limits.report.rowsMax)).filter(({ detail }) => detail !== '')
     const report = await this.#made(subject, rows)
     const targets = signed ? mail.filter(({ bytesMax }) => report.packed.length <= bytesMax) : []
     let posted = 0

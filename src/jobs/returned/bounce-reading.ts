@@ -75,7 +75,7 @@ async function readReturned(deps: BounceReadingDeps, { input }: Task, { signal }
 async function readStored(deps: BounceReadingDeps, num: number, signal: AbortSignal): Promise<Bounce | null> {
   // Deleted meanwhile.
   if ((await readDetail(deps.read, num)) === undefined) return null
-  const body = deps.bodies.open(num)
+  const body = await deps.bodies.open(num)
   const data = Buffer.from(await body.read(0, Math.min(body.size, limits.bounce.bytesMax)))
   return readOn(deps, data, signal)
 }
@@ -117,7 +117,7 @@ async function aboutWhich({ read, secret }: BounceReadingDeps, returned: Returne
   }
   if (bounce.messageId === '') return undefined
   for (const user of users) {
-    const message = findSent(read, user, bounce.messageId, limits.bounce.amongMax)
+    const message = await findSent(read, user, bounce.messageId, limits.bounce.amongMax)
     if (message !== undefined)
       return { message, targets: await listTargets(read, message.num), proven: [] } satisfies About
   }
@@ -144,8 +144,8 @@ async function record(deps: BounceReadingDeps, bounce: Bounce, about: About): Pr
     if (target === undefined || !proven || !recipient.final) return []
     return [{ target, state: 'failed' as const, code: null, text: recipient.text }]
   })
-  const troubles = troublesOf(deps, about.message, failed, at)
-  const marked = troubleOperations(deps, about.message, {
+  const troubles = await troublesOf(deps, about.message, failed, at)
+  const marked = await troubleOperations(deps, about.message, {
     ...{ said: [], troubles, at },
     // It lies in the owner's mailbox as it came.
     told: new Set(troubles.map(one => one.said.target)),

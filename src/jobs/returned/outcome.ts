@@ -49,26 +49,29 @@ export function kindOf({ state, code, text }: Omit<Said, 'target'>): { kind: Ans
 }
 
 /** Of mail that an account sends. */
-export function addressOperations(
+export async function addressOperations(
   deps: OutcomeDeps,
   message: Outbound,
   said: readonly Said[],
   at: number,
-): Operation[] {
+): Promise<Operation[]> {
   const { user, origin } = message
   if (user === null || origin === 'forward' || origin === 'report') return []
-  return said.flatMap(one => {
-    if (one.target.kind !== 'mail') return []
+  const operations: Operation[] = []
+  for (const one of said) {
+    if (one.target.kind !== 'mail') continue
     const address = one.target.value
     if (one.state === 'delivered') {
-      const known = findSuppression(deps.read, user, address)
-      if (known === undefined || known.source === 'manual') return []
-      return [operation(suppressionDelete, { user, address: known.address })]
+      const known = await findSuppression(deps.read, user, address)
+      if (known === undefined || known.source === 'manual') continue
+      operations.push(operation(suppressionDelete, { user, address: known.address }))
+    } else if (one.state === 'failed') {
+      const { kind, status } = kindOf(one)
+      if (kind !== 'unknown') continue
+      operations.push(gone(deps, { user, address, status, response: one.text, source: 'answer' }, at))
     }
-    if (one.state !== 'failed') return []
-    const { kind, status } = kindOf(one)
-    return kind === 'unknown' ? [gone(deps, { user, address, status, response: one.text, source: 'answer' }, at)] : []
-  })
+  }
+  return operations
 }
 
 /** An address of nobody is left alone for a while. */
@@ -94,22 +97,29 @@ export interface Trouble {
 }
 
 /** Of a forward that goes on by itself: what its targets refused. */
-export function troublesOf({ read }: OutcomeDeps, message: Outbound, said: readonly Said[], at: number): Trouble[] {
+export async function troublesOf(
+  { read }: OutcomeDeps,
+  message: Outbound,
+  said: readonly Said[],
+  at: number,
+): Promise<Trouble[]> {
   const owner = forwarder(message)
   if (owner === undefined) return []
   const { failingMs, failuresMin, warnMs } = limits.forwardTrouble
-  return said.flatMap(one => {
-    if (one.state !== 'failed') return []
+  const troubles: Trouble[] = []
+  for (const one of said) {
+    if (one.state !== 'failed') continue
     const target = shownTarget(one.target)
-    const known = findTrouble(read, owner, target)
+    const known = await findTrouble(read, owner, target)
     const long = known !== undefined && at - known.since >= failingMs && known.failures + 1 >= failuresMin
     const warned = long && (known.warned === null || at - known.warned >= warnMs)
-    return [{ said: one, owner, target, known, warned }]
-  })
+    troubles.push({ said: one, owner, target, known, warned })
+  }
+  return troubles
 }
 
 /** @param told targets of which their owner is sent what came back */
-export function troubleOperations(
+export async function troubleOperations(
   { read }: OutcomeDeps,
   message: Outbound,
   {
@@ -118,14 +128,15 @@ export function troubleOperations(
     told,
     at,
   }: { said: readonly Said[]; troubles: readonly Trouble[]; told: ReadonlySet<Target>; at: number },
-): Operation[] {
+): Promise<Operation[]> {
   const owner = forwarder(message)
   if (owner === undefined) return []
-  const ended = said.flatMap(({ state, target }) => {
+  const ended: Operation[] = []
+  for (const { state, target } of said) {
     const name = shownTarget(target)
-    if (state !== 'delivered' || findTrouble(read, owner, name) === undefined) return []
-    return [operation(troubleEnd, { owner, target: name })]
-  })
+    if (state !== 'delivered' || (await findTrouble(read, owner, name)) === undefined) continue
+    ended.push(operation(troubleEnd, { owner, target: name }))
+  }
   const noted = troubles.map(({ said: one, target, warned }) => {
     const { status } = kindOf(one)
     const response = one.text.slice(0, limits.outbound.responseLengthMax)

@@ -61,9 +61,9 @@ export class Sampling {
       const after = figuresOf(await metrics.values())
       const figures = since(this.#before, after)
       const at = Math.floor(now() / fineMs) * fineMs
-      const [same] = figuresBetween(read, fineMs, at, at + 1)
+      const [same] = await figuresBetween(read, fineMs, at, at + 1)
       const sample = { step: fineMs, at, figures: same === undefined ? figures : summed([same.figures, figures]) }
-      const operations = [operation(figurePut, sample), ...this.#sums(at), ...expiry(at)]
+      const operations = [operation(figurePut, sample), ...(await this.#sums(at)), ...expiry(at)]
       await writer.submit({ operations, bytes: 1000, background: true })
       this.#before = after
       this.#failing = false
@@ -74,13 +74,13 @@ export class Sampling {
   }
 
   /** Spans that are over and were not summed up. */
-  #sums(at: number): Operation[] {
+  async #sums(at: number): Promise<Operation[]> {
     const { read } = this.#options
     const current = Math.floor(at / coarseMs) * coarseMs
-    const newest = newestFigures(read, coarseMs) ?? 0
+    const newest = (await newestFigures(read, coarseMs)) ?? 0
     const first = Math.max(newest + coarseMs, current - spansMax * coarseMs)
     if (first >= current) return []
-    const rows = figuresBetween(read, fineMs, first, current)
+    const rows = await figuresBetween(read, fineMs, first, current)
     const spans = Map.groupBy(rows, row => Math.floor(row.at / coarseMs) * coarseMs)
     return [...spans].map(([span, some]) =>
       operation(figurePut, { step: coarseMs, at: span, figures: summed(some.map(row => row.figures)) }),

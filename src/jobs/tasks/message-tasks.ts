@@ -106,7 +106,7 @@ async function deleteMessages({ system }: MessageTaskDeps, task: Task, run: Task
   const mailbox = await findMailbox(system.read, num, id)
   if (mailbox === undefined) throw new Fault('NoSuchMailbox')
   let deleted = 0
-  for (const uids of uidBatches(system.read, mailbox.num, [[1, last]], limits.task.batchMessages)) {
+  for await (const uids of uidBatches(system.read, mailbox.num, [[1, last]], limits.task.batchMessages)) {
     run.signal.throwIfAborted()
     const expunge = { mailbox: id, uids, marked: false, archive: !skipArchive }
     deleted += (await handle.run(expungeMessages, expunge)).uids.length

@@ -50,7 +50,7 @@ async function readReports(deps: ReportReadingDeps, { input }: Task, { signal }:
   for (const { id, transferEncoding } of found) {
     const place = detail.attachments.find(one => one.id === id)
     if (place === undefined || place.end - place.start > 2 * limits.arrivedReport.packedBytesMax) continue
-    const encoded = await bodies.open(body).read(place.start, place.end)
+    const encoded = await (await bodies.open(body)).read(place.start, place.end)
     const data = decodeBody(Buffer.from(encoded), transferEncoding.toLowerCase())
     if (await take(deps, { data, proven, named }, signal)) reports += 1
   }

@@ -26,7 +26,11 @@ export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics): 
   }
   const bare = async (room: number, at: number): Promise<Job[]> => {
     const names = await domainsAfter(read, cursor, limits.dkim.domainsMax)
-    const wanting = names.filter(name => !busy.has(name) && !hasKeys(read, name)).slice(0, room)
+    const wanting: string[] = []
+    for (const name of names) {
+      if (wanting.length === room) break
+      if (!busy.has(name) && !(await hasKeys(read, name))) wanting.push(name)
+    }
     cursor = names.length < limits.dkim.domainsMax ? '' : (names.at(-1) ?? '')
     return wanting.map(name => held(name, async signal => void (await keys.rotate(name, at, signal).catch(gone))))
   }
@@ -42,7 +46,7 @@ export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics): 
         return [...checks, ...made]
       },
       run: (job, signal) => job(signal),
-      next: () => Math.max(now() + 1000, Math.min(look, nextSigningKeyDue(read) ?? look)),
+      next: async () => Math.max(now() + 1000, Math.min(look, (await nextSigningKeyDue(read)) ?? look)),
     },
     { inFlightMax: limits.dkim.inFlightMax, log, metrics },
   )

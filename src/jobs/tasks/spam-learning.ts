@@ -34,7 +34,7 @@ export interface LearningOptions {
 export interface Learning {
   readonly loop: Loop<number>
   /** Marks that are not learned yet, up to limits.spam.waitingMax; what was just learned counts until everybody goes by it. */
-  waiting(): number
+  waiting(): Promise<number>
 }
 
 /** Makes the loop; it starts with its first kick and looks again every limits.spam.lookMs. */
@@ -47,10 +47,10 @@ export function learningLoop({ read, writer, pool, teach, log, metrics }: Learni
     {
       name: 'spam',
       async claim() {
-        const user = idle ? undefined : waitingAccount(read, last)
+        const user = idle ? undefined : await waitingAccount(read, last)
         if (user === undefined) return []
         last = user
-        const marks = pool === undefined ? waitingMarks(read, user, limits.spam.batchMax) : []
+        const marks = pool === undefined ? await waitingMarks(read, user, limits.spam.batchMax) : []
         const learned = pool === undefined ? unlearned(user, marks) : ((await pool.run('learn', { user })) as Learned)
         const bytes = [...learned.models, ...learned.rows].reduce((sum, one) => {
           return sum + ('data' in one ? one.data.length : one.features.length)
@@ -70,7 +70,7 @@ export function learningLoop({ read, writer, pool, teach, log, metrics }: Learni
     { inFlightMax: 1, log, metrics },
   )
   // Rows say so as soon as the commit is there, which is before whoever keeps what he read has heard of it.
-  return { loop, waiting: () => (idle ? 0 : Math.max(inHand, countWaiting(read, limits.spam.waitingMax))) }
+  return { loop, waiting: async () => (idle ? 0 : Math.max(inHand, await countWaiting(read, limits.spam.waitingMax))) }
 }
 
 /** Marks that the classifier does not count: they are let go. */

@@ -125,14 +125,16 @@ function sweepLoop({ read, writer, handle, log, metrics }: WebhooksOptions): Swe
 
 /** Gauges for the metrics, and a line in the log while deliveries are late. */
 function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Deliveries) {
-  const figures = () => {
+  const figures = async () => {
     const at = now()
     const outboxes = [...deliveries.outboxes]
-    const all = outgoingFigures(read, countMax)
-    const oldest = outboxes
-      .filter(outbox => !outbox.paused)
-      .flatMap(outbox => [oldestFresh(read, outbox.num), outbox.oldestDue(at)])
-      .reduce<number>((least, moment) => Math.min(least, moment ?? at), at)
+    const all = await outgoingFigures(read, countMax)
+    let oldest = at
+    for (const outbox of outboxes) {
+      if (outbox.paused) continue
+      const fresh = await oldestFresh(read, outbox.num)
+      oldest = Math.min(oldest, fresh ?? at, outbox.oldestDue(at) ?? at)
+    }
     return {
       ageSeconds: (at - oldest) / 1000,
       dead: all.dead,
@@ -142,16 +144,26 @@ function watchHealth({ read, log, metrics }: WebhooksOptions, deliveries: Delive
     }
   }
   const cached = memoize(figures, limits.webhook.figuresMs)
-  metrics.observe('webhook_oldest_seconds', 'Age of the oldest webhook delivery that is due', () => cached().ageSeconds)
-  metrics.observe('webhook_dead', 'Webhook deliveries that are dead and kept', () => cached().dead)
-  metrics.observe('webhook_paused', 'Webhook endpoints that are paused', () => cached().paused)
-  metrics.observe('event_lag', 'Events that wait to be matched with webhooks', () => cached().lag)
-  metrics.observe('event_lag_seconds', 'Age of the oldest event that waits to be matched', () => cached().lagSeconds)
-  return every(limits.webhook.reportMs, () => {
-    const { ageSeconds, dead, lag, paused } = figures()
+  metrics.observe(
+    'webhook_oldest_seconds',
+    'Age of the oldest webhook delivery that is due',
+    async () => (await cached()).ageSeconds,
+  )
+  metrics.observe('webhook_dead', 'Webhook deliveries that are dead and kept', async () => (await cached()).dead)
+  metrics.observe('webhook_paused', 'Webhook endpoints that are paused', async () => (await cached()).paused)
+  metrics.observe('event_lag', 'Events that wait to be matched with webhooks', async () => (await cached()).lag)
+  metrics.observe(
+    'event_lag_seconds',
+    'Age of the oldest event that waits to be matched',
+    async () => (await cached()).lagSeconds,
+  )
+  const report = async () => {
+    const { ageSeconds, dead, lag, paused } = await figures()
     if (ageSeconds * 1000 < limits.webhook.reportMs && lag < limits.webhook.fanoutEventsMax) return
     log.warn({ ageSeconds, dead, lag, paused }, 'webhook deliveries are late')
-  })
+  }
+  const failed = (error: unknown) => log.error({ error }, 'it cannot be told how late webhook deliveries are')
+  return every(limits.webhook.reportMs, () => void report().catch(failed))
 }
 
 /** Rows counted of one kind; a larger figure says no more. */

@@ -79,7 +79,7 @@ export async function searchAddressBook(
 ): Promise<AddressBookEntry[]> {
   const [inAddress, pattern] = containing('address', query)
   const [inName] = containing('name', query)
-  return entries.all(
+  return await entries.all(
     read,
     `WHERE "user" = ? AND disabled = 0
      AND (${inAddress} OR ${inName}) ORDER BY used DESC, id DESC LIMIT ?`,
@@ -95,7 +95,7 @@ export async function findAddressBookEntry(
   user: number,
   id: string,
 ): Promise<AddressBookEntry | undefined> {
-  return entries.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+  return await entries.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 
 checkParts.push({
@@ -116,11 +116,11 @@ export const addressBookForget = defineWrite<{ user: number; keys: readonly stri
 )
 
 /** Whether an account knows this address, by its key, from what it did itself: being written to by it is not enough. */
-export function isKnown(read: Reader, user: number, key: string): boolean {
-  return read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ? AND known = 1', user, key) !== undefined
+export async function isKnown(read: Reader, user: number, key: string): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ? AND known = 1', user, key)) !== undefined
 }
 
 /** Whether an account's address book has this address, by its key. */
-export function isInAddressBook(read: Reader, user: number, key: string): boolean {
-  return read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ?', user, key) !== undefined
+export async function isInAddressBook(read: Reader, user: number, key: string): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM register WHERE "user" = ? AND key = ?', user, key)) !== undefined
 }

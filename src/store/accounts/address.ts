@@ -99,17 +99,17 @@ export const addressDelete = addresses.defineDelete(['id'])
 
 /** The address with this key. */
 export async function findAddressByKey(read: Reader, key: string): Promise<Address | undefined> {
-  return addresses.one(read, 'WHERE key = ?', key)
+  return await addresses.one(read, 'WHERE key = ?', key)
 }
 
 /** The address with this id. */
 export async function findAddress(read: Reader, id: string): Promise<Address | undefined> {
-  return addresses.one(read, 'WHERE id = ?', id)
+  return await addresses.one(read, 'WHERE id = ?', id)
 }
 
 /** The addresses of an account, in order of creation. */
 export async function listAddresses(read: Reader, user: string): Promise<Address[]> {
-  return addresses.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
+  return await addresses.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
 }
 
 /**
@@ -127,15 +127,15 @@ export async function resolveAddress(read: Reader, text: string, wildcards: bool
   const aliased = keys[1] === undefined ? undefined : await findAddressByKey(read, keys[1])
   if (aliased !== undefined || !wildcards) return aliased
   for (const one of keys) {
-    const found = firstOf(read, wildcardKeys(one))
+    const found = await firstOf(read, wildcardKeys(one))
     if (found !== undefined) return found
   }
   return undefined
 }
 
 /** The address of the first of these keys that has one. */
-function firstOf(read: Reader, keys: readonly string[]): Address | undefined {
-  const row = read.one<Record<string, unknown>>(
+async function firstOf(read: Reader, keys: readonly string[]): Promise<Address | undefined> {
+  const row = await read.one<Record<string, unknown>>(
     `SELECT ${addresses.listOf('a')} FROM ${listRows()} AS k JOIN address a ON a.key = k.value ORDER BY k.key LIMIT 1`,
     JSON.stringify(keys),
   )
@@ -144,12 +144,12 @@ function firstOf(read: Reader, keys: readonly string[]): Address | undefined {
 
 /** Whether any address lies in this domain. */
 export async function holdsDomain(read: Reader, domain: string): Promise<boolean> {
-  return read.one('SELECT 1 FROM address WHERE domain = ? LIMIT 1', domain) !== undefined
+  return (await read.one('SELECT 1 FROM address WHERE domain = ? LIMIT 1', domain)) !== undefined
 }
 
 /** The account that has had an address in this domain for longest, among those that take mail. */
 export async function firstUserOf(read: Reader, domain: string): Promise<string | undefined> {
-  const row = read.one<{ user: string }>(
+  const row = await read.one<{ user: string }>(
     `SELECT a."user" AS "user" FROM address a JOIN "user" u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
       WHERE a.domain = ? ORDER BY a.created, a.id LIMIT 1`,
     domain,
@@ -159,7 +159,7 @@ export async function firstUserOf(read: Reader, domain: string): Promise<string 
 
 /** The same of all domains: who has had an address for longest. */
 export async function firstUser(read: Reader): Promise<string | undefined> {
-  const row = read.one<{ user: string }>(
+  const row = await read.one<{ user: string }>(
     `SELECT a."user" AS "user" FROM address a JOIN "user" u ON u.id = a."user" AND u.deleted IS NULL AND u.disabled = 0
       ORDER BY a.created, a.id LIMIT 1`,
   )
@@ -195,13 +195,13 @@ async function listAllAddresses(
   const { where, values } = addressFilter(page)
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
   const rest = `WHERE key ${sign} ? ${where} ORDER BY key ${order} LIMIT ?`
-  return addresses.all(read, rest, boundary ?? edge, ...values, count)
+  return await addresses.all(read, rest, boundary ?? edge, ...values, count)
 }
 
 /** How many addresses a page's filter matches. */
 async function countAllAddresses(read: Reader, page: AddressPage): Promise<number> {
   const { where, values } = addressFilter(page)
-  return addresses.count(read, `WHERE 1 = 1 ${where}`, ...values)
+  return await addresses.count(read, `WHERE 1 = 1 ${where}`, ...values)
 }
 
 /** A page of that list with how many addresses there are in it, of one moment. */
@@ -241,27 +241,29 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
 
 /** Accounts with an address in a domain, by id, after `boundary`. */
 export async function usersInDomain(read: Reader, domain: string, boundary: string, count: number): Promise<string[]> {
-  return read
-    .all<{ user: string }>(
+  return (
+    await read.all<{ user: string }>(
       'SELECT DISTINCT "user" FROM address WHERE domain = ? AND "user" > ? ORDER BY "user" LIMIT ?',
       domain,
       boundary,
       count,
     )
-    .map(row => row.user)
+  ).map(row => row.user)
 }
 
 /** Forwarded addresses of a domain. */
 export async function forwardedInDomain(read: Reader, domain: string): Promise<Address[]> {
-  return addresses.all(read, 'WHERE domain = ? AND "user" IS NULL', domain)
+  return await addresses.all(read, 'WHERE domain = ? AND "user" IS NULL', domain)
 }
 
 /** An address of `previous` whose like in `current` is taken; none where a rename would go well. */
 export async function renameConflict(read: Reader, previous: string, current: string): Promise<string | undefined> {
-  return read.one<{ address: string }>(
-    `SELECT b.address FROM address a JOIN address b
+  return (
+    await read.one<{ address: string }>(
+      `SELECT b.address FROM address a JOIN address b
      ON b.key = substr(a.key, 1, length(a.key) - length(a.domain)) || ? WHERE a.domain = ? LIMIT 1`,
-    current,
-    previous,
+      current,
+      previous,
+    )
   )?.address
 }

@@ -84,12 +84,12 @@ export async function listContacts(
   const [sort, id] = boundary ?? (direction === 'forward' ? ['', ''] : ['\u{10ffff}', ''])
   const { where, values } = condition(page)
   const rest = `${where} AND (sort, id) ${sign} (?, ?) ORDER BY sort ${order}, id ${order} LIMIT ?`
-  return contacts.all(read, rest, ...values, sort, id, count)
+  return await contacts.all(read, rest, ...values, sort, id, count)
 }
 
 export async function countContacts(read: Reader, page: ContactPage): Promise<number> {
   const { where, values } = condition(page)
-  return contacts.count(read, where, ...values)
+  return await contacts.count(read, where, ...values)
 }
 
 function condition({ user, query, group }: ContactPage): { where: string; values: unknown[] } {
@@ -108,16 +108,16 @@ function condition({ user, query, group }: ContactPage): { where: string; values
 }
 
 export async function findContact(read: Reader, user: number, id: string): Promise<Contact | undefined> {
-  return contacts.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+  return await contacts.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 
 export async function findContactByUid(read: Reader, user: number, uid: string): Promise<Contact | undefined> {
-  return contacts.one(read, 'WHERE uid = ? AND "user" = ?', uid, user)
+  return await contacts.one(read, 'WHERE uid = ? AND "user" = ?', uid, user)
 }
 
 /** The groups of an account with how many are in each, by name. */
 export async function contactGroups(read: Reader, user: number): Promise<{ name: string; contacts: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT value AS name, count(*) AS contacts FROM contact, ${listRows('card', 'groups')} WHERE "user" = ?
      GROUP BY value ORDER BY value`,
     user,

@@ -189,24 +189,31 @@ checkParts.push({
 
 /** The application passwords of an account that are good at `at`, in order of creation. */
 export async function listAsps(read: Reader, user: number, at: number): Promise<Asp[]> {
-  return aspRows(read, 'WHERE a."user" = ? AND (a.expires IS NULL OR a.expires > ?) ORDER BY a.created, a.id', user, at)
+  return await aspRows(
+    read,
+    'WHERE a."user" = ? AND (a.expires IS NULL OR a.expires > ?) ORDER BY a.created, a.id',
+    user,
+    at,
+  )
 }
 
 /** Those with this selector, the few that are worth hashing. */
 export async function selectAsps(read: Reader, user: number, selector: string, at: number): Promise<Asp[]> {
   // One that was moved in may have no selector.
   const where = `WHERE a."user" = ? AND a.selector IN (?, '') AND (a.expires IS NULL OR a.expires > ?)`
-  return aspRows(read, where, user, selector, at)
+  return await aspRows(read, where, user, selector, at)
 }
 
 /** Ids of those whose time is over. */
 export async function expiredAsps(read: Reader, user: number, at: number): Promise<string[]> {
-  return read.all<{ id: string }>('SELECT id FROM asp WHERE "user" = ? AND expires <= ?', user, at).map(({ id }) => id)
+  return (await read.all<{ id: string }>('SELECT id FROM asp WHERE "user" = ? AND expires <= ?', user, at)).map(
+    ({ id }) => id,
+  )
 }
 
 /** The security keys of an account, in order of registration. */
 export async function listCredentials(read: Reader, user: number): Promise<CredentialRow[]> {
-  return keys.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
+  return await keys.all(read, 'WHERE "user" = ? ORDER BY created, id', user)
 }
 
 /** The latest entry of that key since `since`. */
@@ -216,7 +223,7 @@ export async function findLogByKey(
   key: string,
   since: number,
 ): Promise<{ id: string; created: number } | undefined> {
-  return read.one<{ id: string; created: number }>(
+  return await read.one<{ id: string; created: number }>(
     'SELECT id, created FROM authlog WHERE "user" = ? AND key = ? AND created > ? ORDER BY created DESC LIMIT 1',
     user,
     key,
@@ -243,16 +250,16 @@ export async function listLog(
   const { where, values } = logFilter(page)
   const [sign, order, edge] = direction === 'forward' ? ['<', 'DESC', 'g'] : ['>', 'ASC', '']
   const rest = `WHERE ${where} AND id ${sign} ? ORDER BY id ${order} LIMIT ?`
-  return log.all(read, rest, ...values, boundary ?? edge, count).map(decodeLog)
+  return (await log.all(read, rest, ...values, boundary ?? edge, count)).map(decodeLog)
 }
 
 export async function countLog(read: Reader, page: LogPage): Promise<number> {
   const { where, values } = logFilter(page)
-  return log.count(read, `WHERE ${where}`, ...values)
+  return await log.count(read, `WHERE ${where}`, ...values)
 }
 
 export async function findLog(read: Reader, user: number, id: string, at: number): Promise<LogEntry | undefined> {
-  const row = log.one(read, 'WHERE "user" = ? AND id = ? AND expires > ?', user, id, at)
+  const row = await log.one(read, 'WHERE "user" = ? AND id = ? AND expires > ?', user, id, at)
   return row === undefined ? undefined : decodeLog(row)
 }
 
@@ -270,14 +277,14 @@ function decodeLog({ body, ...row }: AuthLogRow): LogEntry {
   return { ...row, more: JSON.parse(body) as Record<string, unknown> }
 }
 
-function aspRows(read: Reader, where: string, ...values: unknown[]): Asp[] {
-  return read
-    .all<Record<string, unknown> & { usedAt: number | null; usedEvent: string | null }>(
+async function aspRows(read: Reader, where: string, ...values: unknown[]): Promise<Asp[]> {
+  return (
+    await read.all<Record<string, unknown> & { usedAt: number | null; usedEvent: string | null }>(
       `SELECT ${asps.listOf('a')}, u.at AS "usedAt", u.event AS "usedEvent"
        FROM asp a LEFT JOIN asp_use u ON u.asp = a.id ${where}`,
       ...values,
     )
-    .map(({ usedAt, usedEvent, ...row }) => {
-      return { ...asps.decode(row), lastUse: usedAt === null ? null : { at: usedAt, event: usedEvent } }
-    })
+  ).map(({ usedAt, usedEvent, ...row }) => {
+    return { ...asps.decode(row), lastUse: usedAt === null ? null : { at: usedAt, event: usedEvent } }
+  })
 }

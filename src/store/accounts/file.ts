@@ -44,7 +44,7 @@ export const fileDelete = defineWrite<{ ids: readonly string[] }>('file.delete',
 
 /** One file of an account. */
 export async function findFile(read: Reader, user: number, id: string): Promise<FileRow | undefined> {
-  return files.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+  return await files.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 
 export interface FilePage {
@@ -63,7 +63,7 @@ export async function listFiles(
 ): Promise<FileRow[]> {
   const [sign, order] = direction === 'forward' ? ['>', 'ASC'] : ['<', 'DESC']
   const edge = boundary === null ? '' : `AND (filename, id) ${sign} (?, ?)`
-  return files.all(
+  return await files.all(
     read,
     `WHERE "user" = ? AND ${includes('filename')} ${edge}
      ORDER BY filename ${order}, id ${order} LIMIT ?`,
@@ -76,7 +76,7 @@ export async function listFiles(
 
 /** How many files of an account match, and in all. */
 export async function countFiles(read: Reader, { user, query }: FilePage): Promise<{ found: number; total: number }> {
-  const row = read.one<{ found: number; total: number }>(
+  const row = await read.one<{ found: number; total: number }>(
     `SELECT coalesce(sum(${includes('filename')}), 0) AS found, count(*) AS total FROM file WHERE "user" = ?`,
     query,
     user,
@@ -86,12 +86,14 @@ export async function countFiles(read: Reader, { user, query }: FilePage): Promi
 
 /** Ids and sizes of an account's files, the oldest first, at most `count`. */
 export async function oldestFiles(read: Reader, user: number, count: number): Promise<{ id: string; size: number }[]> {
-  return read.all('SELECT id, size FROM file WHERE "user" = ? ORDER BY id LIMIT ?', user, count)
+  return await read.all('SELECT id, size FROM file WHERE "user" = ? ORDER BY id LIMIT ?', user, count)
 }
 
 /** Bytes of an account's files. */
 export async function fileBytes(read: Reader, user: number): Promise<number> {
-  return read.one<{ size: number | null }>('SELECT sum(size) AS size FROM file WHERE "user" = ?', user)?.size ?? 0
+  return (
+    (await read.one<{ size: number | null }>('SELECT sum(size) AS size FROM file WHERE "user" = ?', user))?.size ?? 0
+  )
 }
 
 checkParts.push({

@@ -30,7 +30,7 @@ export async function keepersOf(read: Reader, domain: string): Promise<readonly 
   const first = await firstUserOf(read, name)
   // A domain without addresses takes no mail, whoever looks after it.
   if (first === undefined) return []
-  const admins = await Promise.all(adminsOf(read, name).map(id => findUser(read, id)))
+  const admins = await Promise.all((await adminsOf(read, name)).map(id => findUser(read, id)))
   const taking = admins.filter(admin => admin !== undefined && admin.deleted === null && !admin.disabled)
   return taking.length > 0 ? taking.map(admin => admin?.id ?? '') : [first]
 }
@@ -57,7 +57,7 @@ export class Lookup {
   }
 
   /** Whether a domain is closed, by itself or as another name of one that is. Asks nothing while no domain changes. */
-  isClosed(domain: string): boolean {
+  isClosed(domain: string): Promise<boolean> {
     return this.#closed.has(domain)
   }
 
@@ -82,8 +82,8 @@ export class Lookup {
   }
 
   /** Whether anybody has, or ever had, an account or an address here. */
-  inUse(): boolean {
-    this.#inUse ||= this.#read.one(everUsed) !== undefined
+  async inUse(): Promise<boolean> {
+    this.#inUse ||= (await this.#read.one(everUsed)) !== undefined
     return this.#inUse
   }
 }

@@ -113,18 +113,23 @@ export const removalUser = defineWrite<{ user: number; id: string }>('removal.us
 })
 
 /** Numbers of some messages of an account's archive. */
-export function archivedNumbers(read: Reader, user: number, count: number): number[] {
-  return read.arrays<[number]>('SELECT num FROM archive WHERE "user" = ? LIMIT ?', user, count).flat()
+export async function archivedNumbers(read: Reader, user: number, count: number): Promise<number[]> {
+  return (await read.arrays<[number]>('SELECT num FROM archive WHERE "user" = ? LIMIT ?', user, count)).flat()
 }
 
 /** Notes of expunged messages a folder still has, up to `count`. */
-export function countExpunged(read: Reader, mailbox: number, count: number): number {
+export async function countExpunged(read: Reader, mailbox: number, count: number): Promise<number> {
   const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM expunged WHERE mailbox = ? LIMIT ?)'
-  return read.one<{ n: number }>(text, mailbox, count)?.n ?? 0
+  return (await read.one<{ n: number }>(text, mailbox, count))?.n ?? 0
 }
 
 /** Rows of one part of an account, up to `count`. */
-export function countRemoval({ table, owner }: RemovalPart, read: Reader, key: number | string, count: number): number {
+export async function countRemoval(
+  { table, owner }: RemovalPart,
+  read: Reader,
+  key: number | string,
+  count: number,
+): Promise<number> {
   const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table} WHERE ${owner} = ? LIMIT ?)`
-  return read.one<{ n: number }>(text, key, count)?.n ?? 0
+  return (await read.one<{ n: number }>(text, key, count))?.n ?? 0
 }

@@ -28,8 +28,8 @@ export const closedByDomain = `EXISTS (SELECT 1 FROM domain d WHERE d.disabled =
 const standing = `SELECT disabled, suspended, ${closedByDomain} AS closed, deleted IS NOT NULL AS deleted, auth_version AS authVersion,
   ${jsonAt('options', 'disabledScopes')} AS scopes, ${jsonAt('options', 'enabled2fa')} AS factors FROM "user" WHERE id = ?`
 
-export function standingOf(read: Reader, user: string): Standing | undefined {
-  const row = read.one<
+export async function standingOf(read: Reader, user: string): Promise<Standing | undefined> {
+  const row = await read.one<
     Record<'disabled' | 'suspended' | 'closed' | 'deleted' | 'authVersion', number> & Record<Json, string | null>
   >(standing, user)
   if (row === undefined) return undefined
@@ -44,27 +44,30 @@ export function standingOf(read: Reader, user: string): Standing | undefined {
 }
 
 /** Whether an account may be used: it is there, and nobody closed it or its domain. */
-export function isOpen(read: Reader, user: string): boolean {
-  return standingOf(read, user)?.open === true
+export async function isOpen(read: Reader, user: string): Promise<boolean> {
+  return (await standingOf(read, user))?.open === true
 }
 
 type Json = 'scopes' | 'factors'
 
 /** An application password: what it opens, and when it ends. */
-export function aspStanding(
+export async function aspStanding(
   read: Reader,
   id: string,
-): { readonly scopes: readonly string[]; readonly expires: number | null } | undefined {
-  const row = read.one<{ scopes: string; expires: number | null }>('SELECT scopes, expires FROM asp WHERE id = ?', id)
+): Promise<{ readonly scopes: readonly string[]; readonly expires: number | null } | undefined> {
+  const row = await read.one<{ scopes: string; expires: number | null }>(
+    'SELECT scopes, expires FROM asp WHERE id = ?',
+    id,
+  )
   return row === undefined ? undefined : { scopes: names(row.scopes), expires: row.expires }
 }
 
 /** A token by its hash: whose it is, and when it ends. */
-export function tokenStanding(
+export async function tokenStanding(
   read: Reader,
   hash: string,
-): { readonly user: string | null; readonly authVersion: number; readonly ends: number } | undefined {
-  const row = read.one<{ user: string | null; authVersion: number; expires: number | null; dies: number | null }>(
+): Promise<{ readonly user: string | null; readonly authVersion: number; readonly ends: number } | undefined> {
+  const row = await read.one<{ user: string | null; authVersion: number; expires: number | null; dies: number | null }>(
     'SELECT "user", auth_version AS authVersion, expires, dies FROM token WHERE hash = ?',
     hash,
   )

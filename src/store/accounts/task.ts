@@ -101,17 +101,19 @@ export const taskSweep = defineWrite<{ before: number; count: number }>('task.sw
 })
 
 export async function findTask(read: Reader, id: string): Promise<Task | undefined> {
-  return tasks.one(read, 'WHERE id = ?', id)
+  return await tasks.one(read, 'WHERE id = ?', id)
 }
 
 /** Tasks that are due at `at`, the longest waiting first. */
 export async function dueTasks(read: Reader, at: number, count: number): Promise<Task[]> {
-  return tasks.all(read, `WHERE state IN ('queued', 'running') AND due <= ? ORDER BY due LIMIT ?`, at, count)
+  return await tasks.all(read, `WHERE state IN ('queued', 'running') AND due <= ? ORDER BY due LIMIT ?`, at, count)
 }
 
 /** When the next task is due. */
 export async function nextTaskDue(read: Reader): Promise<number | null> {
-  const row = read.one<{ due: number | null }>("SELECT min(due) AS due FROM task WHERE state IN ('queued', 'running')")
+  const row = await read.one<{ due: number | null }>(
+    "SELECT min(due) AS due FROM task WHERE state IN ('queued', 'running')",
+  )
   return row?.due ?? null
 }
 
@@ -122,7 +124,7 @@ export async function findQueued(
   user: string | null,
   input: string | null,
 ): Promise<Task | undefined> {
-  return tasks.one(
+  return await tasks.one(
     read,
     `WHERE "user" IS ? AND kind = ? AND state = 'queued' AND input = coalesce(?, input)
      ORDER BY id LIMIT 1`,
@@ -141,7 +143,7 @@ export async function listTasks(
   count: number,
 ): Promise<Task[]> {
   const [sign, order, edge] = falling ? ['<', 'DESC', 'g'] : ['>', 'ASC', '']
-  return tasks.all(
+  return await tasks.all(
     read,
     `WHERE "user" = ? AND id ${sign} ? ORDER BY id ${order} LIMIT ?`,
     user,
@@ -152,7 +154,7 @@ export async function listTasks(
 
 /** How many tasks of an account are kept. */
 export async function countTasks(read: Reader, user: string): Promise<number> {
-  return tasks.count(read, 'WHERE "user" = ?', user)
+  return await tasks.count(read, 'WHERE "user" = ?', user)
 }
 
 checkParts.push({

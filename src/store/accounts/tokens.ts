@@ -50,27 +50,29 @@ export const tokenDelete = tokens.defineDelete(['hash'])
 
 /** A token by its hash, whether or not it is still good. */
 export async function findToken(read: Reader, hash: string): Promise<TokenRow | undefined> {
-  return tokens.one(read, 'WHERE hash = ?', hash)
+  return await tokens.one(read, 'WHERE hash = ?', hash)
 }
 
 /** Every provisioned token (those without an account), newest last. */
 export async function listTokens(read: Reader): Promise<TokenRow[]> {
-  return tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
+  return await tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
 }
 
 /** A provisioned token by its id. */
 export async function findProvisioned(read: Reader, id: string): Promise<TokenRow | undefined> {
-  return tokens.one(read, 'WHERE id = ? AND "user" IS NULL', id)
+  return await tokens.one(read, 'WHERE id = ? AND "user" IS NULL', id)
 }
 
 /** Any token by its id, or by its hash. */
 export async function findAnyToken(read: Reader, id: string, hash: string): Promise<TokenRow | undefined> {
-  return tokens.one(read, 'WHERE id = ? OR hash = ?', id, hash)
+  return await tokens.one(read, 'WHERE id = ? OR hash = ?', id, hash)
 }
 
 /** Tokens whose time is over, for the sweep. */
 export async function expiredTokens(read: Reader, at: number, count: number): Promise<string[]> {
-  return read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count).map(row => row.hash)
+  return (await read.all<{ hash: string }>('SELECT hash FROM token WHERE expires < ? LIMIT ?', at, count)).map(
+    row => row.hash,
+  )
 }
 
 interface TokenPage {
@@ -98,12 +100,12 @@ export async function tokensOf(
   const [created, id] = boundary ?? (direction === 'forward' ? [9e15, ''] : [0, ''])
   const { text, values } = good(page)
   const rest = `${text} AND (created, id) ${sign} (?, ?) ORDER BY created ${order}, id ${order} LIMIT ?`
-  return tokens.all(read, rest, ...values, created, id, count)
+  return await tokens.all(read, rest, ...values, created, id, count)
 }
 
 export async function countTokensOf(read: Reader, page: TokenPage): Promise<number> {
   const { text, values } = good(page)
-  return tokens.count(read, text, ...values)
+  return await tokens.count(read, text, ...values)
 }
 
 function good({ user, authVersion, at, id, but }: TokenPage): { text: string; values: unknown[] } {

@@ -28,9 +28,14 @@ const imported = table(
 export const importedInsert = imported.defineInsert('insert', { ifNew: true })
 
 /** Those of `keys` that were not moved into the folder from this source. */
-export function missingKeys(read: Reader, mailbox: number, source: string, keys: readonly string[]): string[] {
-  return read
-    .arrays<[string]>(
+export async function missingKeys(
+  read: Reader,
+  mailbox: number,
+  source: string,
+  keys: readonly string[],
+): Promise<string[]> {
+  return (
+    await read.arrays<[string]>(
       `SELECT value FROM ${listRows()} AS k WHERE value NOT IN (SELECT key FROM imported WHERE mailbox = ? AND source = ?
         AND key IN ${among()}) ORDER BY k.key`,
       JSON.stringify(keys),
@@ -38,13 +43,13 @@ export function missingKeys(read: Reader, mailbox: number, source: string, keys:
       source,
       JSON.stringify(keys),
     )
-    .map(([key]) => key)
+  ).map(([key]) => key)
 }
 
 /** Whether a message was moved into the folder with this id. */
-export function isImported(read: Reader, mailbox: string, source: string, key: string): boolean {
+export async function isImported(read: Reader, mailbox: string, source: string, key: string): Promise<boolean> {
   const text = `SELECT 1 FROM imported WHERE mailbox = (SELECT num FROM mailbox WHERE id = ?) AND source = ? AND key = ?`
-  return read.one(text, mailbox, source, key) !== undefined
+  return (await read.one(text, mailbox, source, key)) !== undefined
 }
 
 checkParts.push({
@@ -103,12 +108,15 @@ const queries: Readonly<Record<AccountPart, string>> = {
 }
 
 /** Everything of an account but its mail, as it is at one moment. */
-export function accountEntries(read: Reader, user: number): AccountEntry[] {
-  return read.snapshot(() =>
-    accountParts.flatMap(part =>
-      read.all<Record<string, unknown>>(queries[part], user).map(entry => ({ part, entry: named(part, entry) })),
-    ),
-  )
+export function accountEntries(read: Reader, user: number): Promise<AccountEntry[]> {
+  return read.snapshot(async picture => {
+    const entries: AccountEntry[] = []
+    for (const part of accountParts) {
+      const rows = await picture.all<Record<string, unknown>>(queries[part], user)
+      for (const entry of rows) entries.push({ part, entry: named(part, entry) })
+    }
+    return entries
+  })
 }
 
 export interface AccountFilter {
@@ -119,7 +127,12 @@ export interface AccountFilter {
 }
 
 /** Numbers of accounts above `after` that fit, rising. */
-export function accountNumbers(read: Reader, filter: AccountFilter, after: number, count: number): number[] {
+export async function accountNumbers(
+  read: Reader,
+  filter: AccountFilter,
+  after: number,
+  count: number,
+): Promise<number[]> {
   const users = filter.users === null ? '' : `AND id IN ${among('@users')}`
   const tags =
     filter.tags === null
@@ -131,12 +144,12 @@ export function accountNumbers(read: Reader, filter: AccountFilter, after: numbe
     users: JSON.stringify(filter.users),
     tags: JSON.stringify(filter.tags?.map(fold)),
   }
-  return read
-    .arrays<[number]>(
+  return (
+    await read.arrays<[number]>(
       `SELECT num FROM "user" WHERE deleted IS NULL AND num > @after ${users} ${tags} ORDER BY num LIMIT @count`,
       values,
     )
-    .map(([num]) => num)
+  ).map(([num]) => num)
 }
 
 /** With an id, also where a row has none of its own. */
@@ -147,7 +160,7 @@ function named(part: AccountPart, entry: Record<string, unknown>): Record<string
 }
 
 /** Whether a row of a part with this id is there, whoever has it; of what has no id of its own its taker knows. */
-export function hasEntry(read: Reader, part: AccountPart, id: string): boolean {
+export async function hasEntry(read: Reader, part: AccountPart, id: string): Promise<boolean> {
   if (part === 'suppression') return false
-  return read.one(`SELECT 1 FROM ${part} WHERE id = ?`, id) !== undefined
+  return (await read.one(`SELECT 1 FROM ${part} WHERE id = ?`, id)) !== undefined
 }

@@ -165,7 +165,7 @@ export const usageAdd = usages.defineUpdate('add', { add: ['storage'], raise: ['
 
 /** The account with this id, deleted ones too. */
 export async function findUser(read: Reader, id: string): Promise<User | undefined> {
-  return users.one(read, 'WHERE id = ?', id)
+  return await users.one(read, 'WHERE id = ?', id)
 }
 
 /** What a token needs to know of its account: whether anybody may come in, and its version. */
@@ -173,7 +173,7 @@ export async function findStanding(
   read: Reader,
   id: string,
 ): Promise<{ open: boolean; authVersion: number } | undefined> {
-  const row = read.one<{ open: number; authVersion: number }>(
+  const row = await read.one<{ open: number; authVersion: number }>(
     `SELECT disabled = 0 AND suspended = 0 AND deleted IS NULL AND NOT ${closedByDomain} AS open, auth_version AS authVersion
      FROM "user" WHERE id = ?`,
     id,
@@ -183,7 +183,7 @@ export async function findStanding(
 
 /** The account with this internal number. */
 export async function findUserByNumber(read: Reader, num: number): Promise<User | undefined> {
-  return users.one(read, 'WHERE num = ?', num)
+  return await users.one(read, 'WHERE num = ?', num)
 }
 
 /** Usernames of accounts by their ids; of one that is gone there is none. */
@@ -197,19 +197,19 @@ export async function usernamesOf(read: Reader, ids: readonly string[]): Promise
 
 /** The id of the account whose username has this key. */
 export async function findUserByKey(read: Reader, key: string): Promise<string | undefined> {
-  return read.one<{ id: string }>('SELECT id FROM "user" WHERE key = ? AND deleted IS NULL', key)?.id
+  return (await read.one<{ id: string }>('SELECT id FROM "user" WHERE key = ? AND deleted IS NULL', key))?.id
 }
 
 /** How many accounts there are, and what they use together. Scans a row for each. */
-export function accountFigures(read: Reader): { users: number; storage: number } {
-  const users = read.one<{ n: number }>('SELECT count(*) AS n FROM "user" WHERE deleted IS NULL')
-  const used = read.one<{ bytes: number }>('SELECT coalesce(sum(storage), 0) AS bytes FROM usage')
+export async function accountFigures(read: Reader): Promise<{ users: number; storage: number }> {
+  const users = await read.one<{ n: number }>('SELECT count(*) AS n FROM "user" WHERE deleted IS NULL')
+  const used = await read.one<{ bytes: number }>('SELECT coalesce(sum(storage), 0) AS bytes FROM usage')
   return { users: users?.n ?? 0, storage: used?.bytes ?? 0 }
 }
 
 /** What an account uses. */
 export async function readUsage(read: Reader, num: number): Promise<{ storage: number; modseq: number }> {
-  return usages.one(read, 'WHERE "user" = ?', num) ?? { storage: 0, modseq: 0 }
+  return (await usages.one(read, 'WHERE "user" = ?', num)) ?? { storage: 0, modseq: 0 }
 }
 
 export interface UserPage {
@@ -250,7 +250,7 @@ async function listUsers(read: Reader, { page, boundary, direction, count }: Use
   const { where, values } = userFilter(page)
   const compare = direction === 'forward' ? '>' : '<'
   const order = direction === 'forward' ? 'ASC' : 'DESC'
-  const rows = read.all<Record<string, unknown> & { storage: number }>(
+  const rows = await read.all<Record<string, unknown> & { storage: number }>(
     `SELECT ${users.list}, (SELECT storage FROM usage WHERE usage."user" = "user".num) AS storage FROM "user"
      WHERE deleted IS NULL ${where} AND id ${boundary === null ? '>=' : compare} ? ORDER BY id ${order} LIMIT ?`,
     ...values,
@@ -271,15 +271,22 @@ export function pageUsers(read: Reader, task: UserListTask): Promise<Counted<Lis
 
 /** Ids of accounts that are not deleted, rising, after `boundary`. */
 export async function listUserIds(read: Reader, boundary: string, count: number): Promise<string[]> {
-  return read
-    .all<{ id: string }>('SELECT id FROM "user" WHERE deleted IS NULL AND id > ? ORDER BY id LIMIT ?', boundary, count)
-    .map(row => row.id)
+  return (
+    await read.all<{ id: string }>(
+      'SELECT id FROM "user" WHERE deleted IS NULL AND id > ? ORDER BY id LIMIT ?',
+      boundary,
+      count,
+    )
+  ).map(row => row.id)
 }
 
 /** How many accounts a page's filter matches. */
 async function countUsers(read: Reader, page: UserPage): Promise<number> {
   const { where, values } = userFilter(page)
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM "user" WHERE deleted IS NULL ${where}`, ...values)?.n ?? 0
+  return (
+    (await read.one<{ n: number }>(`SELECT count(*) AS n FROM "user" WHERE deleted IS NULL ${where}`, ...values))?.n ??
+    0
+  )
 }
 
 function userFilter(page: UserPage): { where: string; values: unknown[] } {
@@ -316,6 +323,6 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
 }
 
 /** Highest change number of an account that is on disk; 0 where there is none. */
-export function lastModseq(read: Reader, user: number): number {
-  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? 0
+export async function lastModseq(read: Reader, user: number): Promise<number> {
+  return (await read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user))?.modseq ?? 0
 }

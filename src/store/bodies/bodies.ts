@@ -99,25 +99,30 @@ export class Bodies {
    * @param keep whether somebody is likely to open it again soon
    * @throws Fault MessageNotFound where there is none, BodyUnreadable where stored bytes are damaged
    */
-  open(num: number, keep = true): Body {
+  async open(num: number, keep = true): Promise<Body> {
     const known = this.#opened.get(num)
     if (known !== undefined) return known
     try {
-      const body = readBody(this.#read, this.#files, num)
+      const body = await readBody(this.#read, this.#files, num)
       if (keep && body.inMemory) this.#opened.put({ nums: [num], bytes: body.size, get: () => body })
       return body
     } catch (error) {
-      throw this.proof.faultOf(num, error)
+      throw await this.proof.faultOf(num, error)
     }
+  }
+
+  /** The bytes of a stored body, which is opened when the first are asked for. @throws Fault as `open` */
+  async *stream(num: number, start?: number, end?: number): AsyncGenerator<Buffer> {
+    yield* (await this.open(num)).stream(start, end)
   }
 
   /**
    * Reads ahead: opening each of these next costs little, as far as they are small. Some hundred at most, and no more
    * bytes than are wanted at once.
    */
-  ahead(nums: readonly number[]): void {
+  async ahead(nums: readonly number[]): Promise<void> {
     const unknown = this.#unknown(nums)
-    if (unknown.length > 1) this.#opened.put(readBodies(this.#read, unknown))
+    if (unknown.length > 1) this.#opened.put(await readBodies(this.#read, unknown))
   }
 
   /** Somebody may soon want many: the thread for that gets ready. */
@@ -147,7 +152,10 @@ export class Bodies {
     let found = 0
     for await (const names of this.#files.names()) {
       for (let at = 0; at < names.length; at += sweepNames) {
-        const orphans = names.slice(at, at + sweepNames).filter(name => !isNamed(this.#read, name))
+        const orphans: string[] = []
+        for (const name of names.slice(at, at + sweepNames)) {
+          if (!(await isNamed(this.#read, name))) orphans.push(name)
+        }
         found += orphans.length
         if (orphans.length > 0) await suspect({ names: orphans })
       }

@@ -55,7 +55,7 @@ interface CheckedPart extends PartColumns, Pick<StoredPart, 'stored'> {
 export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck): AsyncGenerator<string> {
   const files = new BodyFiles(dataDir)
   for (let num = 0; ; ) {
-    const bodies = read.all<CheckedBody>(
+    const bodies = await read.all<CheckedBody>(
       `SELECT num, size, codec, recipe, ${how.hashes === true ? 'skeleton' : "x'' AS skeleton"} FROM body
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
@@ -65,7 +65,7 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
     if (bodies.length < pageRows) break
   }
   for (let num = 0; ; ) {
-    const parts = read.all<CheckedPart>(
+    const parts = await read.all<CheckedPart>(
       `SELECT num, hash, size, codec, file, stored, CASE WHEN file = 1 THEN data END AS "table" FROM part
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
@@ -81,7 +81,7 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
 export async function* checkFiles(read: Reader, dataDir: string): AsyncGenerator<string> {
   const files = new BodyFiles(dataDir)
   for (let num = 0; ; ) {
-    const parts = read.all<CheckedPart>(
+    const parts = await read.all<CheckedPart>(
       `SELECT num, hash, size, codec, file, stored, data AS "table" FROM part WHERE file = 1 AND num > ?
        ORDER BY num LIMIT ${pageRows}`,
       num,
@@ -101,13 +101,13 @@ async function* faults(
   find: () => Promise<string | null>,
 ): AsyncGenerator<string> {
   const fault = await find().catch(error => (error instanceof Error ? error.message : String(error)))
-  if (fault === null || read.one(`SELECT 1 FROM ${table} WHERE num = ?`, num) === undefined) return
+  if (fault === null || (await read.one(`SELECT 1 FROM ${table} WHERE num = ?`, num)) === undefined) return
   yield `${table} ${num}: ${fault}`
 }
 
 async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promise<string | null> {
   const spans = body.recipe === null ? [] : decodeRecipe(body.recipe)
-  const parts = read.all<{ size: number }>(
+  const parts = await read.all<{ size: number }>(
     'SELECT p.size FROM body_part b JOIN part p ON p.num = b.part WHERE b.body = ? ORDER BY b.seq',
     body.num,
   )
@@ -140,6 +140,6 @@ async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how:
 
 async function* strays(read: Reader, files: BodyFiles): AsyncGenerator<string> {
   for await (const names of files.names()) {
-    for (const name of names) if (!isNamed(read, name)) yield `file ${name}: no row names it`
+    for (const name of names) if (!(await isNamed(read, name))) yield `file ${name}: no row names it`
   }
 }

@@ -42,14 +42,14 @@ export class BodyProof {
       if (this.#proven.size > limits.body.provenMax) this.#proven.clear()
       await body.prove(start, end, this.#proven)
     } catch (error) {
-      throw this.faultOf(num, error)
+      throw await this.faultOf(num, error)
     }
   }
 
   /** What something means that was thrown while a body was read: MessageNotFound only where it is gone on purpose. */
-  faultOf(num: number, error: unknown): unknown {
+  async faultOf(num: number, error: unknown): Promise<unknown> {
     const gone = error instanceof Fault && error.code === 'MessageNotFound'
-    if (gone && this.#read.one('SELECT 1 FROM body WHERE num = ?', num) === undefined) return error
+    if (gone && (await this.#read.one('SELECT 1 FROM body WHERE num = ?', num)) === undefined) return error
     const { syscall, code = '' } = error as NodeJS.ErrnoException
     if (!gone && !(error instanceof DamagedBody) && syscall === undefined) return error
     if (passing.has(code)) return new Fault('StorageUnavailable', { cause: error })

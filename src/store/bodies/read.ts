@@ -54,12 +54,12 @@ const partsText = `SELECT ${parts.listOf('p', partColumns)} FROM body_part b JOI
  *
  * @throws Fault MessageNotFound where there is none
  */
-export function readBody(read: Reader, files: BodyFiles, num: number): Body {
-  const row = read.one<Pick<StoredBody, (typeof bodyColumns)[number]>>(bodyText, num)
+export async function readBody(read: Reader, files: BodyFiles, num: number): Promise<Body> {
+  const row = await read.one<Pick<StoredBody, (typeof bodyColumns)[number]>>(bodyText, num)
   if (row === undefined) throw new Fault('MessageNotFound')
   if (row.recipe === null) return new Body(row.size, unpack(row.codec, row.skeleton, row.size), null)
   const spans = decodeRecipe(row.recipe)
-  const rows = read.all<PartColumns>(partsText, num)
+  const rows = await read.all<PartColumns>(partsText, num)
   if (rows.length !== spans.length) throw new Fault('MessageNotFound')
   const stretches: Stretch[] = []
   let at = 0
@@ -78,7 +78,7 @@ export function readBody(read: Reader, files: BodyFiles, num: number): Body {
   addLiteral(row.size - at)
   const body = new Body(row.size, unpack(row.codec, row.skeleton, literal), stretches)
   const small = row.size <= limits.body.wholeBytesMax && rows.every(part => part.file === 0)
-  return small ? body.whole() : body
+  return small ? await body.whole() : body
 }
 
 /** The value of one part. */
@@ -87,9 +87,9 @@ export function streamPart(read: Reader, files: BodyFiles, row: PartColumns): As
 }
 
 /** Whether a row names this file. */
-export function isNamed(read: Reader, name: string): boolean {
+export async function isNamed(read: Reader, name: string): Promise<boolean> {
   const hash = hashInName(name)
-  const row = read.one<{ data: Buffer }>('SELECT data FROM part WHERE hash = ? AND file = 1', hash)
+  const row = await read.one<{ data: Buffer }>('SELECT data FROM part WHERE hash = ? AND file = 1', hash)
   return row !== undefined && fileName(hash, row.data) === name
 }
 
@@ -155,15 +155,19 @@ export class Body {
   }
 
   /** This body with its bytes in memory. */
-  whole(): Body {
+  async whole(): Promise<Body> {
     assert(this.#stretches !== null)
-    const pieces = this.#stretches.map(({ start, end, at, lines }) => {
-      if (typeof at === 'number') return this.#skeleton.subarray(at, at + end - start)
-      const value = at.value()
+    const pieces: Buffer[] = []
+    for (const { start, end, at, lines } of this.#stretches) {
+      if (typeof at === 'number') {
+        pieces.push(this.#skeleton.subarray(at, at + end - start))
+        continue
+      }
+      const value = await at.value()
       const piece = lines === null ? value : encodeLines(value, lines, true)
       if (piece.length !== end - start) throw new DamagedBody('a part does not fill its place')
-      return piece
-    })
+      pieces.push(piece)
+    }
     return new WholeBody(Buffer.concat(pieces, this.size), this)
   }
 
@@ -239,10 +243,10 @@ class Part {
   }
 
   /** The whole value; only for parts that are no file. */
-  value(): Buffer {
+  async value(): Promise<Buffer> {
     const { codec, size, file } = this.#row
     assert.equal(file, 0)
-    const data = this.data()
+    const data = await this.data()
     if (codec !== codecChunks) return unpack(codec, data, size)
     const table = new ChunkTable(data, size)
     const pieces: Buffer[] = []
@@ -265,7 +269,7 @@ class Part {
 
   /** See Body.prove. */
   async prove(proven: Set<string>): Promise<void> {
-    const data = this.data()
+    const data = await this.data()
     const { codec, hash, size } = this.#row
     const file = await this.file(data)
     let key = Buffer.from(hash).toString('base64')
@@ -289,9 +293,9 @@ class Part {
   }
 
   /** What the row holds. Numbers of parts are used again, so the hash is asked for too. */
-  data(): Buffer {
+  async data(): Promise<Buffer> {
     const { num, hash } = this.#row
-    const row = this.#read.one<{ data: Buffer }>('SELECT data FROM part WHERE num = ? AND hash = ?', num, hash)
+    const row = await this.#read.one<{ data: Buffer }>('SELECT data FROM part WHERE num = ? AND hash = ?', num, hash)
     if (row === undefined) throw new Fault('MessageNotFound')
     return row.data
   }
@@ -350,7 +354,7 @@ class Cursor {
     const last = this.#last
     if (last !== null && at >= last.start && at < last.start + last.value.length) return last
     if (this.#data === null) {
-      this.#data = this.#part.data()
+      this.#data = await this.#part.data()
       if (this.#chunked) this.#table = new ChunkTable(this.#data, this.#part.size)
       this.#file = await this.#part.file(this.#data)
     }

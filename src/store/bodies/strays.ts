@@ -95,14 +95,14 @@ export class Strays {
     const day = Math.floor(now() / dayMs)
     const files = await bodies.sweep(({ names }) => write(strayNote, { names, day }))
     // Nothing to write where nothing was noted, now or before.
-    if (files === 0 && read.one('SELECT 1 FROM stray LIMIT 1') === undefined) return
+    if (files === 0 && (await read.one('SELECT 1 FROM stray LIMIT 1')) === undefined) return
     await write(strayForget, { day })
     if (files >= limits.body.straysTold) {
       const days = limits.body.strayDays
       const told = `stored files that the database does not know, as after an older copy of it was put in place: kept ${days} days`
       log.warn({ files }, told)
     }
-    const due = read.all<{ name: string }>('SELECT name FROM stray WHERE days >= ?', limits.body.strayDays)
+    const due = await read.all<{ name: string }>('SELECT name FROM stray WHERE days >= ?', limits.body.strayDays)
     if (due.length > 0) await write(partSuspect, { names: due.map(({ name }) => name) })
   }
 
@@ -111,7 +111,7 @@ export class Strays {
     const { dataDir, read, log } = this.#options
     let missing = 0
     for (let num = 0; !this.#closed; ) {
-      const found = missingFiles(read, dataDir, num, pageRows)
+      const found = await missingFiles(read, dataDir, num, pageRows)
       missing += found.missing.length
       if (found.last === undefined) break
       num = found.last
@@ -122,14 +122,14 @@ export class Strays {
 }
 
 /** Of the next rows above `after` that name a file: those whose file is not there, and the last row looked at. */
-function missingFiles(
+async function missingFiles(
   read: Reader,
   dataDir: string,
   after: number,
   count: number,
-): { missing: string[]; last: number | undefined } {
+): Promise<{ missing: string[]; last: number | undefined }> {
   const files = new BodyFiles(dataDir)
-  const rows = read.all<{ num: number; hash: Buffer; table: Buffer }>(
+  const rows = await read.all<{ num: number; hash: Buffer; table: Buffer }>(
     'SELECT num, hash, data AS "table" FROM part WHERE file = 1 AND num > ? ORDER BY num LIMIT ?',
     after,
     count,

@@ -31,21 +31,21 @@ export const domainAccessDelete = entries.defineDelete(['id'])
 
 /** The entries of a tag with this action, by domain. */
 export async function listDomainAccess(read: Reader, tag: string, action: string): Promise<DomainAccessRow[]> {
-  return entries.all(read, 'WHERE tag = ? AND action = ? ORDER BY domain LIMIT 10000', tag, action)
+  return await entries.all(read, 'WHERE tag = ? AND action = ? ORDER BY domain LIMIT 10000', tag, action)
 }
 
 export async function findDomainAccess(read: Reader, id: string): Promise<DomainAccessRow | undefined> {
-  return entries.one(read, 'WHERE id = ?', id)
+  return await entries.one(read, 'WHERE id = ?', id)
 }
 
 /** The entry of a tag for a domain. */
 export async function findDomainEntry(read: Reader, tag: string, domain: string): Promise<DomainAccessRow | undefined> {
-  return entries.one(read, 'WHERE tag = ? AND domain = ?', tag, domain)
+  return await entries.one(read, 'WHERE tag = ? AND domain = ?', tag, domain)
 }
 
 /** How many entries a tag has. */
 export async function countDomainAccess(read: Reader, tag: string): Promise<number> {
-  return entries.count(read, 'WHERE tag = ?', tag)
+  return await entries.count(read, 'WHERE tag = ?', tag)
 }
 
 /**
@@ -58,7 +58,7 @@ export async function domainVerdict(
   domain: string,
 ): Promise<'allow' | 'block' | null> {
   if (tags.length === 0 || domain === '') return null
-  const row = read.one<{ action: 'allow' | 'block' }>(
+  const row = await read.one<{ action: 'allow' | 'block' }>(
     `SELECT action FROM domainaccess WHERE domain = ? AND tag IN ${among()}
      ORDER BY action LIMIT 1`,
     domain,

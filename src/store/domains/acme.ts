@@ -75,17 +75,17 @@ export interface AcmeRow extends AcmeOrderRow, Pick<AcmeProgressRow, 'failure'> 
 }
 
 export async function findAcmeAccount(read: Reader, directory: string): Promise<AcmeAccountRow | undefined> {
-  return accounts.one(read, 'WHERE directory = ?', directory)
+  return await accounts.one(read, 'WHERE directory = ?', directory)
 }
 
 /** Certificates that ACME fetches, those first that are due first; a few thousand at most. */
 export async function listAcme(read: Reader): Promise<AcmeRow[]> {
-  return read.all<AcmeRow>(`${selected} ORDER BY coalesce(o.due, 0), c.id`)
+  return await read.all<AcmeRow>(`${selected} ORDER BY coalesce(o.due, 0), c.id`)
 }
 
 /** How far the fetching of some certificates is, by their ids. */
-export function progressOf(read: Reader, certificates: readonly string[]): Map<string, AcmeProgressRow> {
-  const rows = read.all<AcmeProgressRow>(
+export async function progressOf(read: Reader, certificates: readonly string[]): Promise<Map<string, AcmeProgressRow>> {
+  const rows = await read.all<AcmeProgressRow>(
     `SELECT certificate, due, expires, attempts, failure FROM acme_order WHERE certificate IN ${among()}`,
     JSON.stringify(certificates),
   )

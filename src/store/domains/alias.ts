@@ -38,12 +38,12 @@ export const domainAliasRename = defineWrite<{ previous: string; current: string
 )
 
 export async function findDomainAlias(read: Reader, id: string): Promise<DomainAliasRow | undefined> {
-  return aliases.one(read, 'WHERE id = ?', id)
+  return await aliases.one(read, 'WHERE id = ?', id)
 }
 
 /** The alias with this name. */
 export async function findAlias(read: Reader, alias: string): Promise<DomainAliasRow | undefined> {
-  return aliases.one(read, 'WHERE alias = ?', alias)
+  return await aliases.one(read, 'WHERE alias = ?', alias)
 }
 
 /** Aliases by name; `query` is part of an alias or of its domain. `only`: of these domains. */
@@ -56,7 +56,7 @@ export async function listAliases(
   only: readonly string[] | null = null,
 ): Promise<DomainAliasRow[]> {
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
-  return aliases.all(
+  return await aliases.all(
     read,
     `WHERE alias ${sign} ?
      AND (alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\') AND (? IS NULL OR domain IN ${among()}) ORDER BY alias ${order} LIMIT ?`,
@@ -75,7 +75,7 @@ export async function countAliases(
 ): Promise<number> {
   const pattern = likePattern(query)
   const rest = `WHERE (alias LIKE ? ESCAPE '\\' OR domain LIKE ? ESCAPE '\\') AND (? IS NULL OR domain IN ${among()})`
-  return aliases.count(read, rest, pattern, pattern, ...listed(only))
+  return await aliases.count(read, rest, pattern, pattern, ...listed(only))
 }
 
 /** A list as it is bound where it may be missing, which is twice. */
@@ -86,7 +86,7 @@ function listed(only: readonly string[] | null): (string | null)[] {
 
 /** How many aliases stand for a domain. */
 export async function countAliasesOf(read: Reader, domain: string): Promise<number> {
-  return aliases.count(read, 'WHERE domain = ?', domain)
+  return await aliases.count(read, 'WHERE domain = ?', domain)
 }
 
 checkParts.push({

@@ -48,17 +48,17 @@ export const certificateDelete = defineWrite<{ id: string }>('certificate.delete
 })
 
 export async function findCertificate(read: Reader, id: string): Promise<CertificateRow | undefined> {
-  return certificates.one(read, 'WHERE id = ?', id)
+  return await certificates.one(read, 'WHERE id = ?', id)
 }
 
 /** The certificate of exactly this server name. */
 export async function findCertificateFor(read: Reader, servername: string): Promise<CertificateRow | undefined> {
-  return certificates.one(read, 'WHERE servername = ?', servername)
+  return await certificates.one(read, 'WHERE servername = ?', servername)
 }
 
 /** All of them, by id. */
-export function iterateCertificates(read: Reader): Iterable<CertificateRow> {
-  return certificates.iterate(read, 'ORDER BY id')
+export function allCertificates(read: Reader): Promise<CertificateRow[]> {
+  return certificates.all(read, 'ORDER BY id')
 }
 
 export interface CertificateFilter {
@@ -78,7 +78,7 @@ export async function listCertificates(
 ): Promise<CertificateRow[]> {
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
   const { text, values } = condition(filter)
-  return certificates.all(
+  return await certificates.all(
     read,
     `WHERE servername ${sign} ? AND ${text} ORDER BY servername ${order} LIMIT ?`,
     boundary ?? edge,
@@ -89,7 +89,7 @@ export async function listCertificates(
 
 export async function countCertificates(read: Reader, filter: CertificateFilter): Promise<number> {
   const { text, values } = condition(filter)
-  return certificates.count(read, `WHERE ${text}`, ...values)
+  return await certificates.count(read, `WHERE ${text}`, ...values)
 }
 
 function condition({ query, altNames }: CertificateFilter): { text: string; values: string[] } {

@@ -18,7 +18,7 @@ export class ClosedDomains {
   }
 
   /** Whether a domain is closed, by itself or as another name of one that is. */
-  has(domain: string): boolean {
-    return this.#known.getNow('', () => closedDomains(this.#read)).has(domain)
+  async has(domain: string): Promise<boolean> {
+    return (await this.#known.get('', () => closedDomains(this.#read))).has(domain)
   }
 }

@@ -46,12 +46,12 @@ export const dkimRename = defineWrite<{ previous: string; current: string }>(
 )
 
 export async function findDkim(read: Reader, id: string): Promise<DkimRow | undefined> {
-  return keys.one(read, 'WHERE id = ?', id)
+  return await keys.one(read, 'WHERE id = ?', id)
 }
 
 /** The key of exactly this domain, in lower case and in unicode. */
 export async function findDkimFor(read: Reader, domain: string): Promise<DkimRow | undefined> {
-  return keys.one(read, 'WHERE domain = ?', domain)
+  return await keys.one(read, 'WHERE domain = ?', domain)
 }
 
 /** Keys by domain; `query` is part of the domain. `only`: of these domains. */
@@ -64,7 +64,7 @@ export async function listDkim(
   only: readonly string[] | null = null,
 ): Promise<DkimRow[]> {
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
-  return keys.all(
+  return await keys.all(
     read,
     `WHERE domain ${sign} ? AND domain LIKE ? ESCAPE '\\' AND (? IS NULL OR domain IN ${among()}) ORDER BY domain ${order} LIMIT ?`,
     boundary ?? edge,
@@ -76,7 +76,7 @@ export async function listDkim(
 
 export async function countDkim(read: Reader, query: string, only: readonly string[] | null = null): Promise<number> {
   const rest = `WHERE domain LIKE ? ESCAPE '\\' AND (? IS NULL OR domain IN ${among()})`
-  return keys.count(read, rest, likePattern(query), ...listed(only))
+  return await keys.count(read, rest, likePattern(query), ...listed(only))
 }
 
 /** A list as it is bound where it may be missing, which is twice. */

@@ -44,8 +44,8 @@ const names = `SELECT name FROM domain UNION SELECT domain FROM address WHERE do
 export function pageDomains(read: Reader, task: DomainListTask): Promise<Counted<ListedDomain>> {
   return counted(
     read,
-    async () => count(read, task),
-    async () => list(read, task),
+    picture => count(picture, task),
+    picture => list(picture, task),
   )
 }
 
@@ -56,41 +56,44 @@ function filter({ query, only }: DomainListTask): { where: string; values: unkno
   return { where: `${where} AND name IN ${among()}`, values: [...values, JSON.stringify(only)] }
 }
 
-function count(read: Reader, task: DomainListTask): number {
+async function count(read: Reader, task: DomainListTask): Promise<number> {
   const { where, values } = filter(task)
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM (${names}) WHERE 1 = 1 ${where}`, ...values)?.n ?? 0
+  return (await read.one<{ n: number }>(`SELECT count(*) AS n FROM (${names}) WHERE 1 = 1 ${where}`, ...values))?.n ?? 0
 }
 
-function list(read: Reader, task: DomainListTask): ListedDomain[] {
+async function list(read: Reader, task: DomainListTask): Promise<ListedDomain[]> {
   const { where, values } = filter(task)
   const { boundary, direction, defaultQuota } = task
   const [sign, order, edge] = direction === 'forward' ? ['>', 'ASC', ''] : ['<', 'DESC', '\u{10ffff}']
   const text = `SELECT name FROM (${names}) WHERE name ${sign} ? ${where} ORDER BY name ${order} LIMIT ?`
-  const rows = read.all<{ name: string }>(text, boundary ?? edge, ...values, task.count)
-  return rows.map(({ name }) => {
-    const made = findDomain(read, name)
-    return { ...(made ?? plainDomain(name)), made: made !== undefined, ...figures(read, name, defaultQuota) }
-  })
+  const rows = await read.all<{ name: string }>(text, boundary ?? edge, ...values, task.count)
+  const listed: ListedDomain[] = []
+  for (const { name } of rows) {
+    const made = await findDomain(read, name)
+    const figures = await figuresOf(read, name, defaultQuota)
+    listed.push({ ...(made ?? plainDomain(name)), made: made !== undefined, ...figures })
+  }
+  return listed
 }
 
 /** Scans the accounts and addresses of a domain. */
-function figures(read: Reader, name: string, defaultQuota: number) {
-  const accounts = read.one<{ users: number; given: number }>(
+async function figuresOf(read: Reader, name: string, defaultQuota: number) {
+  const accounts = await read.one<{ users: number; given: number }>(
     `SELECT count(*) AS users, coalesce(sum(CASE quota WHEN 0 THEN ? ELSE quota END), 0) AS given
      FROM "user" WHERE domain = ? AND deleted IS NULL`,
     defaultQuota,
     name,
   )
-  const addresses = read.one<{ own: number; total: number }>(
+  const addresses = await read.one<{ own: number; total: number }>(
     'SELECT count("user") AS own, count(*) AS total FROM address WHERE domain = ?',
     name,
   )
-  const stored = read.one<{ bytes: number }>(
+  const stored = await read.one<{ bytes: number }>(
     `SELECT coalesce(sum(s.storage), 0) AS bytes FROM "user" u JOIN usage s ON s."user" = u.num
      WHERE u.domain = ? AND u.deleted IS NULL`,
     name,
   )
-  const aliases = read.one<{ n: number }>('SELECT count(*) AS n FROM domainalias WHERE domain = ?', name)
+  const aliases = await read.one<{ n: number }>('SELECT count(*) AS n FROM domainalias WHERE domain = ?', name)
   const { own = 0, total = 0 } = addresses ?? {}
   return {
     ...{ users: accounts?.users ?? 0, quotaGiven: accounts?.given ?? 0, storage: stored?.bytes ?? 0 },
@@ -99,11 +102,14 @@ function figures(read: Reader, name: string, defaultQuota: number) {
 }
 
 /** What keeps a domain here although nobody made it: addresses, other names and keys. */
-export function domainUse(read: Reader, name: string): { addresses: number; aliases: number; keys: number } {
-  const n = (text: string) => read.one<{ n: number }>(text, name)?.n ?? 0
+export async function domainUse(
+  read: Reader,
+  name: string,
+): Promise<{ addresses: number; aliases: number; keys: number }> {
+  const n = async (text: string) => (await read.one<{ n: number }>(text, name))?.n ?? 0
   return {
-    addresses: n('SELECT count(*) AS n FROM address WHERE domain = ?'),
-    aliases: n('SELECT count(*) AS n FROM domainalias WHERE domain = ?'),
-    keys: n('SELECT count(*) AS n FROM dkim WHERE domain = ?'),
+    addresses: await n('SELECT count(*) AS n FROM address WHERE domain = ?'),
+    aliases: await n('SELECT count(*) AS n FROM domainalias WHERE domain = ?'),
+    keys: await n('SELECT count(*) AS n FROM dkim WHERE domain = ?'),
   }
 }

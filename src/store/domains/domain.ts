@@ -126,40 +126,46 @@ function refuse(max: number, count: () => number, what: string): void {
 }
 
 /** What was said of a domain; undefined where nothing was. */
-export function findDomain(read: Reader, name: string): Domain | undefined {
-  return domains.one(read, 'WHERE name = ?', name)
+export async function findDomain(read: Reader, name: string): Promise<Domain | undefined> {
+  return await domains.one(read, 'WHERE name = ?', name)
 }
 
 /** Domains that are closed, with their other names. There are few of them. */
 export const closedNamesText = `SELECT name FROM domain WHERE disabled = 1 UNION
   SELECT alias FROM domainalias WHERE domain IN (SELECT name FROM domain WHERE disabled = 1)`
 
-export function closedDomains(read: Reader): ReadonlySet<string> {
-  const rows = read.all<{ name: string }>(closedNamesText)
+export async function closedDomains(read: Reader): Promise<ReadonlySet<string>> {
+  const rows = await read.all<{ name: string }>(closedNamesText)
   return new Set(rows.map(row => row.name))
 }
 
 /** Ids of the accounts that look after a domain. */
-export function adminsOf(read: Reader, domain: string): string[] {
-  return admins.all(read, 'WHERE domain = ? ORDER BY "user"', domain).map(row => row.user)
+export async function adminsOf(read: Reader, domain: string): Promise<string[]> {
+  return (await admins.all(read, 'WHERE domain = ? ORDER BY "user"', domain)).map(row => row.user)
 }
 
 /** Domains an account looks after. */
-export function domainsOf(read: Reader, user: string): string[] {
-  return admins.all(read, 'WHERE "user" = ? ORDER BY domain', user).map(row => row.domain)
+export async function domainsOf(read: Reader, user: string): Promise<string[]> {
+  return (await admins.all(read, 'WHERE "user" = ? ORDER BY domain', user)).map(row => row.domain)
 }
 
 /**
  * Whether who looks after these domains may treat an account as one of theirs: its main address lies in one of them and,
  * for `wholly`, all its addresses and all domains it looks after itself do.
  */
-export function reaches(read: Reader, among_: readonly string[], user: string, wholly: boolean): boolean {
+export async function reaches(
+  read: Reader,
+  among_: readonly string[],
+  user: string,
+  wholly: boolean,
+): Promise<boolean> {
   const list = JSON.stringify(among_)
-  if (read.one(`SELECT 1 FROM "user" WHERE id = ? AND domain IN ${among()}`, user, list) === undefined) return false
+  if ((await read.one(`SELECT 1 FROM "user" WHERE id = ? AND domain IN ${among()}`, user, list)) === undefined)
+    return false
   if (!wholly) return true
   const beyond = `SELECT 1 FROM address WHERE "user" = ? AND domain NOT IN ${among()}
     UNION ALL SELECT 1 FROM domain_admin WHERE "user" = ? AND domain NOT IN ${among()} LIMIT 1`
-  return read.one(beyond, user, list, user, list) === undefined
+  return (await read.one(beyond, user, list, user, list)) === undefined
 }
 
 checkParts.push({

@@ -50,9 +50,9 @@ export const markSweep = defineWrite<{ rowsMax: number }>('mark.sweep', (sql, { 
 })
 
 /** What was fetched last of what a domain asserts, no longer ago than `since`. */
-export function findMark(read: Reader, assertion: string, since: number): HeldMark | undefined {
+export async function findMark(read: Reader, assertion: string, since: number): Promise<HeldMark | undefined> {
   const rest = 'WHERE assertion = ? AND fetched > ? ORDER BY fetched DESC LIMIT 1'
-  const row = marks.one(read, rest, assertion, since)
+  const row = await marks.one(read, rest, assertion, since)
   return row === undefined ? undefined : heldMark(row)
 }
 
@@ -61,9 +61,12 @@ export function heldMark({ id, certified, type, url }: MarkRow): HeldMark {
 }
 
 /** A mark with its picture, while that is kept; as the API shows it. */
-export function shownMark(read: Reader, held: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export async function shownMark(
+  read: Reader,
+  held: Readonly<Record<string, unknown>>,
+): Promise<Record<string, unknown>> {
   const { mark, ...shown } = held
   if (typeof mark !== 'string') return shown
-  const row = read.one<{ image: string }>('SELECT image FROM mark WHERE id = ?', mark)
+  const row = await read.one<{ image: string }>('SELECT image FROM mark WHERE id = ?', mark)
   return row === undefined ? shown : { ...shown, image: row.image }
 }

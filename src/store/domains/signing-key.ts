@@ -56,35 +56,37 @@ export const signingKeyDelete = keys.defineDelete(['id'])
 
 /** All keys of a domain, the newest first. */
 export async function keysOf(read: Reader, domain: string): Promise<SigningKeyRow[]> {
-  return keys.all(read, 'WHERE domain = ? ORDER BY created DESC, algorithm DESC LIMIT 100', domain)
+  return await keys.all(read, 'WHERE domain = ? ORDER BY created DESC, algorithm DESC LIMIT 100', domain)
 }
 
 /** Those that sign. */
 export async function currentKeysOf(read: Reader, domain: string): Promise<SigningKeyRow[]> {
-  return keys.all(read, 'WHERE domain = ? AND state = 1 AND state < 2 ORDER BY algorithm DESC LIMIT 2', domain)
+  return await keys.all(read, 'WHERE domain = ? AND state = 1 AND state < 2 ORDER BY algorithm DESC LIMIT 2', domain)
 }
 
 export async function findSigningKeyRow(read: Reader, id: string): Promise<SigningKeyRow | undefined> {
-  return keys.one(read, 'WHERE id = ?', id)
+  return await keys.one(read, 'WHERE id = ?', id)
 }
 
 /** Keys by domain and age, after a domain. */
 export async function listSigningKeys(read: Reader, after: string, count: number): Promise<SigningKeyRow[]> {
-  return keys.all(read, 'WHERE domain > ? ORDER BY domain, created DESC, algorithm DESC LIMIT ?', after, count)
+  return await keys.all(read, 'WHERE domain > ? ORDER BY domain, created DESC, algorithm DESC LIMIT ?', after, count)
 }
 
 /** What is due, the longest waiting first. */
 export async function dueSigningKeys(read: Reader, at: number, count: number): Promise<SigningKeyRow[]> {
-  return keys.all(read, 'WHERE due <= ? ORDER BY due LIMIT ?', at, count)
+  return await keys.all(read, 'WHERE due <= ? ORDER BY due LIMIT ?', at, count)
 }
 
-export function nextSigningKeyDue(read: Reader): number | null {
-  return read.one<{ due: number | null }>('SELECT min(due) AS due FROM signing_key')?.due ?? null
+export async function nextSigningKeyDue(read: Reader): Promise<number | null> {
+  return (await read.one<{ due: number | null }>('SELECT min(due) AS due FROM signing_key'))?.due ?? null
 }
 
 /** How many keys are in each state. */
-export function countSigningKeys(read: Reader): Map<number, number> {
-  const rows = read.all<{ state: number; n: number }>('SELECT state, count(*) AS n FROM signing_key GROUP BY state')
+export async function countSigningKeys(read: Reader): Promise<Map<number, number>> {
+  const rows = await read.all<{ state: number; n: number }>(
+    'SELECT state, count(*) AS n FROM signing_key GROUP BY state',
+  )
   return new Map(rows.map(({ state, n }) => [state, n]))
 }
 
@@ -96,15 +98,15 @@ export async function domainsAfter(read: Reader, after: string, count: number): 
       SELECT (SELECT min(${column}) FROM ${from} WHERE ${column} > next.name), n + 1
       FROM next WHERE name IS NOT NULL AND n < @count)
     SELECT name FROM next WHERE name IS NOT NULL`
-  const names = (text: string) => read.all<{ name: string }>(text, { after, count }).map(row => row.name)
-  const all = new Set([...names(walk('address', 'domain')), ...names(walk('domainalias', 'alias'))])
+  const names = async (text: string) => (await read.all<{ name: string }>(text, { after, count })).map(row => row.name)
+  const all = new Set([...(await names(walk('address', 'domain'))), ...(await names(walk('domainalias', 'alias')))])
   return [...all].sort().slice(0, count)
 }
 
 /** Whether the domain has a key of any kind: one that was put in by hand, or those it gets without being asked. */
-export function hasKeys(read: Reader, domain: string): boolean {
+export async function hasKeys(read: Reader, domain: string): Promise<boolean> {
   const made = 'SELECT 1 FROM dkim WHERE domain = ? UNION ALL SELECT 1 FROM signing_key WHERE domain = ? LIMIT 1'
-  return read.one(made, domain, domain) !== undefined
+  return (await read.one(made, domain, domain)) !== undefined
 }
 
 checkParts.push({

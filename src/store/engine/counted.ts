@@ -1,7 +1,5 @@
 // A page of a list together with how many rows the list has: both from one picture of the database, so that no commit
 // between the two, an expiry for one, makes an answer that contradicts itself.
-//
-// Both are read at once and on the reader's own thread: what is handed in must have read before it waits for anything.
 
 import type { Reader } from './reader.ts'
 
@@ -14,9 +12,9 @@ export interface Counted<Row> {
 
 export async function counted<Row>(
   read: Reader,
-  total: () => Promise<number>,
-  rows: () => Promise<Row[] | { readonly rows: Row[]; readonly more: boolean }>,
+  total: (picture: Reader) => Promise<number>,
+  rows: (picture: Reader) => Promise<Row[] | { readonly rows: Row[]; readonly more: boolean }>,
 ): Promise<Counted<Row>> {
-  const [all, some] = await read.snapshot(() => Promise.all([total(), rows()]))
+  const [all, some] = await read.snapshot(picture => Promise.all([total(picture), rows(picture)]))
   return { total: all, ...(Array.isArray(some) ? { rows: some } : some) }
 }

@@ -24,24 +24,30 @@ export function removeText(sql: Sql, user: number, body: number): void {
 }
 
 /** Bodies of an account in which all terms are; at most `count` of them. */
-export function bodiesWith(
+export async function bodiesWith(
   read: Reader,
   index: TextIndex,
   user: number,
   terms: readonly string[],
   count = -1,
-): Set<number> {
+): Promise<Set<number>> {
   const expression = terms.map(term => `"${term.replaceAll('"', '""')}"`).join(' AND ')
-  return bodiesFor(read, index, user, expression, count)
+  return await bodiesFor(read, index, user, expression, count)
 }
 
 /** Bodies of an account in which a word begins with the term, which is letters and digits. */
-export function bodiesWithWord(read: Reader, user: number, term: string): Set<number> {
-  return bodiesFor(read, 'search_word', user, `"${term}" *`)
+export async function bodiesWithWord(read: Reader, user: number, term: string): Promise<Set<number>> {
+  return await bodiesFor(read, 'search_word', user, `"${term}" *`)
 }
 
-function bodiesFor(read: Reader, index: TextIndex, user: number, expression: string, count = -1): Set<number> {
-  const rows = read.arrays<[number]>(
+async function bodiesFor(
+  read: Reader,
+  index: TextIndex,
+  user: number,
+  expression: string,
+  count = -1,
+): Promise<Set<number>> {
+  const rows = await read.arrays<[number]>(
     `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295
      LIMIT ?`,
     expression,

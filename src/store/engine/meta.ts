@@ -20,6 +20,6 @@ export function raiseFact(sql: Sql, key: string, value: number): void {
 const raising = `${facts.insertion} ON CONFLICT DO UPDATE SET value = ${greatest('meta.value', 'excluded.value')}`
 
 /** The number a fact has come to; 0 where there is none. */
-export function factOf(read: Reader, key: string): number {
-  return Number(facts.one(read, 'WHERE key = ?', key)?.value ?? 0)
+export async function factOf(read: Reader, key: string): Promise<number> {
+  return Number((await facts.one(read, 'WHERE key = ?', key))?.value ?? 0)
 }

@@ -1,70 +1,30 @@
-// Reading: a read-only handle with its statements, used on the main thread for what is short and in the pool for what is
-// long. What it sees is committed. SQL stands in the files of this folder, one per subject; they take a Reader and
-// return promises, so that another engine can stand behind them.
+// Reading: what is asked of committed rows, whatever engine has them. SQL stands in the files of this folder, one per subject;
+// they take a Reader and give promises. Nobody may count on an answer being there at once, nor on nothing happening meanwhile: what
+// must hold for several reads together is one text, or a snapshot.
+//
+// The engine of a folder's file is sqlite-reader.ts.
 
-import { type Handle, openForReading, type Sql, statements } from './sqlite.ts'
-
-export class Reader {
-  readonly #handle: Handle
-  readonly #sql: Sql
-  readonly #raw: Sql
-
-  private constructor(handle: Handle) {
-    this.#handle = handle
-    this.#sql = statements(handle)
-    this.#raw = statements(handle)
-  }
-
-  /** Opens the database at `file`, which the writer has made. */
-  static open(file: string): Reader {
-    return new Reader(openForReading(file))
-  }
-
+export interface Reader {
   /** The first row of a query, columns by name. `Row` is what the query's text promises. */
-  one<Row>(text: string, ...values: unknown[]): Row | undefined {
-    return this.#sql(text).get(...values) as Row | undefined
-  }
+  one<Row>(text: string, ...values: unknown[]): Promise<Row | undefined>
 
   /** All rows of a query whose size is bounded by its LIMIT or its nature. */
-  all<Row>(text: string, ...values: unknown[]): Row[] {
-    return this.#sql(text).all(...values) as Row[]
-  }
-
-  /** Rows one after the other. The handle is busy until the loop ends, so never await inside it. */
-  iterate<Row>(text: string, ...values: unknown[]): IterableIterator<Row> {
-    return this.#sql(text).iterate(...values) as IterableIterator<Row>
-  }
+  all<Row>(text: string, ...values: unknown[]): Promise<Row[]>
 
   /** Rows as arrays of columns, several times faster than objects for listings of thousands. */
-  arrays<Row extends unknown[]>(text: string, ...values: unknown[]): Row[] {
-    return this.#raw(text)
-      .raw(true)
-      .all(...values) as Row[]
-  }
+  arrays<Row extends unknown[]>(text: string, ...values: unknown[]): Promise<Row[]>
 
-  /** The same one after the other. The handle is busy until the loop ends, so never await inside it. */
-  iterateArrays<Row extends unknown[]>(text: string, ...values: unknown[]): IterableIterator<Row> {
-    return this.#raw(text)
-      .raw(true)
-      .iterate(...values) as IterableIterator<Row>
-  }
+  /** Rows one after the other, until `visit` says true: for what may be long, or may end early. It must not wait. */
+  each<Row>(visit: (row: Row) => unknown, text: string, ...values: unknown[]): Promise<void>
 
-  /** Runs `task` on one unchanging picture of the database. `task` must not wait. */
-  snapshot<T>(task: () => T): T {
-    this.#sql('BEGIN').run()
-    try {
-      return task()
-    } finally {
-      this.#sql('COMMIT').run()
-    }
-  }
+  /** The same with rows as arrays. */
+  eachArray<Row extends unknown[]>(visit: (row: Row) => unknown, text: string, ...values: unknown[]): Promise<void>
+
+  /** Runs `task` on one unchanging picture of the database, which it is given; it should not wait for anything else. */
+  snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T>
 
   /** One read of nothing, for those who ask about health. */
-  prove(): void {
-    this.one('SELECT 1')
-  }
+  prove(): Promise<void>
 
-  close(): void {
-    this.#handle.close()
-  }
+  close(): void
 }

@@ -30,11 +30,17 @@ export class Sequence {
 
   readonly #hostname: string
 
-  constructor(read: Reader, hostname = 'localhost') {
+  private constructor(hostname: string) {
     this.#hostname = hostname
+  }
+
+  /** Goes on behind the greatest numbers there are. */
+  static async open(read: Reader, hostname = 'localhost'): Promise<Sequence> {
+    const sequence = new Sequence(hostname)
     for (const name of Object.keys(sources) as SequenceName[]) {
-      this.#last.set(name, read.one<{ last: number | null }>(sources[name])?.last ?? 0)
+      sequence.#last.set(name, (await read.one<{ last: number | null }>(sources[name]))?.last ?? 0)
     }
+    return sequence
   }
 
   /** The next number of that name, never given out before. */

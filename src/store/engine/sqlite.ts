@@ -11,6 +11,7 @@ import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { fold } from '#mail/text/fold.ts'
 import { giveToOwner } from '../folder/owner.ts'
+import type { Reader } from './reader.ts'
 
 export type Handle = Database.Database
 export type Statement = Database.Statement<unknown[]>
@@ -70,8 +71,8 @@ export function foldLog(handle: Handle): void {
 }
 
 /** What is wrong with the pages of the file, as sentences, at most a hundred. */
-export function brokenPages(read: { all<Row>(text: string): Row[] }): string[] {
-  const rows = read.all<{ integrity_check: string }>('PRAGMA integrity_check')
+export async function brokenPages(read: Reader): Promise<string[]> {
+  const rows = await read.all<{ integrity_check: string }>('PRAGMA integrity_check')
   return rows.map(row => row.integrity_check).filter(text => text !== 'ok')
 }
 

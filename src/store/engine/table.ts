@@ -55,13 +55,13 @@ class Picked<Keys extends readonly string[], Form extends unknown[]> {
   }
 
   /** All rows of a query that is bounded by its LIMIT or its nature; `rest` begins with FROM. */
-  all(read: Reader, rest: string, ...values: unknown[]): Form[] {
-    return read.arrays<Form>(`SELECT ${this.list} ${rest}`, ...values)
+  async all(read: Reader, rest: string, ...values: unknown[]): Promise<Form[]> {
+    return await read.arrays<Form>(`SELECT ${this.list} ${rest}`, ...values)
   }
 }
 
 /** A row of picked columns. */
-export type PickedRow<P> = P extends { all(...args: never[]): (infer Form)[] } ? Form : never
+export type PickedRow<P> = P extends { all(...args: never[]): Promise<(infer Form)[]> } ? Form : never
 
 interface Index<Key> {
   /** Columns of a row, and those the engine works out from them (`derived`). */
@@ -161,25 +161,19 @@ export class Table<C extends Columns> {
   }
 
   /** The first row; `rest` is what follows the table's name. */
-  one(read: Reader, rest: string, ...values: unknown[]): Row<C> | undefined {
-    const stored = read.one<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
+  async one(read: Reader, rest: string, ...values: unknown[]): Promise<Row<C> | undefined> {
+    const stored = await read.one<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
     return stored === undefined ? undefined : this.decode(stored)
   }
 
   /** All rows of a query that is bounded by its LIMIT or its nature. */
-  all(read: Reader, rest: string, ...values: unknown[]): Row<C>[] {
-    const rows = read.all<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
+  async all(read: Reader, rest: string, ...values: unknown[]): Promise<Row<C>[]> {
+    const rows = await read.all<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
     return rows.map(stored => this.decode(stored))
   }
 
-  /** Rows one after the other; never await between them. */
-  *iterate(read: Reader, rest: string, ...values: unknown[]): Generator<Row<C>> {
-    const rows = read.iterate<Record<string, unknown>>(`SELECT ${this.list} FROM ${this} ${rest}`, ...values)
-    for (const stored of rows) yield this.decode(stored)
-  }
-
-  count(read: Reader, rest: string, ...values: unknown[]): number {
-    return read.one<{ n: number }>(`SELECT count(*) AS n FROM ${this} ${rest}`, ...values)?.n ?? 0
+  async count(read: Reader, rest: string, ...values: unknown[]): Promise<number> {
+    return (await read.one<{ n: number }>(`SELECT count(*) AS n FROM ${this} ${rest}`, ...values))?.n ?? 0
   }
 
   /** Values of a row in their stored form, in the order of the columns; for writes that bind by place (`insertion`). */

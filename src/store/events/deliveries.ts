@@ -164,7 +164,7 @@ export async function freshDeliveries(
   place: readonly [event: number, n: number],
   count: number,
 ): Promise<DueDelivery[]> {
-  return read.all<DueDelivery>(
+  return await read.all<DueDelivery>(
     `SELECT ${due} ${joined}
       WHERE d.endpoint = ? AND d.state = 0 AND (d.event, d.n) > (?, ?) ORDER BY d.event, d.n LIMIT ?`,
     endpoint,
@@ -175,7 +175,7 @@ export async function freshDeliveries(
 
 /** The oldest deliveries of an endpoint that were tried and wait for another try. */
 export async function triedDeliveries(read: Reader, endpoint: number, count: number): Promise<DueDelivery[]> {
-  return read.all<DueDelivery>(
+  return await read.all<DueDelivery>(
     `SELECT ${due} ${joined}
       WHERE d.endpoint = ? AND d.state = 1 ORDER BY d.event, d.n LIMIT ?`,
     endpoint,
@@ -185,15 +185,15 @@ export async function triedDeliveries(read: Reader, endpoint: number, count: num
 
 /** The payload of an event; undefined when nobody waits for it any more. */
 export async function findPayload(read: Reader, event: number): Promise<Payload | undefined> {
-  return payloads.one(read, 'WHERE event = ?', event)
+  return await payloads.one(read, 'WHERE event = ?', event)
 }
 
 const told = ['event', 'n', 'webhook', 'state', 'attempts', 'due', 'tried', 'failure', 'status'] as const
 const shown = `${deliveries.listOf('d', told)}, ${payloads.listOf('p', ['name', 'at'])}`
 
 /** Deliveries as they are shown; `rest` is what follows the join. */
-function readShown(read: Reader, rest: string, ...values: unknown[]): Delivery[] {
-  const rows = read.all<Record<string, unknown>>(`SELECT ${shown} ${joined} ${rest}`, ...values)
+async function readShown(read: Reader, rest: string, ...values: unknown[]): Promise<Delivery[]> {
+  const rows = await read.all<Record<string, unknown>>(`SELECT ${shown} ${joined} ${rest}`, ...values)
   return rows.map(row => deliveries.decode(row, told) as unknown as Delivery)
 }
 
@@ -208,8 +208,9 @@ export async function listDeliveries(
   const [compare, order, start] =
     direction === 'forward' ? ['>', 'ASC', [0, 0]] : (['<', 'DESC', [Number.MAX_SAFE_INTEGER, 0]] as const)
   const states = where.state === null ? deliveryStates : [where.state]
-  const rows = states.flatMap(state =>
-    readShown(
+  const rows: Delivery[] = []
+  for (const state of states) {
+    const some = await readShown(
       read,
       `WHERE d.endpoint = ? AND d.state = ? AND d.webhook = ? AND (d.event, d.n) ${compare} (?, ?)
         ORDER BY d.event ${order}, d.n ${order} LIMIT ?`,
@@ -218,8 +219,9 @@ export async function listDeliveries(
       where.webhook,
       ...(place ?? start),
       count,
-    ),
-  )
+    )
+    rows.push(...some)
+  }
   const sign = direction === 'forward' ? 1 : -1
   return rows.sort((a, b) => sign * (a.event - b.event || a.n - b.n)).slice(0, count)
 }
@@ -231,7 +233,7 @@ export async function findDelivery(
   event: number,
   n: number,
 ): Promise<Delivery | undefined> {
-  const [found] = readShown(read, 'WHERE d.event = ? AND d.n = ? AND d.webhook = ?', event, n, webhook)
+  const [found] = await readShown(read, 'WHERE d.event = ? AND d.n = ? AND d.webhook = ?', event, n, webhook)
   return found
 }
 
@@ -242,16 +244,18 @@ export async function countDeliveries(
   webhook: string,
   max: number,
 ): Promise<Record<DeliveryState, number>> {
-  const count = (state: number) =>
-    read.one<{ n: number }>(
-      `SELECT count(*) AS n FROM (SELECT webhook FROM delivery WHERE endpoint = ? AND state = ? LIMIT ?)
+  const count = async (state: number) =>
+    (
+      await read.one<{ n: number }>(
+        `SELECT count(*) AS n FROM (SELECT webhook FROM delivery WHERE endpoint = ? AND state = ? LIMIT ?)
         WHERE webhook = ?`,
-      endpoint,
-      state,
-      max,
-      webhook,
+        endpoint,
+        state,
+        max,
+        webhook,
+      )
     )?.n ?? 0
-  return { waiting: count(0), retrying: count(1), dead: count(2) }
+  return { waiting: await count(0), retrying: await count(1), dead: await count(2) }
 }
 
 /** The dead deliveries of a subscription, oldest first. */
@@ -261,7 +265,7 @@ export async function deadDeliveries(
   webhook: string,
   count: number,
 ): Promise<[event: number, n: number][]> {
-  return read.arrays<[number, number]>(
+  return await read.arrays<[number, number]>(
     'SELECT event, n FROM delivery WHERE endpoint = ? AND state = 2 AND webhook = ? ORDER BY event, n LIMIT ?',
     endpoint,
     webhook,
@@ -275,7 +279,7 @@ export async function walkDeliveries(
   place: readonly [event: number, n: number],
   count: number,
 ): Promise<{ event: number; n: number; webhook: string; at: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT d.event, d.n, d.webhook, p.at ${joined}
       WHERE (d.event, d.n) > (?, ?) ORDER BY d.event, d.n LIMIT ?`,
     ...place,
@@ -292,20 +296,20 @@ export interface OutgoingFigures {
 }
 
 /** Counts at most `max` of each. */
-export function outgoingFigures(read: Reader, max: number): OutgoingFigures {
-  const count = (rest: string) =>
-    read.one<{ n: number }>(`SELECT count(*) AS n FROM (SELECT 1 FROM ${rest} LIMIT ?)`, max)?.n ?? 0
-  const [oldest] = events.all(read, 'ORDER BY num LIMIT 1')
+export async function outgoingFigures(read: Reader, max: number): Promise<OutgoingFigures> {
+  const count = async (rest: string) =>
+    (await read.one<{ n: number }>(`SELECT count(*) AS n FROM (SELECT 1 FROM ${rest} LIMIT ?)`, max))?.n ?? 0
+  const [oldest] = await events.all(read, 'ORDER BY num LIMIT 1')
   return {
-    waitingEvents: count(`${events}`),
+    waitingEvents: await count(`${events}`),
     oldestEvent: oldest?.at ?? null,
-    dead: count(`${deliveries} WHERE endpoint IN (SELECT num FROM endpoint) AND state = 2`),
+    dead: await count(`${deliveries} WHERE endpoint IN (SELECT num FROM endpoint) AND state = 2`),
   }
 }
 
 /** When the oldest untried delivery of an endpoint happened; null where there is none. */
-export function oldestFresh(read: Reader, endpoint: number): number | null {
-  const row = read.one<{ at: number }>(
+export async function oldestFresh(read: Reader, endpoint: number): Promise<number | null> {
+  const row = await read.one<{ at: number }>(
     `SELECT p.at ${joined}
       WHERE d.endpoint = ? AND d.state = 0 ORDER BY d.event, d.n LIMIT 1`,
     endpoint,

@@ -39,5 +39,5 @@ const waiting = events.listOf(undefined, ['num', 'name', 'user'])
 
 /** The oldest events that wait to be matched. */
 export async function waitingEvents(read: Reader, count: number): Promise<WaitingEvent[]> {
-  return read.all<WaitingEvent>(`SELECT ${waiting} FROM ${events} ORDER BY num LIMIT ?`, count)
+  return await read.all<WaitingEvent>(`SELECT ${waiting} FROM ${events} ORDER BY num LIMIT ?`, count)
 }

@@ -84,16 +84,16 @@ export const endpointPause: Write<Pick<Endpoint, 'num' | 'paused' | 'reason'>> =
 /** Every subscription, by id. */
 export async function listSubscriptions(read: Reader): Promise<Subscription[]> {
   const list = `${webhooks.listOf('w')}, ${endpoints.listOf('e', ['url', 'failures', 'failingSince', 'paused', 'reason'])}`
-  return read
-    .all<Record<string, unknown>>(
+  return (
+    await read.all<Record<string, unknown>>(
       `SELECT ${list} FROM ${webhooks} w JOIN ${endpoints} e ON e.num = w.endpoint ORDER BY w.id`,
     )
-    .map(row => webhooks.decode(row) as Subscription)
+  ).map(row => webhooks.decode(row) as Subscription)
 }
 
 /** The number of the endpoint of this URL, or one that no endpoint ever had. */
 export async function endpointNumber(read: Reader, url: string): Promise<number> {
-  return endpoints.one(read, 'WHERE url = ?', url)?.num ?? factOf(read, 'endpoint.last') + 1
+  return (await endpoints.one(read, 'WHERE url = ?', url))?.num ?? (await factOf(read, 'endpoint.last')) + 1
 }
 
 checkParts.push({

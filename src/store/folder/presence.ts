@@ -39,8 +39,8 @@ export function databaseMissing(dataDir: string, traces = tracesOf(dataDir)): Fa
 }
 
 /** @throws Fault DataMissing where rows are sealed with a key whose file is not there */
-export function requireKeys(read: Reader, dataDir: string, configured: KeysConfigured): void {
-  const [problem] = missingKeys(read, dataDir, configured)
+export async function requireKeys(read: Reader, dataDir: string, configured: KeysConfigured): Promise<void> {
+  const [problem] = await missingKeys(read, dataDir, configured)
   if (problem !== undefined) {
     throw new Fault('DataMissing', {
       text: `${problem} Bring the folder keys back from a backup; nothing was started.`,
@@ -54,12 +54,16 @@ export interface KeysConfigured {
 }
 
 /** Key files that are missing though rows are sealed with them, as sentences. */
-export function missingKeys(read: Reader, dataDir: string, configured: KeysConfigured): string[] {
-  return Object.entries(sealedWith).flatMap(([name, { what, query }]) => {
+export async function missingKeys(read: Reader, dataDir: string, configured: KeysConfigured): Promise<string[]> {
+  const missing: string[] = []
+  for (const [name, { what, query }] of Object.entries(sealedWith)) {
     const file = keyFile(dataDir, name)
-    if (existsSync(file) || (name === 'totp' && configured.totp)) return []
-    return read.one(query) === undefined ? [] : [`The key ${file} is missing, which ${what} are sealed with.`]
-  })
+    if (existsSync(file) || (name === 'totp' && configured.totp)) continue
+    if ((await read.one(query)) !== undefined) {
+      missing.push(`The key ${file} is missing, which ${what} are sealed with.`)
+    }
+  }
+  return missing
 }
 
 /** What lies sealed in rows, by the name of its key; any number of rows, of which the first will do. */
@@ -86,9 +90,10 @@ const sealedWith = {
 } as const
 
 /** @throws Fault DataMissing where the database names files of bodies and the folder for them has none */
-export function requireFiles(read: Reader, dataDir: string): void {
+export async function requireFiles(read: Reader, dataDir: string): Promise<void> {
   if (hasBodyFiles(dataDir)) return
-  const { n } = read.one<{ n: number }>('SELECT count(*) AS n FROM part WHERE file = 1') ?? { n: 0 }
+  const found = await read.one<{ n: number }>('SELECT count(*) AS n FROM part WHERE file = 1')
+  const n = found?.n ?? 0
   if (n === 0) return
   throw new Fault('DataMissing', {
     text:

@@ -173,42 +173,36 @@ export function configuredSettings({ quota }: Pick<Config, 'quota'>): SettingDef
   }
 }
 
+/** Hears of a change that is in force; whoever made it waits until this resolves. */
+export type SettingFollower = (key: SettingKey, value: number | boolean | string | null) => Promise<unknown>
+
 export class Settings {
   readonly #values = new Map<string, number | boolean | string>()
   readonly #defaults = new Map<string, number | boolean | string>()
+  readonly #applied = new Set<SettingKey>()
+  readonly #followers: SettingFollower[] = []
 
-  readonly #read: Reader
-  readonly #changes: (() => number) | undefined
-  #seen = 0
-
-  /**
-   * @param defaults what the configuration file says instead of the table, `const:max:storage` for example
-   * @param changes where another thread applies what is committed: how often that was; rows are read anew then
-   */
-  constructor(read: Reader, defaults: SettingDefaults = {}, changes?: () => number) {
-    this.#read = read
-    this.#changes = changes
+  /** @param defaults what the configuration file says instead of the table, `const:max:storage` for example */
+  constructor(defaults: SettingDefaults = {}) {
     for (const [key, form] of Object.entries(forms)) this.#defaults.set(key, form.default)
     for (const [key, value] of Object.entries(defaults)) this.#defaults.set(key, value)
-    this.#seen = changes?.() ?? 0
-    this.#load()
   }
 
-  #load(): void {
-    this.#values.clear()
-    for (const { key, value } of settings.all(this.#read, '')) this.#values.set(key, value)
+  /** With what operators changed. */
+  static async open(read: Reader, defaults: SettingDefaults = {}): Promise<Settings> {
+    const opened = new Settings(defaults)
+    await opened.load(read)
+    return opened
   }
 
-  #follow(): void {
-    const seen = this.#changes?.() ?? 0
-    if (seen === this.#seen) return
-    this.#seen = seen
-    this.#load()
+  /** Takes in what operators changed; what was applied meanwhile is newer. */
+  async load(read: Reader): Promise<void> {
+    const rows = await settings.all(read, '')
+    for (const { key, value } of rows) if (!this.#applied.has(key as SettingKey)) this.#values.set(key, value)
   }
 
   /** The value in force. */
   get<Key extends SettingKey>(key: Key): Value<Key> {
-    this.#follow()
     return (this.#values.get(key) ?? this.#defaults.get(key)) as Value<Key>
   }
 
@@ -222,9 +216,16 @@ export class Settings {
     return this.#values.has(key)
   }
 
-  /** Makes a committed change effective; null puts the default back. */
-  apply(key: SettingKey, value: number | boolean | string | null): void {
+  /** Makes a committed change effective, here at once and for all when this resolves; null puts the default back. */
+  async apply(key: SettingKey, value: number | boolean | string | null): Promise<void> {
+    this.#applied.add(key)
     if (value === null) this.#values.delete(key)
     else this.#values.set(key, value)
+    await Promise.all(this.#followers.map(follower => follower(key, value)))
+  }
+
+  /** Tells `follower` of every change from now on. */
+  follow(follower: SettingFollower): void {
+    this.#followers.push(follower)
   }
 }

@@ -11,7 +11,7 @@ import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import { type MessageBoundary, type MessageMeta, type Outlined, type SomeRows, someRows } from './messages.ts'
+import { type MessageBoundary, type MessageMeta, type Outlined, type SomeRows, SomeRowsTaken } from './messages.ts'
 
 const archive = table(
   'archive',
@@ -96,7 +96,7 @@ const select = `SELECT ${archive.listOf('a')}, o.summary FROM archive a JOIN out
 /** Those of these archived messages of an account that are there, in the order of their numbers. */
 export async function findArchived(read: Reader, user: number, nums: readonly number[]): Promise<Archived[]> {
   const text = `${select} WHERE a.num IN ${among()} AND a."user" = ? ORDER BY a.num`
-  return read.all<{ summary: string }>(text, JSON.stringify(nums), user).map(decode)
+  return (await read.all<{ summary: string }>(text, JSON.stringify(nums), user)).map(decode)
 }
 
 /** A page of an account's archive by internal date; a boundary's `uid` is the archived message's number. */
@@ -111,12 +111,14 @@ export async function pageArchive(
   const order = falling ? 'DESC' : 'ASC'
   const text = `${select} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
-  return someRows(read.iterate<{ summary: string }>(text, user, edge.idate, edge.uid, count), decode)
+  const some = new SomeRowsTaken(decode)
+  await read.each<{ summary: string }>(row => !some.take(row), text, user, edge.idate, edge.uid, count)
+  return some.taken
 }
 
 /** How many messages an account has in the archive. */
 export async function countArchive(read: Reader, user: number): Promise<number> {
-  return read.one<{ total: number }>('SELECT total FROM archive_tally WHERE "user" = ?', user)?.total ?? 0
+  return (await read.one<{ total: number }>('SELECT total FROM archive_tally WHERE "user" = ?', user))?.total ?? 0
 }
 
 /** Numbers above `after` of messages that were deleted between two moments (both included), rising. */
@@ -128,8 +130,8 @@ export async function archivedBetween(
   after: number,
   count: number,
 ): Promise<number[]> {
-  return read
-    .arrays<[number]>(
+  return (
+    await read.arrays<[number]>(
       `SELECT num FROM archive WHERE "user" = ? AND archived BETWEEN ? AND ? AND num > ? ORDER BY num LIMIT ?`,
       user,
       start,
@@ -137,7 +139,7 @@ export async function archivedBetween(
       after,
       count,
     )
-    .map(([num]) => num)
+  ).map(([num]) => num)
 }
 
 /** Archived messages whose time is over at `at`, with the ids of their accounts. */
@@ -146,7 +148,7 @@ export async function expiredArchive(
   at: number,
   count: number,
 ): Promise<{ user: string; num: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT u.id AS user, a.num FROM archive a JOIN "user" u ON u.num = a."user" WHERE a.expires <= ?
      ORDER BY a.expires LIMIT ?`,
     at,

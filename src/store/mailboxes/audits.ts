@@ -149,7 +149,7 @@ export const auditDrop = defineWrite<{ id: string; count: number }>('audit.drop'
 })
 
 export async function findAudit(read: Reader, id: string): Promise<Audit | undefined> {
-  return audits.one(read, 'WHERE id = ?', id)
+  return await audits.one(read, 'WHERE id = ?', id)
 }
 
 /** Audits, of one account where `user` is not null; the newest first, from `boundary` on. */
@@ -163,21 +163,27 @@ export async function listAudits(
   const [sign, order, edge] = direction === 'forward' ? ['<', 'DESC', '\u{10ffff}'] : ['>', 'ASC', '']
   const whose = user === null ? [] : [user]
   const own = user === null ? '' : 'AND "user" = ?'
-  return audits.all(read, `WHERE id ${sign} ? ${own} ORDER BY id ${order} LIMIT ?`, boundary ?? edge, ...whose, count)
+  return await audits.all(
+    read,
+    `WHERE id ${sign} ? ${own} ORDER BY id ${order} LIMIT ?`,
+    boundary ?? edge,
+    ...whose,
+    count,
+  )
 }
 
 export async function countAudits(read: Reader, user: string | null): Promise<number> {
-  return user === null ? audits.count(read, 'WHERE 1 = 1') : audits.count(read, 'WHERE "user" = ?', user)
+  return user === null ? await audits.count(read, 'WHERE 1 = 1') : await audits.count(read, 'WHERE "user" = ?', user)
 }
 
 /** Messages of an audit behind a place, oldest first. */
-export function auditMessages(
+export async function auditMessages(
   read: Reader,
   audit: string,
   after: { idate: number; body: number },
   count: number,
-): AuditMessage[] {
-  return read.all<AuditMessage>(
+): Promise<AuditMessage[]> {
+  return await read.all<AuditMessage>(
     `SELECT ${copies.listOf(undefined, copyColumns)} FROM audit_message
      WHERE audit = ? AND (idate, body) > (?, ?) ORDER BY idate, body LIMIT ?`,
     audit,
@@ -188,16 +194,16 @@ export function auditMessages(
 }
 
 /** Numbers above `after` of messages of an account, in folders or archived, that were received in a span; rising. */
-export function messagesBetween(
+export async function messagesBetween(
   read: Reader,
   user: string,
   span: { starts: number | null; ends: number | null },
   table: 'message' | 'archive',
   after: number,
   count: number,
-): number[] {
-  return read
-    .arrays<[number]>(
+): Promise<number[]> {
+  return (
+    await read.arrays<[number]>(
       `SELECT t.num FROM ${table} t JOIN "user" u ON u.num = t."user" WHERE u.id = ? AND t.num > ?
        AND t.idate >= ? AND t.idate <= ? ORDER BY t.num LIMIT ?`,
       user,
@@ -206,23 +212,23 @@ export function messagesBetween(
       span.ends ?? 9e15,
       count,
     )
-    .map(([num]) => num)
+  ).map(([num]) => num)
 }
 
 /** Audits whose time is over at `at` and that still hold something, or were not marked. */
-export function expiredAudits(read: Reader, at: number): string[] {
-  return read
-    .all<{ id: string }>(
+export async function expiredAudits(read: Reader, at: number): Promise<string[]> {
+  return (
+    await read.all<{ id: string }>(
       `SELECT id FROM audit a WHERE expires <= ? AND (deleted IS NULL
         OR EXISTS (SELECT 1 FROM audit_message m WHERE m.audit = a.id)) LIMIT 100`,
       at,
     )
-    .map(({ id }) => id)
+  ).map(({ id }) => id)
 }
 
 /** Whether an audit holds messages. */
-export function holdsMessages(read: Reader, audit: string): boolean {
-  return read.one('SELECT 1 FROM audit_message WHERE audit = ? LIMIT 1', audit) !== undefined
+export async function holdsMessages(read: Reader, audit: string): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM audit_message WHERE audit = ? LIMIT 1', audit)) !== undefined
 }
 
 checkParts.push({

@@ -23,23 +23,23 @@ const most = Number.MAX_SAFE_INTEGER
  *
  * @param columns of `message`; the first two are `uid, modseq`
  */
-export function changedRows<Row extends [uid: number, modseq: number, ...unknown[]]>(
+export async function changedRows<Row extends [uid: number, modseq: number, ...unknown[]]>(
   read: Reader,
   mailbox: number,
   columns: string,
   { modseq, uid = most, upTo = most, count }: ChangeRange,
-): Row[] {
-  const came = read.arrays<Row>(
+): Promise<Row[]> {
+  const came = await read.arrays<Row>(
     `SELECT ${columns} FROM message WHERE mailbox = ? AND uid >= ? AND modseq = created_modseq
      AND (modseq, uid) > (?, ?) AND modseq <= ? ORDER BY uid LIMIT ?`,
     mailbox,
-    firstAfter(read, mailbox, modseq - 1),
+    await firstAfter(read, mailbox, modseq - 1),
     modseq,
     uid,
     upTo,
     count,
   )
-  const changed = read.arrays<Row>(
+  const changed = await read.arrays<Row>(
     `SELECT ${columns} FROM message ${by('message_changed')} WHERE mailbox = ? AND modseq > created_modseq
      AND (modseq, uid) > (?, ?) AND modseq <= ? ORDER BY modseq, uid LIMIT ?`,
     mailbox,
@@ -58,14 +58,18 @@ export const changedUids = `SELECT uid FROM message WHERE mailbox = ? AND uid >=
   UNION ALL SELECT uid FROM message ${by('message_changed')} WHERE mailbox = ? AND modseq > ? AND modseq > created_modseq`
 
 /** What those places take. */
-export function changedUidsOf(read: Reader, mailbox: number, modseq: number): [number, number, number, number] {
-  return [mailbox, firstAfter(read, mailbox, modseq), mailbox, modseq]
+export async function changedUidsOf(
+  read: Reader,
+  mailbox: number,
+  modseq: number,
+): Promise<[number, number, number, number]> {
+  return [mailbox, await firstAfter(read, mailbox, modseq), mailbox, modseq]
 }
 
 /** The lowest uid of a folder from which on every message came after a change number; past the last where none did. */
-function firstAfter(read: Reader, mailbox: number, modseq: number): number {
+async function firstAfter(read: Reader, mailbox: number, modseq: number): Promise<number> {
   type Row = { uid: number; came: number }
-  const last = read.one<Row>(
+  const last = await read.one<Row>(
     'SELECT uid, created_modseq AS came FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT 1',
     mailbox,
   )
@@ -74,7 +78,7 @@ function firstAfter(read: Reader, mailbox: number, modseq: number): number {
   let high = last.uid
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const row = read.one<Row>(
+    const row = await read.one<Row>(
       'SELECT uid, created_modseq AS came FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid LIMIT 1',
       mailbox,
       middle,

@@ -50,7 +50,7 @@ export class FlagIndex {
     // Somebody else's work may have begun before what this one has to know of was committed.
     // That it failed is theirs: what is left of it is done here.
     while (this.#working !== undefined) await this.#working.catch(() => {})
-    const counters = folderCounters(this.#read, this.#mailbox)
+    const counters = await folderCounters(this.#read, this.#mailbox)
     if (counters === undefined) this.#clear()
     else if (!this.#loaded || counters.modseq !== this.#modseq) {
       this.#working = this.#work(counters, slices).finally(() => {
@@ -90,7 +90,7 @@ export class FlagIndex {
   async #load(slices: Slices): Promise<void> {
     this.#clear()
     for (let from = 1; ; ) {
-      const rows = flagsFrom(this.#read, this.#mailbox, from, rowsInARow)
+      const rows = await flagsFrom(this.#read, this.#mailbox, from, rowsInARow)
       for (const row of rows) this.#put(row)
       const last = rows.at(-1)
       if (last === undefined || rows.length < rowsInARow) return
@@ -103,14 +103,14 @@ export class FlagIndex {
     const since = this.#modseq
     let range = { modseq: since, upTo, count: rowsInARow }
     for (;;) {
-      const rows = changedRows<Row>(this.#read, this.#mailbox, columns.list, range)
+      const rows = await changedRows<Row>(this.#read, this.#mailbox, columns.list, range)
       for (const row of rows) this.#put(row)
       const last = rows.at(-1)
       if (last === undefined || rows.length < rowsInARow) break
       range = { ...range, ...{ uid: last[0], modseq: last[1] } }
       if (slices.spent) await slices.turn()
     }
-    this.#remove(goneAfter(this.#read, this.#mailbox, since))
+    this.#remove(await goneAfter(this.#read, this.#mailbox, since))
   }
 
   #put([uid, modseq, flags, keywords]: Row): void {

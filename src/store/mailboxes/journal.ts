@@ -64,9 +64,9 @@ interface Folder {
  *
  * @param since where the reader of the journal began: a message made after that is new to it, whenever its row is met
  */
-export function journalAfter(read: Reader, user: number, since: number, after: number): JournalPiece {
-  return read.snapshot(() => {
-    const folders = read.all<Folder>(
+export function journalAfter(reader: Reader, user: number, since: number, after: number): Promise<JournalPiece> {
+  return reader.snapshot(async read => {
+    const folders = await read.all<Folder>(
       `SELECT b.num, b.id, b.path, b.created_modseq AS created, b.path_modseq AS named, t.modseq
        FROM mailbox b JOIN tally t ON t.mailbox = b.num
        WHERE b."user" = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after)`,
@@ -74,15 +74,16 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
     )
     const { replayRows, replayRowsMin } = limits.updates
     const room = Math.max(replayRowsMin, Math.floor(replayRows / Math.max(1, folders.length)))
-    const last = read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? after
+    const last =
+      (await read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user))?.modseq ?? after
     const entries: JournalEntry[] = []
     let upTo = last
     for (const folder of folders) {
       entries.push(...folderEntries(folder, after))
-      const gone = goneEntries(read, folder, after, room, entries)
-      upTo = Math.min(upTo, gone, messageEntries(read, folder, { since, after, room }, entries))
+      const gone = await goneEntries(read, folder, after, room, entries)
+      upTo = Math.min(upTo, gone, await messageEntries(read, folder, { since, after, room }, entries))
     }
-    for (const gone of read.all<{ modseq: number; id: string }>(
+    for (const gone of await read.all<{ modseq: number; id: string }>(
       'SELECT modseq, id FROM removed_mailbox WHERE "user" = ? AND modseq > ? ORDER BY modseq LIMIT ?',
       user,
       after,
@@ -96,18 +97,18 @@ export function journalAfter(read: Reader, user: number, since: number, after: n
 }
 
 /** How many rows changed after a number, counted up to `max`. */
-export function journalLength(read: Reader, user: number, after: number, max: number): number {
-  const folders = read.all<{ num: number }>(
+export async function journalLength(read: Reader, user: number, after: number, max: number): Promise<number> {
+  const folders = await read.all<{ num: number }>(
     'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b."user" = ? AND t.modseq > ?',
     user,
     after,
   )
-  const count = (text: string, ...values: number[]) =>
-    read.one<{ n: number }>(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, ...values, max)?.n ?? 0
+  const count = async (text: string, ...values: number[]) =>
+    (await read.one<{ n: number }>(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, ...values, max))?.n ?? 0
   let length = 0
   for (const { num } of folders) {
-    length += count(changedUids, ...changedUidsOf(read, num, after))
-    length += count('SELECT 1 FROM expunged WHERE mailbox = ? AND modseq > ?', num, after)
+    length += await count(changedUids, ...(await changedUidsOf(read, num, after)))
+    length += await count('SELECT 1 FROM expunged WHERE mailbox = ? AND modseq > ?', num, after)
     if (length >= max) break
   }
   return length
@@ -122,13 +123,13 @@ const changed = messages.pick(['uid', 'modseq', 'num', 'createdModseq', 'thread'
 const gone = expunged.pick(['uid', 'num', 'thread', 'modseq'])
 
 /** Adds what changed in a folder and returns the number up to which that is all. */
-function messageEntries(
+async function messageEntries(
   read: Reader,
   folder: Folder,
   { since, after, room }: { since: number; after: number; room: number },
   entries: JournalEntry[],
-): number {
-  const rows = changedRows<PickedRow<typeof changed>>(read, folder.num, changed.list, {
+): Promise<number> {
+  const rows = await changedRows<PickedRow<typeof changed>>(read, folder.num, changed.list, {
     modseq: after,
     count: room + 1,
   })
@@ -136,7 +137,7 @@ function messageEntries(
   const more = rows.length > room
   if (more) upTo = edge(rows.map(row => row[changed.at.modseq]))
   // One change number may carry more messages than there is room for: then all of it is read.
-  const shown = more && upTo <= after ? sameNumber(read, folder.num, rows[0]?.[changed.at.modseq] ?? 0) : rows
+  const shown = more && upTo <= after ? await sameNumber(read, folder.num, rows[0]?.[changed.at.modseq] ?? 0) : rows
   if (shown !== rows) upTo = rows[0]?.[changed.at.modseq] ?? upTo
   for (const [uid, modseq, num, created, thread, idate, flags, keywords] of shown) {
     const about = { mailbox: folder.id, uid, num, thread, idate, flags, keywords: keywords?.split(' ') ?? [] }
@@ -146,21 +147,27 @@ function messageEntries(
   return upTo
 }
 
-function sameNumber(read: Reader, mailbox: number, modseq: number): PickedRow<typeof changed>[] {
+async function sameNumber(read: Reader, mailbox: number, modseq: number): Promise<PickedRow<typeof changed>[]> {
   const count = Number.MAX_SAFE_INTEGER
-  return changedRows(read, mailbox, changed.list, { modseq: modseq - 1, upTo: modseq, count })
+  return await changedRows(read, mailbox, changed.list, { modseq: modseq - 1, upTo: modseq, count })
 }
 
-function goneEntries(read: Reader, folder: Folder, after: number, room: number, entries: JournalEntry[]): number {
+async function goneEntries(
+  read: Reader,
+  folder: Folder,
+  after: number,
+  room: number,
+  entries: JournalEntry[],
+): Promise<number> {
   const text = 'FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY modseq, uid LIMIT ?'
-  const rows = gone.all(read, text, folder.num, after, room + 1)
+  const rows = await gone.all(read, text, folder.num, after, room + 1)
   let upTo = Number.MAX_SAFE_INTEGER
   let shown = rows
   if (rows.length > room) {
     upTo = edge(rows.map(row => row[gone.at.modseq]))
     if (upTo <= after) {
       upTo = rows[0]?.[gone.at.modseq] ?? upTo
-      shown = gone.all(read, 'FROM expunged WHERE mailbox = ? AND modseq = ? ORDER BY uid', folder.num, upTo)
+      shown = await gone.all(read, 'FROM expunged WHERE mailbox = ? AND modseq = ? ORDER BY uid', folder.num, upTo)
     }
   }
   for (const [uid, num, thread, modseq] of shown) {

@@ -1,7 +1,6 @@
 // Folders read in bulk: narrow columns as arrays, a slice at a time, for listings of thousands of messages.
 //
-// Everything here is synchronous and short: a slice is some hundred rows, and whoever wants more lets the loop go in
-// between. Nothing parses mail; envelopes and structures are the text that was stored when the message arrived.
+// Everything here is short: a slice is some hundred rows, and whoever wants more lets the loop go in between. Nothing parses mail; envelopes and structures are the text that was stored when the message arrived.
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
@@ -13,28 +12,33 @@ import { messages } from './messages.ts'
 import { headers, outlines } from './outlines.ts'
 
 /** Counters of a folder, or undefined when it is gone. */
-export function folderCounters(
+export async function folderCounters(
   read: Reader,
   mailbox: number,
-): { uidNext: number; modseq: number; total: number; unseen: number; size: number } | undefined {
-  return read.one('SELECT uid_next AS uidNext, modseq, total, unseen, size FROM tally WHERE mailbox = ?', mailbox)
+): Promise<{ uidNext: number; modseq: number; total: number; unseen: number; size: number } | undefined> {
+  return await read.one('SELECT uid_next AS uidNext, modseq, total, unseen, size FROM tally WHERE mailbox = ?', mailbox)
 }
 
 /**
  * The uids a folder had when its change number was `modseq` and its next uid `uidNext`, rising: those that are there and
  * those that went since.
  */
-export function uidsAsOf(read: Reader, mailbox: number, modseq: number, uidNext: number): Uint32Array<ArrayBuffer> {
-  return read.snapshot(() => {
-    const counters = folderCounters(read, mailbox)
+export function uidsAsOf(
+  reader: Reader,
+  mailbox: number,
+  modseq: number,
+  uidNext: number,
+): Promise<Uint32Array<ArrayBuffer>> {
+  return reader.snapshot(async read => {
+    const counters = await folderCounters(read, mailbox)
     if (counters === undefined || uidNext <= 1) return new Uint32Array(0)
-    const gone = read.arrays<[number]>(
+    const gone = await read.arrays<[number]>(
       'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? AND uid < ? ORDER BY uid',
       mailbox,
       modseq,
       uidNext,
     )
-    const here = presentUids(read, mailbox, uidNext, counters)
+    const here = await presentUids(read, mailbox, uidNext, counters)
     if (gone.length === 0) return here
     const uids = new Uint32Array(here.length + gone.length)
     uids.set(here)
@@ -45,17 +49,17 @@ export function uidsAsOf(read: Reader, mailbox: number, modseq: number, uidNext:
   })
 }
 
-function presentUids(
+async function presentUids(
   read: Reader,
   mailbox: number,
   uidNext: number,
   counters: { uidNext: number; total: number },
-): Uint32Array<ArrayBuffer> {
+): Promise<Uint32Array<ArrayBuffer>> {
   // Nothing was ever taken out: no need to look.
   if (counters.total === counters.uidNext - 1) {
     return rising(1, Math.min(uidNext, counters.uidNext) - 1)
   }
-  const edge = read.one<{ first: number | null; last: number | null }>(
+  const edge = await read.one<{ first: number | null; last: number | null }>(
     `SELECT (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid LIMIT 1) AS first,
       (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT 1) AS last`,
     mailbox,
@@ -65,7 +69,7 @@ function presentUids(
   if (last - first + 1 === counters.total) {
     return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
   }
-  const rows = read.arrays<[number]>(
+  const rows = await read.arrays<[number]>(
     'SELECT uid FROM message WHERE mailbox = ? AND uid < ? ORDER BY uid',
     mailbox,
     uidNext,
@@ -84,95 +88,128 @@ function rising(first: number, length: number): Uint32Array<ArrayBuffer> {
 const changed = messages.pick(['uid', 'modseq', 'flags', 'keywords'])
 
 /** uid, modseq, flags, keywords of what changed after (`modseq`, `uid`) and up to `modseqMax`, in that order. */
-export function changesAfter(
+export async function changesAfter(
   read: Reader,
   mailbox: number,
   modseq: number,
   uid: number,
   modseqMax: number,
   count: number,
-): PickedRow<typeof changed>[] {
-  return changedRows(read, mailbox, changed.list, { modseq, uid, upTo: modseqMax, count })
+): Promise<PickedRow<typeof changed>[]> {
+  return await changedRows(read, mailbox, changed.list, { modseq, uid, upTo: modseqMax, count })
 }
 
 /** Uids from `from` on, rising. */
-export function arrivals(read: Reader, mailbox: number, from: number): number[] {
-  return read
-    .arrays<[number]>('SELECT uid FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid', mailbox, from)
-    .map(row => row[0])
+export async function arrivals(read: Reader, mailbox: number, from: number): Promise<number[]> {
+  return (
+    await read.arrays<[number]>('SELECT uid FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid', mailbox, from)
+  ).map(row => row[0])
 }
 
 /** Uids that went after `modseq`, rising. */
-export function goneAfter(read: Reader, mailbox: number, modseq: number): number[] {
-  return read
-    .arrays<[number]>('SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY uid', mailbox, modseq)
-    .map(row => row[0])
+export async function goneAfter(read: Reader, mailbox: number, modseq: number): Promise<number[]> {
+  return (
+    await read.arrays<[number]>(
+      'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? ORDER BY uid',
+      mailbox,
+      modseq,
+    )
+  ).map(row => row[0])
 }
 
 /** Whether one of the uids that went after `modseq` is such a one; stops at the first. */
-export function wentAfter(read: Reader, mailbox: number, modseq: number, isIt: (uid: number) => boolean): boolean {
-  const rows = read.iterate<{ uid: number }>(
-    'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ?',
-    mailbox,
-    modseq,
-  )
-  for (const { uid } of rows) if (isIt(uid)) return true
-  return false
+export async function wentAfter(
+  read: Reader,
+  mailbox: number,
+  modseq: number,
+  isIt: (uid: number) => boolean,
+): Promise<boolean> {
+  let found = false
+  const look = ([uid]: [number]) => {
+    found = isIt(uid)
+    return found
+  }
+  await read.eachArray(look, 'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ?', mailbox, modseq)
+  return found
 }
 
 /** The uid of the first message without `\Seen`. */
-export function firstUnseen(read: Reader, mailbox: number): number | undefined {
-  return read.one<{ uid: number }>(
-    'SELECT uid FROM message WHERE mailbox = ? AND flags & 1 = 0 ORDER BY uid LIMIT 1',
-    mailbox,
+export async function firstUnseen(read: Reader, mailbox: number): Promise<number | undefined> {
+  return (
+    await read.one<{ uid: number }>(
+      'SELECT uid FROM message WHERE mailbox = ? AND flags & 1 = 0 ORDER BY uid LIMIT 1',
+      mailbox,
+    )
   )?.uid
 }
 
 /** The uid from which no session was told of messages (RFC 3501 2.3.2). */
-export function toldBefore(read: Reader, mailbox: number): number {
-  return read.one<{ told: number }>('SELECT told FROM tally WHERE mailbox = ?', mailbox)?.told ?? 1
+export async function toldBefore(read: Reader, mailbox: number): Promise<number> {
+  return (await read.one<{ told: number }>('SELECT told FROM tally WHERE mailbox = ?', mailbox))?.told ?? 1
 }
 
 /** How many messages have a uid from `from` on and below `to`. */
-export function countBetween(read: Reader, mailbox: number, from: number, to: number): number {
+export async function countBetween(read: Reader, mailbox: number, from: number, to: number): Promise<number> {
   if (from >= to) return 0
-  const counters = folderCounters(read, mailbox)
+  const counters = await folderCounters(read, mailbox)
   if (counters === undefined) return 0
   // All of them, or no uid ever went: no need to look.
   if (from <= 1 && to >= counters.uidNext) return counters.total
   if (counters.total === counters.uidNext - 1) return Math.min(to, counters.uidNext) - from
   const text = 'SELECT count(*) AS count FROM message WHERE mailbox = ? AND uid >= ? AND uid < ?'
-  return read.one<{ count: number }>(text, mailbox, from, to)?.count ?? 0
+  return (await read.one<{ count: number }>(text, mailbox, from, to))?.count ?? 0
 }
 
 const flagColumns = messages.pick(['uid', 'num', 'modseq', 'flags', 'keywords', 'thread'])
 
 /** What a change of flags needs to know, in uid order. */
-export function flagRows(read: Reader, mailbox: number, from: number, to: number): PickedRow<typeof flagColumns>[] {
-  return flagColumns.all(read, 'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid', mailbox, from, to)
+export async function flagRows(
+  read: Reader,
+  mailbox: number,
+  from: number,
+  to: number,
+): Promise<PickedRow<typeof flagColumns>[]> {
+  return await flagColumns.all(
+    read,
+    'FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid',
+    mailbox,
+    from,
+    to,
+  )
 }
 
 /** uid, modseq, flags, keywords of messages from `from` on, rising, at most `count`. */
-export function flagsFrom(read: Reader, mailbox: number, from: number, count: number): PickedRow<typeof changed>[] {
-  return changed.all(read, 'FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid LIMIT ?', mailbox, from, count)
+export async function flagsFrom(
+  read: Reader,
+  mailbox: number,
+  from: number,
+  count: number,
+): Promise<PickedRow<typeof changed>[]> {
+  return await changed.all(
+    read,
+    'FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid LIMIT ?',
+    mailbox,
+    from,
+    count,
+  )
 }
 
 /** Uids of messages that are marked `\Deleted`, rising. */
-export function deletedUids(read: Reader, mailbox: number, from: number, to: number): number[] {
-  return read
-    .arrays<[number]>(
+export async function deletedUids(read: Reader, mailbox: number, from: number, to: number): Promise<number[]> {
+  return (
+    await read.arrays<[number]>(
       'SELECT uid FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? AND flags & 8 <> 0 ORDER BY uid',
       mailbox,
       from,
       to,
     )
-    .map(row => row[0])
+  ).map(row => row[0])
 }
 
 /** How many messages are marked `\Deleted`, and their bytes. */
-export function deletedIn(read: Reader, mailbox: number): { count: number; size: number } {
+export async function deletedIn(read: Reader, mailbox: number): Promise<{ count: number; size: number }> {
   const sum = 'SELECT count(*) AS count, coalesce(sum(size), 0) AS size FROM message'
-  return read.one(`${sum} WHERE mailbox = ? AND flags & 8 <> 0`, mailbox) ?? { count: 0, size: 0 }
+  return (await read.one(`${sum} WHERE mailbox = ? AND flags & 8 <> 0`, mailbox)) ?? { count: 0, size: 0 }
 }
 
 /** An id of the bytes of a message: body and the lines on top. Copies share it; it survives moves and restarts. */
@@ -219,23 +256,23 @@ export type UidSlice = { readonly from: number; readonly to: number } | { readon
  * @param after only what changed after this change number; 0 for all
  * @param words text that must stand in the summary (which must be listed), plain lower-case ASCII, whatever case it has there
  */
-export function listRows(
+export async function listRows(
   read: Reader,
   mailbox: number,
   listed: Listed,
   slice: UidSlice,
   after = 0,
   words: readonly string[] = [],
-): ListedRow[] {
-  const { text, values } = listing(read, mailbox, listed, slice, after, words)
-  return read.arrays(text, ...values)
+): Promise<ListedRow[]> {
+  const { text, values } = await listing(read, mailbox, listed, slice, after, words)
+  return await read.arrays(text, ...values)
 }
 
 /**
  * The first of these rows, and what is left of the slice: no more rows than hold about so many characters of stored text.
  * One message may have megabytes of it.
  */
-export function listSome(
+export async function listSome(
   read: Reader,
   mailbox: number,
   listed: Listed,
@@ -243,19 +280,21 @@ export function listSome(
   after: number,
   words: readonly string[],
   lengthMax: number,
-): { rows: ListedRow[]; rest: UidSlice | undefined } {
-  const { text, values } = listing(read, mailbox, listed, slice, after, words)
+): Promise<{ rows: ListedRow[]; rest: UidSlice | undefined }> {
+  const { text, values } = await listing(read, mailbox, listed, slice, after, words)
   // Header lines are short (limits.mime.listedLinesMax), and rows one by one cost twice as much.
   const single = 'from' in slice ? slice.from === slice.to : slice.uids.length === 1
-  if (single || !isLong(listed)) return { rows: read.arrays(text, ...values), rest: undefined }
+  if (single || !isLong(listed)) return { rows: await read.arrays(text, ...values), rest: undefined }
   const rows: ListedRow[] = []
   let length = 0
-  for (const row of read.iterateArrays<ListedRow>(text, ...values)) {
+  const take = (row: ListedRow) => {
     rows.push(row)
     for (const key of texts.keys) length += ((row[column[key]] as string | null) ?? '').length
-    if (length >= lengthMax) return { rows, rest: behind(slice, row[column.uid]) }
+    return length >= lengthMax
   }
-  return { rows, rest: undefined }
+  await read.eachArray(take, text, ...values)
+  const last = rows.at(-1)
+  return { rows, rest: length >= lengthMax && last !== undefined ? behind(slice, last[column.uid]) : undefined }
 }
 
 function behind(slice: UidSlice, uid: number): UidSlice | undefined {
@@ -269,16 +308,16 @@ function isLong({ envelope, bodystructure, summary, detail }: Listed): boolean {
   return envelope || bodystructure || summary || detail
 }
 
-function listing(
+async function listing(
   read: Reader,
   mailbox: number,
   listed: Listed,
   slice: UidSlice,
   after: number,
   words: readonly string[],
-): { text: string; values: unknown[] } {
+): Promise<{ text: string; values: unknown[] }> {
   const changed = after > 0 ? ` AND m.uid IN (${changedUids})` : ''
-  const values: unknown[] = after > 0 ? changedUidsOf(read, mailbox, after) : []
+  const values: unknown[] = after > 0 ? await changedUidsOf(read, mailbox, after) : []
   // At most two words, so that statements stay few; the others are judged by the caller.
   const patterns = words.slice(0, 2).map(word => `%${word}%`)
   const filter = changed + ' AND o.summary LIKE ?'.repeat(patterns.length)
@@ -306,6 +345,6 @@ function columnsOf(listed: Listed): string {
 const newest = messages.pick(['uid', 'size', 'body', 'prefix'])
 
 /** The newest messages of a folder, oldest first: uid, size, body, prefix. */
-export function newestRows(read: Reader, mailbox: number, count: number): PickedRow<typeof newest>[] {
-  return newest.all(read, 'FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?', mailbox, count).reverse()
+export async function newestRows(read: Reader, mailbox: number, count: number): Promise<PickedRow<typeof newest>[]> {
+  return (await newest.all(read, 'FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?', mailbox, count)).reverse()
 }

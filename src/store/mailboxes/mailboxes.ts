@@ -140,26 +140,30 @@ const select = `SELECT ${mailboxes.listOf('m', own)}, ${counters.listOf('t', cou
 
 /** The folders of an account, in order of creation. */
 export async function listMailboxes(read: Reader, user: number): Promise<Mailbox[]> {
-  return read.all<Record<string, unknown>>(`${select} WHERE m."user" = ? ORDER BY m.num`, user).map(decode)
+  return (await read.all<Record<string, unknown>>(`${select} WHERE m."user" = ? ORDER BY m.num`, user)).map(decode)
 }
 
 /** One folder of an account by its id. */
 export async function findMailbox(read: Reader, user: number, id: string): Promise<Mailbox | undefined> {
-  const row = read.one<Record<string, unknown>>(`${select} WHERE m.id = ? AND m."user" = ?`, id, user)
+  const row = await read.one<Record<string, unknown>>(`${select} WHERE m.id = ? AND m."user" = ?`, id, user)
   return row === undefined ? undefined : decode(row)
 }
 
 /** One folder of an account by its path. */
 export async function findMailboxByPath(read: Reader, user: number, path: string): Promise<Mailbox | undefined> {
-  const row = read.one<Record<string, unknown>>(`${select} WHERE m."user" = ? AND m.path = ?`, user, path)
+  const row = await read.one<Record<string, unknown>>(`${select} WHERE m."user" = ? AND m.path = ?`, user, path)
   return row === undefined ? undefined : decode(row)
 }
 
 /** The highest uid validity among the folders an account has had; 0 where there were none. */
-export function lastRemovedValidity(read: Reader, user: number): number {
+export async function lastRemovedValidity(read: Reader, user: number): Promise<number> {
   return (
-    read.one<{ last: number | null }>('SELECT max(uid_validity) AS last FROM removed_mailbox WHERE "user" = ?', user)
-      ?.last ?? 0
+    (
+      await read.one<{ last: number | null }>(
+        'SELECT max(uid_validity) AS last FROM removed_mailbox WHERE "user" = ?',
+        user,
+      )
+    )?.last ?? 0
   )
 }
 

@@ -188,7 +188,7 @@ const outlined = `SELECT ${messages.listOf('m', own)}, o.summary FROM message m 
 
 /** One message of a folder. */
 export async function findMessage(read: Reader, mailbox: number, uid: number): Promise<Outlined | undefined> {
-  const row = read.one<Record<string, unknown>>(`${outlined} WHERE m.mailbox = ? AND m.uid = ?`, mailbox, uid)
+  const row = await read.one<Record<string, unknown>>(`${outlined} WHERE m.mailbox = ? AND m.uid = ?`, mailbox, uid)
   return row === undefined ? undefined : decode(row)
 }
 
@@ -200,7 +200,14 @@ export async function rangeMessages(
   to: number,
   count: number,
 ): Promise<Message[]> {
-  return messages.all(read, 'WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid LIMIT ?', mailbox, from, to, count)
+  return await messages.all(
+    read,
+    'WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid LIMIT ?',
+    mailbox,
+    from,
+    to,
+    count,
+  )
 }
 
 /** Where a page of a folder's list begins or ends. */
@@ -231,7 +238,9 @@ export async function pageMessages(
   const only = unseen ? 'AND m.flags & 1 = 0' : ''
   const text = `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only}
      ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`
-  return someRows(read.iterate<{ summary: string }>(text, mailbox, edge.idate, edge.uid, count), decode)
+  const some = new SomeRowsTaken(decode)
+  await read.each<{ summary: string }>(row => !some.take(row), text, mailbox, edge.idate, edge.uid, count)
+  return some.taken
 }
 
 /** The first rows of a page, and whether it has others that are left to the next one. */
@@ -241,48 +250,58 @@ export interface SomeRows<Row> {
 }
 
 /** As many rows as their stored text allows, one at least: a message may have a thousand attachments to be told of. */
-export function someRows<Row>(
-  stored: Iterable<{ summary: string }>,
-  decoded: (row: { summary: string }) => Row,
-): SomeRows<Row> {
-  const rows: Row[] = []
-  let length = 0
-  for (const row of stored) {
-    length += row.summary.length
-    if (rows.length > 0 && length > limits.http.pageLengthMax) return { rows, more: true }
-    rows.push(decoded(row))
+export class SomeRowsTaken<Row> {
+  readonly #decode: (row: { summary: string }) => Row
+  readonly #rows: Row[] = []
+  #length = 0
+  #more = false
+
+  constructor(decode: (row: { summary: string }) => Row) {
+    this.#decode = decode
   }
-  return { rows, more: false }
+
+  /** Takes the next row where there is room for it. */
+  take(row: { summary: string }): boolean {
+    this.#length += row.summary.length
+    this.#more = this.#rows.length > 0 && this.#length > limits.http.pageLengthMax
+    if (!this.#more) this.#rows.push(this.#decode(row))
+    return !this.#more
+  }
+
+  get taken(): SomeRows<Row> {
+    return { rows: this.#rows, more: this.#more }
+  }
 }
 
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
 export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<SomeRows<Outlined>> {
-  return someRows(rowsOf(read, user, nums), decode)
-}
-
-function* rowsOf(read: Reader, user: number, nums: readonly number[]): Generator<{ summary: string }> {
+  const some = new SomeRowsTaken(decode)
   for (let at = 0; at < nums.length; at += numbersAtOnce) {
     const asked = nums.slice(at, at + numbersAtOnce)
     const text = `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`
-    const rows = read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
+    const rows = await read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
     const byNumber = new Map(rows.map(row => [row.num, row]))
-    for (const num of asked) yield* byNumber.has(num) ? [byNumber.get(num) as { summary: string }] : []
+    for (const num of asked) {
+      const row = byNumber.get(num)
+      if (row !== undefined && !some.take(row)) return some.taken
+    }
   }
+  return some.taken
 }
 
 /** Messages looked up in one statement: their texts are all read before the first is counted. */
 const numbersAtOnce = 5
 
 /** Messages of a folder that are not encrypted and lack some flags, in uid order. */
-export function plainBodies(
+export async function plainBodies(
   read: Reader,
   mailbox: number,
   from: number,
   to: number,
   without: number,
   count: number,
-): { uid: number; body: number }[] {
-  return read.all(
+): Promise<{ uid: number; body: number }[]> {
+  return await read.all(
     `SELECT m.uid, m.body FROM message m JOIN outline o ON o.body = m.body WHERE m.mailbox = ? AND m.uid BETWEEN ? AND ?
      AND m.flags & ? = 0 AND ${jsonAt('o.summary', 'encrypted')} = 0 ORDER BY m.uid LIMIT ?`,
     mailbox,
@@ -307,18 +326,20 @@ export async function rowAt(read: Reader, { mailbox, falling, unseen, row }: Row
   const order = falling ? 'DESC' : 'ASC'
   const text = `SELECT idate, uid FROM message WHERE mailbox = ? ${unseen ? 'AND flags & 1 = 0' : ''}
     ORDER BY idate ${order}, uid ${order} LIMIT 1 OFFSET ?`
-  return read.one<MessageBoundary>(text, mailbox, row - 1) ?? null
+  return (await read.one<MessageBoundary>(text, mailbox, row - 1)) ?? null
 }
 
 /** Messages of a folder by their uids, in the order of `uids`. */
-export function messagesOf(read: Reader, mailbox: number, uids: readonly number[]): SomeRows<Outlined> {
+export async function messagesOf(read: Reader, mailbox: number, uids: readonly number[]): Promise<SomeRows<Outlined>> {
   const text = `${outlined} WHERE m.mailbox = ? AND m.uid IN ${among()}`
-  const rows = read.all<{ uid: number; summary: string }>(text, mailbox, JSON.stringify(uids))
+  const rows = await read.all<{ uid: number; summary: string }>(text, mailbox, JSON.stringify(uids))
   const byUid = new Map(rows.map(row => [row.uid, row]))
-  return someRows(
-    uids.flatMap(uid => byUid.get(uid) ?? []),
-    decode,
-  )
+  const some = new SomeRowsTaken(decode)
+  for (const uid of uids) {
+    const row = byUid.get(uid)
+    if (row !== undefined && !some.take(row)) break
+  }
+  return some.taken
 }
 
 /** Drafts of an account in some threads, with the id each answers; at most a thousand. */
@@ -327,7 +348,7 @@ export async function threadDrafts(
   user: number,
   threads: readonly number[],
 ): Promise<{ thread: number; inReplyTo: string }[]> {
-  return read.all(
+  return await read.all(
     `SELECT m.thread, coalesce(${jsonAt('o.summary', 'inReplyTo')}, '') AS inReplyTo FROM message m
      JOIN outline o ON o.body = m.body
      WHERE m.thread IN ${among()} AND m."user" = ? AND m.flags & 16 <> 0 LIMIT 1000`,
@@ -342,7 +363,7 @@ export async function countThreads(
   user: number,
   threads: readonly number[],
 ): Promise<Map<number, number>> {
-  const rows = read.all<{ thread: number; n: number }>(
+  const rows = await read.all<{ thread: number; n: number }>(
     `SELECT thread, count(*) AS n FROM message WHERE thread IN ${among()} AND "user" = ? GROUP BY thread`,
     JSON.stringify(threads),
     user,
@@ -356,7 +377,7 @@ export async function threadSummaries(
   mailbox: number,
   thread: number,
 ): Promise<{ uid: number; num: number; modseq: number; size: number; summary: string }[]> {
-  return read.all(
+  return await read.all(
     `SELECT m.uid, m.num, m.modseq, b.size, o.summary FROM message m JOIN outline o ON o.body = m.body
      JOIN body b ON b.num = m.body WHERE m.thread = ? AND m.mailbox = ? LIMIT 1000`,
     thread,

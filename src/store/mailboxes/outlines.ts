@@ -74,13 +74,13 @@ export function detailOf(stored: string): StoredDetail {
 
 /** The detail of a body; offsets count from the body's first byte. */
 export async function readDetail(read: Reader, body: number): Promise<StoredDetail | undefined> {
-  const row = read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
+  const row = await read.one<{ detail: string }>('SELECT detail FROM outline WHERE body = ?', body)
   return row === undefined ? undefined : detailOf(row.detail)
 }
 
 /** The summary of a body. */
 export async function readSummary(read: Reader, body: number): Promise<StoredSummary | undefined> {
-  const row = read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
+  const row = await read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
   return row === undefined ? undefined : summaryOf(row.summary)
 }
 

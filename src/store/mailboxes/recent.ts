@@ -36,16 +36,6 @@ export class Recent<Value> {
     return value
   }
 
-  /** The same where loading does not wait. */
-  getNow(key: string, load: () => Value): Value {
-    const known = this.#current()
-    const found = known.get(key)
-    if (found !== undefined || known.has(key)) return found as Value
-    const value = load()
-    known.set(key, value)
-    return value
-  }
-
   #current(): Map<string, Value> {
     const at = this.#commits()
     const time = monotonic()

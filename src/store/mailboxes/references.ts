@@ -23,7 +23,7 @@ export async function findReferences(
   hashes: readonly number[],
 ): Promise<[hash: number, thread: number][]> {
   const rest = `FROM reference WHERE "user" = ? AND hash IN ${among()}`
-  return known.all(read, rest, user, JSON.stringify(hashes))
+  return await known.all(read, rest, user, JSON.stringify(hashes))
 }
 
 /** Up to `count` ids of an account, by hash, with the thread each belongs to. */
@@ -32,5 +32,5 @@ export async function listReferences(
   user: number,
   count: number,
 ): Promise<[hash: number, thread: number][]> {
-  return known.all(read, 'FROM reference WHERE "user" = ? LIMIT ?', user, count)
+  return await known.all(read, 'FROM reference WHERE "user" = ? LIMIT ?', user, count)
 }

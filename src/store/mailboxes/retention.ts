@@ -12,7 +12,7 @@ export async function uidSlice(
   from: number,
   count: number,
 ): Promise<{ to: number; n: number }> {
-  const row = read.one<{ last: number | null; n: number }>(
+  const row = await read.one<{ last: number | null; n: number }>(
     `SELECT max(uid) AS last, count(*) AS n FROM
      (SELECT uid FROM message WHERE mailbox = ? AND uid >= ? ORDER BY uid LIMIT ?)`,
     mailbox,
@@ -25,7 +25,7 @@ export async function uidSlice(
 /** Bytes of the messages of a folder in a slice of uids. */
 export async function sliceBytes(read: Reader, mailbox: number, from: number, to: number): Promise<number> {
   const text = 'SELECT sum(size) AS size FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ?'
-  return read.one<{ size: number | null }>(text, mailbox, from, to)?.size ?? 0
+  return (await read.one<{ size: number | null }>(text, mailbox, from, to))?.size ?? 0
 }
 
 /** Dates messages with uids in [from, to] anew, by the time each came into the folder; 0 milliseconds: never. */

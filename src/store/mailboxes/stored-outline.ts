@@ -10,6 +10,6 @@ interface OutlineColumns {
 }
 
 /** The columns of a body's outline, JSON as it is kept. */
-export function storedOutline(read: Reader, body: number): OutlineColumns | undefined {
-  return read.one('SELECT envelope, bodystructure, summary, detail FROM outline WHERE body = ?', body)
+export async function storedOutline(read: Reader, body: number): Promise<OutlineColumns | undefined> {
+  return await read.one('SELECT envelope, bodystructure, summary, detail FROM outline WHERE body = ?', body)
 }

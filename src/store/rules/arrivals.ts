@@ -28,8 +28,13 @@ const columns = `SELECT u.id AS "user", m.idate, b.id AS mailbox, b.path, m.uid,
   JOIN outline o ON o.body = m.body JOIN mailbox b ON b.num = m.mailbox`
 
 /** What an account (its number) has. */
-export function arrivalsOf(read: Reader, user: number, id: { text: string; hash: number }, rowsMax: number): Arrival[] {
-  const rows = read.all<Row>(
+export async function arrivalsOf(
+  read: Reader,
+  user: number,
+  id: { text: string; hash: number },
+  rowsMax: number,
+): Promise<Arrival[]> {
+  const rows = await read.all<Row>(
     `${columns} WHERE r."user" = ? AND r.hash = ? ORDER BY m.num LIMIT ?`,
     user,
     id.hash,
@@ -39,23 +44,25 @@ export function arrivalsOf(read: Reader, user: number, id: { text: string; hash:
 }
 
 /** What some accounts after this number have, and the last of them; null where there is none after it. */
-export function arrivalsAfter(
+export async function arrivalsAfter(
   read: Reader,
   after: number,
   id: { text: string; hash: number },
   { accounts, rowsMax }: { accounts: number; rowsMax: number },
-): { last: number | null; found: Arrival[] } {
+): Promise<{ last: number | null; found: Arrival[] }> {
   const some = 'SELECT num FROM "user" WHERE num > ? ORDER BY num LIMIT ?'
   const last =
-    read.one<{ last: number | null }>(`SELECT max(num) AS last FROM (${some})`, after, accounts)?.last ?? null
+    (await read.one<{ last: number | null }>(`SELECT max(num) AS last FROM (${some})`, after, accounts))?.last ?? null
   if (last === null) return { last, found: [] }
-  const known = read.all<{ user: number }>(
+  const known = await read.all<{ user: number }>(
     `SELECT u.num AS "user" FROM (${some}) u JOIN reference r ON r."user" = u.num AND r.hash = ?`,
     after,
     accounts,
     id.hash,
   )
-  return { last, found: known.flatMap(({ user }) => arrivalsOf(read, user, id, rowsMax)) }
+  const found: Arrival[] = []
+  for (const { user } of known) found.push(...(await arrivalsOf(read, user, id, rowsMax)))
+  return { last, found }
 }
 
 function ofId(rows: readonly Row[], messageId: string): Arrival[] {

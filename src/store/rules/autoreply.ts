@@ -34,7 +34,7 @@ export const autoreplyDelete = autoreplies.defineDelete(['user'])
 
 /** The autoreply of an account. */
 export async function findAutoreply(read: Reader, user: number): Promise<Autoreply | undefined> {
-  return autoreplies.one(read, 'WHERE "user" = ?', user)
+  return await autoreplies.one(read, 'WHERE "user" = ?', user)
 }
 
 checkParts.push({
@@ -47,6 +47,6 @@ checkParts.push({
 })
 
 /** Whether an account has an autoreply, on or off. */
-export function hasAutoreply(read: Reader, user: number): boolean {
-  return read.one('SELECT 1 FROM autoreply WHERE "user" = ?', user) !== undefined
+export async function hasAutoreply(read: Reader, user: number): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM autoreply WHERE "user" = ?', user)) !== undefined
 }

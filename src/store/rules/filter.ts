@@ -51,16 +51,16 @@ export const filterDelete = filters.defineDelete(['num'])
 
 /** The filters of an account in the order in which they are evaluated. */
 export async function listFilters(read: Reader, user: number): Promise<Filter[]> {
-  return filters.all(read, 'WHERE "user" = ? ORDER BY num', user)
+  return await filters.all(read, 'WHERE "user" = ? ORDER BY num', user)
 }
 
 /** The filter with this id, if it is the account's. */
 export async function findFilter(read: Reader, user: number, id: string): Promise<Filter | undefined> {
-  return filters.one(read, 'WHERE id = ? AND "user" = ?', id, user)
+  return await filters.one(read, 'WHERE id = ? AND "user" = ?', id, user)
 }
 
 export async function countFilters(read: Reader, user: number): Promise<number> {
-  return filters.count(read, 'WHERE "user" = ?', user)
+  return await filters.count(read, 'WHERE "user" = ?', user)
 }
 
 export interface FilterPage {
@@ -81,7 +81,7 @@ export async function pageFilters(
   const { where, values } = filterWhere(page)
   const [sign, order] = direction === 'forward' ? ['>', 'ASC'] : ['<', 'DESC']
   const edge = boundary ?? (direction === 'forward' ? 0 : Number.MAX_SAFE_INTEGER)
-  const rows = read.all<Record<string, unknown> & { owner: string }>(
+  const rows = await read.all<Record<string, unknown> & { owner: string }>(
     `SELECT ${filters.listOf('f')}, u.id AS owner FROM filter f JOIN "user" u ON u.num = f."user"
      WHERE f.num ${sign} ? ${where} ORDER BY f.num ${order} LIMIT ?`,
     edge,
@@ -94,7 +94,7 @@ export async function pageFilters(
 export async function countFilterPage(read: Reader, page: FilterPage): Promise<number> {
   const { where, values } = filterWhere(page)
   const text = `SELECT count(*) AS n FROM filter f JOIN "user" u ON u.num = f."user" WHERE 1 = 1 ${where}`
-  return read.one<{ n: number }>(text, ...values)?.n ?? 0
+  return (await read.one<{ n: number }>(text, ...values))?.n ?? 0
 }
 
 function filterWhere(page: FilterPage): { where: string; values: unknown[] } {

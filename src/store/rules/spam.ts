@@ -139,38 +139,38 @@ export const spamLearned = defineWrite<Learned>('spam.learned', (sql, { user, ro
 })
 
 /** The next account after `last` that has something to learn; undefined where nobody has. */
-export function waitingAccount(read: Reader, last: number): number | undefined {
+export async function waitingAccount(read: Reader, last: number): Promise<number | undefined> {
   const after = (user: number) =>
     read.one<{ user: number }>(
       'SELECT "user" FROM spam_mark WHERE waits = 1 AND "user" > ? ORDER BY "user" LIMIT 1',
       user,
     )
-  return (after(last) ?? after(0))?.user
+  return ((await after(last)) ?? (await after(0)))?.user
 }
 
 /** Marks of all accounts that wait, up to `max`. */
-export function countWaiting(read: Reader, max: number): number {
+export async function countWaiting(read: Reader, max: number): Promise<number> {
   const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM spam_mark WHERE waits = 1 LIMIT ?)'
-  return read.one<{ n: number }>(text, max)?.n ?? 0
+  return (await read.one<{ n: number }>(text, max))?.n ?? 0
 }
 
-export function waitingMarks(read: Reader, user: number, count: number): WaitingMark[] {
-  return marks.all(read, 'WHERE "user" = ? AND waits = 1 ORDER BY at LIMIT ?', user, count)
+export async function waitingMarks(read: Reader, user: number, count: number): Promise<WaitingMark[]> {
+  return await marks.all(read, 'WHERE "user" = ? AND waits = 1 ORDER BY at LIMIT ?', user, count)
 }
 
 /** The latest that were learned, packed, of each kind. */
-export function keptMarks(read: Reader, user: number, count: number): { spam: boolean; features: Buffer }[] {
-  return [1, 0].flatMap(spam =>
-    marks
-      .all(
-        read,
-        'WHERE "user" = ? AND spam = ? AND waits = 0 AND features IS NOT NULL ORDER BY at DESC LIMIT ?',
-        user,
-        spam,
-        count,
-      )
-      .flatMap(({ features }) => (features === null ? [] : [{ spam: spam === 1, features }])),
-  )
+export async function keptMarks(
+  read: Reader,
+  user: number,
+  count: number,
+): Promise<{ spam: boolean; features: Buffer }[]> {
+  const text = 'WHERE "user" = ? AND spam = ? AND waits = 0 AND features IS NOT NULL ORDER BY at DESC LIMIT ?'
+  const kept: { spam: boolean; features: Buffer }[] = []
+  for (const spam of [1, 0]) {
+    const rows = await marks.all(read, text, user, spam, count)
+    for (const { features } of rows) if (features !== null) kept.push({ spam: spam === 1, features })
+  }
+  return kept
 }
 
 /** How much a model has learned. */
@@ -180,14 +180,14 @@ export interface SpamExperience {
   readonly ham: number
 }
 
-export function experienceOf(read: Reader, user: number): SpamExperience | undefined {
+export async function experienceOf(read: Reader, user: number): Promise<SpamExperience | undefined> {
   const text = 'SELECT rev, spam, ham FROM spam_model WHERE "user" = ? AND version = ?'
-  return read.one<{ rev: number; spam: number; ham: number }>(text, user, version)
+  return await read.one<{ rev: number; spam: number; ham: number }>(text, user, version)
 }
 
 /** A stored model; one that learned nothing where there is none. It lies in `memory` where that is given. */
-export function readModel(read: Reader, user: number, memory?: SharedArrayBuffer): SpamModel {
-  const row = models.one(read, 'WHERE "user" = ? AND version = ?', user, version)
+export async function readModel(read: Reader, user: number, memory?: SharedArrayBuffer): Promise<SpamModel> {
+  const row = await models.one(read, 'WHERE "user" = ? AND version = ?', user, version)
   if (row === undefined) return new SpamModel(undefined, memory)
   const model = new SpamModel(decompress(row.data, modelBytes), memory)
   model.spam = row.spam

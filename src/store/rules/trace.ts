@@ -83,13 +83,13 @@ export interface TracePage {
 }
 
 /** Decisions about messages with this hash of their Message-ID, of all accounts or of one, with the account's id; the oldest first. */
-export function tracesOf(
+export async function tracesOf(
   read: Reader,
   { reference, user }: { reference: number; user: number | null },
   count: number,
-): (TraceEntry & { readonly user: string })[] {
+): Promise<(TraceEntry & { readonly user: string })[]> {
   const whose = user === null ? '' : 'AND t."user" = @user'
-  const rows = read.all<{
+  const rows = await read.all<{
     num: number
     at: number
     uid: number | null
@@ -115,7 +115,7 @@ export async function listTraces(
   const [sign, order] = direction === 'forward' ? ['<', 'DESC'] : ['>', 'ASC']
   const edge = boundary ?? (direction === 'forward' ? Number.MAX_SAFE_INTEGER : 0)
   const { user, mailbox, uid, reference } = page
-  const rows = read.all<{ num: number; at: number; uid: number | null; body: string; mailbox: string | null }>(
+  const rows = await read.all<{ num: number; at: number; uid: number | null; body: string; mailbox: string | null }>(
     `SELECT t.num, t.at, t.uid, t.body, b.id AS mailbox FROM trace t LEFT JOIN mailbox b ON b.num = t.mailbox
      WHERE t."user" = @user AND t.num ${sign} @edge AND (@mailbox IS NULL OR t.mailbox = @mailbox)
        AND (@uid IS NULL OR t.uid = @uid) AND (@reference IS NULL OR t.reference = @reference)

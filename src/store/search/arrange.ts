@@ -106,7 +106,7 @@ async function* rowsOf(
   for (let at = 0; at < uids.length; at += sliceLength) {
     let left: UidSlice | undefined = { uids: [...uids.subarray(at, at + sliceLength)] }
     while (left !== undefined) {
-      const { rows, rest } = listSome(read, mailbox, listed, left, 0, [], limits.imap.sliceLength)
+      const { rows, rest } = await listSome(read, mailbox, listed, left, 0, [], limits.imap.sliceLength)
       for (const row of rows) {
         while (uids[place] !== row[column.uid]) place += 1
         yield [place, row]

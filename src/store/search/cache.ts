@@ -24,7 +24,7 @@ export class SearchCache {
 
   /** What a search found; `what` is all that it depends on but the account. */
   async find(read: Reader, user: number, what: unknown, search: () => Promise<Found>): Promise<Found> {
-    const key = keyOf(read, user, what)
+    const key = await keyOf(read, user, what)
     const known = this.#found.get(key)
     if (known !== undefined) return known
     const found = await search()
@@ -40,17 +40,17 @@ export class SearchCache {
   }
 
   /** What such a search has found, where it is remembered. */
-  known(read: Reader, user: number, what: unknown): Found | undefined {
-    return this.#found.get(keyOf(read, user, what))
+  async known(read: Reader, user: number, what: unknown): Promise<Found | undefined> {
+    return this.#found.get(await keyOf(read, user, what))
   }
 
   /** The index of an account as it is now, for the time of one look: a folder may be gone through in several. */
-  index(read: Reader, user: number): Index {
-    const waiting = read.one<{ count: number }>(
+  async index(read: Reader, user: number): Promise<Index> {
+    const waiting = await read.one<{ count: number }>(
       'SELECT count(*) AS count FROM search_doc WHERE "user" = ? AND indexed = 0',
       user,
     )
-    const state = `${modseqOf(read, user)} ${waiting?.count ?? 0}`
+    const state = `${await modseqOf(read, user)} ${waiting?.count ?? 0}`
     const known = this.#indexes.get(user)
     const fresh = known === undefined || known.state !== state || known.index.weight > limits.search.indexWeightMax
     const index = fresh ? new Index(read, user) : known.index
@@ -65,10 +65,10 @@ export class SearchCache {
   }
 }
 
-function keyOf(read: Reader, user: number, what: unknown): string {
-  return JSON.stringify([user, modseqOf(read, user), what])
+async function keyOf(read: Reader, user: number, what: unknown): Promise<string> {
+  return JSON.stringify([user, await modseqOf(read, user), what])
 }
 
-function modseqOf(read: Reader, user: number): number {
-  return read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user)?.modseq ?? 0
+async function modseqOf(read: Reader, user: number): Promise<number> {
+  return (await read.one<{ modseq: number }>('SELECT modseq FROM usage WHERE "user" = ?', user))?.modseq ?? 0
 }

@@ -64,25 +64,26 @@ interface Known {
 export class Conversations {
   readonly #known = new Map<number, Known>()
 
-  page(read: Reader, task: ConversationTask): ConversationPage {
-    return read.snapshot(() => {
-      const held = task.unseen ? gathered(rowsOf(read, task.mailbox, 0, true), 0) : this.#folder(read, task.mailbox)
+  page(reader: Reader, task: ConversationTask): Promise<ConversationPage> {
+    return reader.snapshot(async read => {
+      const held = task.unseen ? await gathered(read, task.mailbox, true, 0) : await this.#folder(read, task.mailbox)
       const heads = headsOf(held, task.falling)
       const uids = some(held, heads, task)
-      const page = messagesOf(read, task.mailbox, uids)
+      const page = await messagesOf(read, task.mailbox, uids)
       const threads = page.rows.map(row => row.thread)
-      const conversations = task.counted === null ? [] : conversationsOf(read, task.counted, task.mailbox, threads)
+      const conversations =
+        task.counted === null ? [] : await conversationsOf(read, task.counted, task.mailbox, threads)
       return { total: heads.length, ...page, conversations }
     })
   }
 
-  #folder(read: Reader, mailbox: number): Held {
-    const { modseq = 0, uidNext = 1, total = 0 } = folderCounters(read, mailbox) ?? {}
+  async #folder(read: Reader, mailbox: number): Promise<Held> {
+    const { modseq = 0, uidNext = 1, total = 0 } = (await folderCounters(read, mailbox)) ?? {}
     const known = this.#known.get(mailbox)
     let held = known?.held
-    if (known !== undefined && known.modseq !== modseq) held = follow(read, mailbox, known)
+    if (known !== undefined && known.modseq !== modseq) held = await follow(read, mailbox, known)
     // What went may have been forgotten since: then the sum is wrong.
-    if (held === undefined || held.uids.length !== total) held = gathered(rowsOf(read, mailbox, 0, false), total)
+    if (held === undefined || held.uids.length !== total) held = await gathered(read, mailbox, false, total)
     this.#known.delete(mailbox)
     this.#known.set(mailbox, { held, modseq, uidNext })
     let sum = 0
@@ -94,14 +95,18 @@ export class Conversations {
   }
 }
 
-function conversationsOf(read: Reader, user: number, mailbox: number, threads: readonly number[]): Conversation[] {
+async function conversationsOf(
+  read: Reader,
+  user: number,
+  mailbox: number,
+  threads: readonly number[],
+): Promise<Conversation[]> {
   const found = new Map<number, Conversation>()
   const text = `SELECT m.thread, m.mailbox, m.uid, m.flags FROM message m JOIN mailbox f ON f.num = m.mailbox
     WHERE m.thread IN ${among()} AND m."user" = ?
     AND (m.mailbox = ? OR f.special_use IS NULL OR f.special_use NOT IN ('\\Junk', '\\Trash'))`
   const asked = JSON.stringify([...new Set(threads)])
-  for (const row of read.iterateArrays<[number, number, number, number]>(text, asked, user, mailbox)) {
-    const [thread, folder, uid, flags] = row
+  const add = ([thread, folder, uid, flags]: [number, number, number, number]) => {
     const one = found.get(thread) ?? { thread, total: 0, unseen: 0, flagged: 0, uids: [], here: 0 }
     found.set(thread, one)
     one.total += 1
@@ -109,6 +114,7 @@ function conversationsOf(read: Reader, user: number, mailbox: number, threads: r
     if ((flags & flag.flagged) !== 0) one.flagged += 1
     if (folder === mailbox) one.uids.push(uid)
   }
+  await read.eachArray(add, text, asked, user, mailbox)
   for (const one of found.values()) {
     one.here = one.uids.length
     one.uids = one.uids.sort((a, b) => b - a).slice(0, limits.search.conversationUidsMax)
@@ -118,10 +124,16 @@ function conversationsOf(read: Reader, user: number, mailbox: number, threads: r
 
 type Row = [idate: number, uid: number, thread: number]
 
-function rowsOf(read: Reader, mailbox: number, from: number, unseen: boolean): Iterable<Row> {
+/** Hands each message from a uid on to `visit`. */
+function eachRow(
+  read: Reader,
+  mailbox: number,
+  { from, unseen }: { from: number; unseen: boolean },
+  visit: (row: Row) => void,
+): Promise<void> {
   const only = unseen ? 'AND flags & 1 = 0' : ''
   const text = `SELECT idate, uid, thread FROM message WHERE mailbox = ? AND uid >= ? ${only}`
-  return read.iterateArrays<Row>(text, mailbox, from)
+  return read.eachArray<Row>(visit, text, mailbox, from)
 }
 
 /** Messages as they are met, in columns that grow: as rows of their own 300,000 would take three times as long and 30 MB. */
@@ -180,9 +192,9 @@ class Gathered {
 
 const roomMin = 256
 
-function gathered(rows: Iterable<Row>, room: number): Held {
+async function gathered(read: Reader, mailbox: number, unseen: boolean, room: number): Promise<Held> {
   const all = new Gathered(room)
-  for (const [idate, uid, thread] of rows) all.add(idate, uid, thread)
+  await eachRow(read, mailbox, { from: 0, unseen }, ([idate, uid, thread]) => all.add(idate, uid, thread))
   return all.held()
 }
 
@@ -191,10 +203,11 @@ function compare(one: readonly number[], other: readonly number[]): number {
 }
 
 /** What is held after what came and went; the same where nothing did. */
-function follow(read: Reader, mailbox: number, { held, modseq, uidNext }: Known): Held {
+async function follow(read: Reader, mailbox: number, { held, modseq, uidNext }: Known): Promise<Held> {
   const text = 'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ?'
-  const gone = new Set(read.arrays<[number]>(text, mailbox, modseq).map(row => row[0]))
-  const fresh = [...rowsOf(read, mailbox, uidNext, false)]
+  const gone = new Set((await read.arrays<[number]>(text, mailbox, modseq)).map(row => row[0]))
+  const fresh: Row[] = []
+  await eachRow(read, mailbox, { from: uidNext, unseen: false }, row => void fresh.push(row))
   if (gone.size === 0 && fresh.length === 0) return held
   const { idates, uids, threads } = held
   const all = new Gathered(uids.length + fresh.length)

@@ -78,21 +78,23 @@ export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>('search.add
 
 /** Bodies that wait to be indexed. */
 export async function waitingDocs(read: Reader, count: number): Promise<WaitingDoc[]> {
-  return read.all('SELECT "user", body FROM search_doc WHERE indexed = 0 ORDER BY "user", body LIMIT ?', count)
+  return await read.all('SELECT "user", body FROM search_doc WHERE indexed = 0 ORDER BY "user", body LIMIT ?', count)
 }
 
 /** Those of one account. */
-export function waitingBodies(read: Reader, user: number): number[] {
-  return marked(read, 'indexed = 0', user)
+export async function waitingBodies(read: Reader, user: number): Promise<number[]> {
+  return await marked(read, 'indexed = 0', user)
 }
 
 /** Bodies of an account of which the index does not hold all. */
-export function cutDocs(read: Reader, user: number): number[] {
-  return marked(read, 'indexed = 2', user)
+export async function cutDocs(read: Reader, user: number): Promise<number[]> {
+  return await marked(read, 'indexed = 2', user)
 }
 
-function marked(read: Reader, how: string, user: number): number[] {
-  return read.arrays<[number]>(`SELECT body FROM search_doc WHERE "user" = ? AND ${how}`, user).map(([body]) => body)
+async function marked(read: Reader, how: string, user: number): Promise<number[]> {
+  return (await read.arrays<[number]>(`SELECT body FROM search_doc WHERE "user" = ? AND ${how}`, user)).map(
+    ([body]) => body,
+  )
 }
 
 checkParts.push({

@@ -48,7 +48,15 @@ const factOps: ReadonlySet<string> = new Set(['date', 'saved', 'size', 'email', 
 const summaryOps: ReadonlySet<string> = new Set(['sent', 'substring', 'attachments'])
 const plainWord = /^[a-z0-9@.+-]{2,200}$/
 
-/** What the index says about a leaf and a body. */
+/** Has the index look for everything that a query may ask it about. */
+export async function askIndex(index: Index, leaves: Iterable<Leaf>): Promise<void> {
+  for (const leaf of leaves) {
+    if (leaf.op === 'words') await index.askForWords(leaf.needle)
+    else if (leaf.op === 'content') await index.ask(squeeze(leaf.needle))
+  }
+}
+
+/** What the index, which was asked, says about a leaf and a body. */
 export function byIndex(index: Index, leaf: Leaf, body: number): Verdict {
   if (leaf.op === 'words') {
     const verdict = index.verdict(leaf.needle, body)

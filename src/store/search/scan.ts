@@ -13,7 +13,7 @@ import { readBodies } from '../bodies/format/run.ts'
 import { among } from '../engine/dialect.ts'
 import type { StoredDetail } from '../mailboxes/outlines.ts'
 import type { SearchCache } from './cache.ts'
-import { looksAtHeaders, maySay } from './plan.ts'
+import { askIndex, looksAtHeaders, maySay } from './plan.ts'
 import { MessageText, type OpenBody, type SearchScope, type TextCache } from './texts.ts'
 import type { Index } from './trigrams.ts'
 
@@ -63,7 +63,8 @@ export async function scanTexts(
 ): Promise<number[]> {
   const started = monotonic()
   const { leaves } = task
-  const index = cache.index(scope.read, task.user)
+  const index = await cache.index(scope.read, task.user)
+  await askIndex(index, leaves)
   const headers = leaves.some(looksAtHeaders)
   const answers = task.bodies.map(() => 0)
   const open: Open[] = []
@@ -85,7 +86,7 @@ export async function scanTexts(
 async function scanSome(scan: Scan, some: readonly Open[], answers: number[]): Promise<void> {
   const { index, leaves } = scan
   const { read } = scan.scope
-  const opened = readBodies(
+  const opened = await readBodies(
     read,
     some.map(({ num }) => num),
   )
@@ -95,7 +96,7 @@ async function scanSome(scan: Scan, some: readonly Open[], answers: number[]): P
     return mayStand(body, prefix, leaves)
   })
   const details = new Map(
-    read.arrays<[number, string]>(
+    await read.arrays<[number, string]>(
       `SELECT body, detail FROM outline WHERE body IN ${among()}`,
       JSON.stringify(likely.map(({ num }) => num)),
     ),

@@ -2,26 +2,25 @@
 //
 // An index of trigrams (FTS5 without positions, half the size of the text) leaves out bodies that cannot fit; those that
 // may are read and looked into, and so is what waits to be indexed. Every answer is therefore exact, the index only makes
-// it fast. Synchronous and heavy: this belongs on a thread for long reads. Bodies are indexed for each account that has
+// it fast. Heavy: this belongs on a thread for long reads. Bodies are indexed for each account that has
 // one, under (user << 32) | body, so that one account's search never walks through the others'.
 
 import { monotonic } from '#lib/clock.ts'
-import { isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
 import { flag } from '#mail/flags.ts'
-import { normalizePath } from '#mail/path.ts'
 import { byRow } from '#mail/query/facts.ts'
 import { decide, judge, type Verdict } from '#mail/query/judge.ts'
 import { eachLeaf, type FolderLeaf, isTextLeaf, type Leaf, type Query } from '#mail/query/query.ts'
-import { among } from '../engine/dialect.ts'
+import { among as amongList } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { factColumns } from '../mailboxes/listing.ts'
 import { messages } from '../mailboxes/messages.ts'
 import { StoredFacts } from '../mailboxes/stored-facts.ts'
 import type { Found, SearchCache } from './cache.ts'
-import { byIndex, candidateBodies, narrowed } from './plan.ts'
+import { type Folder, foldersOf } from './folders.ts'
+import { askIndex, byIndex, candidateBodies, narrowed } from './plan.ts'
 import { MessageText, type SearchScope } from './texts.ts'
 import { Index } from './trigrams.ts'
 
@@ -62,14 +61,14 @@ export async function searchMessages(
   const { user, query, order, collapse } = task
   const what = [order, collapse, query]
   const isFirst = order === 'desc' && !collapse && task.boundary === null && task.skip === 0
-  if (task.quick && isFirst && cache.known(scope.read, user, what) === undefined) {
-    const { rows, more } = await new Search(scope, cache, user, query, true).first(slices, task.count)
+  if (task.quick && isFirst && (await cache.known(scope.read, user, what)) === undefined) {
+    const { rows, more } = await (await Search.open(scope, cache, user, query, true)).first(slices, task.count)
     const { keys, nums } = sorted(rows, task)
     const hits = Array.from(nums.subarray(0, task.count), (num, at) => [keys[at] as number, num] as const)
     return { total: nums.length, more, hits }
   }
   const found = await cache.find(scope.read, user, what, async () => {
-    return sorted(await new Search(scope, cache, user, query).run(slices), task)
+    return sorted(await (await Search.open(scope, cache, user, query)).run(slices), task)
   })
   const { keys, nums, falling } = found
   const sign = falling ? -1 : 1
@@ -101,7 +100,7 @@ export async function searchAll(
   task: { user: number; query: Query },
   slices: Slices,
 ): Promise<number[]> {
-  const rows = await new Search(scope, cache, task.user, task.query).run(slices)
+  const rows = await (await Search.open(scope, cache, task.user, task.query)).run(slices)
   return rows.map(row => row[column.num]).sort((one, other) => one - other)
 }
 
@@ -140,11 +139,12 @@ class Facts extends StoredFacts<Row> {
   }
 }
 
-interface Folder {
-  readonly num: number
-  readonly id: string
-  readonly path: string
-  readonly specialUse: string | null
+interface SearchAbout {
+  readonly user: number
+  readonly query: Query
+  readonly folders: readonly Folder[]
+  /** It was asked for everything in the query. */
+  readonly index: Index
 }
 
 /** One search: the tree with its folders resolved, and what is known of bodies. */
@@ -160,27 +160,43 @@ class Search {
   /** So few bodies may be looked into that their texts are worth keeping. */
   #few = false
 
-  constructor(scope: SearchScope, cache: SearchCache, user: number, query: Query, quick = false) {
+  private constructor(scope: SearchScope, cache: SearchCache, about: SearchAbout) {
+    const { user, query, folders, index } = about
     this.#scope = scope
     this.#cache = cache
     this.#user = user
     this.#query = query
-    this.#folders = scope.read.all<Folder>(
-      'SELECT num, id, path, special_use AS specialUse FROM mailbox WHERE "user" = ?',
-      user,
-    )
+    this.#folders = folders
+    this.#index = index
     let columns = narrow
     for (const leaf of eachLeaf<Leaf>(query)) {
       if (isFolderLeaf(leaf)) this.#named.set(leaf, new Set(foldersOf(leaf, this.#folders).map(folder => folder.num)))
       if (wideOps.has(leaf.op)) columns = searched.list
     }
     this.#columns = columns
-    this.#index = quick ? new Index(scope.read, user, limits.search.quickBodiesMax) : cache.index(scope.read, user)
+  }
+
+  /** @param quick with an index of its own, which takes what very many bodies may have for too short to tell */
+  static async open(
+    scope: SearchScope,
+    cache: SearchCache,
+    user: number,
+    query: Query,
+    quick = false,
+  ): Promise<Search> {
+    const { read } = scope
+    const folders = await read.all<Folder>(
+      'SELECT num, id, path, special_use AS specialUse FROM mailbox WHERE "user" = ?',
+      user,
+    )
+    const index = quick ? new Index(read, user, limits.search.quickBodiesMax) : await cache.index(read, user)
+    await askIndex(index, eachLeaf<Leaf>(query))
+    return new Search(scope, cache, { user, query, folders, index })
   }
 
   async run(slices: Slices): Promise<Row[]> {
     const hits: Row[] = []
-    await this.#judge(this.#rows(), hits, slices, () => false)
+    await this.#judge(await this.#rows(), hits, slices, () => false)
     return hits
   }
 
@@ -191,7 +207,7 @@ class Search {
     this.#few = bodies !== null
     const hits: Row[] = []
     if (bodies !== null && bodies.size <= limits.search.keptMax) {
-      await this.#judge(this.#ofBodies(bodies), hits, slices, () => false)
+      await this.#judge(await this.#ofBodies(bodies), hits, slices, () => false)
       return { rows: hits, more: false }
     }
     const isEnough = () => hits.length >= count || monotonic() - started > limits.search.quickMs
@@ -199,39 +215,45 @@ class Search {
   }
 
   /** Adds the rows that fit, until there are enough: then true. */
-  async #judge(rows: Iterable<Row>, hits: Row[], slices: Slices, isEnough: () => boolean): Promise<boolean> {
+  async #judge(
+    pieces: AsyncIterable<readonly Row[]>,
+    hits: Row[],
+    slices: Slices,
+    isEnough: () => boolean,
+  ): Promise<boolean> {
     let facts: Facts | undefined
     const verdictOf = (leaf: Leaf, about: Facts) => this.#verdict(leaf, about)
-    for (const row of rows) {
-      if (slices.spent) await slices.turn()
-      if (isEnough()) return true
-      if ((row[column.flags] & flag.deleted) !== 0) continue
-      facts ??= new Facts(row)
-      facts.row = row
-      const verdict = judge(this.#query, verdictOf, facts)
-      if (verdict === false) continue
-      if (verdict === true || (await this.#look(facts))) hits.push(row)
+    for await (const rows of pieces) {
+      for (const row of rows) {
+        if (slices.spent) await slices.turn()
+        if (isEnough()) return true
+        if ((row[column.flags] & flag.deleted) !== 0) continue
+        facts ??= new Facts(row)
+        facts.row = row
+        const verdict = judge(this.#query, verdictOf, facts)
+        if (verdict === false) continue
+        if (verdict === true || (await this.#look(facts))) hits.push(row)
+      }
     }
     return false
   }
 
-  /** Messages that may fit. */
-  *#rows(): Generator<Row> {
+  /** Messages that may fit, some at a time. */
+  async *#rows(): AsyncGenerator<readonly Row[]> {
     const { read } = this.#scope
     const bodies = candidateBodies(this.#index, this.#query)
     this.#few = bodies !== null && bodies.size <= limits.search.keptMax
     if (bodies !== null && bodies.size <= limits.search.byBodyMax) return yield* this.#ofBodies(bodies)
     for (const num of this.#searched()) {
-      for (const row of folderRows(read, this.#columns, num))
-        if (bodies === null || bodies.has(row[column.body])) yield row
+      for await (const rows of folderRows(read, this.#columns, num)) yield among(rows, bodies)
     }
   }
 
-  *#ofBodies(bodies: ReadonlySet<number>): Generator<Row> {
+  async *#ofBodies(bodies: ReadonlySet<number>): AsyncGenerator<readonly Row[]> {
     const all = [...bodies]
     for (let at = 0; at < all.length; at += limits.search.sliceRows) {
-      yield* this.#scope.read.arrays<Row>(
-        `SELECT ${this.#columns} FROM message m WHERE m.body IN ${among()} AND m."user" = ?`,
+      yield await this.#scope.read.arrays<Row>(
+        `SELECT ${this.#columns} FROM message m WHERE m.body IN ${amongList()} AND m."user" = ?`,
         JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
         this.#user,
       )
@@ -239,23 +261,20 @@ class Search {
   }
 
   /** Messages by internal date, the newest first, whatever folder they lie in. */
-  *#newest(bodies: ReadonlySet<number> | null): Generator<Row> {
-    const open = this.#searched().map(num => {
-      const rows = newestRows(this.#scope.read, this.#columns, num)
-      return { rows, next: rows.next() }
-    })
+  async *#newest(bodies: ReadonlySet<number> | null): AsyncGenerator<readonly Row[]> {
+    const open: { pieces: AsyncGenerator<readonly Row[], undefined>; rows: readonly Row[]; at: number }[] = []
+    for (const num of this.#searched()) {
+      const pieces = newestRows(this.#scope.read, this.#columns, num)
+      open.push({ pieces, rows: (await pieces.next()).value ?? [], at: 0 })
+    }
     for (;;) {
-      let best: (typeof open)[number] | undefined
-      let newest = Number.NEGATIVE_INFINITY
-      for (const one of open) {
-        if (one.next.done === true || one.next.value[column.idate] <= newest) continue
-        newest = one.next.value[column.idate]
-        best = one
-      }
-      if (best === undefined || best.next.done === true) return
-      const row = best.next.value
-      if (bodies === null || bodies.has(row[column.body])) yield row
-      best.next = best.rows.next()
+      const best = newestOf(open)
+      if (best === undefined) return
+      yield among(best.rows.slice(best.at, best.at + 1), bodies)
+      best.at += 1
+      if (best.at < best.rows.length) continue
+      best.rows = (await best.pieces.next()).value ?? []
+      best.at = 0
     }
   }
 
@@ -295,43 +314,35 @@ function isLookedInto(leaf: Leaf): leaf is LookedInto {
   return leaf.op === 'words' || leaf.op === 'sent' || leaf.op === 'substring' || isTextLeaf(leaf)
 }
 
-/** The folders that a leaf names. */
-function foldersOf(leaf: FolderLeaf, folders: readonly Folder[]): readonly Folder[] {
-  if (leaf.op === 'mailbox') return folders.filter(({ id }) => id === leaf.id)
-  if (leaf.op === 'searchable') {
-    return folders.filter(({ specialUse }) => specialUse !== '\\Junk' && specialUse !== '\\Trash')
+/** Those whose bodies are among these; all where they may be any. */
+function among(rows: readonly Row[], bodies: ReadonlySet<number> | null): readonly Row[] {
+  return bodies === null ? rows : rows.filter(row => bodies.has(row[column.body]))
+}
+
+/** Of several lists the one that goes on with the newest. */
+function newestOf<List extends { readonly rows: readonly Row[]; readonly at: number }>(
+  lists: readonly List[],
+): List | undefined {
+  let best: List | undefined
+  let newest = Number.NEGATIVE_INFINITY
+  for (const list of lists) {
+    const idate = list.rows[list.at]?.[column.idate] ?? Number.NEGATIVE_INFINITY
+    if (idate <= newest) continue
+    newest = idate
+    best = list
   }
-  const { name } = leaf
-  const path = normalizePath(name)
-  const byPath = folders.filter(
-    folder => folder.path === path || (isId(name.toLowerCase()) && folder.id === name.toLowerCase()),
-  )
-  if (byPath.length > 0) return byPath
-  const lower = path.toLowerCase()
-  const role = roles[lower]
-  const byRole = role === undefined ? [] : folders.filter(folder => folder.specialUse === role)
-  return byRole.length > 0 ? byRole : folders.filter(folder => folder.path.toLowerCase() === lower)
+  return best
 }
 
-const roles: Readonly<Record<string, string>> = {
-  sent: '\\Sent',
-  trash: '\\Trash',
-  drafts: '\\Drafts',
-  draft: '\\Drafts',
-  junk: '\\Junk',
-  spam: '\\Junk',
-  archive: '\\Archive',
-}
-
-function* newestRows(read: Reader, columns: string, mailbox: number): Generator<Row, undefined> {
+async function* newestRows(read: Reader, columns: string, mailbox: number): AsyncGenerator<readonly Row[], undefined> {
   let [idate, uid] = [9e15, 9e15]
   for (;;) {
-    const rows = read.arrays<Row>(
+    const rows = await read.arrays<Row>(
       `SELECT ${columns} FROM message m WHERE m.mailbox = ? AND (m.idate, m.uid) < (?, ?)
        ORDER BY m.idate DESC, m.uid DESC LIMIT ?`,
       ...[mailbox, idate, uid, limits.search.newestRows],
     )
-    yield* rows
+    if (rows.length > 0) yield rows
     const end = rows.at(-1)
     if (end === undefined || rows.length < limits.search.newestRows) return
     idate = end[column.idate]
@@ -339,16 +350,16 @@ function* newestRows(read: Reader, columns: string, mailbox: number): Generator<
   }
 }
 
-function* folderRows(read: Reader, columns: string, mailbox: number): Generator<Row> {
+async function* folderRows(read: Reader, columns: string, mailbox: number): AsyncGenerator<readonly Row[]> {
   let last = 0
   for (;;) {
-    const rows = read.arrays<Row>(
+    const rows = await read.arrays<Row>(
       `SELECT ${columns} FROM message m WHERE m.mailbox = ? AND m.uid > ? ORDER BY m.uid LIMIT ?`,
       mailbox,
       last,
       limits.search.sliceRows,
     )
-    yield* rows
+    if (rows.length > 0) yield rows
     const end = rows.at(-1)
     if (end === undefined || rows.length < limits.search.sliceRows) return
     last = end[column.uid]

@@ -19,7 +19,7 @@ import type { StoredDetail, StoredSummary } from '../mailboxes/outlines.ts'
 /** What searching needs: rows, and bytes of bodies. */
 export interface SearchScope {
   readonly read: Reader
-  readonly open: (body: number) => OpenBody
+  readonly open: (body: number) => Promise<OpenBody>
 }
 
 export interface OpenBody {
@@ -98,21 +98,21 @@ export class MessageText {
   /** @param maySay false where it is known that the message does not say the needle */
   async holds(leaf: SummaryLeaf | TextLeaf | WordsLeaf, maySay = true): Promise<boolean> {
     if (leaf.op === 'header' || leaf.op === 'content') {
-      const detail = this.#stored()
+      const detail = await this.#stored()
       if (detail === undefined) return false
       return leaf.op === 'header' ? this.#hasField(leaf, detail) : this.#hasContent(leaf, detail, maySay)
     }
-    const { summary } = this
+    const summary = await this.summary()
     if (summary === undefined) return false
     if (leaf.op !== 'words') return summary.holds(leaf)
     return summary.hasWords(leaf) ?? (await this.#saysWords(leaf.needle))
   }
 
   /** Undefined where the body is gone. */
-  get summary(): SummaryTexts | undefined {
+  async summary(): Promise<SummaryTexts | undefined> {
     const { num } = this.#message
     if (this.#kept.summary === undefined) {
-      const row = this.#scope.read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', num)
+      const row = await this.#scope.read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', num)
       if (row === undefined) return undefined
       this.#kept.summary = new SummaryTexts(JSON.parse(row.summary) as StoredSummary)
       // As it is, and its texts as they are compared.
@@ -190,16 +190,16 @@ export class MessageText {
   }
 
   async #allParts(): Promise<Parts | undefined> {
-    const detail = this.#stored()
+    const detail = await this.#stored()
     if (detail !== undefined) this.#parts ??= await readParts(detail, this.#read)
     return this.#parts
   }
 
   /** Undefined where the body is gone. */
-  #stored(): StoredDetail | undefined {
+  async #stored(): Promise<StoredDetail | undefined> {
     if (this.#detail === undefined) {
       const text = 'SELECT detail FROM outline WHERE body = ?'
-      const row = this.#scope.read.one<{ detail: string }>(text, this.#message.num)
+      const row = await this.#scope.read.one<{ detail: string }>(text, this.#message.num)
       this.#detail = row === undefined ? null : (JSON.parse(row.detail) as StoredDetail)
     }
     return this.#detail ?? undefined
@@ -209,8 +209,8 @@ export class MessageText {
     this.#cache?.grew(this.#message.num, this.#kept, length)
   }
 
-  readonly #read: ReadRange = (start, end) => {
-    this.#body ??= this.#scope.open(this.#message.num)
+  readonly #read: ReadRange = async (start, end) => {
+    this.#body ??= await this.#scope.open(this.#message.num)
     return this.#body.read(start, end)
   }
 }
@@ -245,7 +245,7 @@ export async function indexTexts(
     if (slices.spent) await slices.turn()
     // Seldom looked for at once: nothing is kept.
     const message = new MessageText(scope, undefined, { num, prefix: '' })
-    const { summary } = message
+    const summary = await message.summary()
     if (summary === undefined) {
       all.push({ text: indexText(''), whole: true })
       continue

@@ -4,6 +4,7 @@
 // the texts were (mail/text/fold.ts). What it said once it says again as long as nothing changed. Nothing here knows what a
 // query means: that is plan.ts's.
 
+import assert from 'node:assert'
 import { limits } from '#lib/limits.ts'
 import { grams } from '#mail/text/fold.ts'
 import { bodiesWith, bodiesWithWord } from '../engine/full-text.ts'
@@ -29,68 +30,68 @@ export class Index {
     this.#most = most
   }
 
-  /** Bodies that may contain a squeezed text; null where it is too short to tell. */
-  bodies(needle: string): ReadonlySet<number> | null {
-    return this.#find(needle)?.bodies ?? null
+  /** Has it look for a squeezed text; whoever asks about that then is answered at once. */
+  async ask(needle: string): Promise<void> {
+    this.#waiting ??= new Set(await waitingBodies(this.#read, this.#user))
+    this.#cut ??= new Set(await cutDocs(this.#read, this.#user))
+    if (this.#sets.has(needle)) return
+    const found = await this.#query(needle, this.#waiting)
+    if (this.#sets.has(needle)) return
+    this.#sets.set(needle, found)
+    this.weight += (found?.bodies.size ?? 0) + needleWeight
   }
 
-  /** Whether a body may contain a squeezed text anywhere, be it further on than the index holds of it. */
+  /** The same, and also where a word begins with it, where many would have to be looked into otherwise. */
+  async askForWords(needle: string): Promise<void> {
+    await this.ask(needle)
+    const found = this.#found(needle)
+    if (found === null || found.exact || found.bodies.size < limits.search.sureMin) return
+    if (this.#sure.has(needle) || !/^[\p{L}\p{N}]+$/u.test(needle)) return
+    const sure = await bodiesWithWord(this.#read, this.#user, needle)
+    if (this.#sure.has(needle)) return
+    this.#sure.set(needle, sure)
+    this.weight += sure.size + needleWeight
+  }
+
+  /** Bodies that may contain a text that was asked for; null where it is too short to tell. */
+  bodies(needle: string): ReadonlySet<number> | null {
+    return this.#found(needle)?.bodies ?? null
+  }
+
+  /** Whether a body may contain such a text anywhere, be it further on than the index holds of it. */
   mayHave(needle: string, body: number): boolean {
     const found = this.bodies(needle)
     return found === null || found.has(body) || this.cut.has(body)
   }
 
-  /** Whether a body has the text somewhere; undefined where it must be looked into. */
+  /** Whether a body has such a text somewhere; undefined where it must be looked into. */
   verdict(needle: string, body: number): boolean | undefined {
-    const found = this.#find(needle)
+    const found = this.#found(needle)
     if (found === null) return undefined
     if (!found.bodies.has(body)) return false
-    if (found.exact) return this.waiting.has(body) ? undefined : true
-    return this.#surely(needle, found.bodies.size)?.has(body) === true ? true : undefined
-  }
-
-  /** Bodies that are not indexed yet. */
-  get waiting(): ReadonlySet<number> {
-    this.#waiting ??= new Set(waitingBodies(this.#read, this.#user))
-    return this.#waiting
+    if (found.exact) return this.#waiting?.has(body) === true ? undefined : true
+    return this.#sure.get(needle)?.has(body) === true ? true : undefined
   }
 
   /** Bodies that say more than the index holds of them. */
   get cut(): ReadonlySet<number> {
-    this.#cut ??= new Set(cutDocs(this.#read, this.#user))
+    assert(this.#cut !== undefined, 'the index was not asked')
     return this.#cut
   }
 
-  #find(needle: string): { bodies: Set<number>; exact: boolean } | null {
-    let found = this.#sets.get(needle)
-    if (found === undefined) {
-      found = this.#query(needle)
-      this.#sets.set(needle, found)
-      this.weight += (found?.bodies.size ?? 0) + needleWeight
-    }
+  #found(needle: string): { bodies: Set<number>; exact: boolean } | null {
+    const found = this.#sets.get(needle)
+    assert(found !== undefined, 'the index was not asked for this')
     return found
   }
 
-  /** Bodies in which a word begins with the needle. Worth asking for only where many would have to be looked into. */
-  #surely(needle: string, many: number): ReadonlySet<number> | null {
-    if (many < limits.search.sureMin || !/^[\p{L}\p{N}]+$/u.test(needle)) return null
-    let found = this.#sure.get(needle)
-    if (found === undefined) {
-      found = bodiesWithWord(this.#read, this.#user, needle)
-      this.#sure.set(needle, found)
-      this.weight += found.size + needleWeight
-    }
-    return found
-  }
-
-  #query(needle: string): { bodies: Set<number>; exact: boolean } | null {
+  /** @param waiting was read before: a body that is indexed meanwhile is then in both */
+  async #query(needle: string, waiting: ReadonlySet<number>): Promise<{ bodies: Set<number>; exact: boolean } | null> {
     const terms = grams(needle, limits.search.gramsMax)
     if (terms.length === 0) return null
-    // What waits is read first: a body that is indexed meanwhile is then in both.
-    const { waiting } = this
     const count = Number.isFinite(this.#most) ? this.#most + 1 : -1
     if (waiting.size > this.#most) return null
-    const bodies = bodiesWith(this.#read, 'search', this.#user, terms, count)
+    const bodies = await bodiesWith(this.#read, 'search', this.#user, terms, count)
     for (const body of waiting) bodies.add(body)
     if (bodies.size > this.#most) return null
     return { bodies, exact: terms.length === 1 }

@@ -63,11 +63,11 @@ export function arrivedReportRow(report: ArrivedReport, received: number, proven
 }
 
 /** Reports about a domain (all where it is null) of days from `since` on, newest first. */
-export function listArrivedReports(
+export async function listArrivedReports(
   read: Reader,
   { domain, kind, since }: { domain: string | null; kind: ArrivedReport['kind'] | null; since: number },
   count: number,
-): ArrivedReportRow[] {
+): Promise<ArrivedReportRow[]> {
   const rest = 'WHERE (@domain IS NULL OR domain = @domain) AND (@kind IS NULL OR kind = @kind) AND begin >= @since'
-  return reports.all(read, `${rest} ORDER BY begin DESC, reporter LIMIT @count`, { domain, kind, since, count })
+  return await reports.all(read, `${rest} ORDER BY begin DESC, reporter LIMIT @count`, { domain, kind, since, count })
 }

@@ -32,8 +32,8 @@ export type AttemptRow = Readonly<RowOf<typeof attempts>>
 export const attemptPut = attempts.defineUpsert()
 
 /** Attempts at a message, in order. */
-export function listAttempts(read: Reader, num: number, count: number): AttemptRow[] {
-  return attempts.all(read, 'WHERE message = ? ORDER BY at, seq, attempt LIMIT ?', num, count)
+export async function listAttempts(read: Reader, num: number, count: number): Promise<AttemptRow[]> {
+  return await attempts.all(read, 'WHERE message = ? ORDER BY at, seq, attempt LIMIT ?', num, count)
 }
 
 checkParts.push({

@@ -37,8 +37,8 @@ export type BounceRow = Readonly<RowOf<typeof bounces>>
 export const bouncePut = bounces.defineUpsert()
 
 /** What was said of a message, in order. */
-export function listBounces(read: Reader, message: number): BounceRow[] {
-  return bounces.all(read, 'WHERE message = ? ORDER BY at, seq', message)
+export async function listBounces(read: Reader, message: number): Promise<BounceRow[]> {
+  return await bounces.all(read, 'WHERE message = ? ORDER BY at, seq', message)
 }
 
 checkParts.push({

@@ -55,17 +55,20 @@ export const troubleSweep = defineWrite<{ before: number; count: number }>('forw
     (SELECT owner, target FROM forward_trouble WHERE last < ? LIMIT ?)`).run(row.before, row.count)
 })
 
-export function findTrouble(read: Reader, owner: string, target: string): ForwardTrouble | undefined {
-  return troubles.one(read, 'WHERE owner = ? AND target = ?', owner, target)
+export async function findTrouble(read: Reader, owner: string, target: string): Promise<ForwardTrouble | undefined> {
+  return await troubles.one(read, 'WHERE owner = ? AND target = ?', owner, target)
 }
 
 /** Of one owner, the newest first. */
-export function listTroubles(read: Reader, owner: string, count: number): ForwardTrouble[] {
-  return troubles.all(read, 'WHERE owner = ? ORDER BY last DESC LIMIT ?', owner, count)
+export async function listTroubles(read: Reader, owner: string, count: number): Promise<ForwardTrouble[]> {
+  return await troubles.all(read, 'WHERE owner = ? ORDER BY last DESC LIMIT ?', owner, count)
 }
 
 /** Counted up to a bound. */
-export function countTroubles(read: Reader, countMax: number): number {
-  const found = read.one<{ n: number }>('SELECT count(*) AS n FROM (SELECT 1 FROM forward_trouble LIMIT ?)', countMax)
+export async function countTroubles(read: Reader, countMax: number): Promise<number> {
+  const found = await read.one<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM forward_trouble LIMIT ?)',
+    countMax,
+  )
   return found?.n ?? 0
 }

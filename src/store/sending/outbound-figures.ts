@@ -16,11 +16,11 @@ export interface QueueFigures {
 
 /** The queue in figures. Scans what waits: for an operator's eyes, not for each request. */
 export async function queueFigures(read: Reader): Promise<QueueFigures> {
-  const row = read.one<Omit<QueueFigures, 'oldest'>>(
+  const row = await read.one<Omit<QueueFigures, 'oldest'>>(
     `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
       coalesce(sum(state = 0 AND attempts > 0), 0) AS deferred, min(due) AS next FROM outbound_target WHERE state < 2`,
   )
-  const oldest = read.one<{ at: number | null }>(
+  const oldest = await read.one<{ at: number | null }>(
     `SELECT created AS at FROM outbound WHERE num = (SELECT min(message) FROM outbound_target WHERE state < 2)`,
   )
   return { waiting: 0, sending: 0, deferred: 0, next: null, ...row, oldest: oldest?.at ?? null }
@@ -30,16 +30,16 @@ export async function queueFigures(read: Reader): Promise<QueueFigures> {
  * How many targets wait, counted up to a bound, since when the first of them is due and when the oldest message was queued
  * (null: none is waiting).
  */
-export function waitingFigures(
+export async function waitingFigures(
   read: Reader,
   countMax: number,
-): { waiting: number; due: number | null; oldest: number | null } {
-  const waiting = read.one<{ n: number }>(
+): Promise<{ waiting: number; due: number | null; oldest: number | null }> {
+  const waiting = await read.one<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM outbound_target WHERE state < 2 LIMIT ?)',
     countMax,
   )
-  const first = read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
-  const oldest = read.one<{ at: number | null }>(
+  const first = await read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
+  const oldest = await read.one<{ at: number | null }>(
     `SELECT created AS at FROM outbound WHERE num = (SELECT min(message) FROM outbound_target WHERE state < 2)`,
   )
   return { waiting: waiting?.n ?? 0, due: first?.due ?? null, oldest: oldest?.at ?? null }
@@ -50,7 +50,7 @@ export async function busiestDestinations(
   read: Reader,
   count: number,
 ): Promise<{ destination: string; waiting: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT lane AS destination, count(*) AS waiting FROM outbound_target WHERE state < 2 GROUP BY lane ORDER BY waiting DESC LIMIT ?`,
     count,
   )
@@ -73,18 +73,18 @@ export interface Progress {
 }
 
 export async function progressOf(read: Reader, num: number, destinationsMax: number): Promise<Progress> {
-  const sums = read.one<Pick<Progress, 'waiting' | 'sending' | 'attempts' | 'next'>>(
+  const sums = await read.one<Pick<Progress, 'waiting' | 'sending' | 'attempts' | 'next'>>(
     `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
       coalesce(max(attempts), 0) AS attempts, min(CASE WHEN state < 2 THEN due END) AS next
      FROM outbound_target WHERE message = ?`,
     num,
   )
-  const last = read.one<Pick<Progress, 'failure' | 'status' | 'response'>>(
+  const last = await read.one<Pick<Progress, 'failure' | 'status' | 'response'>>(
     `SELECT failure, status, response FROM outbound_target WHERE message = ? AND state < 2 AND tried IS NOT NULL
      ORDER BY tried DESC LIMIT 1`,
     num,
   )
-  const destinations = read.all<{ lane: string }>(
+  const destinations = await read.all<{ lane: string }>(
     'SELECT DISTINCT lane FROM outbound_target WHERE message = ? AND state < 2 ORDER BY lane LIMIT ?',
     num,
     destinationsMax,

@@ -245,7 +245,7 @@ const queueIdDigits = 18
 
 /** The queued message of this number. */
 export async function findOutbound(read: Reader, num: number): Promise<Outbound | undefined> {
-  return messages.one(read, 'WHERE num = ?', num)
+  return await messages.one(read, 'WHERE num = ?', num)
 }
 
 /** Messages of the queue with this Message-ID among the newest ones, the newest first. */
@@ -257,24 +257,29 @@ export async function findByMessageId(
 ): Promise<Outbound[]> {
   const newest = 'SELECT num FROM outbound ORDER BY num DESC LIMIT ?'
   const rest = `WHERE num IN (${newest}) AND ${jsonAt('options', 'messageId')} = ? ORDER BY num DESC LIMIT ?`
-  return messages.all(read, rest, among, messageId, count)
+  return await messages.all(read, rest, among, messageId, count)
 }
 
 /** The newest message of an account with this Message-ID, among its newest ones. */
-export function findSent(read: Reader, user: string, messageId: string, among: number): Outbound | undefined {
+export async function findSent(
+  read: Reader,
+  user: string,
+  messageId: string,
+  among: number,
+): Promise<Outbound | undefined> {
   const newest = 'SELECT num FROM outbound WHERE "user" = ? ORDER BY num DESC LIMIT ?'
   const rest = `WHERE num IN (${newest}) AND ${jsonAt('options', 'messageId')} = ? ORDER BY num DESC LIMIT 1`
-  return messages.one(read, rest, user, among, messageId)
+  return await messages.one(read, rest, user, among, messageId)
 }
 
 /** Its targets in order. */
 export async function listTargets(read: Reader, num: number): Promise<Target[]> {
-  return targets.all(read, 'WHERE message = ? ORDER BY seq', num)
+  return await targets.all(read, 'WHERE message = ? ORDER BY seq', num)
 }
 
 /** Targets that are due at `at`, the longest waiting first, whoever of them is being sent left out. */
 export async function dueTargets(read: Reader, at: number, count: number): Promise<Target[]> {
-  return targets.all(read, 'WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?', at, count)
+  return await targets.all(read, 'WHERE state < 2 AND due <= ? AND state = 0 ORDER BY due LIMIT ?', at, count)
 }
 
 /** The same of one destination. */
@@ -285,12 +290,12 @@ export async function dueOfDestination(
   count: number,
 ): Promise<Target[]> {
   const rest = 'WHERE state < 2 AND lane = ? AND due <= ? AND state = 0 ORDER BY due LIMIT ?'
-  return targets.all(read, rest, destination, at, count)
+  return await targets.all(read, rest, destination, at, count)
 }
 
 /** Destinations for which something waits, in order of their names, from the one after `after`. */
 export async function destinationsAfter(read: Reader, after: string, count: number): Promise<string[]> {
-  const rows = read.all<{ lane: string }>(
+  const rows = await read.all<{ lane: string }>(
     `WITH RECURSIVE next(lane, n) AS (
        SELECT (SELECT min(lane) FROM outbound_target WHERE state < 2 AND lane > ?), 1
        UNION ALL
@@ -305,19 +310,19 @@ export async function destinationsAfter(read: Reader, after: string, count: numb
 
 /** Targets of a message that wait for a destination and are due. */
 export async function dueOfMessage(read: Reader, num: number, at: number): Promise<Target[]> {
-  return targets.all(read, 'WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq', num, at)
+  return await targets.all(read, 'WHERE message = ? AND state = 0 AND due <= ? ORDER BY seq', num, at)
 }
 
 /** When the next target is due. */
 export async function nextTargetDue(read: Reader): Promise<number | null> {
-  const row = read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
+  const row = await read.one<{ due: number | null }>('SELECT min(due) AS due FROM outbound_target WHERE state < 2')
   return row?.due ?? null
 }
 
 /** When the next target of a destination is due. */
 export async function nextOfDestination(read: Reader, destination: string): Promise<number | null> {
   const text = 'SELECT min(due) AS due FROM outbound_target WHERE state < 2 AND lane = ?'
-  return read.one<{ due: number | null }>(text, destination)?.due ?? null
+  return (await read.one<{ due: number | null }>(text, destination))?.due ?? null
 }
 
 export interface OutboundPage {
@@ -342,12 +347,12 @@ export async function listOutbound(
   const edge = boundary ?? (direction === 'forward' ? Number.MAX_SAFE_INTEGER : 0)
   const { text, values } = conditions(page)
   const rest = `WHERE num ${sign} @edge ${text} ORDER BY num ${order} LIMIT @count`
-  return messages.all(read, rest, { ...values, edge, count })
+  return await messages.all(read, rest, { ...values, edge, count })
 }
 
 export async function countOutbound(read: Reader, page: OutboundPage): Promise<number> {
   const { text, values } = conditions(page)
-  return messages.count(read, `WHERE num > @edge ${text}`, { ...values, edge: 0 })
+  return await messages.count(read, `WHERE num > @edge ${text}`, { ...values, edge: 0 })
 }
 
 function conditions({ user, pending, destination, origin }: OutboundPage) {
@@ -368,7 +373,7 @@ function conditions({ user, pending, destination, origin }: OutboundPage) {
 
 /** How many targets of a message were cancelled. */
 export async function countCancelled(read: Reader, num: number): Promise<number> {
-  return targets.count(read, 'WHERE message = ? AND state = ?', num, targetState.cancelled)
+  return await targets.count(read, 'WHERE message = ? AND state = ?', num, targetState.cancelled)
 }
 
 checkParts.push({

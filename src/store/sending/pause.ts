@@ -68,29 +68,29 @@ export const paceNote = defineWrite<{ user: string; day: number; peak: number; b
 )
 
 /** How an account stands; undefined where it was never paused. */
-export function findPause(read: Reader, user: string): SendingPause | undefined {
-  return pauses.one(read, 'WHERE "user" = ?', user)
+export async function findPause(read: Reader, user: string): Promise<SendingPause | undefined> {
+  return await pauses.one(read, 'WHERE "user" = ?', user)
 }
 
 /** Accounts that are paused, the longest first. */
-export function listPauses(read: Reader, count: number): SendingPause[] {
-  return pauses.all(read, 'WHERE resumed IS NULL ORDER BY since LIMIT ?', count)
+export async function listPauses(read: Reader, count: number): Promise<SendingPause[]> {
+  return await pauses.all(read, 'WHERE resumed IS NULL ORDER BY since LIMIT ?', count)
 }
 
-export function countPauses(read: Reader): number {
-  return pauses.count(read, 'WHERE resumed IS NULL')
+export async function countPauses(read: Reader): Promise<number> {
+  return await pauses.count(read, 'WHERE resumed IS NULL')
 }
 
 /** The peaks of days before `day`, the highest first. */
-export function peaksBefore(read: Reader, user: string, day: number, count: number): number[] {
-  return paces
-    .all(read, 'WHERE "user" = ? AND day < ? ORDER BY peak DESC LIMIT ?', user, day, count)
-    .map(one => one.peak)
+export async function peaksBefore(read: Reader, user: string, day: number, count: number): Promise<number[]> {
+  return (await paces.all(read, 'WHERE "user" = ? AND day < ? ORDER BY peak DESC LIMIT ?', user, day, count)).map(
+    one => one.peak,
+  )
 }
 
 /** The peak of a day; 0 where none was noted. */
-export function peakOf(read: Reader, user: string, day: number): number {
-  return paces.one(read, 'WHERE "user" = ? AND day = ?', user, day)?.peak ?? 0
+export async function peakOf(read: Reader, user: string, day: number): Promise<number> {
+  return (await paces.one(read, 'WHERE "user" = ? AND day = ?', user, day))?.peak ?? 0
 }
 
 checkParts.push({

@@ -53,21 +53,33 @@ export const reportDone = defineWrite<ReportSubject>('report.done', (sql, { kind
 })
 
 /** Who is to be told something of days before `day`. */
-export function reportSubjects(read: Reader, kind: ReportKind, day: number, count: number): ReportSubject[] {
+export async function reportSubjects(
+  read: Reader,
+  kind: ReportKind,
+  day: number,
+  count: number,
+): Promise<ReportSubject[]> {
   const text =
     'SELECT DISTINCT kind, day, domain FROM report_count WHERE kind = ? AND day < ? ORDER BY day, domain LIMIT ?'
-  return read.all<ReportSubject>(text, kind, day, count)
+  return await read.all<ReportSubject>(text, kind, day, count)
 }
 
 /** What is told to one of one day, the most first. */
-export function reportCounts(read: Reader, { kind, day, domain }: ReportSubject, count: number): ReportCount[] {
+export async function reportCounts(
+  read: Reader,
+  { kind, day, domain }: ReportSubject,
+  count: number,
+): Promise<ReportCount[]> {
   const rest = 'WHERE kind = ? AND day = ? AND domain = ? ORDER BY count DESC LIMIT ?'
-  return counts.all(read, rest, kind, day, domain, count)
+  return await counts.all(read, rest, kind, day, domain, count)
 }
 
 /** Rows that wait to be told, counted up to a bound. */
-export function countReportRows(read: Reader, countMax: number): number {
-  const found = read.one<{ n: number }>('SELECT count(*) AS n FROM (SELECT 1 FROM report_count LIMIT ?)', countMax)
+export async function countReportRows(read: Reader, countMax: number): Promise<number> {
+  const found = await read.one<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM report_count LIMIT ?)',
+    countMax,
+  )
   return found?.n ?? 0
 }
 

@@ -39,6 +39,6 @@ export const stsPolicySweep = defineWrite<{ before: number; count: number; rowsM
 )
 
 /** The policy of a domain that has not ended. */
-export function findStsPolicy(read: Reader, domain: string, at: number): StsPolicyRow | undefined {
-  return policies.one(read, 'WHERE domain = ? AND expires > ?', domain, at)
+export async function findStsPolicy(read: Reader, domain: string, at: number): Promise<StsPolicyRow | undefined> {
+  return await policies.one(read, 'WHERE domain = ? AND expires > ?', domain, at)
 }

@@ -102,14 +102,19 @@ export const suppressionSweep = defineWrite<{ before: number; count: number }>('
 })
 
 /** Why an account does not write to an address at the moment `at`; undefined where it does. */
-export function findSuppressed(read: Reader, user: string, address: string, at: number): Suppression | undefined {
+export async function findSuppressed(
+  read: Reader,
+  user: string,
+  address: string,
+  at: number,
+): Promise<Suppression | undefined> {
   const rest = `WHERE "user" IN ('', ?) AND address = ? AND until > ? ORDER BY "user" DESC LIMIT 1`
-  return suppressions.one(read, rest, user, suppressionKey(address), at)
+  return await suppressions.one(read, rest, user, suppressionKey(address), at)
 }
 
 /** One of an account, or with '' of the service, whether it has ended or not. */
-export function findSuppression(read: Reader, user: string, address: string): Suppression | undefined {
-  return suppressions.one(read, 'WHERE "user" = ? AND address = ?', user, suppressionKey(address))
+export async function findSuppression(read: Reader, user: string, address: string): Promise<Suppression | undefined> {
+  return await suppressions.one(read, 'WHERE "user" = ? AND address = ?', user, suppressionKey(address))
 }
 
 export interface SuppressionPage {
@@ -127,26 +132,26 @@ function valuesOf({ user, at }: SuppressionPage) {
 }
 
 /** Those in force, by account and address. */
-export function listSuppressions(
+export async function listSuppressions(
   read: Reader,
   page: SuppressionPage,
   boundary: readonly [string, string] | null,
   direction: 'forward' | 'back',
   count: number,
-): Suppression[] {
+): Promise<Suppression[]> {
   const [sign, order] = direction === 'forward' ? ['>', 'ASC'] : ['<', 'DESC']
   const [edgeUser, edge] = boundary ?? (direction === 'forward' ? ['', ''] : ['\u{10ffff}', ''])
   const rest = `${current(page)} AND ("user", address) ${sign} (@edgeUser, @edge)
     ORDER BY "user" ${order}, address ${order} LIMIT @count`
-  return suppressions.all(read, rest, { ...valuesOf(page), edgeUser, edge, count })
+  return await suppressions.all(read, rest, { ...valuesOf(page), edgeUser, edge, count })
 }
 
-export function countSuppressions(read: Reader, page: SuppressionPage): number {
-  return suppressions.count(read, current(page), valuesOf(page))
+export async function countSuppressions(read: Reader, page: SuppressionPage): Promise<number> {
+  return await suppressions.count(read, current(page), valuesOf(page))
 }
 
 /** Those in force, counted up to a bound. */
-export function countSuppressed(read: Reader, at: number, countMax: number): number {
+export async function countSuppressed(read: Reader, at: number, countMax: number): Promise<number> {
   const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM suppression WHERE until > ? LIMIT ?)'
-  return read.one<{ n: number }>(text, at, countMax)?.n ?? 0
+  return (await read.one<{ n: number }>(text, at, countMax))?.n ?? 0
 }

@@ -8,18 +8,17 @@ import { copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { halt, monotonic } from '#lib/clock.ts'
 import { BodyFiles, fileName } from '../bodies/files.ts'
-import { Reader } from '../engine/reader.ts'
+import { openReader } from '../engine/sqlite-reader.ts'
 
 /** Names of the files that the database at `path` names. */
-export function namedFiles(path: string): Set<string> {
-  const read = Reader.open(path)
+export async function namedFiles(path: string): Promise<Set<string>> {
+  const read = openReader(path)
   try {
     const names = new Set<string>()
-    for (const row of read.iterate<{ hash: Buffer; table: Buffer }>(
+    await read.each<{ hash: Buffer; table: Buffer }>(
+      row => void names.add(fileName(row.hash, row.table)),
       'SELECT hash, data AS "table" FROM part WHERE file = 1',
-    )) {
-      names.add(fileName(row.hash, row.table))
-    }
+    )
     return names
   } finally {
     read.close()

@@ -14,8 +14,8 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
 import { checkFiles } from '../bodies/check.ts'
-import { Reader } from '../engine/reader.ts'
 import { copyDatabase, foldLog, lock, openForWriting } from '../engine/sqlite.ts'
+import { openReader } from '../engine/sqlite-reader.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
 import { Files, namedFiles, Pace, syncFile } from './backup-files.ts'
@@ -75,7 +75,7 @@ export async function takeBackup(
         say(`database: ${percent(left, total)}`)
         pace.rest(path)
       })
-      const names = namedFiles(path)
+      const names = await namedFiles(path)
       const missing = await files.add(names)
       if (missing.length > 0) {
         if (tries < triesMax) {
@@ -137,7 +137,7 @@ export async function restoreBackup(
   try {
     requireNoData(dataDir)
     await copyKeys(folder, dataDir)
-    const names = namedFiles(from)
+    const names = await namedFiles(from)
     const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
     say(`${names.size} files`)
     await files.add(names)
@@ -193,7 +193,7 @@ const restoreGap = 1_000_000
 
 /** Files that the database names and that are not as they were stored, as sentences. */
 async function damagedFiles(database: string, folder: string): Promise<string[]> {
-  const read = Reader.open(database)
+  const read = openReader(database)
   try {
     const found: string[] = []
     for await (const one of checkFiles(read, folder)) found.push(one)

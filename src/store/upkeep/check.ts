@@ -113,18 +113,18 @@ export interface CheckPart {
 export const checkParts: CheckPart[] = []
 
 /** Every broken invariant, as sentences; empty when all is well. At most twenty rows of each rule are named. */
-export function checkStore(read: Reader): string[] {
-  return read.snapshot(() => {
+export function checkStore(read: Reader): Promise<string[]> {
+  return read.snapshot(async picture => {
     const found: string[] = []
     for (const rule of [...rules, ...checkParts.flatMap(part => part.rules ?? []), usageRule(), bodyRule()]) {
-      readable(found, rule.says, () => {
-        for (const row of read.arrays<[unknown]>(`SELECT * FROM (${rule.query}) LIMIT 20`)) {
+      await readable(found, rule.says, async () => {
+        for (const row of await picture.arrays<[unknown]>(`SELECT * FROM (${rule.query}) LIMIT 20`)) {
           found.push(`${rule.says}: ${String(row[0])}`)
         }
       })
     }
-    readable(found, sound, () => {
-      for (const broken of brokenPages(read)) found.push(`${sound}: ${broken}`)
+    await readable(found, sound, async () => {
+      for (const broken of await brokenPages(picture)) found.push(`${sound}: ${broken}`)
     })
     return found
   })
@@ -133,9 +133,9 @@ export function checkStore(read: Reader): string[] {
 const sound = 'the database file is sound'
 
 /** A page that cannot be read is a finding, and the other rules are still looked at. */
-function readable(found: string[], says: string, look: () => void): void {
+async function readable(found: string[], says: string, look: () => Promise<void>): Promise<void> {
   try {
-    look()
+    await look()
   } catch (error) {
     const failure = sqliteFailure(error)
     if (failure?.kind !== 'broken') throw error

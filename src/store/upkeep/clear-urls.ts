@@ -32,14 +32,14 @@ export type UrlPlace = keyof typeof urlPlaces
 type Key = number | string
 
 /** Values that may hold a URL with a password, by key behind `after`. */
-export function valuesWithUrls(
+export async function valuesWithUrls(
   read: Reader,
   place: UrlPlace,
   after: Key,
   count: number,
-): { key: Key; value: string }[] {
+): Promise<{ key: Key; value: string }[]> {
   const { table, key, column } = urlPlaces[place]
-  return read.all(
+  return await read.all(
     `SELECT DISTINCT ${key} AS key, ${column} AS value FROM ${table}
      WHERE ${key} > ? AND ${column} LIKE '%:%@%' ORDER BY ${key} LIMIT ?`,
     after,
@@ -48,8 +48,8 @@ export function valuesWithUrls(
 }
 
 /** Whether all of them were replaced. */
-export function areUrlsSealed(read: Reader): boolean {
-  return read.one("SELECT 1 FROM meta WHERE key = 'urls.sealed'") !== undefined
+export async function areUrlsSealed(read: Reader): Promise<boolean> {
+  return (await read.one("SELECT 1 FROM meta WHERE key = 'urls.sealed'")) !== undefined
 }
 
 export interface UrlReplaceRow {

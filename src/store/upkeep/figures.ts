@@ -39,13 +39,13 @@ export const figureExpire = defineWrite<{ step: number; before: number }>('figur
 })
 
 /** Rows of a step that began in [from, to), rising. */
-export function figuresBetween(read: Reader, step: number, from: number, to: number): FigureRow[] {
-  return figures.all(read, 'WHERE step = ? AND at >= ? AND at < ? ORDER BY at', step, from, to)
+export async function figuresBetween(read: Reader, step: number, from: number, to: number): Promise<FigureRow[]> {
+  return await figures.all(read, 'WHERE step = ? AND at >= ? AND at < ? ORDER BY at', step, from, to)
 }
 
 /** When the newest row of a step began; undefined where there is none. */
-export function newestFigures(read: Reader, step: number): number | undefined {
-  const found = read.one<{ at: number }>('SELECT at FROM figure WHERE step = ? ORDER BY at DESC LIMIT 1', step)
+export async function newestFigures(read: Reader, step: number): Promise<number | undefined> {
+  const found = await read.one<{ at: number }>('SELECT at FROM figure WHERE step = ? ORDER BY at DESC LIMIT 1', step)
   return found?.at
 }
 

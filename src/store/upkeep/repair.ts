@@ -194,7 +194,7 @@ export async function moveStrays(read: Reader, dataDir: string): Promise<{ count
   let count = 0
   for await (const names of files.names()) {
     for (const name of names) {
-      if (isNamed(read, name)) continue
+      if (await isNamed(read, name)) continue
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       giveToOwner(folder)
       renameSync(files.pathOf(name), join(folder, name))

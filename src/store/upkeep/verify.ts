@@ -58,8 +58,8 @@ export async function verifyStore(
       found.push(`${what}: cannot be read to the end, ${failure.text}`)
     }
   }
-  await stage('rows', async () => void found.push(...checkStore(read)))
-  await stage('keys', async () => void found.push(...missingKeys(read, dataDir, configured)))
+  await stage('rows', async () => void found.push(...(await checkStore(read))))
+  await stage('keys', async () => void found.push(...(await missingKeys(read, dataDir, configured))))
   await stage('bodies', async () => {
     for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
   })

@@ -11,13 +11,13 @@ import type { Reader } from '../engine/reader.ts'
  * The messages of a folder whose uids lie in `ranges`, at most `size` at a time, as ranges of uids. Each piece is read when
  * it is asked for; what arrives behind the last piece in a range without end is not waited for.
  */
-export function* uidBatches(read: Reader, mailbox: number, ranges: Ranges, size: number): Generator<Ranges> {
+export async function* uidBatches(read: Reader, mailbox: number, ranges: Ranges, size: number): AsyncGenerator<Ranges> {
   let batch: [number, number][] = []
   let count = 0
   for (const [from, to] of ranges) {
     for (let next = from; next <= to; ) {
       const room = size - count
-      const uids = read.arrays<[number]>(
+      const uids = await read.arrays<[number]>(
         'SELECT uid FROM message WHERE mailbox = ? AND uid BETWEEN ? AND ? ORDER BY uid LIMIT ?',
         mailbox,
         next,
@@ -45,7 +45,7 @@ export async function placesOf(
   user: number,
   nums: readonly number[],
 ): Promise<{ num: number; mailbox: string; uid: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT m.num, b.id AS mailbox, m.uid FROM message m JOIN mailbox b ON b.num = m.mailbox
      WHERE m.num IN ${among()} AND m."user" = ? ORDER BY m.mailbox, m.uid`,
     JSON.stringify(nums),
@@ -59,7 +59,7 @@ export async function expiredMessages(
   at: number,
   count: number,
 ): Promise<{ user: string; mailbox: string; uid: number }[]> {
-  return read.all(
+  return await read.all(
     `SELECT u.id AS user, b.id AS mailbox, m.uid FROM message m JOIN mailbox b ON b.num = m.mailbox
      JOIN "user" u ON u.num = m."user" WHERE m.expires IS NOT NULL AND m.expires <= ?
      AND u.deleted IS NULL ORDER BY m.expires LIMIT ?`,

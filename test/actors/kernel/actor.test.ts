@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  expect(checkStore(core.read)).toEqual([])
+  expect(await checkStore(core.read)).toEqual([])
   await core.close()
   rmSync(dir, { recursive: true, force: true })
 })
@@ -87,8 +87,8 @@ const nameOf: UserCommand<void, string> = { name: 'test.name', run: turn => requ
 test('a reply comes after its rows are there, and changes are told before it', async () => {
   const handle = core.system.handle(await make('anna'))
   const told: Change[] = []
-  const stop = await handle.watch(change => {
-    expect(core.read.one("SELECT 1 AS there FROM mailbox WHERE path = 'New'")).toEqual({ there: 1 })
+  const stop = await handle.watch(async change => {
+    expect(await core.read.one("SELECT 1 AS there FROM mailbox WHERE path = 'New'")).toEqual({ there: 1 })
     told.push(change)
   })
   const form = { path: 'New', hidden: false, retention: 0, encrypt: false, subscribed: true }
@@ -124,7 +124,7 @@ test('a unit that breaks a rule fails alone; the state it made is dropped and la
   ])
   expect(results.map(one => one.status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
   expect(results[1]).toMatchObject({ reason: { code: 'AddressExistsError' } })
-  const keys = core.read.all<{ key: string }>('SELECT key FROM address WHERE user = ? ORDER BY key', id)
+  const keys = await core.read.all<{ key: string }>('SELECT key FROM address WHERE user = ? ORDER BY key', id)
   expect(keys.map(row => row.key)).toEqual(['also-free@example.com', 'anna@example.com', 'free@example.com'])
   expect(results[3]).toMatchObject({ value: 'third' })
 })
@@ -141,7 +141,7 @@ test('a fault before the first write keeps the state, one after it drops the sta
   }
   await expect(handle.run(spoil, { writes: true })).rejects.toMatchObject({ code: 'NotPermitted' })
   expect(await handle.run(nameOf, undefined)).toBe('')
-  expect(core.read.one("SELECT value FROM meta WHERE key = 'spoiled'")).toBeUndefined()
+  expect(await core.read.one("SELECT value FROM meta WHERE key = 'spoiled'")).toBeUndefined()
 })
 
 test('a full queue says so at once, and what was taken is done', async () => {

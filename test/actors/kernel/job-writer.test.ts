@@ -22,18 +22,18 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  expect(checkStore(core.read)).toEqual([])
+  expect(await checkStore(core.read)).toEqual([])
   await core.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
 test('rows of a queue are written, and nothing of a unit that names another table is', async () => {
   const task = (id: string) => operation(taskInsert, { id, kind: 'none', user: null, due: 1, input: {}, created: 1 })
-  const tasks = () => core.read.all<{ id: string }>('SELECT id FROM task').map(({ id }) => id)
+  const tasks = async () => (await core.read.all<{ id: string }>('SELECT id FROM task')).map(({ id }) => id)
   await core.jobWriter.submit({ operations: [task('a')], bytes: 100 })
-  expect(tasks()).toEqual(['a'])
+  expect(await tasks()).toEqual(['a'])
   const usage = operation(usageAdd, { user: 1, storage: 5, modseq: 1 })
   expect(() => core.jobWriter.submit({ operations: [task('b'), usage], bytes: 100 })).toThrow('not for a job to write')
   expect(() => core.jobWriter.write(metaPut, { key: 'a', value: 1 })).toThrow('meta.put is not for a job to write')
-  expect(tasks()).toEqual(['a'])
+  expect(await tasks()).toEqual(['a'])
 })

@@ -92,28 +92,30 @@ async function look(teal: Teal, dataDir: string): Promise<Found> {
   const nothing = { messages: [], queue: [], files: [], users: [], secrets: {} }
   if (problems.length > 0) return { problems, ...nothing }
   const { read, bodies } = teal.core
-  const bytesOf = async (body: number) => Buffer.from(await bodies.open(body, false).read())
+  const bytesOf = async (body: number) => Buffer.from(await (await bodies.open(body, false)).read())
   const nameOf = (bytes: Buffer) => /^Subject: (\w+)/m.exec(bytes.toString('latin1', 0, 4096))?.[1] ?? ''
   const messages: [string, string, boolean, number][] = []
-  const rows = read.all<{ body: number; flags: number; uid: number }>('SELECT body, flags, uid FROM message')
+  const rows = await read.all<{ body: number; flags: number; uid: number }>('SELECT body, flags, uid FROM message')
   for (const { body, flags, uid } of rows) {
     const bytes = await bytesOf(body)
     messages.push([nameOf(bytes), sumOf(bytes), (flags & flagged) !== 0, uid])
   }
   const queue: [string, number][] = []
-  for (const { num, body } of read.all<{ num: number; body: number }>('SELECT num, body FROM outbound')) {
+  for (const { num, body } of await read.all<{ num: number; body: number }>('SELECT num, body FROM outbound')) {
     const bytes = await bytesOf(body)
     const name = nameOf(bytes)
-    const targets = read.all('SELECT 1 FROM outbound_target WHERE message = ?', num)
+    const targets = await read.all('SELECT 1 FROM outbound_target WHERE message = ?', num)
     const text = bytes.toString('latin1').split(`text of ${name}`).length - 1
     if (text !== 50 && text !== 5000) problems.push(`${name} waits to be sent with ${text} of its lines`)
     queue.push([name, targets.length])
   }
   const files: [string, string][] = []
-  for (const { filename, body } of read.all<{ filename: string; body: number }>('SELECT filename, body FROM file')) {
+  for (const { filename, body } of await read.all<{ filename: string; body: number }>(
+    'SELECT filename, body FROM file',
+  )) {
     files.push([filename, sumOf(await bytesOf(body))])
   }
-  const users = read.all<{ username: string }>('SELECT username FROM user').map(({ username }) => username)
+  const users = (await read.all<{ username: string }>('SELECT username FROM user')).map(({ username }) => username)
   await useIt(teal, users, problems)
   return { problems, messages, queue, files, users, secrets: secretsOf(dataDir) }
 }

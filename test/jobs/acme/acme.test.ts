@@ -89,8 +89,8 @@ const row = () => teal.core.read.one<Row>('SELECT due, attempts, failure, url FR
 
 /** Waits until the attempt with this number has failed; gives what is known then. */
 async function failed(attempts: number): Promise<Row> {
-  await expect.poll(() => row()?.failure !== null && row()?.attempts, patience).toBe(attempts)
-  return row() as Row
+  await expect.poll(async () => (await row())?.failure !== null && (await row())?.attempts, patience).toBe(attempts)
+  return (await row()) as Row
 }
 
 /** Moves the clock so far, and has the service look. */
@@ -127,11 +127,13 @@ describe('a first certificate', () => {
     await expect.poll(() => overHttps(hostname), patience).toEqual([issued(), true])
     expect(await overHttps('other.teal.test')).toEqual([issued(), false])
     expect([...server.accounts.values()].map(({ contact }) => contact)).toEqual([['mailto:admin@teal.test']])
-    const keys = teal.core.read.all<{ key: string }>('SELECT key FROM acme_account UNION SELECT key FROM certificate')
+    const keys = await teal.core.read.all<{ key: string }>(
+      'SELECT key FROM acme_account UNION SELECT key FROM certificate',
+    )
     expect(keys).toHaveLength(2)
     for (const { key } of keys) expect(key).toMatch(/^\$wd01\$/)
     await expect.poll(() => row(), patience).toMatchObject({ attempts: 0, failure: null, url: null })
-    const due = row()?.due ?? 0
+    const due = (await row())?.due ?? 0
     const end = server.issued[0]?.validToDate.getTime() ?? 0
     expect(due).toBeLessThanOrEqual(end - 30 * day)
     expect(due).toBeGreaterThanOrEqual(end - 33 * day - 1000)
@@ -204,7 +206,7 @@ describe('renewal', () => {
     server.refuse = () => undefined
     pass(13 * minute)
     await inUse(2)
-    await expect.poll(() => row()?.attempts).toBe(0)
+    await expect.poll(async () => (await row())?.attempts).toBe(0)
     expect(server.accounts.size).toBe(1)
   })
 
@@ -212,10 +214,10 @@ describe('renewal', () => {
     server.validDays = 5
     await start()
     await inUse()
-    await expect.poll(() => row()?.attempts).toBe(0)
+    await expect.poll(async () => (await row())?.attempts).toBe(0)
     const [made] = server.issued
     const [from, to] = [made?.validFromDate.getTime() ?? 0, made?.validToDate.getTime() ?? 0]
-    const { due } = row() as Row
+    const { due } = (await row()) as Row
     expect(due).toBeGreaterThanOrEqual(now() + limits.acme.renewMsMin - minute)
     expect(due).toBeLessThanOrEqual(Math.max(to - (to - from) / 3, now() + limits.acme.renewMsMin))
   })
@@ -228,8 +230,8 @@ describe('renewal', () => {
     expect((await call('POST', '/certs', form)).status).toBe(200)
     const own = await shown('own.teal.test')
     const dues = () => teal.core.read.all<Row>('SELECT due, attempts FROM acme_order')
-    await expect.poll(() => dues().length, patience).toBe(2)
-    for (const { due, attempts } of dues()) {
+    await expect.poll(async () => (await dues()).length, patience).toBe(2)
+    for (const { due, attempts } of await dues()) {
       expect(attempts).toBe(0)
       expect(due).toBeGreaterThan(now() + 50 * day)
     }
@@ -244,7 +246,7 @@ describe('a server that refuses', () => {
     server.badNonces = 3
     await start()
     await inUse()
-    expect(row()?.attempts ?? 0).toBeLessThanOrEqual(1)
+    expect((await row())?.attempts ?? 0).toBeLessThanOrEqual(1)
     expect(server.count('newOrder')).toBeLessThanOrEqual(4)
   })
 
@@ -254,7 +256,7 @@ describe('a server that refuses', () => {
     await start()
     const { due } = await failed(1)
     expect(due).toBeGreaterThanOrEqual(now() + 5 * hour - minute)
-    expect(row()?.failure).toBe('rateLimited')
+    expect((await row())?.failure).toBe('rateLimited')
     server.refuse = () => undefined
     const before = server.calls.length
     pass(4 * hour)
@@ -279,11 +281,11 @@ describe('a server that refuses', () => {
     server.place = { host: '127.0.0.1', port: 1 }
     const { id } = (await call('POST', '/certs', { servername: 'dark.teal.test', acme: true })).body
     const dark = () => teal.core.read.one<Row>('SELECT * FROM acme_order WHERE certificate = ?', id)
-    await expect.poll(() => dark()?.failure, patience).toBe('challenge')
-    expect(dark()?.url).toBeNull()
+    await expect.poll(async () => (await dark())?.failure, patience).toBe('challenge')
+    expect((await dark())?.url).toBeNull()
     const waits = limits.acme.retriesMs
     for (const [index, wait] of waits.slice(0, 3).entries()) {
-      const { due = 0, attempts } = dark() ?? {}
+      const { due = 0, attempts } = (await dark()) ?? {}
       expect(attempts).toBe(index + 1)
       expect(due).toBeGreaterThanOrEqual(now() + wait - minute)
       expect(due).toBeLessThanOrEqual(now() + 1.2 * wait)
@@ -370,7 +372,7 @@ describe('a restart', () => {
     server.hold = async name => (name === 'challenge' ? held : undefined)
     await start()
     await expect.poll(() => server.count('challenge'), patience).toBe(1)
-    expect(row()).toMatchObject({ attempts: 1, failure: null, url: expect.stringContaining('/order/') })
+    expect(await row()).toMatchObject({ attempts: 1, failure: null, url: expect.stringContaining('/order/') })
     await teal.close()
     await start()
     await expect.poll(() => server.count('challenge'), patience).toBe(2)

@@ -41,7 +41,7 @@ beforeAll(async () => {
     network: { allowPrivate: ['127.0.0.0/8'], dnsServers: [dns.address] },
     dkim: { automatic: false },
   })
-  teal.core.settings.apply('const:sender:defer_times', '1h')
+  await teal.core.settings.apply('const:sender:defer_times', '1h')
   anna = await service.user('anna')
 })
 afterAll(async () => {

@@ -39,8 +39,8 @@ async function next(at: number, messages = 1): Promise<SinkMessage[]> {
 }
 
 /** What is queued for nobody's account, by who made it. */
-function queued(origin: string): number {
-  const row = service.teal.core.read.one<{ count: number }>(
+async function queued(origin: string): Promise<number> {
+  const row = await service.teal.core.read.one<{ count: number }>(
     'SELECT count(*) AS count FROM outbound WHERE origin = ?',
     origin,
   )
@@ -71,10 +71,10 @@ describe('an address that only forwards', () => {
     expect(reply?.raw).toMatch(/^Auto-Submitted: auto-replied\r$/m)
     expect(reply?.raw).toContain(`In-Reply-To: ${id}`)
     expect(reply?.raw).toContain('We have it')
-    const answers = queued('autoreply')
+    const answers = await queued('autoreply')
     expect((await send('desk@example.com')).reply).toMatch(/^250/)
     await next(at, 3)
-    expect(queued('autoreply')).toBe(answers)
+    expect(await queued('autoreply')).toBe(answers)
   })
 
   test.each([
@@ -89,15 +89,15 @@ describe('an address that only forwards', () => {
   ])('does not answer %s', async (_, from, lines) => {
     const known = await service.call('GET', '/addresses/resolve/strict@example.com')
     if (known.status !== 200) await desk('strict')
-    const [answers, at] = [queued('autoreply'), sink.messages.length]
+    const [answers, at] = [await queued('autoreply'), sink.messages.length]
     expect((await send('strict@example.com', lines, from)).reply).toMatch(/^250/)
     await next(at)
-    expect(queued('autoreply')).toBe(answers)
+    expect(await queued('autoreply')).toBe(answers)
   })
 
   test('does not answer outside of its time, when switched off, or what it does not take', async () => {
     const id = await desk('timed', { start: '2090-01-01T00:00:00Z' })
-    const answers = queued('autoreply')
+    const answers = await queued('autoreply')
     await send('timed@example.com')
     await service.call('PUT', `/addresses/forwarded/${id}`, {
       autoreply: { start: false, end: '2020-01-01T00:00:00Z' },
@@ -108,11 +108,11 @@ describe('an address that only forwards', () => {
     const hops = Array.from({ length: 30 }, (_, at) => `Received: from h${at}.test by h${at + 1}.test; now`)
     await service.call('PUT', `/addresses/forwarded/${id}`, { autoreply: { status: true } })
     expect((await send('timed@example.com', hops)).reply).toMatch(/^554/)
-    expect(queued('autoreply')).toBe(answers)
+    expect(await queued('autoreply')).toBe(answers)
     const at = sink.messages.length
     await send('timed@example.com')
     await next(at, 2)
-    expect(queued('autoreply')).toBe(answers + 1)
+    expect(await queued('autoreply')).toBe(answers + 1)
   })
 
   test('without targets only answers, and without an answer takes nothing', async () => {
@@ -200,12 +200,12 @@ describe('encrypted forwards', () => {
     await service.call('POST', `/users/${user}/filters`, filter)
     const fields = { pubKey: 'no key at all' }
     await service.teal.core.system.handle(user).run(updateUser, { fields })
-    const forwards = queued('forward')
+    const forwards = await queued('forward')
     const { id, reply, message } = await send('broken@example.com')
     expect(reply).toMatch(/^250/)
     const { body } = await service.call('GET', `/users/${user}/filters/trace?messageId=${encodeURIComponent(id)}`)
     expect(body.results[0].forward).toEqual({ queueId: null, targets: [], reason: 'not-encrypted' })
-    expect(queued('forward')).toBe(forwards)
+    expect(await queued('forward')).toBe(forwards)
     expect(await stored(user)).toEqual([expect.stringContaining(message)])
     const box = (await service.call('GET', `/users/${user}/mailboxes/resolve?path=INBOX`)).body.id
     const byHand = await service.call('POST', `/users/${user}/mailboxes/${box}/messages/1/forward`, {

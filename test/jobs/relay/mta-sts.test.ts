@@ -52,7 +52,7 @@ async function open(): Promise<void> {
     dkim: { automatic: false },
   }
   core = await openCore(loadConfig({ flags }), makeLog('silent'))
-  core.settings.apply('const:sender:defer_times', '1s')
+  await core.settings.apply('const:sender:defer_times', '1s')
   // The host that proves itself is at .2, one that does not at .1; both at one port.
   const resolve = async (host: string) => [host.startsWith('mx.') ? '127.0.0.2' : '127.0.0.1']
   const { read, jobWriter: writer, sequence, settings, bodies, delivery, log, metrics } = core
@@ -100,7 +100,7 @@ beforeAll(async () => {
   await new Promise<void>(resolve => https.listen(0, '127.0.0.1', () => resolve()))
   await open()
 })
-afterEach(() => expect(checkStore(core.read)).toEqual([]))
+afterEach(async () => expect(await checkStore(core.read)).toEqual([]))
 afterAll(async () => {
   await relay.close()
   await core.close()

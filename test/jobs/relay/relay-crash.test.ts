@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile, runFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { startChild } from '../../child.ts'
@@ -61,8 +61,8 @@ test(`what was accepted is sent, whatever is killed when (seed ${seed})`, async 
     rmSync(runFile(dir), { force: true })
   }
   expect(accepted.length).toBeGreaterThan(0)
-  const read = Reader.open(databaseFile(dir))
-  expect(checkStore(read)).toEqual([])
+  const read = openReader(databaseFile(dir))
+  expect(await checkStore(read)).toEqual([])
   read.close()
   await sink.close()
 }, 90_000)

@@ -46,7 +46,7 @@ beforeAll(async () => {
   await new Promise<void>(resolve => hanging.listen(sink.port, '127.0.0.3', () => resolve()))
   const flags = { dataDir: dir, hostname: 'our.test', network: { allowPrivate: ['127.0.0.0/8'] } }
   core = await openCore(loadConfig({ flags }), makeLog('silent'))
-  core.settings.apply('const:sender:defer_times', '1s, 1s')
+  await core.settings.apply('const:sender:defer_times', '1s, 1s')
   await core.system.handle(user).run(createUser, {
     user: {
       ...{ username: 'me', key: 'me', name: '', address: 'me@our.test', password: '', temporary: null },
@@ -72,7 +72,7 @@ beforeAll(async () => {
   })
   core.onEvents(() => relay.kick())
 })
-afterEach(() => expect(checkStore(core.read)).toEqual([]))
+afterEach(async () => expect(await checkStore(core.read)).toEqual([]))
 afterAll(async () => {
   hanging.close()
   await relay.close()

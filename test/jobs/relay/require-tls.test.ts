@@ -37,7 +37,7 @@ beforeAll(async () => {
     smtp: { authenticate: false },
     dkim: { automatic: false },
   })
-  teal.core.settings.apply('const:sender:defer_times', '1h')
+  await teal.core.settings.apply('const:sender:defer_times', '1h')
   anna = await service.user('anna')
   await service.user('bert', { targets: ['b@kept.test'] })
   const form = { address: 'desk@example.com', targets: ['d@kept.test', 'd@deaf.test'] }

@@ -23,7 +23,7 @@ beforeAll(async () => {
     },
   })
   other = await startSink()
-  service.teal.core.settings.apply('const:sender:defer_times', '1s, 1h')
+  await service.teal.core.settings.apply('const:sender:defer_times', '1s, 1h')
   anna = await service.user('anna')
 })
 afterAll(async () => {

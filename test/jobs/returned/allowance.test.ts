@@ -102,10 +102,12 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   expect(await (await service.raw('GET', '/metrics')).text()).toMatch(/sending_paused [1-9]/)
   // What was being sent when it was paused comes back and is held, too.
   const held = async () =>
-    service.teal.core.read.one<{ n: number }>(
-      'SELECT count(*) AS n FROM outbound_target t JOIN outbound o ON o.num = t.message WHERE o."user" = ? AND t.due > ?',
-      user,
-      now() + 1000 * limits.time.day,
+    (
+      await service.teal.core.read.one<{ n: number }>(
+        'SELECT count(*) AS n FROM outbound_target t JOIN outbound o ON o.num = t.message WHERE o."user" = ? AND t.due > ?',
+        user,
+        now() + 1000 * limits.time.day,
+      )
     )?.n
   await expect.poll(held, { timeout: 15_000 }).toBe(300)
   const { body } = await service.call('GET', `/users/${user}/outbound`)

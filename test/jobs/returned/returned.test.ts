@@ -26,7 +26,7 @@ beforeAll(async () => {
     if (address.startsWith('spam')) return { code: 550, text: '5.7.1 looks like spam' }
     return address.startsWith('later') ? { code: 450, text: '4.1.1 user unknown, or so' } : undefined
   }
-  service.teal.core.settings.apply('const:sender:defer_times', '1s')
+  await service.teal.core.settings.apply('const:sender:defer_times', '1s')
 })
 afterAll(() => sink.close())
 
@@ -102,9 +102,11 @@ async function comesBack(to: string, message: Buffer, from = ''): Promise<string
 
 /** Nothing that arrived waits to be read. */
 async function read(): Promise<void> {
-  const left = () =>
-    service.teal.core.read.one<{ n: number }>(
-      "SELECT count(*) AS n FROM task WHERE kind = 'bounce.read' AND state IN ('queued', 'running')",
+  const left = async () =>
+    (
+      await service.teal.core.read.one<{ n: number }>(
+        "SELECT count(*) AS n FROM task WHERE kind = 'bounce.read' AND state IN ('queued', 'running')",
+      )
     )?.n
   await expect.poll(left, { timeout: 10_000 }).toBe(0)
 }

@@ -58,7 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   shiftClock(0)
   await tasks.close()
-  expect(checkStore(core.read)).toEqual([])
+  expect(await checkStore(core.read)).toEqual([])
   await core.close()
   rmSync(dataDir, { recursive: true, force: true })
 })

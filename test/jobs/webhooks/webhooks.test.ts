@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   shiftClock(0)
-  expect(outbox.check()).toEqual([])
+  expect(await outbox.check()).toEqual([])
   await outbox.close()
   await hook.close()
 })
@@ -38,8 +38,8 @@ const created = (user: string) =>
 const changed = (user: string) => ['user.password.changed', { user }] as const
 const filter = (user: string, id: number) => ['filter.created', { user, filter: String(id) }] as const
 
-const rows = (table: string) => outbox.read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n
-const quiet = () => rows('event') === 0 && rows('delivery') === 0
+const rows = async (table: string) => (await outbox.read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))?.n
+const quiet = async () => (await rows('event')) === 0 && (await rows('delivery')) === 0
 const ids = (calls: Subscriber['calls']) => calls.map(call => String(call.body.id))
 const order = (calls: Subscriber['calls']) => calls.map(call => Number(call.body.filter))
 
@@ -63,7 +63,7 @@ describe('one delivery', () => {
     expect(call?.headers['webhook-id']).toBe(id)
     expect(call?.headers['webhook-signature']).toBeUndefined()
     await until('nothing left', quiet)
-    expect(rows('payload')).toBe(0)
+    expect(await rows('payload')).toBe(0)
   })
 
   test('is signed over id, timestamp and body where there is a secret, in either spelling', async () => {
@@ -105,7 +105,7 @@ describe('one delivery', () => {
       'POST /hook',
       'POST /moved',
     ])
-    await until('the failure', () => failures().includes('redirect'))
+    await until('the failure', async () => (await failures()).includes('redirect'))
     expect(other.calls).toEqual([])
     await other.close()
   })
@@ -115,13 +115,13 @@ describe('one delivery', () => {
     outbox = await openOutbox({ outward: { allowPrivate: [] } })
     await outbox.subscribe(hook.url)
     await outbox.emit([...changed(someUser())])
-    await until('the refusal', () => failures().includes('blocked'))
+    await until('the refusal', async () => (await failures()).includes('blocked'))
     expect(hook.calls).toEqual([])
   })
 })
 
-const failures = () =>
-  outbox.read.all<{ failure: string | null }>('SELECT failure FROM delivery').map(row => row.failure)
+const failures = async () =>
+  (await outbox.read.all<{ failure: string | null }>('SELECT failure FROM delivery')).map(row => row.failure)
 
 describe('matching', () => {
   const cases: [type: string[], hears: string[]][] = [
@@ -150,7 +150,7 @@ describe('matching', () => {
       ['cert.created', cert],
       ['cert.deleted', cert],
     )
-    await until('the last event', () => end.taken.length === 1 && quiet())
+    await until('the last event', async () => end.taken.length === 1 && (await quiet()))
     const heard = hook.calls.map(call => call.body.ev).filter(name => name !== 'cert.deleted')
     expect(heard.sort()).toEqual([...hears].sort())
     await end.close()
@@ -162,7 +162,7 @@ describe('matching', () => {
     await outbox.subscribe(hook.url, ['*'], anna)
     await outbox.emit([...changed(bert)], ['dkim.created', { dkim: 'd', domain: 'x', selector: 's', fingerprint: 'f' }])
     await outbox.emit([...changed(anna)])
-    await until('nothing left', () => quiet() && hook.taken.length > 0)
+    await until('nothing left', async () => (await quiet()) && hook.taken.length > 0)
     expect(hook.calls.map(call => call.body.user)).toEqual([anna])
   })
 
@@ -179,7 +179,7 @@ describe('matching', () => {
 
   test('an event is worth a row only while somebody wants it', async () => {
     await outbox.emit([...changed(someUser())])
-    expect(rows('event')).toBe(0)
+    expect(await rows('event')).toBe(0)
     const wanted = (name: 'message.received' | 'user.created') => outbox.handle.subscriptions.wanted(name)
     expect([wanted('message.received'), wanted('user.created')]).toEqual([false, false])
     const id = await outbox.subscribe(hook.url, ['message.*'])
@@ -261,10 +261,13 @@ describe('an endpoint that misbehaves', () => {
     await outbox.subscribe('http://[::1]:1/')
     await outbox.subscribe(way('/tls').replace('http:', 'https:'))
     await outbox.emit([...changed(someUser())])
-    await until('all failures', () => failures().every(word => word !== null) && failures().length === 8)
+    await until(
+      'all failures',
+      async () => (await failures()).every(word => word !== null) && (await failures()).length === 8,
+    )
     const words = ['status', 'reset', 'protocol', 'redirect', 'timeout', 'refused', 'blocked', 'tls']
-    expect(failures().sort()).toEqual(words.sort())
-    const status = outbox.read.all<{ status: number }>("SELECT status FROM delivery WHERE failure = 'status'")
+    expect((await failures()).sort()).toEqual(words.sort())
+    const status = await outbox.read.all<{ status: number }>("SELECT status FROM delivery WHERE failure = 'status'")
     expect(status).toEqual([{ status: 404 }])
   })
 
@@ -279,7 +282,7 @@ describe('an endpoint that misbehaves', () => {
     })
     await outbox.subscribe(hook.url)
     await outbox.emit([...changed(someUser())])
-    await until('the delivery', () => hook.calls.length === 1 && quiet())
+    await until('the delivery', async () => hook.calls.length === 1 && (await quiet()))
   })
 
   test('tries again after waits that double, first within half a minute, until the delivery is dead', async () => {
@@ -298,18 +301,21 @@ describe('an endpoint that misbehaves', () => {
       outbox.read.one<{ due: number; tried: number; state: number }>('SELECT * FROM delivery ORDER BY event')
     for (let attempt = 1; attempt <= limits.webhook.attemptsMax; attempt++) {
       await until('the attempt', () => hook.calls.filter(call => call.body.filter === '1').length === attempt)
-      const claimed = attempts()?.due
+      const claimed = (await attempts())?.due
       answer()
       if (attempt === limits.webhook.attemptsMax) break
-      await until('its result, and the one behind it', () => attempts()?.due !== claimed && rows('delivery') === 1)
-      const { due, tried } = attempts() ?? { due: 0, tried: 0 }
+      await until(
+        'its result, and the one behind it',
+        async () => (await attempts())?.due !== claimed && (await rows('delivery')) === 1,
+      )
+      const { due, tried } = (await attempts()) ?? { due: 0, tried: 0 }
       waits.push(due - tried)
       // From the call to its result some time passes, on a busy machine more.
       late.push(now() - tried)
       pass(due - now() + 1)
       await outbox.emit([...filter(someUser(), 100 + attempt)])
     }
-    await until('the end', () => attempts()?.state === 2)
+    await until('the end', async () => (await attempts())?.state === 2)
     expect(waits[0]).toBeLessThanOrEqual(30_000)
     waits.forEach((wait, index) => {
       const middle = Math.min(2_000 * 2 ** index, 12 * 3_600_000)
@@ -398,8 +404,8 @@ describe('an endpoint that misbehaves', () => {
     await outbox.subscribe(hook.url)
     await outbox.emit([...changed(someUser())])
     const due = () => outbox.read.one<{ due: number; failure: string }>('SELECT due, failure FROM delivery')
-    await until('the failure', () => due()?.failure === 'status')
-    expect((due()?.due ?? 0) - now()).toBeGreaterThan(590_000)
+    await until('the failure', async () => (await due())?.failure === 'status')
+    expect(((await due())?.due ?? 0) - now()).toBeGreaterThan(590_000)
   })
 
   test('does not delay another one', async () => {
@@ -421,12 +427,12 @@ describe('subscriptions', () => {
     hook.behave((_call, response) => void response.writeHead(500).end())
     const [first, second] = [await outbox.subscribe(hook.url), await outbox.subscribe(hook.url)]
     await outbox.emit([...changed(someUser())])
-    await until('a failure', () => failures().includes('status'))
+    await until('a failure', async () => (await failures()).includes('status'))
     await outbox.handle.delete(first)
-    await until('half of them', () => rows('delivery') === 1)
+    await until('half of them', async () => (await rows('delivery')) === 1)
     await outbox.handle.delete(second)
     await until('the rest', quiet)
-    expect(rows('endpoint')).toBe(0)
+    expect(await rows('endpoint')).toBe(0)
     await expect(outbox.handle.delete(first)).rejects.toMatchObject({ code: 'WebhookNotFound' })
   })
 
@@ -438,7 +444,7 @@ describe('subscriptions', () => {
     hook.behave((_call, response) => void response.writeHead(500).end())
     const webhook = await outbox.subscribe(hook.url)
     await outbox.emit([...filter(someUser(), 1)], [...filter(someUser(), 2)])
-    await until('a failure', () => failures().includes('status'))
+    await until('a failure', async () => (await failures()).includes('status'))
     const [id = ''] = ids(hook.calls)
     const { event = 0, n = 0 } = parseDeliveryId(id) ?? {}
     await expect(outbox.handle.replay(webhook, event, n)).rejects.toMatchObject({ code: 'DeliveryNotFound' })
@@ -451,10 +457,10 @@ describe('subscriptions', () => {
         health: [],
       })
     await outbox.webhooks.close()
-    const events = outbox.read.all<{ event: number }>('SELECT event FROM delivery')
+    const events = await outbox.read.all<{ event: number }>('SELECT event FROM delivery')
     for (const row of events) await dead(row.event)
     expect(await outbox.handle.replayDead(webhook)).toBe(2)
-    expect(outbox.read.all('SELECT state, attempts, due FROM delivery')).toEqual([
+    expect(await outbox.read.all('SELECT state, attempts, due FROM delivery')).toEqual([
       { state: 0, attempts: 0, due: 0 },
       { state: 0, attempts: 0, due: 0 },
     ])
@@ -464,7 +470,7 @@ describe('subscriptions', () => {
     hook.behave((_call, response) => void response.writeHead(500).end())
     await outbox.subscribe(hook.url)
     await outbox.emit([...changed(someUser())])
-    await until('a failure', () => failures().includes('status'))
+    await until('a failure', async () => (await failures()).includes('status'))
     pass(limits.webhook.keepMs + 60_000)
     const end = await openSubscriber()
     await outbox.subscribe(end.url, ['cert.created'])
@@ -498,7 +504,7 @@ describe('a stop in the middle', () => {
     await until('some calls', () => hook.calls.length >= 6)
     const remove = await reopen()
     hook.heal()
-    for (let round = 0; !quiet(); round++) {
+    for (let round = 0; !(await quiet()); round++) {
       expect(round).toBeLessThan(1000)
       pass(15_000)
       await sleep(10)
@@ -516,7 +522,7 @@ describe('a stop in the middle', () => {
     hook.behave((_call, response) => void response.writeHead(500).end())
     await outbox.subscribe(hook.url)
     await outbox.emit([...filter(someUser(), 1)])
-    await until('the failure', () => failures().includes('status'))
+    await until('the failure', async () => (await failures()).includes('status'))
     const remove = await reopen()
     await sleep(50)
     expect(hook.calls).toHaveLength(1)
@@ -538,7 +544,7 @@ describe('a stop in the middle', () => {
     await still.emit([...filter(someUser(), 1)], [...filter(someUser(), 2)])
     await still.close()
     outbox = await openOutbox({ dir: `${dir}-kept` })
-    await until('both', () => hook.taken.length === 2 && quiet())
+    await until('both', async () => hook.taken.length === 2 && (await quiet()))
     rmSync(`${dir}-kept`, { recursive: true, force: true })
   })
 })
@@ -556,7 +562,7 @@ test('the figures tell what waits', async () => {
   hook.behave((_call, response) => void response.writeHead(500).end())
   await outbox.subscribe(hook.url)
   await outbox.emit([...changed(someUser())])
-  await until('a failure', () => failures().includes('status'))
+  await until('a failure', async () => (await failures()).includes('status'))
   const first = await figures()
   expect(first).toMatchObject({ webhook_dead: 0, webhook_paused: 0, event_lag: 0, event_lag_seconds: 0 })
   await outbox.webhooks.close()

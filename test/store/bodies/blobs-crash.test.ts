@@ -11,8 +11,8 @@ import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { partSuspect, reapFiles } from '#store/bodies/writes.ts'
-import { Reader } from '#store/engine/reader.ts'
 import { openForWriting, statements } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { checkParts } from '#store/upkeep/check.ts'
 import { Writer } from '#store/writer/writer.ts'
 import { messageOf } from './blobs-victim.ts'
@@ -45,7 +45,7 @@ async function tidyUp(dir: string): Promise<void> {
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   await writer.close()
   const handle = openForWriting(file)
-  const read = Reader.open(file)
+  const read = openReader(file)
   const sql = statements(handle)
   await new Bodies(dir, read).sweep(async row => {
     const effects = { beforeCommit: () => {}, afterCommit: (task: () => void) => task(), onRollback: () => {} }
@@ -74,14 +74,15 @@ test('nothing acknowledged is lost, nothing dropped stays, no file is left over'
     }
     seen += said.length
     await tidyUp(dir)
-    const read = Reader.open(join(dir, 'teal.db'))
+    const read = openReader(join(dir, 'teal.db'))
     const bodies = new Bodies(dir, read)
-    const there = read.all<{ num: number }>('SELECT num FROM body').map(({ num }) => num)
+    const there = (await read.all<{ num: number }>('SELECT num FROM body')).map(({ num }) => num)
     expect([...stored].filter(num => !unsure.has(num) && !there.includes(num))).toEqual([])
     expect(there.filter(num => !stored.has(num) && !unsure.has(num))).toEqual([])
-    for (const num of there) expect((await bodies.open(num).read()).equals(messageOf(num)), `message ${num}`).toBe(true)
+    for (const num of there)
+      expect((await (await bodies.open(num)).read()).equals(messageOf(num)), `message ${num}`).toBe(true)
     expect(await bodies.verify({ hashes: true, strays: true })).toEqual([])
-    for (const { query } of checkParts.flatMap(part => part.rules ?? [])) expect(read.all(query)).toEqual([])
+    for (const { query } of checkParts.flatMap(part => part.rules ?? [])) expect(await read.all(query)).toEqual([])
     expect(readdirSync(join(dir, 'tmp'))).toEqual([])
     read.close()
     for (const num of [...stored, ...unsure]) {

@@ -25,8 +25,9 @@ import { checkBodies } from '#store/bodies/check.ts'
 import type { Body } from '#store/bodies/read.ts'
 import { bodyAdd, bodyRelease, bodyRetain, partSuspect, reapFiles } from '#store/bodies/writes.ts'
 import { metaPut } from '#store/engine/meta.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { openForWriting, statements } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
 import { outlineInsert } from '#store/mailboxes/outlines.ts'
 import { checkParts } from '#store/upkeep/check.ts'
@@ -48,7 +49,7 @@ let bodies: Bodies
 async function open(): Promise<void> {
   const file = join(dir, 'teal.db')
   writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
-  read = Reader.open(file)
+  read = openReader(file)
   bodies = new Bodies(dir, read)
 }
 
@@ -73,7 +74,7 @@ async function faultsOf(strays = false): Promise<string[]> {
   const faults: string[] = []
   for await (const fault of checkBodies(read, dir, { hashes: true, strays })) faults.push(fault)
   for (const { says, query } of checkParts.flatMap(part => part.rules ?? [])) {
-    for (const row of read.all<object>(query)) faults.push(`${says}: ${JSON.stringify(row)}`)
+    for (const row of await read.all<object>(query)) faults.push(`${says}: ${JSON.stringify(row)}`)
   }
   return faults
 }
@@ -128,8 +129,8 @@ async function bytesOf(body: Body, start?: number, end?: number): Promise<Buffer
   return Buffer.concat(pieces)
 }
 
-function count(table: 'body' | 'part' | 'body_part'): number {
-  return read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? -1
+async function count(table: 'body' | 'part' | 'body_part'): Promise<number> {
+  return (await read.one<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))?.n ?? -1
 }
 
 /** Every file under the data directory except the database's own. */
@@ -186,7 +187,7 @@ test('what is received is what is read: whole, in ranges, as a stream', async ()
   for (const [index, bytes] of messages.entries()) {
     const num = index + 1
     await store(bytes, num)
-    const body = bodies.open(num)
+    const body = await bodies.open(num)
     expect(body.size).toBe(bytes.length)
     expect((await body.read()).equals(bytes)).toBe(true)
     expect((await bytesOf(body)).equals(bytes)).toBe(true)
@@ -209,7 +210,7 @@ test('real mail of every shape comes back byte for byte', async () => {
   expect(messages.length).toBeGreaterThan(50)
   await Promise.all(messages.map((bytes, index) => store(bytes, index + 1)))
   for (const [index, bytes] of messages.entries()) {
-    expect((await bodies.open(index + 1).read()).equals(bytes), entries[index]?.name).toBe(true)
+    expect((await (await bodies.open(index + 1)).read()).equals(bytes), entries[index]?.name).toBe(true)
   }
 })
 
@@ -221,8 +222,8 @@ test('an attachment is stored once, whoever sends it and however its base64 is b
   await store(message('three', [base64(small), base64(small, 64, '\n')], 'base64', '\n'), 3)
   const raw = Buffer.concat([Buffer.from(`Content-Type: application/pdf\r\n\r\n`), small])
   await store(raw, 4)
-  expect(count('part')).toBe(2)
-  expect(count('body_part')).toBe(7)
+  expect(await count('part')).toBe(2)
+  expect(await count('body_part')).toBe(7)
   expect(filesOf('blobs')).toHaveLength(1)
   expect(statSync(filesOf('blobs')[0] ?? '').size).toBeLessThan(big.length * 1.01)
 })
@@ -230,10 +231,10 @@ test('an attachment is stored once, whoever sends it and however its base64 is b
 test('small text packs together with its message, large text is shared', async () => {
   const text = 'a line\r\n'.repeat(limits.body.sharedTextBytesMin / 16)
   await store(message(text), 1)
-  expect(count('part')).toBe(0)
+  expect(await count('part')).toBe(0)
   await store(message(text.repeat(3)), 2)
   await store(message(text.repeat(3)), 3)
-  expect(count('part')).toBe(1)
+  expect(await count('part')).toBe(1)
 })
 
 test('an attachment stored decoded is served without its base64, in ranges too', async () => {
@@ -247,7 +248,7 @@ test('an attachment stored decoded is served without its base64, in ranges too',
     expect(received.contentHash(first?.headerEnd ?? 0)).toEqual(hash('sha256', value, 'buffer'))
     expect(received.contentHash(second?.headerEnd ?? 0)).toBeNull()
     await received.discard()
-    const body = bodies.open(num)
+    const body = await bodies.open(num)
     const attachment = body.attachment(first?.headerEnd ?? 0, first?.bodyEnd ?? 0)
     expect(attachment?.size).toBe(value.length)
     const pieces: Buffer[] = []
@@ -272,9 +273,9 @@ test('the first unit to be stored stores the body, whichever it is', async () =>
   ])
   await received.discard()
   expect(units.map(unit => unit.status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'rejected'])
-  expect(read.all('SELECT num, refs FROM body')).toEqual([{ num: 1, refs: 2 }])
-  expect(read.all('SELECT refs FROM part')).toEqual([{ refs: 1 }])
-  expect((await bodies.open(1).read()).equals(bytes)).toBe(true)
+  expect(await read.all('SELECT num, refs FROM body')).toEqual([{ num: 1, refs: 2 }])
+  expect(await read.all('SELECT refs FROM part')).toEqual([{ refs: 1 }])
+  expect((await (await bodies.open(1)).read()).equals(bytes)).toBe(true)
 })
 
 test('a part dropped and stored again in one batch stays, one only dropped goes', async () => {
@@ -288,7 +289,7 @@ test('a part dropped and stored again in one batch stays, one only dropped goes'
   expect(filesOf('blobs')).toHaveLength(1)
   expect(await faultsOf()).toEqual([])
   await submit([release(3)])
-  expect(count('part')).toBe(0)
+  expect(await count('part')).toBe(0)
   await clean()
   expect(filesOf('blobs')).toEqual([])
 })
@@ -296,7 +297,7 @@ test('a part dropped and stored again in one batch stays, one only dropped goes'
 test('whoever reads while the last message goes reads on', async () => {
   const bytes = message('gone soon', [base64(randomBytes(large))])
   await store(bytes, 1)
-  const body = bodies.open(1)
+  const body = await bodies.open(1)
   const stream = body.stream()
   const first = await stream.next()
   const pieces = [first.value as Buffer]
@@ -311,7 +312,7 @@ test('whoever reads while the last message goes reads on', async () => {
 test('what goes while it is checked is no fault, what stays is', async () => {
   for (const num of [1, 2]) await store(message('checked', [base64(randomBytes(large))]), num)
   const other = openForWriting(join(dir, 'teal.db'))
-  const { recipe } = read.one<{ recipe: Buffer }>('SELECT recipe FROM body WHERE num = 1') ?? {}
+  const { recipe } = (await read.one<{ recipe: Buffer }>('SELECT recipe FROM body WHERE num = 1')) ?? {}
   const setRecipe = (value: Buffer | undefined) =>
     other.prepare('UPDATE body SET recipe = ? WHERE num = 1').run(value ?? null)
   setRecipe(undefined)
@@ -329,9 +330,9 @@ test('releasing takes the outline along; releasing or retaining what is not ther
   await submit([operation(outlineInsert, { body: 1, envelope: '', bodystructure: '', summary: '', detail: '' })])
   await submit([retain(1)])
   await submit([release(1)])
-  expect(read.all('SELECT refs FROM body')).toEqual([{ refs: 1 }])
+  expect(await read.all('SELECT refs FROM body')).toEqual([{ refs: 1 }])
   await submit([release(1)])
-  expect(read.all('SELECT * FROM outline')).toEqual([])
+  expect(await read.all('SELECT * FROM outline')).toEqual([])
   await expect(submit([release(1)])).rejects.toThrow('not there')
   await expect(submit([retain(1)])).rejects.toThrow('not there')
 })
@@ -342,7 +343,7 @@ test('a received part that was thrown away too early fails its unit alone', asyn
   await received.discard()
   const units = await Promise.allSettled([submit([add(received, 1)]), submit([add(other, 2)])])
   expect(units.map(unit => unit.status)).toEqual(['rejected', 'fulfilled'])
-  expect(count('body')).toBe(1)
+  expect(await count('body')).toBe(1)
 })
 
 test('a commit that fails leaves a file at most, and the next try or the sweep takes care of it', async () => {
@@ -352,7 +353,7 @@ test('a commit that fails leaves a file at most, and the next try or the sweep t
   await expect(submit([add(received, 1)])).rejects.toMatchObject({ code: 'StorageUnavailable' })
   writer.limitPages(0)
   await expect.poll(() => writer.healthy).toBe(true)
-  expect(count('part')).toBe(0)
+  expect(await count('part')).toBe(0)
   await expect
     .poll(() =>
       submit([add(received, 1)]).then(
@@ -410,7 +411,7 @@ test('a large message is received, stored and read within some chunks of memory'
   await submit([add(received, 1)])
   await received.discard()
   look()
-  const body = bodies.open(1)
+  const body = await bodies.open(1)
   let length = 0
   let pieces = 0
   for await (const piece of body.stream()) {
@@ -431,15 +432,15 @@ test('what a crash leaves in scratch is gone at the next start, and a damaged fi
   await close()
   await open()
   expect(filesOf('tmp')).toEqual([])
-  expect((await bodies.open(1).read()).equals(bytes)).toBe(true)
+  expect((await (await bodies.open(1)).read()).equals(bytes)).toBe(true)
   const [file = ''] = filesOf('blobs')
-  const intact = Buffer.from(await bodies.open(1).read())
+  const intact = Buffer.from(await (await bodies.open(1)).read())
   appendFileSync(file, 'x')
   expect(await faultsOf()).toEqual([expect.stringContaining('part 1')])
   truncateSync(file, statSync(file).size - 1)
   expect(await faultsOf()).toEqual([])
   truncateSync(file, 1000)
-  await expect(bodies.open(1).read()).rejects.toThrow('cut short')
+  await expect((await bodies.open(1)).read()).rejects.toThrow('cut short')
   expect(await faultsOf()).toEqual([expect.stringContaining('part 1')])
   expect(intact.equals(bytes)).toBe(true)
   await submit([release(1)])
@@ -482,19 +483,25 @@ test('random messages with shared attachments, copied and dropped in random orde
     for (const received of discards) await received.discard()
   }
   const alive = [...stored].filter(([, { refs }]) => refs > 0)
-  expect(read.all('SELECT num, refs FROM body ORDER BY num'), `seed ${seed}`).toEqual(
+  expect(await read.all('SELECT num, refs FROM body ORDER BY num'), `seed ${seed}`).toEqual(
     alive.map(([num, { refs }]) => ({ num, refs })),
   )
-  for (const [num, { bytes }] of alive) expect((await bodies.open(num).read()).equals(bytes), `seed ${seed}`).toBe(true)
+  for (const [num, { bytes }] of alive)
+    expect((await (await bodies.open(num)).read()).equals(bytes), `seed ${seed}`).toBe(true)
   const again = new Bodies(dir, read)
-  again.ahead([...alive.map(([num]) => num), next])
-  for (const [num, { bytes }] of alive) expect((await again.open(num).read()).equals(bytes), `seed ${seed}`).toBe(true)
+  await again.ahead([...alive.map(([num]) => num), next])
+  for (const [num, { bytes }] of alive)
+    expect((await (await again.open(num)).read()).equals(bytes), `seed ${seed}`).toBe(true)
   expect(await faultsOf(), `seed ${seed}`).toEqual([])
   await clean()
   expect(await faultsOf(true), `seed ${seed}`).toEqual([])
   for (const [num, { refs }] of alive) for (let left = refs; left > 0; left--) await submit([release(num)])
   await clean()
-  expect([count('body'), count('part'), count('body_part'), filesOf('blobs').length, filesOf('tmp').length]).toEqual([
-    0, 0, 0, 0, 0,
-  ])
+  expect([
+    await count('body'),
+    await count('part'),
+    await count('body_part'),
+    filesOf('blobs').length,
+    filesOf('tmp').length,
+  ]).toEqual([0, 0, 0, 0, 0])
 })

@@ -13,8 +13,9 @@ import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { BodyThread } from '#store/bodies/thread.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { Writer } from '#store/writer/writer.ts'
 
@@ -31,7 +32,7 @@ beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'teal-ahead-'))
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
-  read = Reader.open(file)
+  read = openReader(file)
   bodies = new Bodies(dir, read)
   const received = await Promise.all(messages.map(message => bodies.receive(message)))
   const operations = received.map((one, index) => operation(bodyAdd, one.bodyRow(index + 1).row))
@@ -106,5 +107,5 @@ test('what was read elsewhere is opened from memory', async () => {
     await sleep(10)
   }
   expect(bodies.keptBytes).toBe(messages.reduce((sum, message) => sum + message.length, 0))
-  for (const num of nums) expect(await bodies.open(num).read()).toEqual(messages[num - 1])
+  for (const num of nums) expect(await (await bodies.open(num)).read()).toEqual(messages[num - 1])
 })

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { counted } from '#store/engine/counted.ts'
-import { Reader } from '#store/engine/reader.ts'
 import { migrate } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { pagedCounted } from '../../../src/http/cursor.ts'
 
 test('what expires between counting and reading is in both or in neither', async () => {
@@ -15,7 +15,7 @@ test('what expires between counting and reading is in both or in neither', async
   const file = join(root, 'teal.db')
   const writer = openForWriting(file)
   migrate(writer)
-  const read = Reader.open(file)
+  const read = openReader(file)
   onTestFinished(() => {
     read.close()
     writer.close()
@@ -35,11 +35,11 @@ test('what expires between counting and reading is in both or in neither', async
           counted(
             read,
             async () => {
-              const total = list().length
+              const total = (await list()).length
               writer.exec('DELETE FROM archive_tally WHERE "user" = (SELECT min("user") FROM archive_tally)')
               return total
             },
-            async () => list(),
+            async () => await list(),
           ),
       },
     )

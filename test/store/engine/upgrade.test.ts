@@ -8,9 +8,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { Reader } from '#store/engine/reader.ts'
 import { migrate, migrations } from '#store/engine/schema.ts'
 import { type Handle, openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import '#store/mailboxes/archive.ts'
 import '#store/mailboxes/audits.ts'
@@ -61,7 +61,7 @@ describe('a database', () => {
   const wanted = shapeOf(fresh)
   fresh.close()
 
-  test.each(migrations.map((_, count) => count))('of schema %i becomes one of this', count => {
+  test.each(migrations.map((_, count) => count))('of schema %i becomes one of this', async count => {
     const file = older(count)
     const handle = openForWriting(file)
     migrate(handle)
@@ -69,10 +69,10 @@ describe('a database', () => {
     expect(shapeOf(handle)).toEqual(wanted)
     migrate(handle)
     handle.close()
-    const read = Reader.open(file)
-    expect(checkStore(read)).toEqual([])
+    const read = openReader(file)
+    expect(await checkStore(read)).toEqual([])
     const users = count > 0 ? [{ username: 'old' }] : []
-    expect(read.all('SELECT username FROM user')).toEqual(users)
+    expect(await read.all('SELECT username FROM user')).toEqual(users)
     read.close()
   })
 

@@ -69,7 +69,7 @@ test('a backup of which a file or a key is not as it was is not restored, and wh
   const message = Buffer.from(`Subject: large\r\n\r\n${noise}\r\n`)
   expect(await deliver(lmtp, 'a@example.org', [user.address], message)).toEqual([expect.stringMatching(/^250 /)])
   lmtp.close()
-  const { uidNext } = teal.core.read.one<{ uidNext: number }>('SELECT max(uid_next) AS uidNext FROM tally') ?? {
+  const { uidNext } = (await teal.core.read.one<{ uidNext: number }>('SELECT max(uid_next) AS uidNext FROM tally')) ?? {
     uidNext: 0,
   }
   const backup = join(root, 'large-backup')
@@ -104,7 +104,7 @@ test('a backup of which a file or a key is not as it was is not restored, and wh
   expect(existsSync(join(target, 'teal.db-wal'))).toBe(false)
   const restored = await startTeal({ dataDir: target })
   expect(await restored.check()).toEqual([])
-  const [next] = restored.core.read.arrays<[number]>('SELECT min(uid_next) FROM tally')[0] ?? [0]
+  const [next] = (await restored.core.read.arrays<[number]>('SELECT min(uid_next) FROM tally'))[0] ?? [0]
   expect(next).toBeGreaterThan(uidNext)
   await restored.close()
 })

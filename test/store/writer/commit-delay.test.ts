@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { Reader } from '#store/engine/reader.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 import { CommitDelay } from '#store/writer/commit-delay.ts'
@@ -107,8 +107,8 @@ test('on a slow disk those who send at once share a sync', async () => {
   // That they share syncs at all; how many share one is measured by the bench (delivery, on a slow disk).
   expect(commits - before.commits).toBeLessThan(units - before.units)
   expect(await service.end('SIGTERM')).toBe(0)
-  const read = Reader.open(databaseFile(dir))
-  expect(checkStore(read)).toEqual([])
-  expect(read.one<{ n: number }>('SELECT count(*) AS n FROM message')?.n).toBe(40)
+  const read = openReader(databaseFile(dir))
+  expect(await checkStore(read)).toEqual([])
+  expect((await read.one<{ n: number }>('SELECT count(*) AS n FROM message'))?.n).toBe(40)
   read.close()
 })

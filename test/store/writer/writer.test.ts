@@ -12,9 +12,10 @@ import { type Address, addressInsert } from '#store/accounts/address.ts'
 import { unpack } from '#store/bodies/format/codec.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
 import { metaPut } from '#store/engine/meta.ts'
-import { Reader } from '#store/engine/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { migrations } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite.ts'
+import { openReader } from '#store/engine/sqlite-reader.ts'
 import { changedBy } from '#store/engine/watched.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import { StaleUnit, Writer } from '#store/writer/writer.ts'
@@ -28,7 +29,7 @@ const open = () => Writer.open({ file: join(dir, 'teal.db'), log: makeLog('silen
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'teal-writer-'))
   writer = await open()
-  read = Reader.open(join(dir, 'teal.db'))
+  read = openReader(join(dir, 'teal.db'))
 })
 
 afterEach(async () => {
@@ -53,11 +54,11 @@ const address = (id: string, key: string): Address => ({
 })
 const insert = (id: string, key: string): Operation => operation(addressInsert, address(id, key))
 const unit = (operations: Operation[], partition = 0, epoch = 0) => ({ partition, epoch, operations, bytes: 100 })
-const keys = () => read.all<{ key: string }>('SELECT key FROM address ORDER BY key').map(row => row.key)
+const keys = async () => (await read.all<{ key: string }>('SELECT key FROM address ORDER BY key')).map(row => row.key)
 
 test('what is resolved can be read', async () => {
   await writer.submit(unit([insert('a', 'a@example.com')]))
-  expect(keys()).toEqual(['a@example.com'])
+  expect(await keys()).toEqual(['a@example.com'])
 })
 
 test('a unit is all or nothing, and a broken rule fails that unit alone', async () => {
@@ -68,7 +69,7 @@ test('a unit is all or nothing, and a broken rule fails that unit alone', async 
   ])
   expect(results.map(result => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'AddressExistsError' })
-  expect(keys()).toEqual(['one', 'three'])
+  expect(await keys()).toEqual(['one', 'three'])
 })
 
 test('a large value is whole where its batch was written twice, because another unit in it broke a rule', async () => {
@@ -83,7 +84,7 @@ test('a large value is whole where its batch was written twice, because another 
     writer.submit(unit([body(2)])),
   ])
   expect(results.map(result => result.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
-  const bodies = read.all<{ codec: number; skeleton: Buffer }>('SELECT codec, skeleton FROM body')
+  const bodies = await read.all<{ codec: number; skeleton: Buffer }>('SELECT codec, skeleton FROM body')
   expect(bodies.map(({ codec, skeleton }) => unpack(codec, skeleton, text.length).equals(text))).toEqual([true, true])
 })
 
@@ -104,7 +105,7 @@ test('the log is copied back and begins anew while units come', async () => {
     longest = Math.max(longest, wal())
   }
   expect(longest).toBeLessThan((count * value.length) / 1.5)
-  const stored = read.one<{ n: number; same: number }>(
+  const stored = await read.one<{ n: number; same: number }>(
     'SELECT count(*) AS n, sum(skeleton = ?) AS same FROM body',
     value,
   )
@@ -124,18 +125,18 @@ test('units of a partition made from a state that failed are stale, also in late
   await other
   await expect(writer.submit(unit([insert('e', 'four')], 7, 2))).rejects.toBeInstanceOf(StaleUnit)
   await writer.submit(unit([insert('f', 'five')], 7, 4))
-  expect(keys()).toEqual(['five', 'one', 'three'])
+  expect(await keys()).toEqual(['five', 'one', 'three'])
 })
 
 test('a full disk is a temporary error for all, loses nothing, and heals by itself', async () => {
   await writer.submit(unit([insert('a', 'one')]))
-  const pages = Number(read.one<{ page_count: number }>('PRAGMA page_count')?.page_count)
+  const pages = Number((await read.one<{ page_count: number }>('PRAGMA page_count'))?.page_count)
   writer.limitPages(pages)
   const big = 'x'.repeat(200_000)
   await expect(writer.write(metaPut, { key: 'big', value: big })).rejects.toMatchObject({ code: 'StorageUnavailable' })
   expect(writer.healthy).toBe(false)
   await expect(writer.submit(unit([insert('b', 'two')]))).rejects.toMatchObject({ code: 'StorageUnavailable' })
-  expect(keys()).toEqual(['one'])
+  expect(await keys()).toEqual(['one'])
   writer.limitPages(0)
   await expect.poll(() => writer.healthy, { timeout: 10_000 }).toBe(true)
   await expect
@@ -146,19 +147,19 @@ test('a full disk is a temporary error for all, loses nothing, and heals by itse
       ),
     )
     .toBe('stored')
-  expect(keys()).toEqual(['one', 'two'])
+  expect(await keys()).toEqual(['one', 'two'])
 })
 
 test('thousands of units at once are gathered into few commits', async () => {
   const count = 3000
   await Promise.all(Array.from({ length: count }, (_, n) => writer.submit(unit([insert(String(n), `k${n}`)]))))
-  expect(keys()).toHaveLength(count)
+  expect(await keys()).toHaveLength(count)
   expect(writer.commits).toBeLessThan(count / 10)
 })
 
 test('what is on its way behind a commit that failed is not written from the state that failed with it', async () => {
   await writer.submit(unit([insert('a', 'one')]))
-  writer.limitPages(Number(read.one<{ page_count: number }>('PRAGMA page_count')?.page_count))
+  writer.limitPages(Number((await read.one<{ page_count: number }>('PRAGMA page_count'))?.page_count))
   const big = writer.submit(unit([operation(metaPut, { key: 'big', value: 'x'.repeat(2_000_000) })], 7, 3))
   big.catch(() => {})
   const behind: Promise<void>[] = []
@@ -177,7 +178,7 @@ test('what is on its way behind a commit that failed is not written from the sta
   await expect.poll(() => writer.healthy, { timeout: 10_000 }).toBe(true)
   await expect(writer.submit(unit([insert('c', 'three')], 7, 3))).rejects.toBeInstanceOf(StaleUnit)
   await writer.submit(unit([insert('d', 'four')], 7, 4))
-  expect(keys()).toEqual(['four', 'one'])
+  expect(await keys()).toEqual(['four', 'one'])
 })
 
 test('what somebody waits for goes before what nobody waits for, as far as that has not left', async () => {

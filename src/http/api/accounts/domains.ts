@@ -57,9 +57,16 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countAliases(read, query, onlyDomains),
-            () =>
-              listAliases(read, query, boundary === null ? null : String(boundary[0]), direction, count, onlyDomains),
+            picture => countAliases(picture, query, onlyDomains),
+            picture =>
+              listAliases(
+                picture,
+                query,
+                boundary === null ? null : String(boundary[0]),
+                direction,
+                count,
+                onlyDomains,
+              ),
           ),
         boundary: one => [one.alias],
       })
@@ -148,7 +155,7 @@ function aliasEndpoints({ system: { read, directory } }: DomainDeps) {
 async function requireOwnAlias(read: Reader, domains: readonly string[], { alias, domain }: Record<string, string>) {
   requireWithin(domains, domain ?? '')
   const below = domains.some(one => alias?.endsWith(`.${one}`))
-  const taken = findDomain(read, alias ?? '') !== undefined || (await holdsDomain(read, alias ?? ''))
+  const taken = (await findDomain(read, alias ?? '')) !== undefined || (await holdsDomain(read, alias ?? ''))
   if (!below || taken) throw new Fault('MissingPrivileges')
 }
 

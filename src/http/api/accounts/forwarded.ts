@@ -149,7 +149,7 @@ export function forwardedEndpoints({ system, settings, counters }: ForwardedDeps
       return {
         ...{ id, address: address.address, name },
         ...shownForward(id, address.forward, settings, counters),
-        ...targetFailures(read, address.address),
+        ...(await targetFailures(read, address.address)),
         ...{ created: new Date(address.created).toISOString(), tags, metaData, internalData },
       }
     },

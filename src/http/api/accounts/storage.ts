@@ -13,6 +13,7 @@ import { mimeTypes } from '#lib/process/lazy.ts'
 import { countFiles, listFiles } from '#store/accounts/file.ts'
 import type { Bodies, Intake, Received } from '#store/bodies/bodies.ts'
 import { counted } from '#store/engine/counted.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import { ranged } from '../../answer.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
@@ -90,13 +91,13 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const page = { user: user.num, query: input.query ?? '' }
-      const found = async () => (await countFiles(read, page)).found
+      const found = async (picture: Reader) => (await countFiles(picture, page)).found
       const { rows, ...cursors } = await pagedCounted(input, {
         key: ['string', 'string'],
         fetch: (boundary, direction, count) =>
-          counted(read, found, () =>
+          counted(read, found, picture =>
             listFiles(
-              read,
+              picture,
               page,
               boundary === null ? null : [String(boundary[0]), String(boundary[1])],
               direction,

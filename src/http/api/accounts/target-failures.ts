@@ -24,9 +24,9 @@ export const targetFailuresShape = Type.Optional(
 )
 
 /** @param owner id of an account, or an address that only forwards */
-export function targetFailures(read: Reader, owner: string) {
+export async function targetFailures(read: Reader, owner: string) {
   const key = owner.includes('@') ? suppressionKey(owner) : owner
-  const found = listTroubles(read, key, limits.forwardTrouble.shownMax)
+  const found = await listTroubles(read, key, limits.forwardTrouble.shownMax)
   if (found.length === 0) return {}
   const iso = (at: number) => new Date(at).toISOString()
   return {

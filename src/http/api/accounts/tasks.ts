@@ -67,10 +67,10 @@ export function taskEndpoints({ system: { read }, tasks }: TaskDeps) {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countTasks(read, input.user),
-            () => {
+            picture => countTasks(picture, input.user),
+            picture => {
               const edge = boundary === null ? null : String(boundary[0])
-              return listTasks(read, input.user, edge, direction === 'forward', count)
+              return listTasks(picture, input.user, edge, direction === 'forward', count)
             },
           ),
         boundary: task => [task.id],

@@ -125,7 +125,7 @@ export function userEndpoints(deps: UserDeps) {
     faults: ['UserNotFound'],
     async run({ input, onlyDomains }) {
       const id = await findUserByKey(read, normalizeUsername(input.username))
-      if (id === undefined || (onlyDomains !== null && !reaches(read, onlyDomains, id, false)))
+      if (id === undefined || (onlyDomains !== null && !(await reaches(read, onlyDomains, id, false))))
         throw new Fault('UserNotFound')
       return { id }
     },
@@ -162,8 +162,8 @@ export function userEndpoints(deps: UserDeps) {
       const input = onlyDomains === null ? given : { ...given, emptyAddress: false, addTagsToAddress: false }
       const address = firstAddress(input, deps.defaultDomain)
       if (onlyDomains !== null) requireWithin(onlyDomains, address?.domain ?? '', domainOf(input.username))
-      const { defaults } = findDomain(read, address?.domain ?? '') ?? plainDomain('')
-      if (onlyDomains !== null) Object.assign(input, bounded(read, settings, address?.domain ?? '', input))
+      const { defaults } = (await findDomain(read, address?.domain ?? '')) ?? plainDomain('')
+      if (onlyDomains !== null) Object.assign(input, await bounded(read, settings, address?.domain ?? '', input))
       const folders = defaultMailboxes(input.language, input.mailboxes)
       if (new Set(folders.map(folder => folder.path)).size < folders.length) {
         throw invalid('mailboxes', 'contains a duplicate value')
@@ -225,7 +225,7 @@ export function userEndpoints(deps: UserDeps) {
         filters: await countFilters(read, user.num),
         imapConnections: deps.imapConnections(user.id),
       }
-      const trouble = { ...targetFailures(read, user.id), ...heldBack(read, user.id) }
+      const trouble = { ...(await targetFailures(read, user.id)), ...(await heldBack(read, user.id)) }
       return { ...shown(user, known, settings, deps.counters), ...trouble }
     },
   })
@@ -256,7 +256,7 @@ export function userEndpoints(deps: UserDeps) {
     faults: ['UserNotFound', 'HashError', 'InsecurePasswordError', 'DomainLimit', ...freshFaults],
     async run({ input: given, signal, caller, request, onlyDomains }) {
       const before = await requireUser(read, given.user)
-      const more = onlyDomains === null ? {} : bounded(read, settings, domainOf(before.address), given)
+      const more = onlyDomains === null ? {} : await bounded(read, settings, domainOf(before.address), given)
       const input = { ...given, ...more }
       const keys = await checkKey(deps.reads, input, signal)
       const sensitive = input.password !== undefined || input.disable2fa === true

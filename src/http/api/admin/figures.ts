@@ -43,7 +43,7 @@ export function figureEndpoints({ read }: FigureDeps): Endpoint[] {
       step: Type.Integer({ description: 'Seconds' }),
       columns: Type.Object(Object.fromEntries(figureNames.map(name => [name, column]))),
     },
-    run({ input }) {
+    async run({ input }) {
       const at = now()
       const to = Math.min(input.to ?? at + fineMs, at + fineMs)
       const from = Math.max(input.from ?? to - limits.time.day, at - coarseKeptMs)
@@ -51,17 +51,17 @@ export function figureEndpoints({ read }: FigureDeps): Endpoint[] {
       const step = stepFor(from, to, at, input.step === undefined ? undefined : input.step * second)
       const first = Math.floor(from / step) * step
       const last = Math.ceil(to / step) * step
-      const columns = columnsOf(rowsOf(first, last, step), first, last, step)
+      const columns = columnsOf(await rowsOf(first, last, step), first, last, step)
       return { from: iso(first), to: iso(last), step: step / second, columns }
     },
   })
 
   /** Sums as far as there are any, and samples from then on. */
-  function rowsOf(from: number, to: number, step: number) {
-    if (step % coarseMs !== 0) return figuresBetween(read, fineMs, from, to)
-    const summedUpTo = (newestFigures(read, coarseMs) ?? -coarseMs) + coarseMs
-    const sums = figuresBetween(read, coarseMs, from, to)
-    return [...sums, ...figuresBetween(read, fineMs, Math.max(from, summedUpTo), to)]
+  async function rowsOf(from: number, to: number, step: number) {
+    if (step % coarseMs !== 0) return await figuresBetween(read, fineMs, from, to)
+    const summedUpTo = ((await newestFigures(read, coarseMs)) ?? -coarseMs) + coarseMs
+    const sums = await figuresBetween(read, coarseMs, from, to)
+    return [...sums, ...(await figuresBetween(read, fineMs, Math.max(from, summedUpTo), to))]
   }
 
   return [list]

@@ -70,8 +70,8 @@ export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countLog(read, page),
-            () => listLog(read, page, boundary === null ? null : String(boundary[0]), direction, count),
+            picture => countLog(picture, page),
+            picture => listLog(picture, page, boundary === null ? null : String(boundary[0]), direction, count),
           ),
         boundary: entry => [entry.id],
       })

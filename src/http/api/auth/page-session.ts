@@ -316,7 +316,7 @@ async function who(deps: PageSessionDeps, token: string, back = false) {
   const { id, username, name, address, options, temporary, num } = user
   const { read } = deps.system
   // Read before anything that is answered later: who follows from here on misses nothing.
-  const lastEvent = numberId(lastModseq(read, num))
+  const lastEvent = numberId(await lastModseq(read, num))
   const inbox = (await findMailboxByPath(read, num, 'INBOX'))?.id ?? ''
   const requirePasswordChange = options.requirePasswordChange === true || (temporary?.expires ?? 0) > now()
   const shown = { id, username, name, address, requirePasswordChange, language: options.language ?? '' }

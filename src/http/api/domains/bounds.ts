@@ -19,8 +19,8 @@ export function domainOf(name: string): string {
 }
 
 /** What an account gets for what is given. @throws Fault DomainLimit for what is more than it may be */
-export function bounded(read: Reader, settings: Settings, domain: string, given: Given): Given {
-  const { defaults, quota } = findDomain(read, domain) ?? plainDomain(domain)
+export async function bounded(read: Reader, settings: Settings, domain: string, given: Given): Promise<Given> {
+  const { defaults, quota } = (await findDomain(read, domain)) ?? plainDomain(domain)
   const own: Record<UserLimit, number> = {
     recipients: settings.get('const:max:recipients'),
     forwards: settings.get('const:max:forwards'),

@@ -8,7 +8,7 @@ import { changeDomain, forgetDomain } from '#actors/domain/domain.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { domainToUnicode } from '#mail/address/address.ts'
-import { findUser } from '#store/accounts/users.ts'
+import { findUser, type User } from '#store/accounts/users.ts'
 import { adminsOf, findDomain, reaches } from '#store/domains/domain.ts'
 import type { ListedDomain } from '#store/domains/domain-list.ts'
 import type { Reads } from '#store/engine/reads.ts'
@@ -114,10 +114,10 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
       requireWithin(onlyDomains, name)
       checkCatchAll(catchAll)
       const catcher = catchAll === undefined || catchAll === false ? undefined : catchAll.user
-      if (onlyDomains !== null && catcher !== undefined && !reaches(read, onlyDomains, catcher, true)) {
+      if (onlyDomains !== null && catcher !== undefined && !(await reaches(read, onlyDomains, catcher, true))) {
         throw new Fault('MissingPrivileges')
       }
-      const fields = domainRow(input, findDomain(read, name)?.defaults ?? {})
+      const fields = domainRow(input, (await findDomain(read, name))?.defaults ?? {})
       await changeDomain(system, { name, fields, admins, create: false }, signal)
       if (catchAll !== undefined) await changeCatchAll(system, name, catchAll, signal)
       return one(name, onlyDomains, signal)
@@ -153,10 +153,12 @@ export function managedDomainEndpoints(deps: ManagedDomainDeps) {
 
   /** Whoever looks after domains sees those beside who are accounts of them. */
   async function shown(domain: ListedDomain, only: Domains) {
-    const users = await Promise.all(adminsOf(read, domain.name).map(user => findUser(read, user)))
+    const users = await Promise.all((await adminsOf(read, domain.name)).map(user => findUser(read, user)))
     const living = users.filter(user => user !== undefined).filter(user => user.deleted === null)
-    const known = living.filter(({ id }) => only === null || reaches(read, only, id, false))
-    const admins = known.map(({ id, username, address }) => ({ id, username, address }))
+    const admins: Pick<User, 'id' | 'username' | 'address'>[] = []
+    for (const { id, username, address } of living) {
+      if (only === null || (await reaches(read, only, id, false))) admins.push({ id, username, address })
+    }
     return { ...domainShown(domain), catchAll: await shownCatchAll(read, domain.name), admins }
   }
 

@@ -86,7 +86,7 @@ export function previewEndpoints({ system, rules, bodies }: FilterDeps): Endpoin
         }
         if (results.length >= input.limit || walk.spent) break
       }
-      const total = folderCounters(read, mailbox.num)?.total ?? 0
+      const total = (await folderCounters(read, mailbox.num))?.total ?? 0
       return { total, examined: walk.examined, nextCursor: walk.nextCursor, results }
     },
   })

@@ -74,8 +74,8 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countFilterPage(read, where),
-            () => pageFilters(read, where, boundary && Number(boundary[0]), direction, count),
+            picture => countFilterPage(picture, where),
+            picture => pageFilters(picture, where, boundary && Number(boundary[0]), direction, count),
           ),
         boundary: one => [one.num],
       })

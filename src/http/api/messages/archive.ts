@@ -51,8 +51,8 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
           const ahead = direction === 'forward'
           return counted(
             read,
-            () => countArchive(read, user.num),
-            () => pageArchive(read, user.num, falling === ahead, edge, count),
+            picture => countArchive(picture, user.num),
+            picture => pageArchive(picture, user.num, falling === ahead, edge, count),
           )
         },
         boundary: ({ message }) => [message.idate, message.num],

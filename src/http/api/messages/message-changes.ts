@@ -125,7 +125,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       }
       const handle = system.handle(input.user)
       let deleted = 0
-      for (const uids of batches(mailbox, [[1, last]])) {
+      for await (const uids of batches(mailbox, [[1, last]])) {
         signal.throwIfAborted()
         const expunge = { mailbox: mailbox.id, uids, marked: false, archive: !skipArchive }
         deleted += (await handle.run(expungeMessages, expunge, signal)).uids.length
@@ -146,7 +146,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     }
     const pairs: number[][] = []
     let found = 0
-    for (const batch of batches(mailbox, uids)) {
+    for await (const batch of batches(mailbox, uids)) {
       signal.throwIfAborted()
       found += await setFlags(system.handle(input.user), mailbox.id, batch, input, signal)
       if (moveTo === undefined || moveTo === mailbox.id) {
@@ -179,7 +179,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       .run(changeMeta, { mailbox, uids, expires: until, ...(meta !== undefined && { metaData: meta }) }, signal)
   }
 
-  function batches(mailbox: Mailbox, uids: UidRanges): Generator<UidRanges> {
+  function batches(mailbox: Mailbox, uids: UidRanges): AsyncGenerator<UidRanges> {
     const size = Math.min(settings.get('const:max:bulk_batch_size'), limits.actor.encryptedMax)
     return uidBatches(read, mailbox.num, uids, Math.max(size, 1))
   }

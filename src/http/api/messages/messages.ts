@@ -8,6 +8,7 @@ import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view
 import { flag } from '#mail/flags.ts'
 import { shownMark } from '#store/domains/mark.ts'
 import { counted } from '#store/engine/counted.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import type { ReadOptions } from '#store/engine/reads.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
 import { pageMessages, type RowAt } from '#store/mailboxes/messages.ts'
@@ -79,7 +80,8 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const mailbox = await mailboxOf(read, input.user, input.mailbox, input.path)
       const unseen = input.unseen === true
       const collapse = input.collapseThreads
-      const inFolder = async () => folderCounters(read, mailbox.num)?.[unseen ? 'unseen' : 'total'] ?? 0
+      const inFolder = async (picture: Reader) =>
+        (await folderCounters(picture, mailbox.num))?.[unseen ? 'unseen' : 'total'] ?? 0
       const form = { mailbox: mailbox.num, falling: input.order === 'desc', unseen }
       const options = { signal, turnKey: input.user }
       const { skip = 0, next, previous } = input
@@ -105,7 +107,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
               return page
             }
             await pageTurn(mailbox.user)
-            return counted(read, inFolder, () => pageMessages(read, form, edge, direction, count))
+            return counted(read, inFolder, picture => pageMessages(picture, form, edge, direction, count))
           },
           boundary: message => [message.idate, message.uid],
         },
@@ -145,7 +147,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const files = await filesOf(sources, mailbox.user, message)
       const outbound = await waysOut(sources, input.user, message)
       const { bimi } = message.meta
-      const mark = bimi && shownMark(read, bimi)
+      const mark = bimi && (await shownMark(read, bimi))
       return {
         ...shownMessage(message, mailbox.id, input.user, await textOf(sources, message), mark),
         ...(files.length > 0 && { files: files.map(shownFile) }),

@@ -58,8 +58,13 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
       const token = stored && request.token !== null ? tokenDigest(request.token) : null
       const hold = (onEnd: (reason: string) => void) =>
         grants.hold({ kind: 'token', user: user.id, token }, { ended: onEnd })
-      const stream = new UpdateStream({ handle, user: user.num, known, signal, hold, ended: leave })
-      return eventStream(stream, { retryMs: limits.updates.retryMs })
+      try {
+        const stream = await UpdateStream.open({ handle, user: user.num, known, signal, hold, ended: leave })
+        return eventStream(stream, { retryMs: limits.updates.retryMs })
+      } catch (error) {
+        leave()
+        throw error
+      }
     },
   })
 

@@ -102,10 +102,10 @@ function readEndpoints({ system: { read } }: ContactDeps): Endpoint[] {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countContacts(read, page),
-            () => {
+            picture => countContacts(picture, page),
+            picture => {
               const edge = boundary === null ? null : ([String(boundary[0]), String(boundary[1])] as const)
-              return listContacts(read, page, edge, direction, count)
+              return listContacts(picture, page, edge, direction, count)
             },
           ),
         boundary: contact => [contact.sort, contact.id],

@@ -72,10 +72,10 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countTokensOf(read, page),
-            () => {
+            picture => countTokensOf(picture, page),
+            picture => {
               const edge = boundary === null ? null : ([Number(boundary[0]), String(boundary[1])] as const)
-              return tokensOf(read, page, edge, direction, count)
+              return tokensOf(picture, page, edge, direction, count)
             },
           ),
         boundary: row => [row.created, row.id],

@@ -129,8 +129,8 @@ export async function pageOfQueue(read: Reader, paging: Paging, where: Parameter
     fetch: (boundary, direction, count) =>
       counted(
         read,
-        () => countOutbound(read, where),
-        () => listOutbound(read, where, boundary && Number(boundary[0]), direction, count),
+        picture => countOutbound(picture, where),
+        picture => listOutbound(picture, where, boundary && Number(boundary[0]), direction, count),
       ),
     boundary: one => [one.num],
   })

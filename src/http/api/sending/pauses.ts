@@ -25,8 +25,8 @@ export const heldBackShape = Type.Optional(
   Type.Object(pauseShape, { description: 'Why nothing that the account sends leaves; absent where it does' }),
 )
 
-export function heldBack(read: Reader, user: string) {
-  const pause = findPause(read, user)
+export async function heldBack(read: Reader, user: string) {
+  const pause = await findPause(read, user)
   return pause === undefined || pause.resumed !== null ? {} : { sendingPaused: shownPause(pause) }
 }
 
@@ -47,7 +47,7 @@ export function pauseEndpoints({ system }: OutboundDeps): Endpoint[] {
       results: Type.Array(Type.Object({ user: Type.String(), address: Type.String(), ...pauseShape })),
     },
     async run() {
-      const found = listPauses(read, limits.allowance.pausedShownMax)
+      const found = await listPauses(read, limits.allowance.pausedShownMax)
       const results = found.map(async pause => {
         const { user } = pause
         return { user, address: (await findUser(read, user))?.address ?? '', ...shownPause(pause) }

@@ -145,9 +145,9 @@ async function page(read: Reader, input: Paging, user: string | null) {
     fetch: (boundary, direction, count) =>
       counted(
         read,
-        async () => countSuppressions(read, where),
-        async () =>
-          listSuppressions(read, where, boundary && [String(boundary[0]), String(boundary[1])], direction, count),
+        picture => countSuppressions(picture, where),
+        picture =>
+          listSuppressions(picture, where, boundary && [String(boundary[0]), String(boundary[1])], direction, count),
       ),
     boundary: one => [one.user, one.address],
   })

@@ -79,7 +79,7 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
       const sent =
         one !== undefined ? [one] : await findByMessageId(read, bracketed(input.id), traceAmongMax, tracedMax)
       const found = wanted === undefined ? [] : await arrivalsEverywhere(read, wanted)
-      return { arrivals: arrivalsWith(read, found, wanted, null), results: await ways(read, sent) }
+      return { arrivals: await arrivalsWith(read, found, wanted, null), results: await ways(read, sent) }
     },
   })
 
@@ -98,11 +98,11 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
       const one = await findOutbound(read, queueNumber(input.id))
       const mine = one?.user === input.user ? one : undefined
       const wanted = mine === undefined ? bracketed(input.id) : mine.options.messageId
-      const sent = mine ?? findSent(read, input.user, bracketed(input.id), limits.bounce.amongMax)
+      const sent = mine ?? (await findSent(read, input.user, bracketed(input.id), limits.bounce.amongMax))
       const named = { text: wanted ?? '', hash: referenceHash(wanted ?? '') }
-      const found = wanted === undefined ? [] : arrivalsOf(read, num, named, limits.outbound.traceThreadMax)
+      const found = wanted === undefined ? [] : await arrivalsOf(read, num, named, limits.outbound.traceThreadMax)
       return {
-        arrivals: arrivalsWith(read, found, wanted, num),
+        arrivals: await arrivalsWith(read, found, wanted, num),
         results: await ways(read, sent === undefined ? [] : [sent]),
       }
     },
@@ -124,7 +124,7 @@ async function arrivalsEverywhere(read: Reader, messageId: string): Promise<Arri
   const named = { text: messageId, hash: referenceHash(messageId) }
   const all: Arrival[] = []
   for (let after = 0; all.length < tracedCopiesMax; ) {
-    const { last, found } = arrivalsAfter(read, after, named, { accounts, rowsMax })
+    const { last, found } = await arrivalsAfter(read, after, named, { accounts, rowsMax })
     all.push(...found)
     if (last === null) break
     after = last
@@ -134,9 +134,14 @@ async function arrivalsEverywhere(read: Reader, messageId: string): Promise<Arri
 }
 
 /** Copies that somebody brought, with what was decided about each; and what was decided and not kept. */
-function arrivalsWith(read: Reader, found: readonly Arrival[], messageId: string | undefined, user: number | null) {
+async function arrivalsWith(
+  read: Reader,
+  found: readonly Arrival[],
+  messageId: string | undefined,
+  user: number | null,
+) {
   const where = { reference: messageId === undefined ? 0 : referenceHash(messageId), user }
-  const known = messageId === undefined ? [] : tracesOf(read, where, limits.outbound.tracedCopiesMax)
+  const known = messageId === undefined ? [] : await tracesOf(read, where, limits.outbound.tracedCopiesMax)
   const decisions = known.filter(one => one.messageId === messageId)
   const taken = new Set<TraceEntry>()
   const stored = found

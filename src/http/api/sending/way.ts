@@ -99,17 +99,17 @@ function shownBounce({ at, kind, address, final, proven, status, response, repor
 
 /** Targets of a message in order. */
 export async function shownTargets(read: Reader, num: number) {
-  const bounces = listBounces(read, num)
+  const bounces = await listBounces(read, num)
   return (await listTargets(read, num)).map(target => shownTarget(target, bounces))
 }
 
 /** Targets as they are now, and what happened in order. */
 export async function wayOf(read: Reader, { num, created, done }: Outbound) {
   const targets = await listTargets(read, num)
-  const bounces = listBounces(read, num)
+  const bounces = await listBounces(read, num)
   const shown = targets.map(target => shownTarget(target, bounces))
   const named = new Map(targets.map(({ seq }, at) => [seq, shown[at]?.value ?? '']))
-  const attempts = listAttempts(read, num, limits.outbound.tracedStepsMax).map(
+  const attempts = (await listAttempts(read, num, limits.outbound.tracedStepsMax)).map(
     ({ at, seq, outcome, host, security, status, failure, response }) => ({
       ...{ at, step: outcome as string, target: named.get(seq) ?? '', response },
       ...(host !== null && { host }),

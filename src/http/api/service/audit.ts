@@ -84,8 +84,8 @@ export function auditEndpoints({ system, bodies, tasks }: AuditDeps) {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countAudits(read, user),
-            () => listAudits(read, user, boundary === null ? null : String(boundary[0]), direction, count),
+            picture => countAudits(picture, user),
+            picture => listAudits(picture, user, boundary === null ? null : String(boundary[0]), direction, count),
           ),
         boundary: ({ id: audit }) => [audit],
       })

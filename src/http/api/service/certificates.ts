@@ -95,12 +95,13 @@ export function certificateEndpoints({ handle, read, fetches }: CertificateDeps)
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countCertificates(read, filter),
-            () => listCertificates(read, filter, boundary === null ? null : String(boundary[0]), direction, count),
+            picture => countCertificates(picture, filter),
+            picture =>
+              listCertificates(picture, filter, boundary === null ? null : String(boundary[0]), direction, count),
           ),
         boundary: one => [one.servername],
       })
-      const progress = fetches ? progressOf(read, idsOf(rows)) : undefined
+      const progress = fetches ? await progressOf(read, idsOf(rows)) : undefined
       return { ...(query !== '' && { query }), ...cursors, results: rows.map(one => listed(one, progress)) }
     },
   })
@@ -166,7 +167,7 @@ export function certificateEndpoints({ handle, read, fetches }: CertificateDeps)
     async run({ input }) {
       const found = await findCertificate(read, input.cert)
       if (found === undefined) throw new Fault('CertNotFound')
-      const progress = fetches ? progressOf(read, [found.id]) : undefined
+      const progress = fetches ? await progressOf(read, [found.id]) : undefined
       return { ...listed(found, progress), hasCert: found.cert !== null }
     },
   })
@@ -199,7 +200,7 @@ function shown({ id: key, servername: name, description, fingerprint, expires, n
 
 const idsOf = (rows: readonly CertificateRow[]) => rows.filter(({ acme }) => acme).map(({ id: key }) => key)
 
-function listed(row: CertificateRow, progress: ReturnType<typeof progressOf> | undefined) {
+function listed(row: CertificateRow, progress: Awaited<ReturnType<typeof progressOf>> | undefined) {
   const found = progress?.get(row.id)
   return {
     ...shown(row),

@@ -74,8 +74,9 @@ export function dkimEndpoints({ handle, read }: DkimDeps): Endpoint[] {
         fetch: (boundary, direction, count) =>
           counted(
             read,
-            () => countDkim(read, query, onlyDomains),
-            () => listDkim(read, query, boundary === null ? null : String(boundary[0]), direction, count, onlyDomains),
+            picture => countDkim(picture, query, onlyDomains),
+            picture =>
+              listDkim(picture, query, boundary === null ? null : String(boundary[0]), direction, count, onlyDomains),
           ),
         boundary: one => [one.domain],
       })

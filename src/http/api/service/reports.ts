@@ -70,7 +70,7 @@ export function reportEndpoints({ read }: ReportDeps): Endpoint[] {
     async run({ input }) {
       const domain = input.domain === undefined ? null : namesOf(input.domain)
       const where = { domain, kind: input.kind ?? null, since: since(input.days) }
-      return { results: listArrivedReports(read, where, shownMax).map(shown) }
+      return { results: (await listArrivedReports(read, where, shownMax)).map(shown) }
     },
   })
 
@@ -92,7 +92,7 @@ export function reportEndpoints({ read }: ReportDeps): Endpoint[] {
     async run({ input }) {
       const domain = namesOf(input.domain)
       const from = since(input.days)
-      const all = listArrivedReports(read, { domain, kind: null, since: from }, 2 * limits.arrivedReport.keptMax)
+      const all = await listArrivedReports(read, { domain, kind: null, since: from }, 2 * limits.arrivedReport.keptMax)
       const [proven, unproven] = [all.filter(one => one.proven !== ''), all.filter(one => one.proven === '')]
       return { domain, since: new Date(from).toISOString(), ...summary(proven), unproven: summary(unproven) }
     },

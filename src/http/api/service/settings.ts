@@ -32,7 +32,7 @@ const anyValue = field<Value>({ type: ['string', 'number', 'boolean'] }, (given,
 export function settingEndpoints({ system, settings }: SettingDeps) {
   const put = async (name: SettingKey, next: Value | null, signal: AbortSignal) => {
     await system.directory.run(changeSetting, { key: name, value: next }, signal)
-    settings.apply(name, next)
+    await settings.apply(name, next)
   }
 
   const list = endpoint({

@@ -240,15 +240,15 @@ function deliveryEndpoints({ handle, read }: WebhookDeps): Endpoint[] {
       const { id: webhook, endpoint } = requireWebhook(handle, input.webhook, onlyUser)
       const { state } = input
       const where = { endpoint, webhook, state: state ?? null }
-      const rowsOf = async () => {
-        const counts = await countDeliveries(read, endpoint, webhook, countMax)
+      const rowsOf = async (picture: Reader) => {
+        const counts = await countDeliveries(picture, endpoint, webhook, countMax)
         return state === undefined ? counts.waiting + counts.retrying + counts.dead : counts[state]
       }
       const { rows, ...cursors } = await pagedCounted(input, {
         key: ['number', 'number'],
         fetch: (boundary, direction, count) =>
-          counted(read, rowsOf, () =>
-            listDeliveries(read, where, boundary && [Number(boundary[0]), Number(boundary[1])], direction, count),
+          counted(read, rowsOf, picture =>
+            listDeliveries(picture, where, boundary && [Number(boundary[0]), Number(boundary[1])], direction, count),
           ),
         boundary: one => [one.event, one.n],
       })

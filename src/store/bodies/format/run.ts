@@ -13,9 +13,9 @@ import { DamagedBody, unpack } from './codec.ts'
  * Opens small bodies without parts, many in one go. What is large, has parts, is gone or damaged is left out: whoever
  * opens it is told.
  */
-export function readBodies(read: Reader, nums: readonly number[]): BodyRun {
+export async function readBodies(read: Reader, nums: readonly number[]): Promise<BodyRun> {
   // One row and one buffer: thousands of small ones are a third of the time, and garbage that is collected at once.
-  const [found] = read.arrays<[rows: string | null, total: number, packed: Buffer]>(
+  const [found] = await read.arrays<[rows: string | null, total: number, packed: Buffer]>(
     `SELECT ${joined("num || ' ' || size || ' ' || codec || ' ' || length(skeleton)", ' ')}, sum(size),
      ${concatenated('skeleton')}
      FROM body WHERE num IN ${among()} AND recipe IS NULL AND size <= ?`,

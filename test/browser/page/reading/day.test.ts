@@ -99,8 +99,8 @@ test('what is called junk, and what is not, teaches the filter', async () => {
   const user = await account(service, 'teacher')
   await user.put('INBOX', mail('Buy now', 'cheap'))
   await user.put('Junk', mail('Minutes of today', 'as agreed'))
-  const taught = () => {
-    const [count] = service.teal.core.read.all<{ n: number }>('SELECT count(*) AS n FROM spam_mark')
+  const taught = async () => {
+    const [count] = await service.teal.core.read.all<{ n: number }>('SELECT count(*) AS n FROM spam_mark')
     return count?.n
   }
   const page = await pages.visit('/app/mail', { as: 'teacher' })

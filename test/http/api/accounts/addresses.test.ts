@@ -240,7 +240,7 @@ describe('forwarded addresses', () => {
       expect(await refusal(method, path, method === 'PUT' ? {} : undefined)).toEqual([404, 'AddressNotFound'])
     }
     const { read } = running.teal.core
-    const names = read.all<{ name: string; body: string }>(
+    const names = await read.all<{ name: string; body: string }>(
       "SELECT name, body FROM event WHERE name LIKE 'address.forwarded.%' AND body ->> 'address' = ? ORDER BY num",
       body.id,
     )
@@ -328,7 +328,7 @@ describe('a domain gets another name', () => {
     ])
     expect((await call('GET', '/addresses/resolve/side@alias.example')).body.user).toBe(other)
     const { read } = running.teal.core
-    const row = read.one<{ body: string }>("SELECT body FROM event WHERE name = 'address.domain.renamed'")
+    const row = await read.one<{ body: string }>("SELECT body FROM event WHERE name = 'address.domain.renamed'")
     expect(JSON.parse(row?.body ?? '')).toEqual({ previous: 'old.example', current: 'new.example' })
     expect((await call('PUT', '/addresses/renameDomain', rename)).body.modifiedAddresses).toBe(0)
   })

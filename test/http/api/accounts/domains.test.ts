@@ -36,7 +36,7 @@ describe('domain aliases', () => {
     expect(await refusal('DELETE', `/domainaliases/${body.id}`)).toEqual([404, 'AliasNotFound'])
     expect(await refusal('GET', `/domainaliases/${body.id}`)).toEqual([404, 'AliasNotFound'])
     expect(await refusal('GET', '/domainaliases/resolve/un.example')).toEqual([404, 'AliasNotFound'])
-    const events = running.teal.core.read.all<{ name: string; body: string }>(
+    const events = await running.teal.core.read.all<{ name: string; body: string }>(
       "SELECT name, body FROM event WHERE name LIKE 'domainalias.%' ORDER BY num",
     )
     const told = { domainalias: body.id, alias: 'jõgeva.example', domain: 'example.com' }

@@ -11,14 +11,14 @@ const { call, user } = running
 const soon = () => new Date(Date.now() + 3_600_000).toISOString()
 
 async function task(id: string): Promise<{ state: string; result: Record<string, unknown> }> {
-  const row = running.teal.core.read.one<{ state: string; result: string }>('SELECT * FROM task WHERE id = ?', id)
+  const row = await running.teal.core.read.one<{ state: string; result: string }>('SELECT * FROM task WHERE id = ?', id)
   return { state: row?.state ?? 'gone', result: JSON.parse(row?.result ?? '{}') }
 }
 
-function events(name: string, id: string): Record<string, unknown>[] {
+async function events(name: string, id: string): Promise<Record<string, unknown>[]> {
   const { read } = running.teal.core
   const text = 'SELECT body FROM event WHERE name = ? AND user = ? ORDER BY num'
-  return read.all<{ body: string }>(text, name, id).map(row => JSON.parse(row.body))
+  return (await read.all<{ body: string }>(text, name, id)).map(row => JSON.parse(row.body))
 }
 
 /** An account with something of every kind. */
@@ -41,7 +41,7 @@ test('a deleted user frees name and addresses at once and can come back', async 
   const { status, body } = await call('DELETE', `/users/${id}?deleteAfter=${after}`)
   const deleted = { user: id, addresses: { deleted: 2 }, deleteAfter: after, task: expect.any(String) }
   expect([status, body]).toEqual([200, { success: true, code: 'TaskScheduled', ...deleted }])
-  expect(events('user.delete.started', id)).toEqual([{ user: id, result: deleted }])
+  expect(await events('user.delete.started', id)).toEqual([{ user: id, result: deleted }])
   for (const path of [`/users/${id}`, `/users/${id}/addresses`, `/users/${id}/mailboxes`, `/users/${id}/storage`]) {
     expect((await call('GET', path)).body.code).toBe('UserNotFound')
   }
@@ -61,7 +61,7 @@ test('a deleted user frees name and addresses at once and can come back', async 
   const restored = await call('POST', `/users/${id}/restore`, {})
   const result = { user: id, task: body.task, addresses: { recovered: 2, main: 'back@example.com' } }
   expect(restored.body).toEqual({ success: true, code: 'TaskCancelled', ...result })
-  expect(events('user.delete.cancelled', id)).toEqual([{ user: id, result }])
+  expect(await events('user.delete.cancelled', id)).toEqual([{ user: id, result }])
   expect((await task(body.task)).state).toBe('gone')
   const shown = (await call('GET', `/users/${id}`)).body
   expect(shown).toMatchObject({ username: 'back', address: 'back@example.com' })
@@ -117,9 +117,11 @@ test('without a date everything goes in the background, counted by kind', async 
     addressregister: { deleted: expect.any(Number) },
   }
   expect((await task(body.task)).result).toEqual(counts)
-  expect(events('user.delete.completed', id)).toEqual([{ user: id, result: { user: id, task: body.task, ...counts } }])
+  expect(await events('user.delete.completed', id)).toEqual([
+    { user: id, result: { user: id, task: body.task, ...counts } },
+  ])
   const { read } = running.teal.core
-  expect(read.one('SELECT 1 FROM user WHERE id = ?', id)).toBeUndefined()
+  expect(await read.one('SELECT 1 FROM user WHERE id = ?', id)).toBeUndefined()
   expect((await call('GET', `/users/${id}/restore`)).body.code).toBe('AccountNotFound')
   expect((await call('POST', `/users/${id}/restore`, {})).body.code).toBe('AccountNotFound')
   expect((await call('DELETE', `/users/${id}`)).body.code).toBe('UserNotFound')
@@ -138,7 +140,7 @@ test('deleting again moves the date', async () => {
     () => task(first.task),
     found => found.state === 'done',
   )
-  expect(events('user.delete.completed', id)).toHaveLength(1)
+  expect(await events('user.delete.completed', id)).toHaveLength(1)
 })
 
 test('a name or an id that is nobody is told so', async () => {

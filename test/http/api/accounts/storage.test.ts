@@ -122,7 +122,7 @@ test('an account has no more files than it may have', async () => {
   const id = await user('packed', { quota: 1_000_000_000 })
   await call('POST', `/users/${id}/storage`, { content: 'x' })
   const { read, writer } = running.teal.core
-  const first = read.one<FileRow>('SELECT * FROM file WHERE user = (SELECT num FROM user WHERE id = ?)', id)
+  const first = await read.one<FileRow>('SELECT * FROM file WHERE user = (SELECT num FROM user WHERE id = ?)', id)
   if (first === undefined) throw new Error('no file')
   const more = limits.storage.filesMax - 1
   const copies = Array.from({ length: more }, () => [

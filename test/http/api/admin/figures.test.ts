@@ -20,7 +20,8 @@ async function pass(ms: number): Promise<void> {
   const at = Math.floor(now() / fineMs) * fineMs
   // On a busy machine it comes later, and a minute may have ended meanwhile.
   for (let tries = 0; tries < 4000; tries++) {
-    if (service.teal.core.read.one('SELECT 1 FROM figure WHERE step = ? AND at >= ?', fineMs, at) !== undefined) return
+    if ((await service.teal.core.read.one('SELECT 1 FROM figure WHERE step = ? AND at >= ?', fineMs, at)) !== undefined)
+      return
     await sleep(10)
   }
   throw new Error('no sample was taken')
@@ -63,12 +64,12 @@ test('what came in, who logged in and what is stored stands in the history, and 
     await pass(2 * fineKeptMs)
     const rows = (step: number) =>
       service.teal.core.read.all<{ at: number }>('SELECT at FROM figure WHERE step = ?', step)
-    expect(rows(fineMs).every(({ at }) => at >= now() - fineKeptMs - fineMs)).toBe(true)
+    expect((await rows(fineMs)).every(({ at }) => at >= now() - fineKeptMs - fineMs)).toBe(true)
     const days = await call('GET', `/figures?from=${now() - 3 * fineKeptMs}&step=60`)
     expect(days.body.step).toBe(600)
     expect(total(days.body.columns.received)).toBe(4)
     await pass(coarseKeptMs)
-    expect(rows(coarseMs).every(({ at }) => at >= now() - coarseKeptMs - coarseMs)).toBe(true)
+    expect((await rows(coarseMs)).every(({ at }) => at >= now() - coarseKeptMs - coarseMs)).toBe(true)
     const week = (await call('GET', `/figures?from=${now() - 2 * coarseKeptMs}`)).body
     expect(total(week.columns.received)).toBe(0)
     expect(week.columns.received.length).toBeLessThanOrEqual(limits.figures.pointsMax)

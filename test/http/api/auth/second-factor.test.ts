@@ -62,7 +62,10 @@ describe('one-time codes', () => {
     expect(await good(before.body.token)).toBe(403)
     expect((await factor(user, 'POST', '/totp/enable', { token: codeOf(body.seed) })).body.code).toBe('TotpEnabled')
     expect((await factor(user, 'POST', '/totp/setup', { issuer: 'Teal' })).body.code).toBe('TotpEnabled')
-    const stored = service.teal.core.read.one<{ options: string }>('SELECT options FROM user WHERE id = ?', user.id)
+    const stored = await service.teal.core.read.one<{ options: string }>(
+      'SELECT options FROM user WHERE id = ?',
+      user.id,
+    )
     expect(stored?.options).toMatch(/\$wd01\$aes-256-gcm\$/)
     expect(stored?.options).not.toContain(body.seed)
   })

@@ -76,8 +76,11 @@ test('the copy of what is sent is encrypted, what goes out is not', async () => 
   const sent = await user.call('POST', `/mailboxes/${user.box('Drafts')}/messages/${draft}/submit`, {})
   expect(await decrypted(await source(user, 'Sent Mail', sent.body.message.id))).toContain('draft words')
   const { core } = service.teal
-  for (const { body: num } of core.read.all<{ body: number }>('SELECT body FROM outbound WHERE user = ?', user.id)) {
-    expect((await core.bodies.open(num).read()).toString()).toMatch(/plain words|draft words/)
+  for (const { body: num } of await core.read.all<{ body: number }>(
+    'SELECT body FROM outbound WHERE user = ?',
+    user.id,
+  )) {
+    expect((await (await core.bodies.open(num)).read()).toString()).toMatch(/plain words|draft words/)
   }
 })
 

@@ -103,7 +103,7 @@ describe('mailboxes', () => {
     ])
     expect((await call('PUT', path, { path: 'moved/to' })).body).toEqual({ success: true })
     expect((await paths(id)).filter(one => /^(moved|a)/.test(one))).toEqual(['ab', 'moved/to', 'moved/to/b/c'])
-    const rows = running.teal.core.read.all<{ body: string }>(
+    const rows = await running.teal.core.read.all<{ body: string }>(
       "SELECT body FROM event WHERE name = 'mailbox.renamed' AND user = ? ORDER BY num",
       id,
     )

@@ -203,19 +203,19 @@ test('moving into and out of Junk, and flagging, is told with the whole payload'
     mail('Win', 'now', { headers: [{ key: 'Message-ID', value: '<win@x.example>' }] }),
   )
   await judge.put('Junk', mail('straight to junk', 'says nothing'))
-  const events = () =>
-    service.teal.core.read
-      .all<{ name: string; body: string }>(
+  const events = async () =>
+    (
+      await service.teal.core.read.all<{ name: string; body: string }>(
         'SELECT name, body FROM event UNION ALL SELECT name, body FROM payload ORDER BY 1',
       )
-      .map(row => ({ name: row.name, ...JSON.parse(row.body) }))
+    ).map(row => ({ name: row.name, ...JSON.parse(row.body) }))
   const move = async (from: string, uid: number, to: string) =>
     (await judge.call('PUT', `/mailboxes/${from}/messages/${uid}`, { moveTo: to })).body.id[0][1] as number
   const inJunk = await move(box, id, junk)
   const out = await move(junk, inJunk, box)
   const again = await move(box, out, junk)
   await move(junk, again, trash)
-  const told = events()
+  const told = await events()
   expect(told.map(event => event.name)).toEqual(['marked.ham', 'marked.spam', 'marked.spam'])
   expect(told[0]).toMatchObject({
     ...{ user: judge.id, mailbox: box, message: out, messageId: '<win@x.example>', subject: 'Win' },
@@ -225,7 +225,9 @@ test('moving into and out of Junk, and flagging, is told with the whole payload'
   })
   const other = await judge.put('INBOX', mail('fine', 'x'))
   await judge.call('PUT', `/mailboxes/${box}/messages/${other}`, { flagged: true })
-  expect(events().filter(event => event.subject === 'fine')).toMatchObject([{ name: 'marked.ham', message: other }])
+  expect((await events()).filter(event => event.subject === 'fine')).toMatchObject([
+    { name: 'marked.ham', message: other },
+  ])
   await service.call('DELETE', `/webhooks/${body.id}`)
 })
 

@@ -143,7 +143,7 @@ test('what is marked deleted is not found, and what is gone leaves the index', a
   expect(await find('q=wunderkind', gone)).toEqual(['vanish too'])
   await gone.call('DELETE', `/mailboxes/${box}/messages?skipArchive=true`)
   expect(await find('q=wunderkind', gone)).toEqual([])
-  const rows = service.teal.core.read.all(
+  const rows = await service.teal.core.read.all(
     `SELECT * FROM search_doc d JOIN user u ON u.num = d.user WHERE u.id = '${gone.id}'`,
   )
   expect(rows).toEqual([])

@@ -98,7 +98,7 @@ describe('submission', () => {
     expect(await send(wire, user.address, ['nobody-here@example.com'])).toMatch(/^550 5\.1\.1 /)
     await ask(wire, 'RSET')
     expect(await send(wire, user.address, [user.address, 'friend@elsewhere.test'])).toMatch(/^250 /)
-    const queued = service.teal.core.read.all<{ value: string; sender: string; user: string }>(
+    const queued = await service.teal.core.read.all<{ value: string; sender: string; user: string }>(
       'SELECT t.value, o.sender, o.user FROM outbound_target t JOIN outbound o ON o.num = t.message WHERE o.user = ?',
       user.id,
     )

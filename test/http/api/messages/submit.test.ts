@@ -16,17 +16,17 @@ interface Waiting {
 /** What an account has in the queue, the oldest first. */
 async function queued(user: Account): Promise<Waiting[]> {
   const { core } = service.teal
-  const rows = core.read.all<{ num: number; sender: string; body: number; prefix: string }>(
+  const rows = await core.read.all<{ num: number; sender: string; body: number; prefix: string }>(
     'SELECT num, sender, body, prefix FROM outbound WHERE user = ? ORDER BY num',
     user.id,
   )
   const waiting: Waiting[] = []
   for (const { num, sender, body, prefix } of rows) {
-    const targets = core.read.all<{ value: string; due: number; state: number }>(
+    const targets = await core.read.all<{ value: string; due: number; state: number }>(
       'SELECT value, due, state FROM outbound_target WHERE message = ? ORDER BY seq',
       num,
     )
-    const source = prefix + (await core.bodies.open(body).read()).toString()
+    const source = prefix + (await (await core.bodies.open(body)).read()).toString()
     waiting.push({ sender, recipients: targets.map(({ value }) => value), due: targets[0]?.due ?? 0, source })
   }
   return waiting

@@ -147,7 +147,7 @@ test('a client that takes nothing for a while is told everything from rows', asy
   const { grants } = running.teal.core.credentials
   const hold: StreamStart['hold'] = onEnd => grants.hold({ kind: 'token', user: id, token: null }, { ended: onEnd })
   const start = { handle, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
-  const events = new UpdateStream(start)[Symbol.asyncIterator]()
+  const events = (await UpdateStream.open(start))[Symbol.asyncIterator]()
   const first = events.next()
   const count = limits.updates.bufferLengthMax * 3
   const made: string[] = []

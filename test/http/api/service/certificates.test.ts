@@ -164,7 +164,7 @@ describe('the API', () => {
 
   test('stores keys sealed', async () => {
     await put('mail.example.com')
-    const rows = running.teal.core.read.all<{ key: string }>('SELECT key FROM certificate')
+    const rows = await running.teal.core.read.all<{ key: string }>('SELECT key FROM certificate')
     expect(rows.map(({ key }) => key.slice(0, 18))).toEqual(['$wd01$aes-256-gcm$'])
   })
 

@@ -143,7 +143,7 @@ describe('the API', () => {
     const { token } = await running.teal.core.access.provision('a program', 'webmail')
     const refused = await call('GET', '/dkim', undefined, token)
     expect([refused.status, refused.body.code]).toEqual([403, 'MissingPrivileges'])
-    const rows = running.teal.core.read.all<{ key: string }>('SELECT key FROM dkim')
+    const rows = await running.teal.core.read.all<{ key: string }>('SELECT key FROM dkim')
     expect(rows.map(({ key }) => key.slice(0, 18))).toEqual(['$wd01$aes-256-gcm$'])
   })
 

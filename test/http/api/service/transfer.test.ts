@@ -337,10 +337,12 @@ test('passwords in URLs move to a service with other keys', async () => {
   })
   expect((await imported(await exported(`&users=${user}`))).body.result).toMatchObject({ failed: 0 })
   const { read, system } = to.teal.core
-  const stored = read.arrays<[string, string, string]>(
-    `SELECT u.options ->> '$.mtaRelay', u.options ->> '$.targets[0]', f.action ->> '$.targets[0]'
+  const stored = (
+    await read.arrays<[string, string, string]>(
+      `SELECT u.options ->> '$.mtaRelay', u.options ->> '$.targets[0]', f.action ->> '$.targets[0]'
      FROM user u JOIN filter f ON f.user = u.num WHERE u.id = ?`,
-    user,
+      user,
+    )
   )[0]
   const opened = await Promise.all((stored ?? []).map(url => system.secrets.open(url)))
   expect(opened).toEqual(['one', 'two', 'three'].map(name => relay(`${name}-5ecret`)))

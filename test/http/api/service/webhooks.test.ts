@@ -176,7 +176,7 @@ test('secrets lie sealed in the store', async () => {
   await subscribe({ secret })
   const id = await subscribe({})
   await call('PUT', `/webhooks/${id}/secret`, { secret })
-  const rows = running.teal.core.read.all<{ secret: string }>('SELECT secret FROM webhook')
+  const rows = await running.teal.core.read.all<{ secret: string }>('SELECT secret FROM webhook')
   expect(rows.map(row => row.secret.slice(0, 18))).toEqual(['$wd01$aes-256-gcm$', '$wd01$aes-256-gcm$'])
   expect(running.teal.core.webhooks.subscriptions.all.map(one => one.secret)).toEqual([secret, secret])
 })
