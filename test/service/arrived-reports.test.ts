@@ -302,9 +302,9 @@ test('a report that stands within a text counts as one, a letter that speaks of 
     smtp.close()
   }
   const noted = () => service.teal.core.read.all<{ id: string }>("SELECT id FROM task WHERE kind = 'report.read'")
-  const old = new Set(noted().map(({ id }) => id))
+  const old = new Set((await noted()).map(({ id }) => id))
   await bring(`${head('text/plain', '"attachments":[{"filename":"a.xml.gz"}]').join('\r\n')}none\r\n`)
-  expect(noted().filter(({ id }) => !old.has(id))).toEqual([])
+  expect((await noted()).filter(({ id }) => !old.has(id))).toEqual([])
   await bring(related)
   await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(before + 1)
 })

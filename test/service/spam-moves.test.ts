@@ -180,7 +180,7 @@ describe('a service on the same data', () => {
     await running({ classifier: false }, async (of, teal) => {
       await move(of)
       expect(await scored(of)).toBeUndefined()
-      expect(taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
+      expect(await taught(teal, id)).toEqual({ spam: each, ham: each, waiting: 0 })
       expect(await isLearning(of)).toBe(false)
     })
   })
