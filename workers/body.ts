@@ -4,7 +4,7 @@
 import { serve, threadEnd, transferring } from '../src/lib/process/serve.ts'
 import { readBodies } from '../src/store/bodies/format/run.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
-import { openReader } from '../src/store/engine/sqlite-reader.ts'
+import { openReader } from '../src/store/engine/sqlite/sqlite-reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 
 const end = threadEnd<{ readonly dataDir: string }>()

@@ -19,7 +19,7 @@ import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
-import { openReader } from '../src/store/engine/sqlite-reader.ts'
+import { openReader } from '../src/store/engine/sqlite/sqlite-reader.ts'
 import { databaseFile } from '../src/store/folder/place.ts'
 import {
   baseModel,

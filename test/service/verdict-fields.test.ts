@@ -116,9 +116,11 @@ test('an account is told by its own level', async () => {
 
 const found = ['X-Spam-Flag: YES', 'X-Spam-Status: Yes, score=9.1 required=5', 'X-Spam-Report: much']
 
-test('what a relay found is part of what we say where it is heeded, and gone where nobody named it', async () => {
-  const cut = await bring('usual', 'lmtp', await signed([...found, 'X-Kept: yes']))
-  expect(ofSpam(cut.source)).toEqual([])
+test('what a relay found is part of what we say where it is heeded, as it came from our own house, and gone from strangers', async () => {
+  const stays = await bring('usual', 'lmtp', await signed(found))
+  expect(ofSpam(stays.source)).toEqual(found)
+  const cut = await bring('usual', 'smtp', await signed([...found, 'X-Kept: yes']))
+  for (const line of found) expect(ofSpam(cut.source)).not.toContain(line)
   expect(cut.source).toContain('\r\nX-Kept: yes\r\n')
   for (const how of ['lmtp', 'smtp'] as const) {
     const heeded = await bring('relayed', how, await signed(found))

@@ -7,7 +7,7 @@
 
 import assert from 'node:assert'
 import { limits } from '#lib/limits.ts'
-import { joinRanges, type Ranges } from '#mail/numbers.ts'
+import { inRanges, joinRanges, type Ranges } from '#mail/numbers.ts'
 import type { Change, FolderReads, Mailbox } from '../mail-store.ts'
 import type { NumberSet } from '../wire/decoder.ts'
 import type { Listener } from './listener.ts'

@@ -9,7 +9,7 @@ import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { bodyAdd, bodyRelease } from '#store/bodies/writes.ts'
-import { openReader } from '#store/engine/sqlite-reader.ts'
+import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import { Writer } from '#store/writer/writer.ts'
 

@@ -1,8 +1,10 @@
 // Reading from a folder's file: a read-only handle with its statements, used on the main thread and in fronts for what is short and
-// in the pool for what is long. A query is answered in one go before its promise is there; what it sees is committed.
+// in the pool for what is long. What it sees is committed.
+//
+// A query is answered in one go before its promise is there. Pictures have handles of their own, some of which are kept.
 
-import type { Reader } from './reader.ts'
-import { type Handle, openForReading, type Sql, statements } from './sqlite.ts'
+import type { Reader } from '../reader.ts'
+import { type Handle, openForReading, type Sql, statements } from '../sqlite.ts'
 
 /** Handles for pictures that are kept for the next one. */
 const spareMost = 2
