@@ -85,7 +85,7 @@ export class SpamJudge {
   }
 
   #experience(user: number): Promise<SpamExperience | undefined> {
-    return this.#experiences.get(String(user), async () => await experienceOf(this.#options.read, user))
+    return this.#experiences.get(String(user), () => experienceOf(this.#options.read, user))
   }
 
   /** What was learned says of its content. */

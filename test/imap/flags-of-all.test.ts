@@ -82,3 +82,26 @@ test('a folder that is deleted and made again has no flags of the one before', a
   }
   client.close()
 })
+
+test('sessions that ask for the flags of a folder at once get all of them', async () => {
+  await service.user('crowd')
+  const clients = await Promise.all(Array.from({ length: 8 }, () => Client.login(service.at('imap'), 'crowd')))
+  const [first] = clients as [Client]
+  for (let count = 0; count < 20; count++) await first.ok(append('INBOX', mail(`m${count}`)))
+  await first.ok('SELECT INBOX')
+  for (let total = 20; total < 2500; total *= 2) {
+    await first.ok('COPY 1:* INBOX')
+    await first.ok('NOOP')
+  }
+  await Promise.all(clients.map(client => client.ok('SELECT INBOX')))
+  for (let round = 0; round < 4; round++) {
+    const answers = await Promise.all(clients.map(client => client.ok('FETCH 1:* (UID FLAGS)')))
+    for (const lines of answers) expect(lines.filter(line => /^\* \d+ FETCH/.test(line)).length).toBe(2560)
+    const unseen = await Promise.all(clients.map(client => client.ok('UID SEARCH UNSEEN')))
+    for (const [line = ''] of unseen) expect(line.split(' ').length).toBe(2562)
+    // Each of them has to bring what is remembered up to date, and one does it for all.
+    await first.ok('STORE 1:* +FLAGS.SILENT (\\Flagged)')
+    await Promise.all(clients.map(client => client.ok('NOOP')))
+  }
+  for (const client of clients) client.close()
+})

@@ -27,7 +27,7 @@ export class FlagIndex {
   flags = new Uint8Array(0)
   modseqs = new Float64Array(0)
   /** Uid -> keywords, with spaces between, of those that have some. */
-  readonly keywords = new Map<number, string>()
+  keywords = new Map<number, string>()
   readonly #read: Reader
   readonly #mailbox: number
   /** What was changed up to here is known. */
@@ -50,14 +50,10 @@ export class FlagIndex {
     // Somebody else's work may have begun before what this one has to know of was committed.
     // That it failed is theirs: what is left of it is done here.
     while (this.#working !== undefined) await this.#working.catch(() => {})
-    const counters = await folderCounters(this.#read, this.#mailbox)
-    if (counters === undefined) this.#clear()
-    else if (!this.#loaded || counters.modseq !== this.#modseq) {
-      this.#working = this.#work(counters, slices).finally(() => {
-        this.#working = undefined
-      })
-      await this.#working
-    }
+    this.#working = this.#renew(slices).finally(() => {
+      this.#working = undefined
+    })
+    await this.#working
   }
 
   /** The first place whose uid is not below `uid`. */
@@ -72,7 +68,16 @@ export class FlagIndex {
     return low
   }
 
-  async #work({ modseq, total }: { readonly modseq: number; readonly total: number }, slices: Slices): Promise<void> {
+  async #renew(slices: Slices): Promise<void> {
+    const counters = await folderCounters(this.#read, this.#mailbox)
+    if (counters === undefined) {
+      this.length = 0
+      this.keywords.clear()
+      this.#loaded = false
+      return
+    }
+    const { modseq, total } = counters
+    if (this.#loaded && modseq === this.#modseq) return
     // What changes while the rows are read has a higher number: it is found the next time.
     if (this.#loaded && modseq > this.#modseq) await this.#follow(modseq, slices)
     // What went so long ago that nobody remembers it is not found by what went since.
@@ -81,22 +86,19 @@ export class FlagIndex {
     this.#modseq = modseq
   }
 
-  #clear(): void {
-    this.length = 0
-    this.keywords.clear()
-    this.#loaded = false
-  }
-
+  /** Beside what is there, so that nobody meets half of it. */
   async #load(slices: Slices): Promise<void> {
-    this.#clear()
+    const fresh = new FlagIndex(this.#read, this.#mailbox)
     for (let from = 1; ; ) {
       const rows = await flagsFrom(this.#read, this.#mailbox, from, rowsInARow)
-      for (const row of rows) this.#put(row)
+      for (const row of rows) fresh.#put(row)
       const last = rows.at(-1)
-      if (last === undefined || rows.length < rowsInARow) return
+      if (last === undefined || rows.length < rowsInARow) break
       from = last[0] + 1
       if (slices.spent) await slices.turn()
     }
+    const { length, uids, flags, modseqs, keywords } = fresh
+    Object.assign(this, { length, uids, flags, modseqs, keywords })
   }
 
   async #follow(upTo: number, slices: Slices): Promise<void> {
