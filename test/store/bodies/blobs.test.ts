@@ -306,7 +306,7 @@ test('whoever reads while the last message goes reads on', async () => {
   await submit([release(1)])
   for await (const piece of stream) pieces.push(piece)
   expect(Buffer.concat(pieces).equals(bytes)).toBe(true)
-  expect(() => bodies.open(1)).toThrow(expect.objectContaining({ code: 'MessageNotFound' }))
+  await expect(bodies.open(1)).rejects.toMatchObject({ code: 'MessageNotFound' })
 })
 
 test('what goes while it is checked is no fault, what stays is', async () => {

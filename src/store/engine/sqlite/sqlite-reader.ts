@@ -11,7 +11,9 @@ const spareMost = 2
 
 /** Opens the database at `file`, which the writer has made. */
 export function openReader(file: string): Reader {
-  return new SqliteReader(file)
+  const reader = new SqliteReader(file)
+  reader.prepare()
+  return reader
 }
 
 class SqliteReader implements Reader {
@@ -29,6 +31,11 @@ class SqliteReader implements Reader {
     this.#handle = openForReading(file)
     this.#sql = statements(this.#handle)
     this.#raw = statements(this.#handle)
+  }
+
+  /** One picture's handle is there from the start: nobody who can read is refused a picture for want of files. */
+  prepare(): void {
+    this.#spare.push(new SqliteReader(this.#file))
   }
 
   async one<Row>(text: string, ...values: unknown[]): Promise<Row | undefined> {
