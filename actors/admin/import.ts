@@ -53,6 +53,8 @@ export class Importer {
   readonly #options: ImportOptions
   /** Messages being stored: account, folder, source and key. */
   readonly #storing = new Map<string, Promise<Imported>>()
+  /** Folder -> when the message that came last is on its way into it. */
+  readonly #lines = new Map<string, Promise<void>>()
 
   constructor(options: ImportOptions) {
     this.#options = options
@@ -101,6 +103,7 @@ export class Importer {
   }
 
   async #store(user: string, item: ImportItem, received: Received): Promise<Imported> {
+    const { before, done } = this.#line(user, item.mailbox)
     try {
       const { mailbox, source, key, flags, keywords, limited = false } = item
       if (await isImported(this.#options.system.read, mailbox, source, key)) return 'known'
@@ -111,11 +114,29 @@ export class Importer {
         meta: { source: 'import' },
         ...{ once: false, limited, silent: true },
       }
-      await this.#options.system.handle(user).run(importMessage, { append, source, key })
+      await before
+      const running = this.#options.system.handle(user).run(importMessage, { append, source, key })
+      done()
+      await running
       return 'imported'
     } finally {
+      // One that is not stored leaves those before it their places.
+      void Promise.resolve(before).then(done)
       await received.discard()
     }
+  }
+
+  /** A place in the line of a folder: what one message needs more time for than the next must not change their order. */
+  #line(user: string, mailbox: string): { before: Promise<void> | undefined; done: () => void } {
+    const name = JSON.stringify([user, mailbox])
+    const before = this.#lines.get(name)
+    const place = Promise.withResolvers<void>()
+    this.#lines.set(name, place.promise)
+    const done = () => {
+      if (this.#lines.get(name) === place.promise) this.#lines.delete(name)
+      place.resolve()
+    }
+    return { before, done }
   }
 }
 
