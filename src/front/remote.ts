@@ -85,10 +85,13 @@ export class RemoteActors implements Actors {
     const told = this.#join(this.#guarded, id, () => this.#home.call('guard', id))
     told.listeners.add(guard)
     // What ended before home knew of it is found now.
-    told.ready.then(
-      () => (told.listeners.has(guard) ? guard(undefined) : undefined),
-      () => guard('The service is stopping'),
-    )
+    told.ready
+      .then(
+        () => (told.listeners.has(guard) ? guard(undefined) : undefined),
+        () => guard('The service is stopping'),
+      )
+      // What cannot be read now is asked for again a moment later (actors/auth/grant.ts).
+      .catch(() => undefined)
     return () => this.#leave(this.#guarded, id, guard, () => this.#home.tell('unguard', id))
   }
 

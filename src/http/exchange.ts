@@ -16,7 +16,7 @@ import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { inSlices, inTurns, isLong, once, withFirst } from './front/chunks.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
-import { type Belongs, type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
+import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
@@ -238,8 +238,7 @@ export class Exchange {
     const looksAfter = call.caller.domains ?? []
     const asked = domains === true && owner !== null && looksAfter.length > 0
     const reached = asked && (await this.#options.belongs?.(looksAfter, owner, method !== 'GET')) === true
-    const belongs: Belongs = () => reached
-    const grant = decide(call.caller, allow, owner, listing === true, domains === true ? belongs : undefined)
+    const grant = decide(call.caller, allow, owner, listing === true, domains === true ? reached : undefined)
     if (grant === null) throw new Fault('MissingPrivileges')
     if (grant.scope === 'own' && owner === null) call.onlyUser = call.caller.user
     if (grant.scope === 'domain') call.onlyDomains = call.caller.domains ?? []

@@ -249,28 +249,25 @@ const actions: Readonly<Record<string, Action>> = { C: 'create', R: 'read', U: '
 /** role -> `resource.action` -> grant, made once from the table. */
 const grants = new Map<Role, ReadonlyMap<string, Grant>>(roles.map(role => [role, compileRole(table[role])]))
 
-/** Whether a user belongs to one of some domains. */
-export type Belongs = (domains: readonly string[], user: string) => boolean
-
 /**
  * Whether `caller` may do `allow`, and how.
  * `owner` is the user that the path names, null where it names none; `listing` says that the endpoint limits itself to
- * the caller's own rows when told so, and that there is `belongs` that it does to domains. To the own account whoever
- * looks after domains is a user like others. Null is a no.
+ * the caller's own rows when told so. `reached` is there where it limits itself to domains, too: whether the owner belongs to
+ * one of the caller's. To the own account whoever looks after domains is a user like others. Null is a no.
  */
 export function decide(
   caller: Caller,
   allow: Allow,
   owner: string | null,
   listing: boolean,
-  belongs?: Belongs,
+  reached?: boolean,
 ): Grant | null {
   const grant = grants.get(caller.role)?.get(allow)
   if (grant?.scope === 'any') return grant
   const own = grant?.scope === 'own' && caller.user !== null ? grant : null
   if (owner !== null && owner === caller.user) return own
   const { domains = [] } = caller
-  if (belongs !== undefined && domains.length > 0 && (owner === null || belongs(domains, owner))) {
+  if (reached !== undefined && domains.length > 0 && (owner === null || reached)) {
     const ofThem = grants.get('domain')?.get(allow)
     if (ofThem !== undefined) return ofThem
   }

@@ -3,7 +3,7 @@
 
 import type { Sql, Statement } from './sqlite.ts'
 
-const watched = ['address', 'domain', 'domain_admin', 'domainalias', 'setting', 'spam_model', 'token', 'user'] as const
+const watched = ['address', 'domain', 'domain_admin', 'domainalias', 'spam_model', 'token', 'user'] as const
 
 export type Watched = (typeof watched)[number]
 

@@ -12,7 +12,7 @@ import { flag } from '#mail/flags.ts'
 import { byRow } from '#mail/query/facts.ts'
 import { decide, judge, type Verdict } from '#mail/query/judge.ts'
 import { eachLeaf, type FolderLeaf, isTextLeaf, type Leaf, type Query } from '#mail/query/query.ts'
-import { among as amongList } from '../engine/dialect.ts'
+import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { factColumns } from '../mailboxes/listing.ts'
@@ -245,7 +245,7 @@ class Search {
     this.#few = bodies !== null && bodies.size <= limits.search.keptMax
     if (bodies !== null && bodies.size <= limits.search.byBodyMax) return yield* this.#ofBodies(bodies)
     for (const num of this.#searched()) {
-      for await (const rows of folderRows(read, this.#columns, num)) yield among(rows, bodies)
+      for await (const rows of folderRows(read, this.#columns, num)) yield withBodies(rows, bodies)
     }
   }
 
@@ -253,7 +253,7 @@ class Search {
     const all = [...bodies]
     for (let at = 0; at < all.length; at += limits.search.sliceRows) {
       yield await this.#scope.read.arrays<Row>(
-        `SELECT ${this.#columns} FROM message m WHERE m.body IN ${amongList()} AND m."user" = ?`,
+        `SELECT ${this.#columns} FROM message m WHERE m.body IN ${among()} AND m."user" = ?`,
         JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
         this.#user,
       )
@@ -270,7 +270,7 @@ class Search {
     for (;;) {
       const best = newestOf(open)
       if (best === undefined) return
-      yield among(best.rows.slice(best.at, best.at + 1), bodies)
+      yield withBodies(best.rows.slice(best.at, best.at + 1), bodies)
       best.at += 1
       if (best.at < best.rows.length) continue
       best.rows = (await best.pieces.next()).value ?? []
@@ -315,7 +315,7 @@ function isLookedInto(leaf: Leaf): leaf is LookedInto {
 }
 
 /** Those whose bodies are among these; all where they may be any. */
-function among(rows: readonly Row[], bodies: ReadonlySet<number> | null): readonly Row[] {
+function withBodies(rows: readonly Row[], bodies: ReadonlySet<number> | null): readonly Row[] {
   return bodies === null ? rows : rows.filter(row => bodies.has(row[column.body]))
 }
 

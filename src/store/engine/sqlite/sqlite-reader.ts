@@ -71,11 +71,11 @@ class SqliteReader implements Reader {
     if (this.#isPicture) return task(this)
     const picture = this.#spare.pop() ?? new SqliteReader(this.#file)
     picture.#isPicture = true
-    picture.#sql('BEGIN').run()
     try {
+      picture.#sql('BEGIN').run()
       return await task(picture)
     } finally {
-      picture.#sql('COMMIT').run()
+      if (picture.#handle.inTransaction) picture.#sql('COMMIT').run()
       picture.#isPicture = false
       if (this.#closed || this.#spare.length === spareMost) picture.close()
       else this.#spare.push(picture)

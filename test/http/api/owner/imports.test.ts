@@ -81,6 +81,17 @@ describe('a file', () => {
     expect(source).toBe('Subject: first\r\n\r\nFrom the start\r\n>From deeper\r\n')
   })
 
+  test('lies in the order in which it was brought, though the first of it is much work', async () => {
+    const other = await account(service, 'ordered')
+    const parts = Array.from({ length: 900 }, (_, at) => `--x\nContent-Type: text/plain; name="${at}"\n\n${at}\n`)
+    const heavy = `Subject: heavy\nContent-Type: multipart/mixed; boundary=x\n\n${parts.join('')}--x--\n`
+    const letters = [heavy, ...Array.from({ length: 5 }, (_, at) => `Subject: light ${at}\n\nx\n`)]
+    const file = letters.map(letter => `From a@example.org Sat Feb  3 04:05:06 2001\n${letter}\n`).join('')
+    expect((await bring(other, file)).body).toMatchObject({ imported: 6 })
+    const subjects = (await listed(other, other.box('INBOX'))).map(({ subject }: Body) => subject)
+    expect(subjects).toEqual(['heavy', 'light 0', 'light 1', 'light 2', 'light 3', 'light 4'])
+  })
+
   test('of a single message goes where it is wanted', async () => {
     const { body } = await bring(
       user,
