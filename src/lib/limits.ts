@@ -13,9 +13,9 @@ export const limits = {
   /** Long work on the main loop (lib/pace.ts). */
   pace: {
     /** Time that a session works before others have their turn: a longer one would be felt by who types. */
-    sliceMs: 5,
+    sliceMs: 3,
     /** Time of all slices in one turn of the loop, and how many at most. */
-    roundMs: 8,
+    roundMs: 3,
     slicesMax: 64,
     /** Time that a task works on a thread before the others of it have their turn. */
     threadMs: 20,
