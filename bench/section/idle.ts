@@ -11,6 +11,8 @@ import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, startService } from '../service.ts'
 
 const users = 400
+/** Of 20,000 descriptors one listener may have somewhat more (net/descriptors.ts). */
+const mostSessions = 10_000
 const perSecond = 100
 const mostKilobytes = 8
 const mostMs = 50
@@ -19,18 +21,21 @@ const settleMs = 10_000
 
 export async function idleSection(plan: Plan): Promise<Row[]> {
   const quick = plan.ms < 3000
-  // One listener has half of what descriptors reach for (net/descriptors.ts): of 20,000 that is somewhat less than 8,000, and
-  // two fronts have three quarters of it.
-  const steps = (threads: string) => (quick ? [400, 1200, 2400] : [1200, 2400, threads === '0' ? 7600 : 5000])
+  const steps = quick ? [400, 1200, 2400] : [1200, 2400, mostSessions]
   const fronts = plan.threads === undefined ? ['0', '2'] : [plan.threads]
   const rows: Row[] = []
-  for (const threads of fronts) rows.push(...(await measure(threads, steps(threads), plan.ms / 200)))
+  for (const threads of fronts) rows.push(...(await measure(threads, steps, plan.ms / 200)))
   return rows
 }
 
 async function measure(threads: string, steps: readonly number[], seconds: number): Promise<Row[]> {
   const folder = makeFolder()
-  const env = { TEAL_THREADS: threads, TEAL_IMAP_MAX_CONNECTIONS: '2000', TEAL_IMAP_MAX_OPEN_PER_NETWORK: '20000' }
+  const env = {
+    TEAL_THREADS: threads,
+    TEAL_IMAP_MAX_CONNECTIONS: '2000',
+    TEAL_IMAP_MAX_OPEN: '12000',
+    TEAL_IMAP_MAX_OPEN_PER_NETWORK: '20000',
+  }
   const service = await startService(folder, env)
   const child = startChild('bench/load/waiter.ts', [], {})
   try {

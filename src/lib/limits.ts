@@ -372,6 +372,8 @@ export const limits = {
     descriptorsMax: 1024,
     /** Descriptors kept back from connections where there are enough; where there are few, half of them. */
     descriptorsKeptMax: 4096,
+    /** Part of all connections that one listener may have, so that the others keep some. */
+    listenerShare: 3 / 4,
     /** How many times as many connections the networks around one may have: of IPv4 the address and its /24, of IPv6 /64,
      *  /48 and /32. */
     networkSteps: [1, 4, 20],

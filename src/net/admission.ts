@@ -123,7 +123,10 @@ export class Gate {
 
   constructor(admission: Admission, { connectionsMax, perNetworkMax, others = () => 0 }: GateOptions) {
     this.#admission = admission
-    this.connectionsMax = Math.max(1, Math.min(connectionsMax, Math.ceil(admission.connectionsMax / 2)))
+    this.connectionsMax = Math.max(
+      1,
+      Math.min(connectionsMax, Math.ceil(admission.connectionsMax * limits.net.listenerShare)),
+    )
     this.#perNetworkMax = perNetworkMax
     this.#others = others
   }
