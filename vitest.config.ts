@@ -99,7 +99,16 @@ export default defineConfig({
           ...slow,
         },
       },
-      { test: { name: 'alone', include: alone, pool: 'forks', setupFiles: 'test/crossing.ts', ...slow } },
+      {
+        test: {
+          name: 'alone',
+          globalSetup: 'test/built.ts',
+          include: alone,
+          pool: 'forks',
+          setupFiles: 'test/crossing.ts',
+          ...slow,
+        },
+      },
       {
         test: {
           name: 'node-http',

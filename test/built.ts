@@ -1,5 +1,5 @@
-// What tests that run the program as its users do run: dist/, made before them where a source is newer. All others run the
-// sources, threads included.
+// dist/ for the tests, made before them where a source is newer: what runs the program as its users do runs that, and all others
+// have their threads from there (vitest.config.ts).
 
 import { buildDist, isStale } from '../deploy/bundle.ts'
 
