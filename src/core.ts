@@ -26,6 +26,7 @@ import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
 import { Journal } from '#lib/journal/journal.ts'
+import { isPassing } from '#lib/lasting.ts'
 import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
@@ -264,6 +265,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     dnsServers: screeningServers(config),
     dnsLists: { block: config.spam.blockLists, allow: config.spam.allowLists, uri: config.spam.uriLists },
     reads: { file: threadFile('query'), given: { dataDir: config.dataDir } },
+    spares: isPassing(config.dataDir),
   })
   const reads = makeReads(
     (name, input, options) => {

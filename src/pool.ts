@@ -43,6 +43,8 @@ export interface PoolsOptions {
   readonly dnsServers?: readonly string[]
   /** Lists in DNS that are asked about who brings mail. */
   readonly dnsLists?: ListZones
+  /** Threads come from services of this process that ended, and are left to others (pool/spares.ts): where nothing is kept. */
+  readonly spares?: boolean
 }
 
 export interface Pools {
@@ -64,7 +66,7 @@ export interface Pools {
 
 /** Makes the pools. No thread starts before the first task. */
 export function makePools(options: PoolsOptions): Pools {
-  const { log, metrics, threads } = options
+  const { log, metrics, threads, spares = false } = options
   const make = <Tasks extends object>(form: Omit<PoolForm, 'log' | 'metrics'>) => {
     return new Pool<Tasks>({ ...form, log, metrics })
   }
@@ -76,6 +78,7 @@ export function makePools(options: PoolsOptions): Pools {
     queueLengthMax: pool.passwordQueueMax,
     perKeyMax: pool.passwordsPerKeyMax,
     deadlineMs: pool.passwordMs,
+    spares,
   })
   const keys = make<KeyTasks & PoolReportTask & PoolBounceTask>({
     name: 'key',
@@ -83,6 +86,7 @@ export function makePools(options: PoolsOptions): Pools {
     threads: 1,
     queueLengthMax: pool.keyQueueMax,
     deadlineMs: pool.keyMs,
+    spares,
   })
   const patterns = make<PatternTasks>({
     name: 'pattern',
@@ -92,14 +96,15 @@ export function makePools(options: PoolsOptions): Pools {
     deadlineMs: pool.patternMs,
     ownTime: true,
     heapMib: pool.patternHeapMib,
+    spares,
   })
-  const seal = make<SealTasks>(sealForm())
+  const seal = make<SealTasks>({ ...sealForm(), spares })
   const verify = make<VerifyTasks>(verifyForm(options.dnsServers ?? [], options.dnsLists))
   const spam = make<SpamTasks>(spamForm(options.reads?.given))
   const reads =
     options.reads === undefined
       ? undefined
-      : make<TaskTable>({ ...readForm(), ...options.reads, threads: threads?.readThreads ?? 1 })
+      : make<TaskTable>({ ...readForm(), ...options.reads, spares, threads: threads?.readThreads ?? 1 })
   return {
     passwords: new Passwords(hashing(passwords), new Recall({ enabled: options.recall })),
     keys,

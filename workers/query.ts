@@ -22,15 +22,21 @@ import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
 import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
-const end = threadEnd<{ readonly dataDir: string }>()
-const cache = new SearchCache()
-const conversations = new Conversations()
+interface Given {
+  readonly dataDir: string
+}
+
+const end = threadEnd<Given>()
+let cache: SearchCache
+let conversations: Conversations
 let opened: SearchScope
 
-function open(): void {
-  const read = openReader(databaseFile(end.given.dataDir))
-  const files = new BodyFiles(end.given.dataDir)
+function open({ dataDir }: Given): void {
+  const read = openReader(databaseFile(dataDir))
+  const files = new BodyFiles(dataDir)
   opened = { read, open: body => readBody(read, files, body) }
+  cache = new SearchCache()
+  conversations = new Conversations()
 }
 
 /** Those that take much memory. */
@@ -51,6 +57,9 @@ serve(
     listUsers: sharing((task: UserListTask) => pageUsers(opened.read, task)),
     listDomains: sharing((task: DomainListTask) => pageDomains(opened.read, task)),
     listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
+    // It may be left to another service (src/pool/spares.ts).
+    enter: open,
+    leave: () => opened.read.close(),
   },
-  { end, open },
+  { end, open: () => open(end.given) },
 )

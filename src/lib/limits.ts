@@ -614,6 +614,8 @@ export const limits = {
     endMs: 10 * second,
     /** A thread without work is let go after this. */
     idleMs: 2 * minute,
+    /** Threads of one kind that services which keep nothing leave to the next ones. */
+    sparesMax: 4,
     /** Time a thread may take to start. */
     startMs: 15 * second,
   },

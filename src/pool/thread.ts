@@ -10,6 +10,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Shared } from '#lib/process/task.ts'
 import { Thread, ThreadEnded } from '#lib/process/thread.ts'
+import { leaveSpare, takeSpare } from './spares.ts'
 
 export interface PoolThreadForm {
   readonly name: string
@@ -27,6 +28,8 @@ export interface PoolThreadForm {
   readonly given?: unknown
   /** Heap of one thread. */
   readonly heapMib?: number
+  /** Threads come from the pools before and are left to those after (spares.ts). */
+  readonly spares?: boolean
   /** Time it may take to start where that is not limits.pool.startMs. */
   readonly startMs?: number
   readonly log: Log
@@ -118,7 +121,22 @@ export class PoolThread {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#idle?.cancel()
-    await this.#letGo(this.#thread)
+    const thread = this.#thread
+    if (thread !== undefined && (await this.#leaves(thread))) this.#forget(Promise.resolve())
+    else await this.#letGo(this.#thread)
+  }
+
+  /** Leaves the thread to others, where it may be left and does nothing. */
+  async #leaves(thread: Thread): Promise<boolean> {
+    const { spares, given } = this.#form
+    if (spares !== true || this.#running > 0 || thread.ended) return false
+    if (given !== undefined) {
+      const left = await within(limits.pool.endMs, thread.ask('leave', null), () => new Fault('TimedOut')).catch(
+        () => false,
+      )
+      if (left === false) return false
+    }
+    return leaveSpare(this.#form, thread)
   }
 
   #ready(): Promise<Thread> {
@@ -131,14 +149,17 @@ export class PoolThread {
   async #start(): Promise<Thread> {
     await this.#before
     if (this.#stopped) throw new Fault('Stopping')
-    const { file, given, heapMib, name, log } = this.#form
-    const thread = new Thread({ file, given, heapMib })
+    const { file, given, heapMib, name, log, spares } = this.#form
+    const spare = spares === true ? takeSpare(this.#form) : undefined
+    const thread = spare ?? new Thread({ file, given, heapMib })
     this.#thread = thread
     void thread.gone.then(() => {
-      if (thread.failure !== undefined) log.error({ error: thread.failure, pool: name }, 'a thread of the pool died')
+      if (thread.failure !== undefined && !this.#stopped)
+        log.error({ error: thread.failure, pool: name }, 'a thread of the pool died')
     })
     try {
       await thread.up
+      if (spare !== undefined && given !== undefined) await thread.ask('enter', given)
     } catch (error) {
       if (this.#thread === thread) this.#forget(thread.gone)
       throw error

@@ -6,13 +6,20 @@ import { Fault } from '#lib/fault.ts'
 import { serve, sharing, threadEnd } from '#lib/process/serve.ts'
 
 const end = threadEnd()
+let given = end.given
 
 serve(
   {
     echo: (value: unknown) => value,
     where: () => threadId,
     time: () => now(),
-    given: () => end.given,
+    given: () => given,
+    enter: (value: unknown) => {
+      given = value
+    },
+    leave: () => {
+      given = undefined
+    },
     refuse: () => {
       throw new Fault('HashError', { details: { field: 'why' } })
     },

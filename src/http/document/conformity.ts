@@ -36,10 +36,12 @@ export interface ReplyCheck {
   readonly faults: ReadonlySet<FaultCode>
 }
 
+/** Made ready by the first answer: a service has hundreds of endpoints, and most tests call a dozen. */
 export function replyCheck(endpoint: Endpoint): ReplyCheck {
-  const schema = Type.Object({ ...endpoint.reply }, { additionalProperties: false })
-  const validator = schemaCompiler().Compile(schema)
+  const compiled = () => schemaCompiler().Compile(Type.Object({ ...endpoint.reply }, { additionalProperties: false }))
+  let validator: ReturnType<typeof compiled> | undefined
   const check = (body: Record<string, unknown>): void => {
+    validator ??= compiled()
     const sent: unknown = JSON.parse(JSON.stringify(body))
     if (validator.Check(sent)) return
     const errors = validator.Errors(sent).map(error => `${error.instancePath} ${error.message}`)

@@ -53,9 +53,11 @@ function removeAll(): void {
 }
 
 async function sweep(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const dataDir = resolve(tmpdir(), name)
-    if (pattern.test(name) && !open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, whole)
+  const folder = tmpdir()
+  for (const name of await readdir(folder)) {
+    if (!pattern.test(name)) continue
+    const dataDir = resolve(folder, name)
+    if (!open.has(dataDir) && isLeft(dataDir)) await rm(dataDir, whole)
   }
 }
 
