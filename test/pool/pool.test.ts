@@ -38,8 +38,6 @@ const make = (
     perKeyFault?: FaultCode
     startMs?: number
     file?: URL
-    spares?: boolean
-    given?: unknown
   } = {},
 ) =>
   new Pool<Tasks>({
@@ -253,44 +251,6 @@ describe('a pool', () => {
     await pool.close()
     expect(await Promise.all([running, waiting])).toEqual(['Stopping', 'Stopping'])
     expect(await code(pool.run('echo', 1))).toBe('Stopping')
-  })
-})
-
-describe('pools that leave their threads to others', () => {
-  const next = async (changes: Parameters<typeof make>[0] = {}) => {
-    await pool.close()
-    pool = make({ spares: true, ...changes })
-  }
-
-  test('the next one of its kind has the thread of the one before, and gives it what is its own', async () => {
-    await next()
-    const first = await pool.run('where', null)
-    await next({ given: { path: 'there' } })
-    expect(await pool.run('given', null)).toEqual({ path: 'there' })
-    expect(await pool.run('where', null)).toBe(first)
-    const other = make({ spares: true, given: { path: 'beside' } })
-    expect(await other.run('where', null)).not.toBe(first)
-    await other.close()
-  })
-
-  test('one with another heap has a thread of its own, as one that keeps its threads to itself', async () => {
-    await next()
-    const first = await pool.run('where', null)
-    await next({ heapMib: 128 })
-    expect(await pool.run('where', null)).not.toBe(first)
-    await next({ spares: false })
-    expect(await pool.run('where', null)).not.toBe(first)
-    await next()
-    expect(await pool.run('where', null)).toBe(first)
-  })
-
-  test('what runs when it is closed is ended, and left to nobody', async () => {
-    await next({ heapMib: 96 })
-    const first = await pool.run('where', null)
-    const running = code(pool.run('spin', null))
-    await next({ heapMib: 96 })
-    expect(await running).toBe('Stopping')
-    expect(await pool.run('where', null)).not.toBe(first)
   })
 })
 
