@@ -49,9 +49,9 @@ const alone = ['test/store/bodies/blobs.test.ts']
 /**
  * Where the run says how many threads sessions live on, files that do not heed it have nothing more to show: they start no service, or one
  * that says so itself. Nor do those where nobody has a session besides filling a store: a removal or a service with subscribers that is
- * killed, a start that finds its data damaged, web pages that ask the API, the way of a message that the API sent.
+ * killed, a start that finds its data damaged, web pages that ask the API, the way of a message that the API sent, and its signature.
  */
-const silent = /(?:service\/(?:missing|pages|removal-crash|webhooks-crash)|relay\/trace)\.test/
+const silent = /(?:service\/(?:bundled|first|missing|pages|removal-crash|signing|webhooks-crash)|relay\/trace)\.test/
 
 const deaf =
   process.env.TEAL_TEST_THREADS === undefined
@@ -64,6 +64,19 @@ const deaf =
             silent.test(file) ||
             !/\buseTeal\b|\bthreads\b|\/(?:child|searched|world)\.ts'/.test(readFileSync(file, 'utf8')),
         )
+
+/**
+ * Over the front of Node, files that do nothing but call endpoints with JSON (`call` of test/running.ts) show what the others there
+ * show as well: between front and endpoint is one checked object, whatever came over the wire. What looks at the wire (answers as they
+ * are, addresses, streams, sessions of the page), asks in another way or starts its services itself runs.
+ */
+const beyondFronts = readdirSync('test/http/api', { recursive: true, encoding: 'utf8' })
+  .filter(file => file.endsWith('.test.ts'))
+  .map(file => `test/http/api/${file}`)
+  .filter(
+    file =>
+      !/\b(?:raw|fetch|connect|Dialogue|listeners|startTeal|accessTo|url)\b|'node:/.test(readFileSync(file, 'utf8')),
+  )
 
 /** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
@@ -114,6 +127,7 @@ export default defineConfig({
           name: 'node-http',
           globalSetup: 'test/built.ts',
           include: ['test/http/**/*.test.ts'],
+          exclude: beyondFronts,
           env: { TEAL_API_FRONT: 'node:http' },
           ...together,
           setupFiles: 'test/own-time.ts',
