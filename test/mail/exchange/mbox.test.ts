@@ -1,6 +1,7 @@
 // Messages in one file and back.
 
 import { describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { mboxMessage, readMbox } from '#mail/exchange/mbox.ts'
 
 async function* pieces(bytes: Buffer, size: number) {
@@ -26,7 +27,7 @@ describe('a message in an mbox', () => {
   const messages = [
     'Subject: a\r\n\r\nFrom here\r\n\r\nFrom there\r\n',
     'Subject: b\r\n\r\n>From\r\n>From x\r\n>>>>From y\r\n\r\n\r\n',
-    `Subject: long\r\n\r\nFrom ${'x'.repeat(200_000)}\r\nend`,
+    `Subject: long\r\n\r\nFrom ${'x'.repeat(limits.transfer.lineBytesMax + 9000)}\r\nend`,
     'Subject: nothing\r\n\r\n',
     'no header at all',
   ]

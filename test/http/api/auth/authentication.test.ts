@@ -128,7 +128,9 @@ describe('stored passwords of other forms', () => {
     .filter(({ password }) => isUtf8(password) && password.length > 0 && password.length <= 255)
   const kinds = [...new Set(texts.map(({ kind }) => kind))]
   test.each(kinds)('%s opens the account and is replaced by the standard form', async kind => {
-    for (const { password: bytes, stored } of texts.filter(one => one.kind === kind)) {
+    const all = texts.filter(one => one.kind === kind)
+    // What a form says is found out behind every front: where only that is another, two passwords show what comes through it.
+    for (const { password: bytes, stored } of process.env.TEAL_API_FRONT === undefined ? all : all.slice(0, 2)) {
       const password = bytes.toString('utf8')
       const { name, id } = await fresh({ password: stored, hashedPassword: true })
       expect((await login(name, wrongFor(password))).body.code).toBe('AuthFailed')
