@@ -67,9 +67,8 @@ export interface Pools {
 /** Makes the pools. No thread starts before the first task. */
 export function makePools(options: PoolsOptions): Pools {
   const { log, metrics, threads, spares = false } = options
-  const make = <Tasks extends object>(form: Omit<PoolForm, 'log' | 'metrics'>) => {
-    return new Pool<Tasks>({ ...form, log, metrics })
-  }
+  const make = <Tasks extends object>(form: Omit<PoolForm, 'log' | 'metrics'>) =>
+    new Pool<Tasks>({ ...form, log, metrics })
   const { pool } = limits
   const passwords = make<PasswordTasks>({
     name: 'password',
@@ -114,15 +113,7 @@ export function makePools(options: PoolsOptions): Pools {
     },
     ...{ seal, verify, spam, reads },
     close: async () => {
-      await Promise.all([
-        passwords.close(),
-        keys.close(),
-        patterns.close(),
-        seal.close(),
-        verify.close(),
-        spam.close(),
-        reads?.close(),
-      ])
+      await Promise.all([passwords, keys, patterns, seal, verify, spam, reads].map(pool => pool?.close()))
     },
   }
 }
