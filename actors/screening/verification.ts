@@ -98,7 +98,7 @@ export class Verifier {
    * What is to be known of a message before it is dropped; of one from a network that is no stranger only what needs no
    * question.
    *
-   * @throws Fault SenderRefused, SenderUnproven, and nothing else
+   * @throws Fault SenderRefused, SenderUnproven, MessageMalformed, and nothing else
    */
   async judge(received: Received, sender: string, { remoteAddress, helo, tls }: Bringer): Promise<Judged> {
     const { hostname, heed, sealers, enabled, metrics } = this.#options
@@ -124,7 +124,10 @@ export class Verifier {
     if (failure.certain || wanted !== 'reject') {
       this.#count(aggregate, ip, wanted, whyOf(shown.dmarc.policy, wanted, pardon, heed, failure))
     }
-    if (wanted === 'reject') throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
+    if (wanted === 'reject') {
+      if (failure.nameless) throw new Fault('MessageMalformed', { text: 'No From field says who wrote the message' })
+      throw new Fault(failure.certain ? 'SenderRefused' : 'SenderUnproven')
+    }
     const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
     const told = pardon === '' ? results : results.map(one => pardoned(one, pardon))
     return { verification, score, results: told, standing: parts }
@@ -190,8 +193,11 @@ export class Verifier {
 }
 
 function broughtOf(received: Received, header: Buffer): Brought {
+  const { header: fields } = received.root
   return {
     header,
+    // Where both see the same end of it.
+    ...(fields.block.length === header.length && { fields }),
     body() {
       const small = received.size - header.length <= limits.body.chunkBytes
       return small ? [received.read(header.length, received.size)] : inSlices(received, header.length)

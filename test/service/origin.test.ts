@@ -167,14 +167,18 @@ describe('what is found', () => {
     expect(shown).toMatchObject({ dkim: false, dmarc: { domain: false, policy: 'reject' } })
   })
 
-  test('no policy is no verdict, and neither is a message without From', async () => {
+  test('no policy is no verdict, and neither are several authors without one', async () => {
     const noting = at('noting')
     await send(noting, 'x@elsewhere.test', message('bob@nowhere.test'))
     expect((await newest(noting)).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
-    for (const from of ['', 'a@nowhere.test, b@elsewhere.test']) {
-      expect(await send(at('heeding'), 'x@elsewhere.test', message(from))).toMatch(/^250/)
-      expect((await newest(at('heeding'))).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
-    }
+    expect(await send(at('heeding'), 'x@elsewhere.test', message('a@nowhere.test, b@elsewhere.test'))).toMatch(/^250/)
+    expect((await newest(at('heeding'))).verificationResults).toEqual({ tls: false, spf: false, dkim: false })
+  })
+
+  test('without an author nothing is taken where verdicts are heeded, and where they are not it is noted', async () => {
+    expect(await send(at('heeding'), 'x@elsewhere.test', message(''))).toMatch(/^554 5\.6\.0 .*From/)
+    expect(await send(at('noting'), 'x@elsewhere.test', message(''))).toMatch(/^250/)
+    expect((await newest(at('noting'))).verificationResults.dmarc).toEqual({ domain: false, policy: 'reject' })
   })
 
   test('says how the connection was secured', async () => {

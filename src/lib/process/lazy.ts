@@ -78,7 +78,12 @@ interface SignatureChecks {
     bitsMin: number | undefined,
     resolver: (name: string, type: string) => Promise<unknown>,
     asked: object,
-  ) => Promise<{ readonly publicKey: string; readonly rr?: string }>
+  ) => Promise<{
+    readonly publicKey: string
+    readonly rr?: string
+    readonly testing?: boolean
+    readonly warnings?: readonly string[]
+  }>
   readonly toALabel: (name: string) => string
   /** One result as Authentication-Results has it. */
   readonly formatAuthHeaderRow: (method: string, status: object, how: { readonly strict: boolean }) => string

@@ -18,6 +18,49 @@ const lineEnd = Buffer.from('\r\n')
 const breaksAtOnce = 512
 const lineEnds = Buffer.from('\r\n'.repeat(breaksAtOnce))
 
+/** Bytes that are looked at in one go. */
+const stretchBytes = 2048
+
+/**
+ * Of two bytes, the first in the lower half: whether they do not simply stay as they are. A look into a table costs a byte what
+ * telling blanks from letters costs many times over, since where a word ends nobody foresees.
+ */
+const strangePairs = { relaxed: pairsOf([tab], [space]), simple: pairsOf([], []) }
+
+function pairsOf(never: readonly number[], single: readonly number[]): Uint8Array {
+  const pairs = new Uint8Array(2 ** 16)
+  for (let one = 0; one < 256; one++) {
+    for (const code of never) pairs[(one << 8) | code] = pairs[(code << 8) | one] = 1
+    if (one !== feed) pairs[(one << 8) | carriage] = 1
+    if (one !== carriage) pairs[(feed << 8) | one] = 1
+  }
+  for (const code of single) for (const next of [code, carriage]) pairs[(next << 8) | code] = 1
+  return pairs
+}
+
+function isUsual(chunk: Uint8Array, from: number, to: number, strange: Uint8Array): boolean {
+  let found = 0
+  // What stands before it is content.
+  let before = 0
+  for (let at = from; at < to; at++) {
+    const code = chunk[at] as number
+    found |= strange[(code << 8) | before] as number
+    before = code
+  }
+  return found === 0
+}
+
+/** The end without the blanks there. */
+function contentEnd(chunk: Uint8Array, from: number, to: number): number {
+  let end = to
+  while (end > from && (chunk[end - 1] as number) <= space && isAnyBlank(chunk[end - 1] as number)) end--
+  return end
+}
+
+function isAnyBlank(code: number): boolean {
+  return code === space || code === tab || code === feed || code === carriage
+}
+
 /** A signature's wish: how the body is made canonical, and how many bytes of that it covers. */
 export interface BodyForm {
   readonly relaxed: boolean
@@ -51,11 +94,25 @@ export class BodyHash {
 
   update(chunk: Uint8Array): void {
     this.byteLength += chunk.length
-    const blank = this.#blank
+    const strange = this.#relaxed ? strangePairs.relaxed : strangePairs.simple
     let at = this.#run(chunk, 0)
-    /** From here on nothing was given to the hash. */
-    let from = at
     while (at < chunk.length) {
+      // A stretch of which every byte stays as it is goes on whole, as far as what stands at its end is content.
+      const end = contentEnd(chunk, at, Math.min(chunk.length, at + stretchBytes))
+      if (end > at && isUsual(chunk, at, end, strange)) {
+        this.#emit(chunk.subarray(at, end))
+        at = this.#run(chunk, end)
+      } else at = this.#take(chunk, at, Math.min(chunk.length, at + stretchBytes))
+    }
+  }
+
+  /** Content and the runs between it, from where content begins up to `to` at least. @returns where content begins again */
+  #take(chunk: Uint8Array, start: number, to: number): number {
+    const blank = this.#blank
+    let at = start
+    /** From here on nothing was given to the hash. */
+    let from = start
+    while (at < to) {
       const code = chunk[at] as number
       if (code > blank || !this.#isBlank(code)) {
         at += 1
@@ -76,6 +133,7 @@ export class BodyHash {
       from = at
     }
     this.#emit(chunk.subarray(from, at))
+    return at
   }
 
   /** @returns the hash in base64; nothing may come any more */

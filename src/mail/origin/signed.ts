@@ -1,25 +1,28 @@
 // Signatures of a message: which are right (DKIM, RFC 6376), and what ARC needs of them.
 //
-// A library reads and judges them; body hashes, keys and the splitting of the message are ours (body-hash.ts, signer-keys.ts),
-// since what it does for each byte and each key made a check cost ten times as much as its signature. Never throws.
+// What is plainly right is found so here (plain-signed.ts); a library reads and judges all else. Body hashes, keys and the
+// splitting of the message are ours (body-hash.ts, signer-keys.ts), since what the library does for each byte and each key made
+// a check cost ten times as much as its signature. Never throws.
 
 import { limits } from '#lib/limits.ts'
 import { signatureChecks } from '#lib/process/lazy.ts'
 import { cutUnwanted } from '../header/cut.ts'
-import { BodyHash } from './body-hash.ts'
+import { Header } from '../header/header.ts'
+import { authorsOf } from './authors.ts'
+import { BodyHashes } from './body-hashes.ts'
+import { plainSigned } from './plain-signed.ts'
+import type { Signed } from './signature.ts'
 import type { SignerKeys } from './signer-keys.ts'
 
 /** A message as it is looked at: line ends are CR LF. */
 export interface Looked {
   /** The header block with the empty line, if there is one. */
   readonly header: Buffer
-  /** What follows; asked for once, and only where something covers it. */
+  /** The same, where its fields are known. */
+  readonly fields?: Header | undefined
+  /** What follows; asked for only where something covers it, hardly ever twice. */
   body(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
-
-type Verifier = InstanceType<ReturnType<typeof signatureChecks>['DkimVerifier']>
-
-export type Signed = Pick<Verifier, 'headerFrom' | 'fromFields' | 'results' | 'arc'> & { readonly headers: unknown }
 
 /** Where header and body part. */
 export function looked(message: Uint8Array): Looked {
@@ -37,6 +40,13 @@ export function headerEnd(bytes: Buffer): number {
 
 /** Undefined where it cannot be read. */
 export async function verifySignatures(message: Looked, keys: SignerKeys): Promise<Signed | undefined> {
+  const hashes = new BodyHashes(() => message.body())
+  const { header, fields = new Header(header) } = message
+  return (await plainSigned(fields, hashes, keys)) ?? (await verifyAll(header, hashes, keys))
+}
+
+/** Whatever may be in a header. */
+async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): Promise<Signed | undefined> {
   const { DkimVerifier, parseHeaders } = signatureChecks()
   try {
     // SHA-1 proves nothing any more (RFC 8301).
@@ -44,14 +54,15 @@ export async function verifySignatures(message: Looked, keys: SignerKeys): Promi
     checker ??= checkerOf(DkimVerifier)
     const verifier = new checker(how)
     verifier.keyCache = keys
-    const headers = parseHeaders(withFewerSignatures(message.header))
+    verifier.wanted = hashes
+    const headers = parseHeaders(withFewerSignatures(header))
     // What it makes of the type of the content says nothing of signatures.
     await verifier.messageHeaders({ parsed: headers.parsed.filter(({ key }) => key !== 'content-type') })
     verifier.headers = headers
-    await hashBody(verifier, message)
+    await hashes.fill()
     await verifier.finalChunk()
     const { headerFrom, fromFields, results, arc } = verifier
-    return { headerFrom, fromFields, results, arc, headers }
+    return { headerFrom, fromFields, authors: authorsOf(headerFrom, headers), results, arc, headers }
   } catch {
     return undefined
   }
@@ -62,41 +73,19 @@ let checker: ReturnType<typeof checkerOf> | undefined
 
 function checkerOf(Verifier: ReturnType<typeof signatureChecks>['DkimVerifier']) {
   return class extends Verifier {
+    wanted: BodyHashes | undefined
+
     override addBodyHash(canonicalization: string, algorithm: string, covered: number | ''): string {
       const key = `${canonicalization}:${algorithm}:${covered}`
-      if (!this.bodyHashes.has(key)) {
-        const hash = new WantedHash({
-          relaxed: canonicalization === 'relaxed',
-          algorithm: algorithm === 'sha1' ? 'sha1' : 'sha256',
-          coveredBytes: covered === '' ? undefined : covered,
-        })
-        this.bodyHashes.set(key, hash)
-      }
+      const hash = this.wanted?.want({
+        relaxed: canonicalization === 'relaxed',
+        algorithm: algorithm === 'sha1' ? 'sha1' : 'sha256',
+        coveredBytes: covered === '' ? undefined : covered,
+      })
+      if (hash !== undefined) this.bodyHashes.set(key, hash)
       return key
     }
   }
-}
-
-/** As the library asks one. */
-class WantedHash extends BodyHash {
-  hash: string | undefined
-  mimeStructureStart: undefined
-
-  getMimeStructureStart(): undefined {
-    return undefined
-  }
-}
-
-/** Gives the verifier's hashes what they are of. */
-async function hashBody({ bodyHashes }: Verifier, message: Looked): Promise<void> {
-  if (bodyHashes.size === 0) return
-  const hashes = [...bodyHashes.values()]
-  const take = (chunk: Uint8Array) => {
-    for (const hash of hashes) hash.update(chunk)
-  }
-  const body = message.body()
-  if (Symbol.asyncIterator in body) for await (const chunk of body) take(chunk)
-  else for (const chunk of body) take(chunk)
 }
 
 /**

@@ -13,6 +13,9 @@ import type { Resolve } from './dns-answers.ts'
 /** What the library goes by; there is more of it. */
 interface SignerKey {
   readonly publicKey: KeyObject
+  /** Its domain only tries signing, or wrote it in a way that is not quite right. */
+  readonly testing?: boolean
+  readonly warnings?: readonly string[]
 }
 
 interface Asked {

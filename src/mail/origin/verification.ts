@@ -14,12 +14,13 @@ import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
 import type { Standing } from '../spam/standing.ts'
 import { type Chain, isBelieved, sealersOf, vouched } from './arc-chain.ts'
-import { type Authors, authorsOf } from './authors.ts'
+import type { Authors } from './authors.ts'
 import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
 import { Remembered } from './remembered.ts'
 import { checkHost, type KnownHosts, knownHosts, type SenderHost, type Sending } from './sender-host.ts'
-import { type Looked, looked, type Signed, verifySignatures } from './signed.ts'
+import type { Signed } from './signature.ts'
+import { type Looked, looked, verifySignatures } from './signed.ts'
 import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
 /** What comes with a message. */
@@ -67,6 +68,8 @@ export interface Failure {
   readonly partial: boolean
   /** Percentage of messages that the policy is for (RFC 7489 6.3), 100 where the domain says nothing. */
   readonly percent: number
+  /** No field names an author. */
+  readonly nameless?: boolean
   /** A sealer that is believed says that the message proved its author when it came to him. */
   readonly vouched: string | false
 }
@@ -131,14 +134,10 @@ export async function verifyOrigin(
   if (chain !== undefined) results.push(...infoOf([chain]))
   const arc = chain === undefined ? {} : { arc: chain.status.result === 'pass' && (sealersOf(chain).at(-1) ?? false) }
   const found = { spf: spfDomain, dkim, ...arc }
-  const authors = authorsOf(signed.headerFrom, signed.headers as ParsedFields)
+  const { authors } = signed
   const { domains, fields } = authors
-  if (domains.length > limits.verify.authorsMax) {
-    const crowd = {
-      dmarc: { domain: false, policy: 'quarantine' } as const,
-      failure: { ...nobody, vouched: false } as const,
-    }
-    return { ...found, ...crowd, results: [...results, 'dmarc=permerror (more authors than are looked at)'] }
+  if (domains.length === 0 || domains.length > limits.verify.authorsMax) {
+    return { ...found, ...ofNobody(domains.length > 0, sender, results) }
   }
   const evidence = { spfDomain, signatures: fields === 1 ? passed : [] }
   const judged = await worstOf(authors, evidence, ask(limits.verify.policyLookupsMax).resolver, known)
@@ -153,7 +152,7 @@ export async function verifyOrigin(
   const facts = dmarcFacts(response, percent, signed.results, host, sender)
   const told = { ...(facts !== undefined && { aggregate: facts }), results }
   if (result === 'pass') {
-    const find = () => assertionOf(response, signed as never, ask(limits.bimi.lookupsMax).resolver)
+    const find = () => assertionOf(response, signed, ask(limits.bimi.lookupsMax).resolver)
     const selected = named(signed.headers, key => key === 'bimi-selector')
     const { assertion, info } = await (!isOne(signed, authors) ? {} : selected ? find() : known.marks.of(asked, find))
     if (info !== undefined) results.push(...infoOf([{ info }]))
@@ -199,8 +198,25 @@ function isOne({ headerFrom }: Signed, { domains, fields }: Authors): boolean {
   return headerFrom.length === 1 && domains.length === 1 && fields === 1
 }
 
-/** A failure of a message that is in the name of too many. */
-const nobody = { certain: true, percent: 100, partial: false } as const
+/**
+ * A message that is in the name of too many, or of nobody. RFC 7489 leaves to us what becomes of one without an author (5):
+ * RFC 5322 3.6 forbids it, so it is refused as at other large services; but what comes back from a program is put aside.
+ */
+function ofNobody(crowd: boolean, sender: string, results: readonly string[]) {
+  const policy: Policy = crowd || sender === '' ? 'quarantine' : 'reject'
+  const reason = crowd ? 'more authors than are looked at' : 'no author'
+  return {
+    dmarc: { domain: false, policy } as const,
+    failure: {
+      certain: true,
+      percent: 100,
+      partial: false,
+      vouched: false,
+      ...(!crowd && { nameless: true }),
+    } as const,
+    results: [...results, `dmarc=permerror (${reason})`],
+  }
+}
 
 const infosMax = 20
 
@@ -294,8 +310,8 @@ async function policyOf(
 }
 
 /** Whether the header has such a field. */
-function named(headers: unknown, wanted: (key: string) => boolean): boolean {
-  return (headers as ParsedFields).parsed.some(({ key }) => key !== null && wanted(key))
+function named({ parsed }: ParsedFields, wanted: (key: string) => boolean): boolean {
+  return parsed.some(({ key }) => key !== null && wanted(key))
 }
 
 /** RFC 9989 knows `pct` no more; domains that still say it mean it. */
