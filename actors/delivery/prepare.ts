@@ -47,12 +47,15 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     outline: {
       envelope: outlined.envelope,
       bodystructure: outlined.bodyStructure,
-      summary: JSON.stringify({
-        ...(await summaryOf(received, outlined, dateText)),
-        ...{ messageId, identity },
-        ...(madeId && { madeId }),
-      }),
-      detail: JSON.stringify(detailOf(outlined)),
+      summary: await textOf(
+        {
+          ...(await summaryOf(received, outlined, dateText)),
+          ...{ messageId, identity },
+          ...(madeId && { madeId }),
+        },
+        pace,
+      ),
+      detail: await textOf(detailOf(outlined), pace),
     },
     header: headerOf(received, outlined),
     attachments: hasAttachments(outlined),
@@ -82,6 +85,22 @@ async function inSlices<Result>(steps: Generator<undefined, Result>, pace: Pace)
     if (done === true) return value
     if (pace.spent) await pace.turn()
   }
+}
+
+/** Attachments that are written as text in one go. */
+const writtenInOneGo = 100
+
+/** As JSON; of many attachments some at a time. */
+async function textOf(stored: { readonly attachments: readonly object[] }, pace: Pace): Promise<string> {
+  const { attachments, ...others } = stored
+  if (attachments.length <= writtenInOneGo) return JSON.stringify(stored)
+  let text = JSON.stringify(others).slice(0, -1)
+  for (let at = 0; at < attachments.length; at += writtenInOneGo) {
+    if (pace.spent) await pace.turn()
+    const some = JSON.stringify(attachments.slice(at, at + writtenInOneGo)).slice(1, -1)
+    text += at === 0 ? `,"attachments":[${some}` : `,${some}`
+  }
+  return `${text}]}`
 }
 
 /** Hashes of the ids a message refers to, nearest first. */
