@@ -222,7 +222,7 @@ export const limits = {
     pageSizeMax: 250,
     pageSize: 20,
     /** Characters of stored text in the rows of one page of messages; what goes past it is for the next page. */
-    pageLengthMax: 1 * mib,
+    pageLengthMax: 512 * kib,
     /** Rows with more of it are printed in slices. */
     slicedLengthMin: 64 * kib,
     /** Text of a cursor. */

@@ -16,37 +16,48 @@ export function isLong({ results }: { readonly results?: unknown }): boolean {
 }
 
 /**
- * What `JSON.stringify(body, null, 2)` gives of an object of values and lists, and a line's end, as bytes; a list goes row by
- * row, and others have their turn in between. @param key whose turns these are
+ * What `JSON.stringify(body, null, 2)` gives of an object of values and lists, and a line's end, as bytes; long lists go item
+ * by item, and others have their turn in between. @param key whose turns these are
  */
 export async function inSlices(body: object, key: string): Promise<Buffer[]> {
   const pace = burstPace(key)
   const bytes: Buffer[] = []
-  let text = '{'
-  let before = '\n'
-  for (const [name, value] of Object.entries(body)) {
-    if (value === undefined) continue
-    text += `${before}  ${JSON.stringify(name)}: `
-    before = ',\n'
-    if (!Array.isArray(value) || value.length === 0) {
-      text += indented(value, '  ')
-      continue
-    }
-    for (const [at, row] of value.entries()) {
-      text += `${at === 0 ? '[' : ','}\n    ${indented(row, '    ')}`
-      if (!pace.spent && text.length < limits.body.chunkBytes) continue
-      bytes.push(Buffer.from(text))
-      text = ''
-      if (pace.spent) await pace.turn()
-    }
-    text += '\n  ]'
+  let text = ''
+  for (const piece of printing(body, '')) {
+    text += piece
+    if (!pace.spent && text.length < limits.body.chunkBytes) continue
+    bytes.push(Buffer.from(text))
+    text = ''
+    if (pace.spent) await pace.turn()
   }
-  bytes.push(Buffer.from(`${text}\n}\n`))
+  bytes.push(Buffer.from(`${text}\n`))
   return bytes
 }
 
-function indented(value: unknown, by: string): string {
-  return (JSON.stringify(value, null, 2) ?? 'null').replaceAll('\n', `\n${by}`)
+/** A list of so many items is printed in one go. */
+const shortListMax = 20
+
+function isLarge(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return false
+  if (Array.isArray(value)) return value.length > shortListMax || value.some(isLarge)
+  return Object.values(value).some(isLarge)
+}
+
+/** The text of a value in pieces, none of which is much. */
+function* printing(value: unknown, by: string): Generator<string> {
+  if (!isLarge(value)) {
+    yield (JSON.stringify(value, null, 2) ?? 'null').replaceAll('\n', `\n${by}`)
+    return
+  }
+  const isList = Array.isArray(value)
+  let before = isList ? '[' : '{'
+  for (const [name, item] of isList ? value.entries() : Object.entries(value)) {
+    if (item === undefined && !isList) continue
+    yield `${before}\n${by}  ${isList ? '' : `${JSON.stringify(name)}: `}`
+    yield* printing(item, `${by}  `)
+    before = ','
+  }
+  yield `\n${by}${isList ? ']' : '}'}`
 }
 
 /** For a pipe: others have their turn while these are handed to a socket. @param key whose turns these are */

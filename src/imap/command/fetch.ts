@@ -33,6 +33,8 @@ const fetch = command({
     const view = session.selected
     if (input.vanished && !(byUid && session.qresync)) throw malformed('VANISHED needs QRESYNC and UID FETCH')
     if (input.changedSince > 0 || input.items.some(item => item.kind === 'modseq')) session.enable('CONDSTORE')
+    // Thousands of items take a slice to be read.
+    if (session.pace.spent) await session.rest()
     const places = await session.resolve(input.set, byUid)
     if (input.vanished) await tellVanished(session, view, input)
     return fetchMessages(session, view, places, input, byUid)
