@@ -33,6 +33,8 @@ const learnedMost = 10_000
 const parts = 1000
 const fetchedTimes = 1899
 const settleMs = 500
+/** After that a service has dropped what only its start needed, and is as it stays. */
+const settledMs = 6000
 /** A cold login and the rest after it take at least so long. */
 const coldMs = 180
 const startMs = 700
@@ -104,6 +106,7 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
     const strangers = Math.ceil(attackMs / coldMs) + Math.ceil(quietMs / coldMs)
     const { attacker, reader, boxes, cold: all } = await ground(plan, dataDir, strangers)
     const service = await startService(dataDir, plan.threads === undefined ? {} : { TEAL_THREADS: plan.threads })
+    await sleep(settledMs)
     const cold = all.slice()
     const place = { service, folder, attacker, inbox: boxes.attacker, ms: attackMs, names: cold.map(one => one.name) }
     const quiet: OthersResult[] = []

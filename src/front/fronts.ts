@@ -237,7 +237,8 @@ class Front {
       connectionsMax: part,
     }
     const [here, there] = newLine()
-    const thread = new Thread({ file: threadFile('front'), given, heapMib: limits.front.heapMib, lasting: true })
+    const { heapMib, youngMib } = limits.front
+    const thread = new Thread({ file: threadFile('front'), given, heapMib, youngMib, lasting: true })
     const home = new FrontHome(here, this.#options)
     detach(here)
     this.#thread = thread

@@ -569,6 +569,8 @@ export const limits = {
     /** How long an orderly stop waits for one, sessions included. */
     closeMs: 15 * second,
     heapMib: 2048,
+    /** As much as the main thread has (lib/process/heap.ts): longer halts are felt by all sessions of a front. */
+    youngMib: 12,
     /** Of all connections, what fronts may have where HTTP stays on the main thread; else they have all. */
     connectionShare: 0.75,
     /** How long a front believes what an account has moved so far where that is below half of its limit, and of how many. */

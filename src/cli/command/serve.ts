@@ -5,7 +5,8 @@
 import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
 import { type Log, makeLog, reopenLog } from '#lib/log.ts'
-import { collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
+import { boundYoung, collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
+import { loadForMail } from '#lib/process/lazy.ts'
 import { optimizeEarly } from '#lib/process/optimize.ts'
 import { lookAtPairs } from '#net/tls/pair-files.ts'
 import { lockDirectory } from '#store/folder/directory-lock.ts'
@@ -42,6 +43,7 @@ async function serve(options: ConfigOptions): Promise<void> {
       stop?.()
     })
   }
+  boundYoung()
   // Its thread gets ready while the rest of the program is read.
   const lock = lockDirectory(config.dataDir)
   const { openService } = await import('#service').catch(async error => {
@@ -52,7 +54,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const service = await openService(config, log, { lock })
   optimizeEarly()
   // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
-  collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
+  collectWhenQuiet(loadForMail, () => after(threadsSettleMs, keepWarm))
   if (!stopping) await stopped
   await service.close()
   log.info('stopped')

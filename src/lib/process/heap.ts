@@ -5,7 +5,7 @@
 // to several times what is in use. And a service that works after a rest would have to warm up again: code that did not
 // run for a while is thrown away, and old garbage is looked for after each few megabytes (bench/NOTES.md, Memory).
 
-import { performance } from 'node:perf_hooks'
+import { PerformanceObserver, performance } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { after, every, type Timer } from '../clock.ts'
@@ -45,6 +45,40 @@ export function keepWarm(): void {
   setFlagsFromString('--no-parallel-scavenge')
 }
 
+/** Bytes of the young part of a heap, both halves of it, beyond which it does not grow; the engine's own choice is 32 MiB. */
+const youngBytes = 8 * 1024 * 1024
+let bounded = false
+
+/**
+ * Bounds the young part of this thread's heap, and so the longest halt of collecting it: what lives there is copied in one go, up to
+ * 30 ms of work where it may be as large as the engine lets it (bench/NOTES.md, Nobody in another's way). The engine takes
+ * a bound on its command line alone, but asks each time by how much to grow. It asks for all threads: see `withYoungRoom`.
+ */
+export function boundYoung(): void {
+  // Another engine may not know it, and says so on its error output.
+  if (!process.versions.v8.startsWith('12.')) return
+  bounded = true
+  let grows = true
+  const look = () => {
+    const small = youngSize() < youngBytes
+    if (small === grows) return
+    grows = small
+    setFlagsFromString(`--semi-space-growth-factor=${small ? 2 : 1}`)
+  }
+  new PerformanceObserver(look).observe({ entryTypes: ['gc'] })
+}
+
+/** Threads that start until the returned function is called begin with what they would have to grow to: for those that have much to do. */
+export function withYoungRoom(): () => void {
+  if (!bounded) return () => {}
+  setFlagsFromString(`--min-semi-space-size=${youngBytes / 2 / 1024 / 1024}`)
+  return () => setFlagsFromString('--min-semi-space-size=0')
+}
+
+function youngSize(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0
+}
+
 /** What of a second its loop may have worked at most in a quiet one. */
 const quietShare = 0.05
 /** Seconds in which a quiet one is waited for: a service that is never idle keeps what it works with. */
@@ -53,12 +87,16 @@ const quietTries = 60
 /**
  * Collects all garbage of this thread once, in the first second in which nobody wants anything: it halts everybody.
  *
+ * @param prepare what else would halt everybody, done before
  * @param settled what comes then, also where no second was quiet
  */
-export function collectWhenQuiet(settled?: () => void): void {
+export function collectWhenQuiet(prepare?: () => void, settled?: () => void): void {
   let tries = 0
   const looks = eachSecond(quiet => {
-    if (quiet) collectGarbage()
+    if (quiet) {
+      prepare?.()
+      collectGarbage()
+    }
     if (!quiet && ++tries < quietTries) return
     looks.cancel()
     settled?.()

@@ -128,9 +128,15 @@ export const openpgp = (): typeof import('openpgp') => load('openpgp')
 /** Documents of a database whose exports are taken in. */
 export const bson = (): typeof import('bson') => load('bson')
 /** Character sets that the engine does not know. */
-export const iconv = (): typeof import('iconv-lite') => load('iconv-lite')
+export const iconv = once((): typeof import('iconv-lite') => load('iconv-lite'))
 /** Types of files by their names. */
-export const mimeTypes = (): typeof import('mime-types') => load('mime-types')
+export const mimeTypes = once((): typeof import('mime-types') => load('mime-types'))
+/** Loads what odd mail of strangers asks for, while nobody waits: the first such message would halt everybody for 60 ms. */
+export function loadForMail(): void {
+  mimeTypes()
+  iconv().encodingExists('')
+}
+
 /** An IMAP client. */
 export const imapFlow = (): typeof import('imapflow') => load('imapflow')
 /** An ACME client (RFC 8555); net/tls/acme.ts makes its calls for it. */

@@ -18,6 +18,8 @@ export interface ThreadForm {
   /** What the thread is given at its start. */
   readonly given?: unknown
   readonly heapMib?: number | undefined
+  /** Bound of the young part of its heap: a third of it is what is copied in one go at most. */
+  readonly youngMib?: number
   /** Keeps the process for as long as it lives. */
   readonly lasting?: boolean
   /** Takes all answers: for an owner that sends (`send`) and settles them itself. */
@@ -50,12 +52,15 @@ export class Thread {
   #failure: unknown
 
   constructor(form: ThreadForm) {
-    const { file, given, heapMib } = form
+    const { file, given, heapMib, youngMib } = form
     this.#form = form
     this.#worker = new Worker(file, {
       workerData: { gate: this.#gate, clock: clockShift(), given } satisfies ThreadData,
       execArgv: [...threadOptions],
-      ...(heapMib === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMib } }),
+      resourceLimits: {
+        ...(heapMib !== undefined && { maxOldGenerationSizeMb: heapMib }),
+        ...(youngMib !== undefined && { maxYoungGenerationSizeMb: youngMib }),
+      },
     })
     this.up = new Promise((resolve, reject) => this.#asked.set(0, { resolve, reject }))
     // Whoever waits for it hears of it; nobody may do so yet.
