@@ -219,3 +219,18 @@ describe('CONDSTORE and QRESYNC', () => {
     one.close()
   })
 })
+
+test('thousands of messages of which some went have their numbers in a session that comes later', async () => {
+  const one = await login()
+  const count = 4500
+  const small = mail('x')
+  const some = ` {${Buffer.byteLength(small)}+}\r\n${small}`.repeat(count / 9)
+  for (let at = 0; at < 9; at++) await one.ok(`APPEND INBOX${some}`)
+  const gone = [3, 1999, 2000, 2001, 2002, 4000]
+  await one.ok(`UID STORE ${gone.join()} +FLAGS.SILENT (\\Deleted)`)
+  await one.ok('EXPUNGE')
+  const left = Array.from({ length: count }, (_, at) => at + 1).filter(uid => !gone.includes(uid))
+  const later = await login()
+  expect(await later.ok('FETCH 1:* UID')).toEqual(left.map((uid, at) => `* ${at + 1} FETCH (UID ${uid})`))
+  for (const client of [one, later]) client.close()
+})

@@ -4,6 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
+import { burstPace } from '#lib/pace.ts'
 import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
@@ -69,15 +70,24 @@ async function presentUids(
   if (last - first + 1 === counters.total) {
     return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
   }
-  const rows = await read.arrays<[number]>(
-    'SELECT uid FROM message WHERE mailbox = ? AND uid < ? ORDER BY uid',
-    mailbox,
-    uidNext,
-  )
-  const uids = new Uint32Array(rows.length)
-  for (let at = 0; at < rows.length; at++) uids[at] = (rows[at] as [number])[0]
-  return uids
+  const uids = new Uint32Array(counters.total)
+  const pace = burstPace(`folder ${mailbox}`)
+  for (let count = 0; ; ) {
+    const rows = await read.arrays<[number]>(
+      'SELECT uid FROM message WHERE mailbox = ? AND uid > ? AND uid < ? ORDER BY uid LIMIT ?',
+      mailbox,
+      count === 0 ? 0 : uids[count - 1],
+      uidNext,
+      uidsInOneGo,
+    )
+    for (const [uid] of rows) uids[count++] = uid
+    if (rows.length < uidsInOneGo) return uids.slice(0, count)
+    if (pace.spent) await pace.turn()
+  }
 }
+
+/** A folder of hundreds of thousands of messages, some of which went, is read in so many steps, of a millisecond each. */
+const uidsInOneGo = 2000
 
 function rising(first: number, length: number): Uint32Array<ArrayBuffer> {
   const uids = new Uint32Array(length)
