@@ -42,6 +42,8 @@ describe('FETCH', () => {
     expect(await client.ok('FETCH 1 (BODY.PEEK[]<0.5> BODY.PEEK[]<0.7> BODY.PEEK[]<0.5>)')).toEqual([
       '* 1 FETCH (BODY[]<0> {5}\r\nFrom: BODY[]<0> {7}\r\nFrom: ")'.replace('From: BODY', 'From: BODY'),
     ])
+    const [plain] = await client.ok('FETCH 1 (PREVIEW PREVIEW (LAZY) PREVIEW UID uid UID)')
+    expect(plain).toMatch(/^\* 1 FETCH \(PREVIEW "[^"]*" UID \d+\)$/)
     // One of the two marks it as seen.
     const [seen] = await client.ok('FETCH 1 (BODY.PEEK[TEXT] BODY[TEXT])')
     expect(seen).toMatch(/^\* 1 FETCH \(BODY\[TEXT\] \{8\}\r\nHello\.\r\n FLAGS \(\\Seen/)

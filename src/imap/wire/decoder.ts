@@ -23,6 +23,7 @@ export type NumberSet = readonly (readonly [from: number, to: number])[] | 'save
 
 const atomChars = /[^\x00-\x20\x7f-\xff(){%*"\\\]]+/y
 const astringChars = /[^\x00-\x20\x7f-\xff(){%*"\\]+/y
+const nameChars = /[A-Za-z0-9.-]+/y
 const listChars = /[^\x00-\x20\x7f-\xff(){"\\]+/y
 const quotedChars = /"((?:[^\x00\r\n"\\]|\\["\\])*)"/y
 const digits = /[0-9]+/y
@@ -106,7 +107,13 @@ export class Decoder {
 
   /** Letters, digits and dashes in upper case: the name of a FETCH item, which a bracket may follow. */
   name(): string {
-    return this.#take(/[A-Za-z0-9.-]+/y, 'A name is missing').toUpperCase()
+    return this.#take(nameChars, 'A name is missing').toUpperCase()
+  }
+
+  /** What has this (sticky) form and comes next, without taking it; empty where nothing has. */
+  upcoming(form: RegExp): string {
+    form.lastIndex = this.#at
+    return form.exec(this.#text() ?? '')?.[0] ?? ''
   }
 
   /** An unsigned number of at most `max`. */

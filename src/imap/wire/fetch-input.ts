@@ -34,9 +34,7 @@ export function parseFetch(decoder: Decoder): FetchInput {
 }
 
 function parseAsked(decoder: Decoder): Asked {
-  const items = different(
-    decoder.peek() === '(' ? decoder.list(() => fetchItem(decoder, false)).flat() : fetchItem(decoder, true),
-  )
+  const items = parseItems(decoder)
   if (items.length === 0) throw malformed('Nothing to fetch')
   let changedSince = 0
   let vanished = false
@@ -56,21 +54,42 @@ function parseAsked(decoder: Decoder): Asked {
   return { items, changedSince, vanished }
 }
 
-/**
- * Items that ask for the same are one, which marks the message as seen where one of them does.
- *
- * @throws Fault BadCommand for more sections than any program asks for
- */
-function different(items: readonly FetchItem[]): FetchItem[] {
-  const all = new Map<FetchItem | string, FetchItem>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const there = all.get(key)
-    if (there === undefined || (isSection(there) && isSection(item) && !item.peek)) all.set(key, item)
+/** An item without blanks, lists and literals. */
+const plainItem = /[A-Za-z0-9.]+(?:\[[^\]\s(){}"\\]*\](?:<[0-9.]+>)?)?(?= [^(]|\))/y
+
+/** What is asked for again in the same words is passed over: thousands of items may be one. */
+function parseItems(decoder: Decoder): FetchItem[] {
+  const items = new DifferentItems()
+  if (decoder.peek() !== '(') for (const item of fetchItem(decoder, true)) items.add(item)
+  else {
+    const said = new Set<string>()
+    decoder.list(() => {
+      const text = decoder.upcoming(plainItem)
+      if (said.has(text)) return decoder.accept(text)
+      if (text !== '') said.add(text)
+      for (const item of fetchItem(decoder, false)) items.add(item)
+    })
   }
-  const sections = [...all.keys()].filter(key => typeof key === 'string').length
-  if (sections > limits.imap.sectionsMax) throw malformed(`More than ${limits.imap.sectionsMax} sections in one FETCH`)
-  return [...all.values()]
+  return items.all
+}
+
+/** Items that ask for the same are one, which marks the message as seen where one of them does. */
+class DifferentItems {
+  readonly #items = new Map<FetchItem | string, FetchItem>()
+  #sections = 0
+
+  /** @throws Fault BadCommand for more sections than any program asks for */
+  add(item: FetchItem): void {
+    const key = keyOf(item)
+    const there = this.#items.get(key)
+    if (there === undefined && typeof key === 'string' && ++this.#sections > limits.imap.sectionsMax)
+      throw malformed(`More than ${limits.imap.sectionsMax} sections in one FETCH`)
+    if (there === undefined || (isSection(there) && isSection(item) && !item.peek)) this.#items.set(key, item)
+  }
+
+  get all(): FetchItem[] {
+    return [...this.#items.values()]
+  }
 }
 
 /** The same for what is answered alike; an item without a section is itself. */
