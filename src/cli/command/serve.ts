@@ -25,6 +25,9 @@ export function serveCommand(): Command {
 /** How long after its first quiet second a service is taken to have dropped all that only its start needed, milliseconds. */
 const threadsSettleMs = 2000
 
+/** How long after the start what odd mail needs is loaded: before anything is quiet, and when few are there to be halted by it, milliseconds. */
+const oddMailMs = 500
+
 async function serve(options: ConfigOptions): Promise<void> {
   const config = configHere(options)
   const log = makeLog(config.log.level, 1, config.log)
@@ -54,7 +57,8 @@ async function serve(options: ConfigOptions): Promise<void> {
   const service = await openService(config, log, { lock })
   optimizeEarly()
   // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
-  collectWhenQuiet(loadForMail, () => after(threadsSettleMs, keepWarm))
+  collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
+  after(oddMailMs, loadForMail)
   if (!stopping) await stopped
   await service.close()
   log.info('stopped')

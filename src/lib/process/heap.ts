@@ -87,16 +87,12 @@ const quietTries = 60
 /**
  * Collects all garbage of this thread once, in the first second in which nobody wants anything: it halts everybody.
  *
- * @param prepare what else would halt everybody, done before
  * @param settled what comes then, also where no second was quiet
  */
-export function collectWhenQuiet(prepare?: () => void, settled?: () => void): void {
+export function collectWhenQuiet(settled?: () => void): void {
   let tries = 0
   const looks = eachSecond(quiet => {
-    if (quiet) {
-      prepare?.()
-      collectGarbage()
-    }
+    if (quiet) collectGarbage()
     if (!quiet && ++tries < quietTries) return
     looks.cancel()
     settled?.()

@@ -131,7 +131,7 @@ export const bson = (): typeof import('bson') => load('bson')
 export const iconv = once((): typeof import('iconv-lite') => load('iconv-lite'))
 /** Types of files by their names. */
 export const mimeTypes = once((): typeof import('mime-types') => load('mime-types'))
-/** Loads what odd mail of strangers asks for, while nobody waits: the first such message would halt everybody for 60 ms. */
+/** Loads what odd mail of strangers asks for: the first such message would halt everybody for 60 ms. */
 export function loadForMail(): void {
   mimeTypes()
   iconv().encodingExists('')
