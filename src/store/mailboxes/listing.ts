@@ -24,38 +24,47 @@ export async function folderCounters(
  * The uids a folder had when its change number was `modseq` and its next uid `uidNext`, rising: those that are there and
  * those that went since.
  */
-export function uidsAsOf(
+export async function uidsAsOf(
   reader: Reader,
   mailbox: number,
   modseq: number,
   uidNext: number,
 ): Promise<Uint32Array<ArrayBuffer>> {
-  return reader.snapshot(async read => {
+  const found = await reader.snapshot(async read => {
     const counters = await folderCounters(read, mailbox)
     if (counters === undefined || uidNext <= 1) return new Uint32Array(0)
-    const gone = await read.arrays<[number]>(
-      'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? AND uid < ? ORDER BY uid',
-      mailbox,
-      modseq,
-      uidNext,
-    )
-    const here = await presentUids(read, mailbox, uidNext, counters)
-    if (gone.length === 0) return here
-    const uids = new Uint32Array(here.length + gone.length)
-    uids.set(here)
-    gone.forEach((row, index) => {
-      uids[here.length + index] = row[0]
-    })
-    return uids.sort()
+    const here = await unbrokenUids(read, mailbox, uidNext, counters)
+    return here === undefined ? counters.total : together(here, await goneBefore(read, mailbox, modseq, uidNext))
   })
+  if (typeof found !== 'number') return found
+  // What goes while these are read is among those that went, which are read last: it needs no picture that is held for so long.
+  const here = await presentUids(reader, mailbox, uidNext, found)
+  return together(here, await goneBefore(reader, mailbox, modseq, uidNext))
 }
 
-async function presentUids(
+function goneBefore(read: Reader, mailbox: number, modseq: number, uidNext: number): Promise<[number][]> {
+  const text = 'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? AND uid < ? ORDER BY uid'
+  return read.arrays<[number]>(text, mailbox, modseq, uidNext)
+}
+
+/** Both, rising, each once. */
+function together(here: Uint32Array<ArrayBuffer>, gone: readonly [number][]): Uint32Array<ArrayBuffer> {
+  if (gone.length === 0) return here
+  const uids = new Uint32Array(here.length + gone.length)
+  uids.set(here)
+  for (const [at, [uid]] of gone.entries()) uids[here.length + at] = uid
+  let count = 0
+  for (const uid of uids.sort()) if (count === 0 || uids[count - 1] !== uid) uids[count++] = uid
+  return uids.slice(0, count)
+}
+
+/** The uids of a folder in which none is missing between the first and the last, or undefined. */
+async function unbrokenUids(
   read: Reader,
   mailbox: number,
   uidNext: number,
   counters: { uidNext: number; total: number },
-): Promise<Uint32Array<ArrayBuffer>> {
+): Promise<Uint32Array<ArrayBuffer> | undefined> {
   // Nothing was ever taken out: no need to look.
   if (counters.total === counters.uidNext - 1) {
     return rising(1, Math.min(uidNext, counters.uidNext) - 1)
@@ -67,10 +76,21 @@ async function presentUids(
     mailbox,
   )
   const { first, last } = { first: edge?.first ?? 0, last: edge?.last ?? 0 }
-  if (last - first + 1 === counters.total) {
-    return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
-  }
-  const uids = new Uint32Array(counters.total)
+  if (last - first + 1 !== counters.total) return undefined
+  return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
+}
+
+/** A folder of hundreds of thousands of messages is read in steps of a millisecond each. */
+const uidsInOneGo = 2000
+
+/** @param most how many there are at most */
+async function presentUids(
+  read: Reader,
+  mailbox: number,
+  uidNext: number,
+  most: number,
+): Promise<Uint32Array<ArrayBuffer>> {
+  const uids = new Uint32Array(most)
   const pace = burstPace(`folder ${mailbox}`)
   for (let count = 0; ; ) {
     const rows = await read.arrays<[number]>(
@@ -85,9 +105,6 @@ async function presentUids(
     if (pace.spent) await pace.turn()
   }
 }
-
-/** A folder of hundreds of thousands of messages, some of which went, is read in so many steps, of a millisecond each. */
-const uidsInOneGo = 2000
 
 function rising(first: number, length: number): Uint32Array<ArrayBuffer> {
   const uids = new Uint32Array(length)
