@@ -91,6 +91,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
+            'test/postgres/**',
             ...faults,
             ...alone,
             ...deaf,
@@ -131,6 +132,16 @@ export default defineConfig({
           env: { TEAL_API_FRONT: 'node:http' },
           ...together,
           setupFiles: 'test/own-time.ts',
+          ...slow,
+        },
+      },
+      {
+        test: {
+          name: 'postgres',
+          globalSetup: ['test/built.ts', 'test/postgres/setup.ts'],
+          include: ['test/postgres/**/*.test.ts'],
+          ...together,
+          setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,
         },
       },

@@ -133,7 +133,7 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
   engine: [
     [
       { 'src/store/a.ts': "'SELECT value FROM json_each(?)'" },
-      { 'src/store/engine/dialect.ts': "'SELECT value FROM json_each(?)'", 'src/store/a.ts': "'SELECT 1 FROM x'" },
+      { 'src/store/engine/sqlite/words.ts': "'SELECT value FROM json_each(?)'", 'src/store/a.ts': "'SELECT 1 FROM x'" },
     ],
     [
       { 'src/store/a.ts': "'UPDATE x SET a = max(a, ?)'" },

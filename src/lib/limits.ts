@@ -584,6 +584,23 @@ export const limits = {
     /** Calls of one thread that wait for another's answer; more are a busy answer. */
     callsMax: 20_000,
   },
+  /** PostgreSQL in place of a folder's file. */
+  postgres: {
+    /** Connections of one reader that short reads share: while one of them waits for the disk others go on. */
+    connections: 4,
+    /** Those for one read at a time, in pieces or of one picture, and who may wait for one. */
+    aloneMax: 8,
+    waitingMax: 2000,
+    /** Rows fetched in one piece: some hundred KB of a listing. */
+    pieceRows: 1000,
+    /** Rows copied in one statement, of a few KB each, and bytes of them where they are larger. */
+    copyRows: 500,
+    copyBytes: 4 * mib,
+    connectMs: 10 * second,
+    /** What a statement may take, and how much longer the server may be silent before its connection is given up. */
+    statementMs: 60 * second,
+    answerMs: 5 * second,
+  },
   /** Thread pools: waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
   pool: {
     passwordQueueMax: 2048,

@@ -46,6 +46,7 @@ const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/front/uws.ts',
   'better-sqlite3': 'src/store/engine/sqlite.ts',
   lmdb: 'src/store/folder/cache.ts',
+  pg: 'src/store/engine/postgres/session.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
   'node:tls': 'src/net/',
@@ -81,7 +82,8 @@ const engineWord =
 const calledPragma = /\.pragma\(/
 
 /** Where the words of the engine may stand: its own files, and the history of the tables. */
-const engineFiles = new Set(['dialect', 'full-text', 'sqlite', 'schema'].map(name => `src/store/engine/${name}.ts`))
+const engineFiles = new Set(['full-text', 'sqlite', 'schema'].map(name => `src/store/engine/${name}.ts`))
+const engineFolders = /^src\/store\/engine\/(?:migrations|postgres|sqlite)\//
 
 /** Files that are started rather than imported. */
 const entries = new Set(['src/main.ts', 'src/library.ts', 'src/testing/testing.ts', 'bench/main.ts'])
@@ -226,8 +228,7 @@ export const layerRules: readonly Rule[] = [
     name: 'engine',
     promise: 'what only one engine understands stands in the files of that engine',
     find: project => {
-      const own = ({ path }: { readonly path: string }) =>
-        engineFiles.has(path) || path.startsWith('src/store/engine/migrations/')
+      const own = ({ path }: { readonly path: string }) => engineFiles.has(path) || engineFolders.test(path)
       const store = programs(project).filter(({ path }) => unitOf(path) === 'store' || unitOf(path) === 'workers')
       const texts = store.flatMap(source => source.literals.map(literal => ({ source, ...literal })))
       return look(

@@ -5,7 +5,7 @@
 
 import { bodyRelease } from '../bodies/writes.ts'
 import { integer, moment, nullable, text } from '../engine/column.ts'
-import { includes } from '../engine/dialect.ts'
+import { includes, sumOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -77,7 +77,7 @@ export async function listFiles(
 /** How many files of an account match, and in all. */
 export async function countFiles(read: Reader, { user, query }: FilePage): Promise<{ found: number; total: number }> {
   const row = await read.one<{ found: number; total: number }>(
-    `SELECT coalesce(sum(${includes('filename')}), 0) AS found, count(*) AS total FROM file WHERE "user" = ?`,
+    `SELECT coalesce(${sumOf(includes('filename'))}, 0) AS found, count(*) AS total FROM file WHERE "user" = ?`,
     query,
     user,
   )

@@ -6,7 +6,7 @@
 import { fold } from '#mail/text/fold.ts'
 import { boolean, integer, json, moment, nullable, text } from '../engine/column.ts'
 import { type Counted, counted } from '../engine/counted.ts'
-import { among, listRows } from '../engine/dialect.ts'
+import { among, listRows, positionOf } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -121,6 +121,7 @@ const users = table(
   },
   {
     key: ['num'],
+    derived: { domain: `substr(address, ${positionOf('address', "'@'")} + 1)` },
     indexes: {
       user_id: { on: ['id'], unique: true },
       user_key: { on: ['key'], unique: true, conflict: 'UserExistsError' },

@@ -10,6 +10,7 @@ import { breathe, every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { integer, text } from '../engine/column.ts'
+import { bitOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
@@ -30,7 +31,7 @@ const strays = table(
 )
 
 const noting = `${strays.insertion}
-  ON CONFLICT (name) DO UPDATE SET days = days + (last <> excluded.last), last = excluded.last`
+  ON CONFLICT (name) DO UPDATE SET days = days + ${bitOf('last <> excluded.last')}, last = excluded.last`
 
 /** Files that were seen without a row on that day (days since 1970). */
 const strayNote = defineWrite<{ names: readonly string[]; day: number }>('stray.note', (sql, { names, day }) => {

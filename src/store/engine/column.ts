@@ -11,6 +11,8 @@ export type Stored = number | string | Uint8Array | null
 export interface Column<Value, Form extends Stored = Stored> {
   readonly type: 'integer' | 'text' | 'bytes' | 'any'
   readonly nullable: boolean
+  /** Numbers that need not be whole. */
+  readonly fraction?: boolean
   /** Where it is not that of the property. */
   readonly name?: string | undefined
   /** Absent where the value is stored as it is. */
@@ -26,6 +28,8 @@ export interface Codec<Value, Form extends Stored = Stored> {
 export const integer: Column<number, number> = { type: 'integer', nullable: false }
 /** Milliseconds since 1970. */
 export const moment: Column<number, number> = { ...integer }
+/** Milliseconds that need not be whole. */
+export const span: Column<number, number> = { ...integer, fraction: true }
 export const text: Column<string, string> = { type: 'text', nullable: false }
 export const bytes: Column<Buffer, Buffer> = { type: 'bytes', nullable: false }
 /** A number or a text, as it was given. */

@@ -5,11 +5,15 @@
 // The one place of these tables: a second engine has an index of its own behind the same names.
 
 import assert from 'node:assert/strict'
+import { textRows } from './dialect.ts'
 import type { Reader } from './reader.ts'
 import type { Handle, Sql } from './sqlite.ts'
 
 /** `search` finds any part of a text, `search_word` beginnings of words. */
 export type TextIndex = 'search' | 'search_word'
+
+/** As good as no limit, for both engines. */
+const rowsMost = 2 ** 31 - 1
 
 const indexes: readonly TextIndex[] = ['search', 'search_word']
 
@@ -29,7 +33,7 @@ export async function bodiesWith(
   index: TextIndex,
   user: number,
   terms: readonly string[],
-  count = -1,
+  count = rowsMost,
 ): Promise<Set<number>> {
   const expression = terms.map(term => `"${term.replaceAll('"', '""')}"`).join(' AND ')
   return await bodiesFor(read, index, user, expression, count)
@@ -45,16 +49,9 @@ async function bodiesFor(
   index: TextIndex,
   user: number,
   expression: string,
-  count = -1,
+  count = rowsMost,
 ): Promise<Set<number>> {
-  const rows = await read.arrays<[number]>(
-    `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ? AND rowid BETWEEN (? << 32) AND (? << 32) | 4294967295
-     LIMIT ?`,
-    expression,
-    user,
-    user,
-    count,
-  )
+  const rows = await read.arrays<[number]>(`${textRows(index)}\n     LIMIT ?`, expression, user, user, count)
   return new Set(rows.map(([body]) => body))
 }
 
@@ -62,7 +59,7 @@ async function bodiesFor(
 function unfitting(index: TextIndex): string {
   return `SELECT d."user" || ' ' || d.body FROM search_doc d
       WHERE d.indexed > 0 AND ((d."user" << 32) | d.body) NOT IN (SELECT rowid FROM ${index})
-    UNION ALL SELECT s.rowid FROM ${index} s WHERE NOT EXISTS (SELECT 1 FROM search_doc d
+    UNION ALL SELECT s.rowid || '' FROM ${index} s WHERE NOT EXISTS (SELECT 1 FROM search_doc d
       WHERE d."user" = s.rowid >> 32 AND d.body = s.rowid & 4294967295 AND d.indexed > 0)`
 }
 

@@ -11,7 +11,9 @@ import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { fold } from '#mail/text/fold.ts'
 import { giveToOwner } from '../folder/owner.ts'
+import { inWords } from './dialect.ts'
 import type { Reader } from './reader.ts'
+import { sqliteWords } from './sqlite/words.ts'
 
 export type Handle = Database.Database
 export type Statement = Database.Statement<unknown[]>
@@ -145,11 +147,17 @@ export function statements(handle: Handle): Sql {
   return text => {
     let statement = cache.get(text)
     if (statement === undefined) {
-      statement = handle.prepare<unknown[]>(planned.test(text) ? text.replace(values, hideValue) : text)
+      const said = sqliteText(text)
+      statement = handle.prepare<unknown[]>(planned.test(said) ? said.replace(values, hideValue) : said)
       cache.set(text, statement)
     }
     return statement
   }
+}
+
+/** A text of the store in the words of this engine. */
+export function sqliteText(text: string): string {
+  return inWords(text, sqliteWords)
 }
 
 /** What makes the engine look for a plan; where the values stand, and strings, which may look like some. */

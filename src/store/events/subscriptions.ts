@@ -101,7 +101,7 @@ checkParts.push({
     {
       says: 'every subscription has its endpoint, and every endpoint a subscription',
       query: `SELECT id FROM webhook WHERE endpoint NOT IN (SELECT num FROM endpoint)
-        UNION ALL SELECT num FROM endpoint WHERE num NOT IN (SELECT endpoint FROM webhook)`,
+        UNION ALL SELECT num || '' FROM endpoint WHERE num NOT IN (SELECT endpoint FROM webhook)`,
     },
   ],
 })

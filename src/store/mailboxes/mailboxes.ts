@@ -4,7 +4,7 @@
 // differences, never set from a copy that may be old. Only the account's actor may say what comes next of uid, modseq and
 // uid validity.
 
-import { boolean, integer, json, moment, nullable, type Stored, text } from '../engine/column.ts'
+import { boolean, integer, json, moment, nullable, type Stored, span, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -24,7 +24,7 @@ const mailboxes = table(
     hidden: boolean,
     encrypt: boolean,
     /** Milliseconds; 0: kept for ever. */
-    retention: integer,
+    retention: span,
     /** Every keyword ever used in the folder, in order of appearance. */
     keywords: json<string[]>(),
     /** Change number of its own last change. */

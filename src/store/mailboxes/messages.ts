@@ -4,8 +4,8 @@
 // Short reads by index, but where a function says that it scans.
 
 import { limits } from '#lib/limits.ts'
-import { boolean, integer, json, moment, nullable, type Stored, text, words } from '../engine/column.ts'
-import { among, jsonAt } from '../engine/dialect.ts'
+import { boolean, integer, json, moment, nullable, type Stored, span, text, words } from '../engine/column.ts'
+import { among, flagAt, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -77,7 +77,7 @@ export const messages = table(
     /** Change number it came with. */
     createdModseq: integer,
     keywords: words,
-    expires: nullable(moment),
+    expires: nullable(span),
     /** Header lines on top of the body. */
     prefix: text,
     meta: json<MessageMeta>(),
@@ -303,7 +303,7 @@ export async function plainBodies(
 ): Promise<{ uid: number; body: number }[]> {
   return await read.all(
     `SELECT m.uid, m.body FROM message m JOIN outline o ON o.body = m.body WHERE m.mailbox = ? AND m.uid BETWEEN ? AND ?
-     AND m.flags & ? = 0 AND ${jsonAt('o.summary', 'encrypted')} = 0 ORDER BY m.uid LIMIT ?`,
+     AND m.flags & ? = 0 AND ${flagAt('o.summary', 'encrypted')} = 0 ORDER BY m.uid LIMIT ?`,
     mailbox,
     from,
     to,

@@ -8,6 +8,7 @@
 import { limits } from '#lib/limits.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
 import { boolean, bytes, integer, moment, nullable } from '../engine/column.ts'
+import { bitOf, sumOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -77,7 +78,7 @@ export const spamMark = defineWrite<{
   for (const [reference, body] of all.slice(0, Math.max(0, limits.spam.waitingMax - n))) {
     sql(`INSERT INTO spam_mark ("user", reference, spam, counted, waits, body, at, features)
       VALUES (@user, @reference, @spam, NULL, 1, @body, @at, NULL)
-      ON CONFLICT ("user", reference) DO UPDATE SET spam = @spam, waits = (counted IS NOT @spam), body = @body, at = @at`).run(
+      ON CONFLICT ("user", reference) DO UPDATE SET spam = @spam, waits = ${bitOf('counted IS NOT @spam')}, body = @body, at = @at`).run(
       {
         ...{ user, reference, body, at },
         spam: spam ? 1 : 0,
@@ -110,7 +111,7 @@ export interface Learned {
 export const spamLearned = defineWrite<Learned>('spam.learned', (sql, { user, rows, gone, models: changed }) => {
   if (sql('SELECT 1 FROM "user" WHERE num = ? AND deleted IS NULL').get(user) === undefined) return
   for (const { reference, spam, features } of rows) {
-    sql(`UPDATE spam_mark SET counted = @spam, features = @features, waits = (spam <> @spam)
+    sql(`UPDATE spam_mark SET counted = @spam, features = @features, waits = ${bitOf('spam <> @spam')}
       WHERE "user" = @user AND reference = @reference`).run({ user, reference, features, spam: spam ? 1 : 0 })
   }
   for (const reference of gone) {
@@ -209,11 +210,11 @@ checkParts.push({
     },
     {
       says: 'a mark of spam waits until the model has counted what it says',
-      query: 'SELECT "user" || \':\' || reference FROM spam_mark WHERE waits <> (counted IS NOT spam)',
+      query: `SELECT "user" || ':' || reference FROM spam_mark WHERE waits <> ${bitOf('counted IS NOT spam')}`,
     },
     {
       says: 'a model has counted what its marks say',
-      query: `SELECT k."user" FROM (SELECT "user", sum(counted = 1) AS spam, sum(counted = 0) AS ham FROM spam_mark
+      query: `SELECT k."user" FROM (SELECT "user", ${sumOf('counted = 1')} AS spam, ${sumOf('counted = 0')} AS ham FROM spam_mark
           WHERE counted IS NOT NULL GROUP BY "user") k
         LEFT JOIN spam_model m ON m."user" = k."user" WHERE m."user" IS NULL OR k.spam > m.spam OR k.ham > m.ham`,
     },

@@ -89,7 +89,7 @@ export class Index {
   async #query(needle: string, waiting: ReadonlySet<number>): Promise<{ bodies: Set<number>; exact: boolean } | null> {
     const terms = grams(needle, limits.search.gramsMax)
     if (terms.length === 0) return null
-    const count = Number.isFinite(this.#most) ? this.#most + 1 : -1
+    const count = Number.isFinite(this.#most) ? this.#most + 1 : undefined
     if (waiting.size > this.#most) return null
     const bodies = await bodiesWith(this.#read, 'search', this.#user, terms, count)
     for (const body of waiting) bodies.add(body)

@@ -5,6 +5,7 @@
 
 import type { ArrivedReport, ArrivedRow } from '#mail/report/arrived.ts'
 import { integer, json, moment, oneOf, text } from '../engine/column.ts'
+import { bitOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -51,8 +52,8 @@ export const arrivedReportPut = defineWrite<{
     | undefined
   if (known !== undefined && known.proven !== '' && known.proven !== proven) return
   put.run(sql, row as never, effects)
-  sql(`DELETE FROM arrived_report WHERE domain = @domain AND (proven = '') = @unproven AND begin <
-    (SELECT begin FROM arrived_report WHERE domain = @domain AND (proven = '') = @unproven
+  sql(`DELETE FROM arrived_report WHERE domain = @domain AND ${bitOf("proven = ''")} = @unproven AND begin <
+    (SELECT begin FROM arrived_report WHERE domain = @domain AND ${bitOf("proven = ''")} = @unproven
       ORDER BY begin DESC LIMIT 1 OFFSET @keepMax)`).run({ domain, unproven: proven === '' ? 1 : 0, keepMax })
   sql('DELETE FROM arrived_report WHERE received < ?').run(before)
 })

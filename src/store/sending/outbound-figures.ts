@@ -2,6 +2,7 @@
 //
 // What scans says so; the rest is bounded and fit for the metrics.
 
+import { sumOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 
 export interface QueueFigures {
@@ -17,8 +18,8 @@ export interface QueueFigures {
 /** The queue in figures. Scans what waits: for an operator's eyes, not for each request. */
 export async function queueFigures(read: Reader): Promise<QueueFigures> {
   const row = await read.one<Omit<QueueFigures, 'oldest'>>(
-    `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
-      coalesce(sum(state = 0 AND attempts > 0), 0) AS deferred, min(due) AS next FROM outbound_target WHERE state < 2`,
+    `SELECT coalesce(${sumOf('state = 0')}, 0) AS waiting, coalesce(${sumOf('state = 1')}, 0) AS sending,
+      coalesce(${sumOf('state = 0 AND attempts > 0')}, 0) AS deferred, min(due) AS next FROM outbound_target WHERE state < 2`,
   )
   const oldest = await read.one<{ at: number | null }>(
     `SELECT created AS at FROM outbound WHERE num = (SELECT min(message) FROM outbound_target WHERE state < 2)`,
@@ -74,7 +75,7 @@ export interface Progress {
 
 export async function progressOf(read: Reader, num: number, destinationsMax: number): Promise<Progress> {
   const sums = await read.one<Pick<Progress, 'waiting' | 'sending' | 'attempts' | 'next'>>(
-    `SELECT coalesce(sum(state = 0), 0) AS waiting, coalesce(sum(state = 1), 0) AS sending,
+    `SELECT coalesce(${sumOf('state = 0')}, 0) AS waiting, coalesce(${sumOf('state = 1')}, 0) AS sending,
       coalesce(max(attempts), 0) AS attempts, min(CASE WHEN state < 2 THEN due END) AS next
      FROM outbound_target WHERE message = ?`,
     num,

@@ -7,7 +7,7 @@
 
 import { bodyRelease } from '../bodies/writes.ts'
 import { called, integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
-import { jsonAt, least } from '../engine/dialect.ts'
+import { isSet, jsonAt, least } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -151,7 +151,7 @@ export const outboundSettle = defineWrite<{
   at: number
 }>('outbound.settle', (sql, row, effects) => {
   const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
-    response = ?, warned = CASE WHEN ? THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
+    response = ?, warned = CASE WHEN ${isSet()} THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
   const held = heldFor(sql, row.message)
   for (const one of row.outcomes) {
     const { state, due, counts, failure, status, response, warned, seq } = one

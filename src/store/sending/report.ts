@@ -24,7 +24,7 @@ const counts = table(
     detail: text,
     count: integer,
   },
-  { key: ['kind', 'day', 'domain', 'detail'], clustered: true },
+  { key: ['kind', 'day', 'domain', 'detail'], clustered: true, long: ['detail'] },
 )
 
 export type ReportCount = Readonly<RowOf<typeof counts>>

@@ -4,6 +4,7 @@
 // unique and below uid_next, modseq of nothing is above its account's, counters equal the rows, every reference between
 // rows resolves, the quota in use equals the sum of sizes, events carry known names.
 
+import { sumOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { brokenPages, sqliteFailure } from '../engine/sqlite.ts'
 
@@ -49,7 +50,7 @@ const rules: readonly Rule[] = [
   {
     says: 'the counters of a mailbox equal its rows',
     query: `SELECT t.mailbox || ' ' || t.total || '/' || t.unseen || '/' || t.size FROM tally t
-      LEFT JOIN (SELECT mailbox, count(*) AS total, sum(flags & 1 = 0) AS unseen, sum(size) AS size FROM message GROUP BY mailbox) m
+      LEFT JOIN (SELECT mailbox, count(*) AS total, ${sumOf('flags & 1 = 0')} AS unseen, sum(size) AS size FROM message GROUP BY mailbox) m
         ON m.mailbox = t.mailbox
       WHERE t.total <> coalesce(m.total, 0) OR t.unseen <> coalesce(m.unseen, 0) OR t.size <> coalesce(m.size, 0)`,
   },

@@ -8,11 +8,11 @@ import { mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { BodyFiles } from '../bodies/files.ts'
 import { isNamed } from '../bodies/read.ts'
-import { greatest } from '../engine/dialect.ts'
+import { greatest, sumOf } from '../engine/dialect.ts'
 import { clearText, textFits } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import { migrate } from '../engine/schema.ts'
-import { type Handle, isSound, makeIndexes, openForWriting, sqliteFailure } from '../engine/sqlite.ts'
+import { type Handle, isSound, makeIndexes, openForWriting, sqliteFailure, sqliteText } from '../engine/sqlite.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { blobsDir } from '../folder/place.ts'
 import { checkParts } from './check.ts'
@@ -46,7 +46,7 @@ const orphans = [
     JOIN expunged e ON e.mailbox = m.mailbox AND e.uid = m.uid)`,
 ]
 
-const counts = `SELECT mailbox, count(*) AS total, sum(flags & 1 = 0) AS unseen, sum(size) AS size, max(uid) AS uid,
+const counts = `SELECT mailbox, count(*) AS total, ${sumOf('flags & 1 = 0')} AS unseen, sum(size) AS size, max(uid) AS uid,
   max(modseq) AS modseq FROM message GROUP BY mailbox`
 
 /** What is counted in folders, archives and audits. */
@@ -144,7 +144,7 @@ export function repairDatabase(file: string): string[] {
     }
     for (const { what, statements } of [...counters, ...totals()]) {
       let rows = 0
-      for (const text of statements) rows += handle.prepare(text).run().changes
+      for (const text of statements) rows += handle.prepare(sqliteText(text)).run().changes
       if (rows > 0) mended.push(`${what}: ${rows}`)
     }
     if (rebuiltSearch(handle)) mended.push('index for searching: made anew by the service when it runs')

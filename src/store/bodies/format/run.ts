@@ -16,7 +16,7 @@ import { DamagedBody, unpack } from './codec.ts'
 export async function readBodies(read: Reader, nums: readonly number[]): Promise<BodyRun> {
   // One row and one buffer: thousands of small ones are a third of the time, and garbage that is collected at once.
   const [found] = await read.arrays<[rows: string | null, total: number, packed: Buffer]>(
-    `SELECT ${joined("num || ' ' || size || ' ' || codec || ' ' || length(skeleton)", ' ')}, sum(size),
+    `SELECT ${joined("num || ' ' || size || ' ' || codec || ' ' || length(skeleton)")}, sum(size),
      ${concatenated('skeleton')}
      FROM body WHERE num IN ${among()} AND recipe IS NULL AND size <= ?`,
     JSON.stringify(nums),

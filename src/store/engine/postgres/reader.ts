@@ -1,0 +1,201 @@
+// Reading from PostgreSQL: some connections that short reads share, each with several on their way at once; what is read in
+// pieces, and pictures, have connections of their own.
+//
+// What it sees is committed. A fault of the connection is StorageUnavailable, and the next read makes a new one.
+
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Reader } from '../reader.ts'
+import { type Asked, type Client, connect, type PostgresSettings, rowsOf, visitRows } from './session.ts'
+import { prepared } from './text.ts'
+
+/** Opens nothing yet: a connection is made by the first read that wants it. */
+export function openPostgresReader(settings: PostgresSettings): Reader {
+  return new PostgresReader(settings)
+}
+
+abstract class AnyReader implements Reader {
+  protected abstract run<T>(task: (client: Client) => Promise<T>): Promise<T>
+  protected abstract runAlone<T>(task: (client: Client) => Promise<T>): Promise<T>
+  abstract snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T>
+  abstract close(): void
+
+  async one<Row>(text: string, ...values: unknown[]): Promise<Row | undefined> {
+    const [row] = await this.all<Row>(text, ...values)
+    return row
+  }
+
+  all<Row>(text: string, ...values: unknown[]): Promise<Row[]> {
+    return this.run(client => rowsOf<Row>(client, prepared(text, values)))
+  }
+
+  arrays<Row extends unknown[]>(text: string, ...values: unknown[]): Promise<Row[]> {
+    return this.run(client => rowsOf<Row>(client, asArrays(text, values)))
+  }
+
+  each<Row>(visit: (row: Row) => unknown, text: string, ...values: unknown[]): Promise<void> {
+    return this.runAlone(client => visitRows(client, prepared(text, values), visit))
+  }
+
+  eachArray<Row extends unknown[]>(visit: (row: Row) => unknown, text: string, ...values: unknown[]): Promise<void> {
+    return this.runAlone(client => visitRows(client, asArrays(text, values), visit))
+  }
+
+  async prove(): Promise<void> {
+    await this.one('SELECT 1')
+  }
+}
+
+function asArrays(text: string, values: readonly unknown[]): Asked {
+  return { ...prepared(text, values), rowMode: 'array' }
+}
+
+/** A connection that reads share. */
+interface Shared {
+  readonly client: Promise<Client>
+  /** On their way. */
+  pending: number
+}
+
+class PostgresReader extends AnyReader {
+  readonly #settings: PostgresSettings
+  readonly #shared: Shared[] = []
+  /** Connections for one at a time that nobody uses now. */
+  readonly #spare: Client[] = []
+  /** Who waits for one. */
+  readonly #waiting: (() => void)[] = []
+  #alone = 0
+  #closed = false
+
+  constructor(settings: PostgresSettings) {
+    super()
+    this.#settings = settings
+  }
+
+  protected async run<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    const shared = this.#leastBusy()
+    shared.pending += 1
+    try {
+      return await task(await shared.client)
+    } finally {
+      shared.pending -= 1
+    }
+  }
+
+  protected async runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.#take()
+    try {
+      const value = await task(client)
+      this.#give(client)
+      return value
+    } catch (error) {
+      // In which state it is nobody knows.
+      this.#give(undefined)
+      void client.end().catch(() => {})
+      throw error
+    }
+  }
+
+  snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
+    return this.runAlone(async client => {
+      await rowsOf(client, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [] })
+      const value = await task(new Picture(client))
+      await rowsOf(client, { text: 'COMMIT', values: [] })
+      return value
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const { client } of this.#shared.splice(0)) void client.then(one => one.end()).catch(() => {})
+    for (const client of this.#spare.splice(0)) void client.end().catch(() => {})
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  /** The connection with the fewest reads on their way; a new one while all that there are have some. */
+  #leastBusy(): Shared {
+    this.#mustBeOpen()
+    const best = this.#shared.reduce<Shared | undefined>(
+      (a, b) => (a === undefined || b.pending < a.pending ? b : a),
+      undefined,
+    )
+    const room = this.#shared.length < (this.#settings.connections ?? limits.postgres.connections)
+    if (best !== undefined && (best.pending === 0 || !room)) return best
+    const made: Shared = {
+      client: connect(this.#settings, { readOnly: true, pipelined: true, onEnd: () => this.#forget(made) }),
+      pending: 0,
+    }
+    made.client.catch(() => this.#forget(made))
+    this.#shared.push(made)
+    return made
+  }
+
+  #forget(shared: Shared): void {
+    const at = this.#shared.indexOf(shared)
+    if (at >= 0) this.#shared.splice(at, 1)
+  }
+
+  async #take(): Promise<Client> {
+    while (this.#alone >= limits.postgres.aloneMax) {
+      this.#mustBeOpen()
+      if (this.#waiting.length >= limits.postgres.waitingMax) throw new Fault('Overloaded')
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
+    }
+    this.#mustBeOpen()
+    this.#alone += 1
+    const spare = this.#spare.pop()
+    if (spare !== undefined) return spare
+    try {
+      const client: Client = await connect(this.#settings, { readOnly: true, onEnd: () => this.#lose(() => client) })
+      return client
+    } catch (error) {
+      this.#give(undefined)
+      throw error
+    }
+  }
+
+  /** One that ended while nobody used it. */
+  #lose(client: () => Client): void {
+    if (this.#spare.length === 0) return
+    const at = this.#spare.indexOf(client())
+    if (at >= 0) this.#spare.splice(at, 1)
+  }
+
+  #give(client: Client | undefined): void {
+    this.#alone -= 1
+    if (client !== undefined) {
+      if (this.#closed) void client.end().catch(() => {})
+      else this.#spare.push(client)
+    }
+    this.#waiting.shift()?.()
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw new Fault('Stopping')
+  }
+}
+
+/** Everything as it was at one moment, on one connection. */
+class Picture extends AnyReader {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    super()
+    this.#client = client
+  }
+
+  protected run<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    return task(this.#client)
+  }
+
+  protected runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    return task(this.#client)
+  }
+
+  snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
+    return task(this)
+  }
+
+  /** It ends with the task that it was made for. */
+  close(): void {}
+}

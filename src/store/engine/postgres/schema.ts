@@ -1,0 +1,113 @@
+// The tables in PostgreSQL, from their definitions: all of them must have been defined (imported) before.
+//
+// A database that is there says which migration it is at, in the numbers of ../schema.ts. Text is compared byte by byte
+// whatever the database says; what the engine works out itself, and the functions texts use, stand here.
+
+import { Fault } from '#lib/fault.ts'
+import { inWords } from '../dialect.ts'
+import { migrations } from '../schema.ts'
+import { definedTables } from '../table.ts'
+import { postgresWords } from './words.ts'
+
+type Table = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer One> ? One : never
+
+const types = { integer: 'bigint', text: 'text COLLATE "C"', bytes: 'bytea', any: 'bigint' } as const
+
+/** What texts call, and what SQLite has by itself or from sqlite.ts. */
+const functions = `
+CREATE FUNCTION folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN lower(normalize($1, NFC) COLLATE "und-x-icu") COLLATE "C";
+CREATE FUNCTION list_rows(list text) RETURNS TABLE (key bigint, value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT n - 1, v COLLATE "C" FROM json_array_elements_text(CASE WHEN json_typeof(list::json) = 'array' THEN list::json END)
+    WITH ORDINALITY AS e (v, n) $$;
+CREATE FUNCTION list_rows(document text, path text) RETURNS TABLE (key bigint, value text) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  AS $$ SELECT r.key, r.value FROM list_rows((document::json -> path)::text) AS r $$;
+`
+
+/** Full text: full-text.ts. The views have what the checker asks of both engines. */
+const search = `
+CREATE TABLE search_text (
+  "user" bigint NOT NULL, body bigint NOT NULL, grams bigint[] NOT NULL, words tsvector NOT NULL, PRIMARY KEY ("user", body)
+);
+CREATE INDEX search_text_grams ON search_text USING gin (grams);
+CREATE INDEX search_text_words ON search_text USING gin (words);
+CREATE VIEW search AS SELECT ("user" << 32) | body AS rowid FROM search_text;
+CREATE VIEW search_word AS SELECT rowid FROM search;
+`
+
+/** Facts about the database itself that SQLite keeps beside its tables. */
+const state = 'CREATE TABLE schema_version (version int NOT NULL)'
+
+/** All statements that make an empty database one of this program. */
+function schemaText(): string {
+  const tables = [...definedTables().values()].flatMap(table => [tableText(table), ...indexTexts(table)])
+  return [functions, ...tables, search, state, `INSERT INTO schema_version VALUES (${migrations.length})`].join(';\n')
+}
+
+/** What the database has to be asked, and told. */
+interface Session {
+  query(text: string): Promise<{ rows: readonly { readonly there?: unknown; readonly version?: unknown }[] }>
+}
+
+/**
+ * Brings the database up to this program's schema.
+ *
+ * @returns whether there was none
+ * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be
+ */
+export async function migratePostgres(session: Session, mayBeNew = true): Promise<boolean> {
+  await session.query('BEGIN')
+  try {
+    // Of several that come at once one makes the tables.
+    await session.query('SELECT pg_advisory_xact_lock(7430412)')
+    const made = await bringUp(session, mayBeNew)
+    await session.query('COMMIT')
+    return made
+  } catch (error) {
+    await session.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function bringUp(session: Session, mayBeNew: boolean): Promise<boolean> {
+  const { rows } = await session.query(`SELECT to_regclass('schema_version') IS NOT NULL AS there`)
+  if (rows[0]?.there) {
+    const found = await session.query('SELECT version FROM schema_version')
+    const version = Number(found.rows[0]?.version)
+    if (version > migrations.length) throw new Fault('DatabaseTooNew')
+    if (version < migrations.length) throw new Error(`there are no steps yet from schema ${version}`)
+    return false
+  }
+  if (!mayBeNew) throw new Fault('DataMissing')
+  await session.query(schemaText())
+  return true
+}
+
+function tableText(table: Table): string {
+  const columns = Object.entries(table.columns).map(([key, { type, nullable, fraction }]) => {
+    const kind = fraction === true ? 'double precision' : types[type]
+    return `${table.place(key)} ${kind}${nullable ? '' : ' NOT NULL'}`
+  })
+  const derived = Object.entries(table.shape.derived ?? {}).map(([name, from]) => {
+    return `${name} text COLLATE "C" GENERATED ALWAYS AS (${inWords(from, postgresWords)}) STORED`
+  })
+  const key = table.shape.long === undefined ? [`PRIMARY KEY (${keyOf(table)})`] : []
+  return `CREATE TABLE ${table} (${[...columns, ...derived, ...key].join(', ')})`
+}
+
+/** Of what is long a hash stands in the key. */
+function keyOf(table: Table): string {
+  const { key, long = [] } = table.shape
+  return key.map(name => (long.includes(name) ? `md5(${table.place(name)})` : table.place(name))).join(', ')
+}
+
+function indexTexts(table: Table): string[] {
+  const named = `CREATE UNIQUE INDEX ${table.name}_key ON ${table} (${keyOf(table)})`
+  const key = table.shape.long === undefined ? [] : [named]
+  const others = Object.entries(table.shape.indexes ?? {}).map(([name, { on, unique, where }]) => {
+    const columns = on.map(column => table.place(column)).join(', ')
+    const part = where === undefined ? '' : ` WHERE ${where}`
+    return `CREATE ${unique === true ? 'UNIQUE ' : ''}INDEX ${name} ON ${table} (${columns})${part}`
+  })
+  return [...key, ...others]
+}

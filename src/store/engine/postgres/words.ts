@@ -1,0 +1,36 @@
+// What PostgreSQL says for the words of dialect.ts. A parameter stands in an operand as `$1`, and may be named twice; one
+// whose value is to have another form is marked with it: `$1!array` (text.ts).
+
+import type { Words } from '../dialect.ts'
+
+export const postgresWords: Words = {
+  // Behind IN, which text.ts has made `= ANY` or `<> ALL`.
+  among: place => `(${place}!array)`,
+  bitOf: condition => `(${condition})::int`,
+  by: () => '',
+  concatenated: column => `string_agg(${column}, ''::bytea)`,
+  flagAt: (column, path) => `(CASE ${member(column, path)} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)`,
+  greatest: (...values) => ofAll('GREATEST', values),
+  isSet: place => `${place} = 1`,
+  joined: value => `string_agg(${value}, ' ')`,
+  jsonAt: member,
+  least: (...values) => ofAll('LEAST', values),
+  listRows: (source, path) => (path === undefined ? `list_rows(${source})` : `list_rows(${source}, '${path}')`),
+  positionOf: (whole, part) => `strpos(${whole}, ${part})`,
+  sumOf: condition => `sum((${condition})::int)`,
+  textRows: (index, expression, user) =>
+    index === 'search'
+      ? `SELECT body FROM search_text WHERE grams @> ${expression}!grams::bigint[] AND "user" = ${user}`
+      : `SELECT body FROM search_text WHERE words @@ ${expression}!words::tsquery AND "user" = ${user}`,
+  whole: value => `CAST(trunc(${value}) AS bigint)`,
+}
+
+function member(column: string, path: string): string {
+  return `((${column})::json -> '${path}' #>> '{}')`
+}
+
+/** The engine's own passes over what is null. */
+function ofAll(name: string, values: readonly string[]): string {
+  const absent = values.map(value => `${value} IS NULL`).join(' OR ')
+  return `CASE WHEN ${absent} THEN NULL ELSE ${name}(${values.join(', ')}) END`
+}

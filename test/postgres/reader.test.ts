@@ -1,0 +1,175 @@
+// The reader of PostgreSQL by itself: rows in pieces, pictures that do not change, what happens when the server is gone, slow or
+// full, and that values come back as they went.
+
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
+import { openPostgresReader } from '#store/engine/postgres/reader.ts'
+import { type Client, connect } from '#store/engine/postgres/session.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { makeDatabase } from './cluster.ts'
+
+let url: string
+let read: Reader
+let client: Client
+
+beforeAll(async () => {
+  url = await makeDatabase(inject('postgres'))
+  read = openPostgresReader({ url })
+  client = await connect({ url })
+  await client.query('CREATE TABLE thing (id bigint PRIMARY KEY, name text COLLATE "C", data bytea)')
+})
+
+afterAll(async () => {
+  read.close()
+  await client.end()
+})
+
+const counting = 'SELECT i FROM generate_series(1, 5000) AS i'
+
+describe('rows one after the other', () => {
+  test('come all of them, in order, however many', async () => {
+    const rows: number[] = []
+    await read.eachArray<[number]>(([i]) => void rows.push(i), counting)
+    expect(rows).toEqual(Array.from({ length: 5000 }, (_, at) => at + 1))
+  })
+
+  test('end when nobody wants more, and the connection serves the next', async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      let seen = 0
+      await read.each<{ i: number }>(({ i }) => ++seen === 1500 || i > 1500, counting)
+      expect(seen).toBe(1500)
+    }
+  })
+
+  test('end with what is thrown', async () => {
+    const thrown = read.each(() => {
+      throw new Error('enough')
+    }, counting)
+    await expect(thrown).rejects.toThrow('enough')
+    expect(await read.one('SELECT 1 AS a')).toEqual({ a: 1 })
+  })
+
+  test('come to many at once', async () => {
+    const sums = Array.from({ length: 40 }, async () => {
+      let sum = 0
+      await read.eachArray<[number]>(([i]) => {
+        sum += i
+      }, counting)
+      return sum
+    })
+    expect(new Set(await Promise.all(sums))).toEqual(new Set([12_502_500]))
+  })
+})
+
+test('what is counted may be long', async () => {
+  const long = Array.from({ length: 4000 }, (_, at) => String.fromCodePoint(0x4e00 + ((at * 7919) % 20_000))).join('')
+  const insertion = `INSERT INTO report_count VALUES ('tls', 1, 'a.example', $1, 1)`
+  await client.query(insertion, [long])
+  await expect(client.query(insertion, [long])).rejects.toMatchObject({ code: '23505', constraint: 'report_count_key' })
+  await client.query('DELETE FROM report_count')
+})
+
+test('nothing can be written through it', async () => {
+  const writing = 'INSERT INTO thing VALUES (9)'
+  // Where a standby was promoted meanwhile, whoever writes is to try again.
+  const refused = { code: 'StorageUnavailable', cause: { code: '25006' } }
+  await expect(read.one(writing)).rejects.toMatchObject(refused)
+  await expect(read.snapshot(picture => picture.one(writing))).rejects.toMatchObject(refused)
+})
+
+describe('a picture', () => {
+  test('does not change, also for what is read in pieces', async () => {
+    await client.query(`INSERT INTO thing VALUES (1, 'a', NULL)`)
+    await read.snapshot(async picture => {
+      expect(await picture.all('SELECT id FROM thing')).toHaveLength(1)
+      await client.query(`INSERT INTO thing VALUES (2, 'b', NULL)`)
+      let rows = 0
+      await picture.each(() => void rows++, 'SELECT id FROM thing')
+      expect(rows).toBe(1)
+      expect(await read.all('SELECT id FROM thing')).toHaveLength(2)
+    })
+    expect(await read.all('SELECT id FROM thing')).toHaveLength(2)
+  })
+})
+
+describe('a fault', () => {
+  test('of a text fails it alone', async () => {
+    const asked = [read.one('SELECT 1 AS a'), read.one('SELECT nothing'), read.one('SELECT 2 AS a')]
+    const [one, two, three] = await Promise.allSettled(asked)
+    expect([one, three]).toMatchObject([{ value: { a: 1 } }, { value: { a: 2 } }])
+    expect(two).toMatchObject({ status: 'rejected', reason: { code: '42703' } })
+  })
+
+  test('of the connection is temporary, and a new one is made', async () => {
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`
+    await Promise.all([read.one('SELECT 1'), read.each(() => true, counting), read.snapshot(one => one.prove())])
+    const slow = [read.one('SELECT pg_sleep(60)'), read.snapshot(one => one.one('SELECT pg_sleep(60)'))]
+    const asleep = `SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()`
+    const own = await connect({ url })
+    await expect.poll(async () => (await own.query(asleep)).rowCount).toBe(2)
+    const failed = Promise.allSettled(slow)
+    await own.query(end)
+    await own.end()
+    expect(await failed).toMatchObject([0, 1].map(() => ({ reason: { code: 'StorageUnavailable' } })))
+    // What lay there unused may be met on the way to its end.
+    await expect.poll(async () => (await read.one<{ a: number }>('SELECT 1 AS a').catch(() => undefined))?.a).toBe(1)
+    await expect.poll(() => read.snapshot(one => one.one('SELECT 1 AS a')).catch(() => undefined)).toEqual({ a: 1 })
+    client = await connect({ url })
+  })
+
+  test('of the address is temporary as well', async () => {
+    const none = openPostgresReader({ url: 'postgres://teal@127.0.0.1:1/none' })
+    await expect(none.prove()).rejects.toMatchObject({ code: 'StorageUnavailable' })
+    await expect(none.snapshot(one => one.prove())).rejects.toMatchObject({ code: 'StorageUnavailable' })
+    none.close()
+  })
+
+  test('of a statement that takes too long ends it', async () => {
+    const short = openPostgresReader({ url, statementMs: 200 })
+    await expect(short.one('SELECT pg_sleep(60)')).rejects.toMatchObject({ code: 'TimedOut' })
+    await expect(short.each(() => {}, 'SELECT pg_sleep(60)')).rejects.toMatchObject({ code: 'TimedOut' })
+    expect(await short.one('SELECT 1 AS a')).toEqual({ a: 1 })
+    short.close()
+  })
+})
+
+describe('values', () => {
+  const texts = ['', 'a\0b', '\x01', '\x01\x01\x02', '\\u0000', '\\\\u0001', JSON.stringify('\0\x01'), 'größe 日本 🎈']
+
+  test.each(texts)('text %j comes back as it went', async text => {
+    expect(await read.arrays('SELECT ?, ?', text, text.length)).toEqual([[text, text.length]])
+  })
+
+  test('lists are ordered byte by byte', async () => {
+    const list = ['b', 'a\0', 'ä', 'A', 'a', 'a\x01', 'a\0\0', 'a\x02', 'ab', '\u{10000}', '\uffff']
+    const given = JSON.stringify(list)
+    const rows = await read.arrays<[string]>('SELECT value FROM list_rows(?) ORDER BY value', given)
+    const bytewise = (JSON.parse(given) as string[]).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    expect(rows.flat()).toEqual(bytewise)
+  })
+
+  test('numbers are exact, and have no end', async () => {
+    const numbers = [0, -1, 2 ** 53 - 1, 1.5]
+    expect(await read.arrays('SELECT ?, ?, ?, ?', ...numbers)).toEqual([numbers])
+    expect(await read.arrays('SELECT ? > 5, ? < 5', Infinity, -Infinity)).toEqual([[1, 1]])
+  })
+
+  test('bytes come back as they went', async () => {
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
+    expect(await read.one('SELECT ? AS data', bytes)).toEqual({ data: bytes })
+  })
+
+  test('may be called, and named twice', async () => {
+    const rows = await read.all('SELECT @a AS "a", @b AS b WHERE @b IS NULL OR @a = @b', { a: 5e12, b: null })
+    expect(rows).toEqual([{ a: 5e12, b: null }])
+    await expect(read.one('SELECT @c', { a: 1 })).rejects.toThrow('no value is called c')
+  })
+
+  test('are compared as SQLite does', async () => {
+    const text = `SELECT ${greatest('?', '3')} AS a, ${greatest('?', '3')} AS b, ${least('?', '3')} AS c,
+      ${jsonAt('?', 'x')} AS d, ${whole('?')} AS e, 'Ä' LIKE 'ä' AS f, 'A?@b' LIKE 'a?%' AS g`
+    const given = [5, null, 5, '{"x":{"y":[1]}}', 2.9]
+    expect(await read.one(text, ...given)).toEqual({ a: 5, b: null, c: 3, d: '{"y":[1]}', e: 2, f: 0, g: 1 })
+  })
+})

@@ -1,0 +1,34 @@
+// One cluster for all test files of a run, with a template that has the tables: each file makes its databases from it.
+
+import { globSync } from 'node:fs'
+import { resolve } from 'node:path'
+import pg from 'pg'
+import { migratePostgres } from '../../src/store/engine/postgres/schema.ts'
+import { startCluster } from './cluster.ts'
+
+interface Provided {
+  provide(key: 'postgres', folder: string): void
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Folder of the cluster's socket. */
+    postgres: string
+  }
+}
+
+export async function setup({ provide }: Provided): Promise<() => Promise<void>> {
+  const cluster = await startCluster()
+  // Whatever defines a table has to be there.
+  for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))
+  const root = new pg.Client(cluster.url('postgres'))
+  await root.connect()
+  await root.query('CREATE DATABASE teal_template TEMPLATE template0')
+  await root.end()
+  const made = new pg.Client(cluster.url('teal_template'))
+  await made.connect()
+  await migratePostgres(made)
+  await made.end()
+  provide('postgres', cluster.folder)
+  return () => cluster.stop()
+}
