@@ -50,6 +50,11 @@ function asArrays(text: string, values: readonly unknown[]): Asked {
   return { ...prepared(text, values), rowMode: 'array' }
 }
 
+/** Whether it is the connection that failed, or fell silent; a statement that the server ended leaves it as it was. */
+function isLost(error: unknown): boolean {
+  return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code !== '57014'
+}
+
 /** A connection that reads share. */
 interface Shared {
   readonly client: Promise<Client>
@@ -77,6 +82,9 @@ class PostgresReader extends AnyReader {
     shared.pending += 1
     try {
       return await task(await shared.client)
+    } catch (error) {
+      if (isLost(error)) this.#leave(shared)
+      throw error
     } finally {
       shared.pending -= 1
     }
@@ -128,6 +136,12 @@ class PostgresReader extends AnyReader {
     made.client.catch(() => this.#forget(made))
     this.#shared.push(made)
     return made
+  }
+
+  /** Nobody asks it any more; what is on its way comes to its end. */
+  #leave(shared: Shared): void {
+    this.#forget(shared)
+    void shared.client.then(client => client.end()).catch(() => {})
   }
 
   #forget(shared: Shared): void {
