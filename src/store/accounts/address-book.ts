@@ -5,6 +5,7 @@
 import { boolean, integer, moment, text } from '../engine/column.ts'
 import { greatest } from '../engine/dialect.ts'
 import { containing } from '../engine/like.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -44,6 +45,16 @@ const noteEntry = `INSERT INTO register (id, "user", key, address, name, used, d
     known = ${greatest('register.known', 'excluded.known')}, address = excluded.address,
     name = CASE WHEN register.name = '' THEN excluded.name ELSE register.name END`
 
+const trimEntries = defineProcedure(
+  'register_trim',
+  '_user bigint, _most bigint',
+  `BEGIN
+  IF (SELECT count(*) FROM register WHERE "user" = _user) <= _most THEN RETURN; END IF;
+  DELETE FROM register WHERE id IN
+    (SELECT id FROM register WHERE "user" = _user ORDER BY known DESC, used DESC OFFSET _most);
+END`,
+)
+
 /** Notes addresses that were used; an address book keeps `entriesMax`: whom the account knows, and then the latest. */
 export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; entriesMax: number }>(
   'register.note',
@@ -60,6 +71,12 @@ export const addressBookNote = defineWrite<{ notes: readonly AddressBookNote[]; 
         entriesMax,
       )
     }
+  },
+  {
+    told: (sql, { notes, entriesMax }) => {
+      for (const note of notes) sql(noteEntry).run({ ...note, known: note.known ? 1 : 0 })
+      for (const user of new Set(notes.map(note => note.user))) sql(trimEntries.call).run(user, entriesMax)
+    },
   },
 )
 

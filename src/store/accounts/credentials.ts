@@ -6,6 +6,7 @@
 
 import { integer, json, moment, nullable, text } from '../engine/column.ts'
 import { greatest, listRows } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -120,15 +121,35 @@ export interface AspUseRow extends RowOf<typeof uses> {
 
 const prolong = `${asps.updating({ raise: ['expires'], by: ['id'] })} AND ttl > 0`
 
+const noteUse = defineProcedure(
+  'asp_use_note',
+  '_asp text, _user bigint, _at bigint, _event text, _ip text',
+  `BEGIN
+  IF NOT EXISTS (SELECT 1 FROM asp WHERE id = _asp) THEN RETURN; END IF;
+  INSERT INTO asp_use (asp, "user", at, event, ip) VALUES (_asp, _user, _at, _event, _ip)
+    ON CONFLICT (asp) DO UPDATE SET at = excluded.at, event = excluded.event, ip = excluded.ip
+    WHERE excluded.at >= asp_use.at;
+END`,
+)
+
 /** One that is gone by now stays gone. */
-export const aspUse = defineWrite<AspUseRow>('asp.use', (sql, row) => {
-  const { asp, user, at, event, ip, expires } = row
-  if (sql('SELECT 1 FROM asp WHERE id = ?').get(asp) === undefined) return
-  sql(`INSERT INTO asp_use (asp, "user", at, event, ip) VALUES (?, ?, ?, ?, ?)
+export const aspUse = defineWrite<AspUseRow>(
+  'asp.use',
+  (sql, row) => {
+    const { asp, user, at, event, ip, expires } = row
+    if (sql('SELECT 1 FROM asp WHERE id = ?').get(asp) === undefined) return
+    sql(`INSERT INTO asp_use (asp, "user", at, event, ip) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET at = excluded.at, event = excluded.event, ip = excluded.ip
     WHERE excluded.at >= asp_use.at`).run(asp, user, at, event, ip)
-  if (expires !== null) sql(prolong).run(expires, asp)
-})
+    if (expires !== null) sql(prolong).run(expires, asp)
+  },
+  {
+    told: (sql, { asp, user, at, event, ip, expires }) => {
+      sql(noteUse.call).run(asp, user, at, event, ip)
+      if (expires !== null) sql(prolong).run(expires, asp)
+    },
+  },
+)
 
 export const credentialInsert = keys.defineInsert()
 

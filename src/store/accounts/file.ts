@@ -3,9 +3,10 @@
 // Every read names the account, so a file of another one is not there. Content is opened through its body (bodies/bodies.ts); the
 // rules at the end prove that both agree.
 
-import { bodyRelease } from '../bodies/writes.ts'
+import { bodyRelease, releaseBody } from '../bodies/writes.ts'
 import { integer, moment, nullable, text } from '../engine/column.ts'
 import { includes, sumOf } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -34,13 +35,31 @@ export type FileRow = RowOf<typeof files>
 /** The content is a body, added in the same unit. */
 export const fileInsert = files.defineInsert()
 
+const deleteOne = defineProcedure(
+  'file_delete',
+  '_id text',
+  `DECLARE _body bigint;
+BEGIN
+  DELETE FROM file WHERE id = _id RETURNING body INTO _body;
+  IF FOUND THEN PERFORM ${releaseBody}(_body); END IF;
+END`,
+)
+
 /** Takes files away with their content; those that are gone already are passed over. */
-export const fileDelete = defineWrite<{ ids: readonly string[] }>('file.delete', (sql, { ids }, effects) => {
-  for (const id of ids) {
-    const row = sql('DELETE FROM file WHERE id = ? RETURNING body').get(id) as { body: number } | undefined
-    if (row !== undefined) bodyRelease.run(sql, { num: row.body }, effects)
-  }
-})
+export const fileDelete = defineWrite<{ ids: readonly string[] }>(
+  'file.delete',
+  (sql, { ids }, effects) => {
+    for (const id of ids) {
+      const row = sql('DELETE FROM file WHERE id = ? RETURNING body').get(id) as { body: number } | undefined
+      if (row !== undefined) bodyRelease.run(sql, { num: row.body }, effects)
+    }
+  },
+  {
+    told: (sql, { ids }) => {
+      for (const id of ids) sql(deleteOne.call).run(id)
+    },
+  },
+)
 
 /** One file of an account. */
 export async function findFile(read: Reader, user: number, id: string): Promise<FileRow | undefined> {

@@ -3,7 +3,8 @@
 //
 // A piece that broke off can be asked for again.
 
-import { bodyRelease } from '../bodies/writes.ts'
+import { bodyRelease, releaseBody } from '../bodies/writes.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 
 import { defineWrite } from '../engine/write.ts'
@@ -43,6 +44,23 @@ export const removalParts: readonly RemovalPart[] = [
   { kind: null, table: 'removed_mailbox', owner: 'user', by: 'num', key: 'modseq' },
 ]
 
+const takeMessages = defineProcedure(
+  'removal_messages',
+  '_mailbox bigint, _user bigint, _count bigint',
+  `DECLARE _one record; _total bigint := 0; _size bigint := 0; _unseen bigint := 0;
+BEGIN
+  FOR _one IN SELECT uid, body, size, flags FROM message WHERE mailbox = _mailbox ORDER BY uid LIMIT _count LOOP
+    DELETE FROM message WHERE mailbox = _mailbox AND uid = _one.uid;
+    PERFORM ${releaseBody}(_one.body);
+    _total := _total + 1;
+    _size := _size + _one.size;
+    IF _one.flags & 1 = 0 THEN _unseen := _unseen + 1; END IF;
+  END LOOP;
+  UPDATE tally SET total = total - _total, unseen = unseen - _unseen, size = size - _size WHERE mailbox = _mailbox;
+  UPDATE usage SET storage = storage - _size WHERE "user" = _user;
+END`,
+)
+
 /** Takes up to `count` messages out of a folder of a deleted account, with their bodies. */
 export const removalMessages = defineWrite<{ mailbox: number; user: number; count: number }>(
   'removal.messages',
@@ -67,6 +85,7 @@ export const removalMessages = defineWrite<{ mailbox: number; user: number; coun
     )
     sql('UPDATE usage SET storage = storage - ? WHERE "user" = ?').run(size, user)
   },
+  { told: (sql, { mailbox, user, count }) => void sql(takeMessages.call).run(mailbox, user, count) },
 )
 
 /** Takes away an empty folder of a deleted account. What was expunged from it goes in pieces before. */
@@ -101,16 +120,35 @@ export const removalRows = defineWrite<{ part: number; user: number; id: string;
 /** Rows that are gathered and written late: some may have come after their part was taken. */
 const late = ['authlog', 'login', 'asp_use'] as const
 
+const removeUser = defineProcedure(
+  'removal_user',
+  '_user bigint, _id text',
+  `BEGIN
+  DELETE FROM "user" WHERE num = _user AND id = _id;
+  IF FOUND THEN INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING; END IF;
+END`,
+)
+
 /**
  * The account itself, when nothing else of it is left but what was written late. That there was one is remembered: a store
  * without any is taken for a new one (lookup.ts).
  */
-export const removalUser = defineWrite<{ user: number; id: string }>('removal.user', (sql, { user, id }) => {
-  for (const table of late) sql(`DELETE FROM ${table} WHERE "user" = ?`).run(user)
-  sql('DELETE FROM usage WHERE "user" = ?').run(user)
-  const { changes } = sql('DELETE FROM "user" WHERE num = ? AND id = ?').run(user, id)
-  if (changes > 0) sql(`INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING`).run()
-})
+export const removalUser = defineWrite<{ user: number; id: string }>(
+  'removal.user',
+  (sql, { user, id }) => {
+    for (const table of late) sql(`DELETE FROM ${table} WHERE "user" = ?`).run(user)
+    sql('DELETE FROM usage WHERE "user" = ?').run(user)
+    const { changes } = sql('DELETE FROM "user" WHERE num = ? AND id = ?').run(user, id)
+    if (changes > 0) sql(`INSERT INTO meta (key, value) VALUES ('account.removed', 1) ON CONFLICT DO NOTHING`).run()
+  },
+  {
+    told: (sql, { user, id }) => {
+      for (const table of late) sql(`DELETE FROM ${table} WHERE "user" = ?`).run(user)
+      sql('DELETE FROM usage WHERE "user" = ?').run(user)
+      sql(removeUser.call).run(user, id)
+    },
+  },
+)
 
 /** Numbers of some messages of an account's archive. */
 export async function archivedNumbers(read: Reader, user: number, count: number): Promise<number[]> {

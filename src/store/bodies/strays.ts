@@ -31,7 +31,7 @@ const strays = table(
 )
 
 const noting = `${strays.insertion}
-  ON CONFLICT (name) DO UPDATE SET days = days + ${bitOf('last <> excluded.last')}, last = excluded.last`
+  ON CONFLICT (name) DO UPDATE SET days = stray.days + ${bitOf('stray.last <> excluded.last')}, last = excluded.last`
 
 /** Files that were seen without a row on that day (days since 1970). */
 const strayNote = defineWrite<{ names: readonly string[]; day: number }>('stray.note', (sql, { names, day }) => {

@@ -6,15 +6,16 @@
 // the row a moment ago has its file, a part that is dropped and comes again in one batch is safe, and a name whose unit
 // or commit failed is cleaned up in the same way. None of this needs to hear of a rollback.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { bytes, integer, nullable } from '../engine/column.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects } from '../engine/write.ts'
-import { searchForget } from '../search/docs.ts'
+import { forgetText, searchForget } from '../search/docs.ts'
 import { BodyFiles, fileName, hashInName } from './files.ts'
 import { pack } from './format/codec.ts'
 
@@ -110,42 +111,126 @@ function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
   sql(bodyInsertion).run(row.num, 1, row.size, codec, row.recipe, data)
 }
 
+const addPlace = defineProcedure(
+  'body_place',
+  '_body bigint, _seq bigint, _hash bytea, _size bigint, _codec bigint, _data bytea',
+  `DECLARE _part bigint;
+BEGIN
+  IF EXISTS (SELECT 1 FROM body WHERE num = _body) THEN RETURN; END IF;
+  UPDATE part SET refs = refs + 1 WHERE hash = _hash RETURNING num INTO _part;
+  IF NOT FOUND THEN
+    INSERT INTO part (num, hash, refs, size, codec, file, stored, data)
+      VALUES ((SELECT coalesce(max(num), 0) + 1 FROM part), _hash, 1, _size, _codec, 0, length(_data), _data)
+      RETURNING num INTO _part;
+  END IF;
+  INSERT INTO body_part (body, seq, part) VALUES (_body, _seq, _part);
+END`,
+)
+
+const addRow = defineProcedure(
+  'body_add',
+  '_num bigint, _size bigint, _codec bigint, _recipe bytea, _skeleton bytea',
+  `BEGIN
+  UPDATE body SET refs = refs + 1 WHERE num = _num;
+  IF FOUND THEN RETURN; END IF;
+  INSERT INTO body (num, refs, size, codec, recipe, skeleton) VALUES (_num, 1, _size, _codec, _recipe, _skeleton);
+END`,
+)
+
+/** Parts come before the row, which says that all of them are there. What lies in a scratch file becomes a row, too. */
+function tellBody(sql: Sql, row: BodyRow): void {
+  for (const [seq, part] of row.parts.entries()) {
+    const { codec, data } = packedPart(part)
+    sql(addPlace.call).run(row.num, seq, part.hash, part.size, codec, data)
+  }
+  const { codec, data } = pack(row.skeleton)
+  sql(addRow.call).run(row.num, row.size, codec, row.recipe, Buffer.from(data))
+}
+
+function packedPart({ codec, data, file }: PartRow): { codec: number; data: Uint8Array } {
+  if (codec === null) {
+    const packed = pack(data)
+    // What was packed is good until the next is.
+    return { codec: packed.codec, data: Buffer.from(packed.data) }
+  }
+  return { codec, data: file === null ? data : Buffer.concat([data, readFileSync(file)]) }
+}
+
 /** Stores a body, or counts one more reference to it where an earlier unit has stored it. */
 export const bodyAdd = defineWrite<BodyRow>('body.add', addBody, {
   once: row => row.parts.some(part => part.file !== null),
   values: row => [row.skeleton, ...row.parts.map(part => part.data)],
+  told: tellBody,
 })
+
+const retain = defineProcedure(
+  'body_retain',
+  '_num bigint',
+  `BEGIN
+  UPDATE body SET refs = refs + 1 WHERE num = _num;
+  IF NOT FOUND THEN RAISE EXCEPTION 'body % is not there to be retained', _num; END IF;
+END`,
+)
 
 /** One more message carries the body. */
-export const bodyRetain = defineWrite<{ num: number }>('body.retain', (sql, row) => {
-  const { changes } = sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(row.num)
-  if (changes !== 1) throw new Error(`body ${row.num} is not there to be retained`)
-})
+export const bodyRetain = defineWrite<{ num: number }>(
+  'body.retain',
+  (sql, row) => {
+    const { changes } = sql('UPDATE body SET refs = refs + 1 WHERE num = ?').run(row.num)
+    if (changes !== 1) throw new Error(`body ${row.num} is not there to be retained`)
+  },
+  { told: (sql, row) => void sql(retain.call).run(row.num) },
+)
+
+/** `body.release` for other procedures. */
+export const releaseBody = defineProcedure(
+  'body_release',
+  '_num bigint',
+  `DECLARE _left bigint; _part bigint;
+BEGIN
+  UPDATE body SET refs = refs - 1 WHERE num = _num RETURNING refs INTO _left;
+  IF NOT FOUND THEN RAISE EXCEPTION 'body % is not there to be released', _num; END IF;
+  IF _left > 0 THEN RETURN; END IF;
+  DELETE FROM body WHERE num = _num;
+  DELETE FROM outline WHERE body = _num;
+  DELETE FROM header WHERE body = _num;
+  PERFORM ${forgetText}(_num);
+  FOR _part IN DELETE FROM body_part WHERE body = _num RETURNING part LOOP
+    UPDATE part SET refs = refs - 1 WHERE num = _part RETURNING refs INTO _left;
+    IF NOT FOUND THEN RAISE EXCEPTION 'part % of body % is not there to be released', _part, _num; END IF;
+    IF _left <= 0 THEN DELETE FROM part WHERE num = _part; END IF;
+  END LOOP;
+END`,
+)
 
 /** One message less carries the body; the last one takes its outline and its parts along. */
-export const bodyRelease = defineWrite<{ num: number }>('body.release', (sql, row, effects) => {
-  const left = sql('UPDATE body SET refs = refs - 1 WHERE num = ? RETURNING refs').get(row.num) as Refs | undefined
-  if (left === undefined) throw new Error(`body ${row.num} is not there to be released`)
-  if (left.refs > 0) return
-  sql('DELETE FROM body WHERE num = ?').run(row.num)
-  sql('DELETE FROM outline WHERE body = ?').run(row.num)
-  sql('DELETE FROM header WHERE body = ?').run(row.num)
-  searchForget(sql, row.num)
-  const parts = sql('SELECT part FROM body_part WHERE body = ? ORDER BY seq').all(row.num) as { part: number }[]
-  if (parts.length === 0) return
-  sql('DELETE FROM body_part WHERE body = ?').run(row.num)
-  for (const { part } of parts) {
-    const rest = sql(`UPDATE part SET refs = refs - 1 WHERE num = ?
+export const bodyRelease = defineWrite<{ num: number }>(
+  'body.release',
+  (sql, row, effects) => {
+    const left = sql('UPDATE body SET refs = refs - 1 WHERE num = ? RETURNING refs').get(row.num) as Refs | undefined
+    if (left === undefined) throw new Error(`body ${row.num} is not there to be released`)
+    if (left.refs > 0) return
+    sql('DELETE FROM body WHERE num = ?').run(row.num)
+    sql('DELETE FROM outline WHERE body = ?').run(row.num)
+    sql('DELETE FROM header WHERE body = ?').run(row.num)
+    searchForget(sql, row.num)
+    const parts = sql('SELECT part FROM body_part WHERE body = ? ORDER BY seq').all(row.num) as { part: number }[]
+    if (parts.length === 0) return
+    sql('DELETE FROM body_part WHERE body = ?').run(row.num)
+    for (const { part } of parts) {
+      const rest = sql(`UPDATE part SET refs = refs - 1 WHERE num = ?
       RETURNING refs, hash, CASE WHEN file = 1 THEN data END AS "table"`).get(part) as
-      | (Pick<StoredPart, 'refs' | 'hash'> & { table: Buffer | null })
-      | undefined
-    if (rest === undefined) throw new Error(`part ${part} of body ${row.num} is not there to be released`)
-    if (rest.refs > 0) continue
-    sql('DELETE FROM part WHERE num = ?').run(part)
-    const { hash, table } = rest
-    if (table !== null) effects.afterCommit(() => suspect(sql, fileName(hash, table)))
-  }
-})
+        | (Pick<StoredPart, 'refs' | 'hash'> & { table: Buffer | null })
+        | undefined
+      if (rest === undefined) throw new Error(`part ${part} of body ${row.num} is not there to be released`)
+      if (rest.refs > 0) continue
+      sql('DELETE FROM part WHERE num = ?').run(part)
+      const { hash, table } = rest
+      if (table !== null) effects.afterCommit(() => suspect(sql, fileName(hash, table)))
+    }
+  },
+  { told: (sql, row) => void sql(releaseBody.call).run(row.num) },
+)
 
 /** Files that may have no row, found by `sweep`; each is looked up again before it goes. */
 export const partSuspect = defineWrite<{ names: readonly string[] }>('part.suspect', (sql, row, effects) => {

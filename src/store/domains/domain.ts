@@ -6,10 +6,11 @@
 
 import { json, moment, text, boolean as truth, integer as whole } from '../engine/column.ts'
 import { among } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
-import { defineWrite, Refused } from '../engine/write.ts'
+import { defineWrite, Refused, refusedState } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 /** What an account gets that is made in the domain where its maker says nothing; absent or 0: the service's setting. */
@@ -76,6 +77,16 @@ export const domainAdmins = defineWrite<{ domain: string; users: readonly string
   },
 )
 
+const renameDomain = defineProcedure(
+  'domain_rename',
+  '_previous text, _current text',
+  `BEGIN
+  IF EXISTS (SELECT 1 FROM domain WHERE name = _current) THEN RETURN; END IF;
+  UPDATE domain SET name = _current WHERE name = _previous;
+  UPDATE domain_admin SET domain = _current WHERE domain = _previous;
+END`,
+)
+
 /** What was said of one domain is said of another, of which nothing was. */
 export const domainRename = defineWrite<{ previous: string; current: string }>(
   'domain.rename',
@@ -84,6 +95,7 @@ export const domainRename = defineWrite<{ previous: string; current: string }>(
     sql('UPDATE domain SET name = ? WHERE name = ?').run(current, previous)
     sql('UPDATE domain_admin SET domain = ? WHERE domain = ?').run(current, previous)
   },
+  { told: (sql, { previous, current }) => void sql(renameDomain.call).run(previous, current) },
 )
 
 /** What a unit makes more of in a domain. */
@@ -97,18 +109,63 @@ export interface Growth {
 }
 
 /** Refuses the unit where a domain would have more than it may; comes after the writes that make it more. */
-export const domainGrowth = defineWrite<Growth>('domain.grow', (sql, growth) => {
-  const { domain } = growth
-  const row = sql('SELECT max_users, max_addresses, max_forwards, quota FROM domain WHERE name = ?').get(domain) as
-    | Record<'max_users' | 'max_addresses' | 'max_forwards' | 'quota', number>
-    | undefined
-  if (row === undefined) return
-  if (growth.users) refuse(row.max_users, () => counted(sql, usersOf, domain), 'accounts')
-  if (growth.addresses) refuse(row.max_addresses, () => counted(sql, addressesOf, domain), 'addresses')
-  if (growth.forwards) refuse(row.max_forwards, () => counted(sql, forwardsOf, domain), 'addresses that forward')
-  const { quota } = growth
-  if (quota !== undefined) refuse(row.quota, () => counted(sql, givenOf, quota, domain), 'bytes given to accounts')
-})
+export const domainGrowth = defineWrite<Growth>(
+  'domain.grow',
+  (sql, growth) => {
+    const { domain } = growth
+    const row = sql('SELECT max_users, max_addresses, max_forwards, quota FROM domain WHERE name = ?').get(domain) as
+      | Record<'max_users' | 'max_addresses' | 'max_forwards' | 'quota', number>
+      | undefined
+    if (row === undefined) return
+    if (growth.users) refuse(row.max_users, () => counted(sql, usersOf, domain), 'accounts')
+    if (growth.addresses) refuse(row.max_addresses, () => counted(sql, addressesOf, domain), 'addresses')
+    if (growth.forwards) refuse(row.max_forwards, () => counted(sql, forwardsOf, domain), 'addresses that forward')
+    const { quota } = growth
+    if (quota !== undefined) refuse(row.quota, () => counted(sql, givenOf, quota, domain), 'bytes given to accounts')
+  },
+  {
+    told: (sql, { domain, users, addresses, forwards, quota }) => {
+      sql(refuseGrowth.call).run(domain, users ? 1 : 0, addresses ? 1 : 0, forwards ? 1 : 0, quota ?? null)
+    },
+  },
+)
+
+const refuseOne = defineProcedure(
+  'domain_refuse',
+  '_most bigint, _found bigint, _what text',
+  `BEGIN
+  IF _most > 0 AND _found > _most THEN
+    RAISE EXCEPTION USING ERRCODE = '${refusedState}', DETAIL = 'DomainLimit',
+      MESSAGE = format('The domain has as many %s as it may have (%s)', _what, _most);
+  END IF;
+END`,
+)
+
+const refuseGrowth = defineProcedure(
+  'domain_grow',
+  '_domain text, _users bigint, _addresses bigint, _forwards bigint, _quota bigint',
+  `DECLARE _most domain%ROWTYPE;
+BEGIN
+  SELECT * INTO _most FROM domain WHERE name = _domain;
+  IF NOT FOUND THEN RETURN; END IF;
+  IF _users = 1 AND _most.max_users > 0 THEN
+    PERFORM ${refuseOne}(_most.max_users,
+      (SELECT count(*) FROM "user" WHERE domain = _domain AND deleted IS NULL), 'accounts');
+  END IF;
+  IF _addresses = 1 AND _most.max_addresses > 0 THEN
+    PERFORM ${refuseOne}(_most.max_addresses,
+      (SELECT count(*) FROM address WHERE domain = _domain AND "user" IS NOT NULL), 'addresses');
+  END IF;
+  IF _forwards = 1 AND _most.max_forwards > 0 THEN
+    PERFORM ${refuseOne}(_most.max_forwards,
+      (SELECT count(*) FROM address WHERE domain = _domain AND "user" IS NULL), 'addresses that forward');
+  END IF;
+  IF _quota IS NOT NULL AND _most.quota > 0 THEN
+    PERFORM ${refuseOne}(_most.quota, (SELECT coalesce(sum(CASE quota WHEN 0 THEN _quota ELSE quota END), 0)::bigint
+      FROM "user" WHERE domain = _domain AND deleted IS NULL), 'bytes given to accounts');
+  END IF;
+END`,
+)
 
 const usersOf = 'SELECT count(*) AS n FROM "user" WHERE domain = ? AND deleted IS NULL'
 const addressesOf = 'SELECT count(*) AS n FROM address WHERE domain = ? AND "user" IS NOT NULL'

@@ -17,6 +17,9 @@ export class Refused extends Error {
   }
 }
 
+/** How a procedure (procedure.ts) refuses its unit: with this state, and the fault's code as detail. */
+export const refusedState = 'TL002'
+
 /** What a unit wants done around its commit; all of it must be quick and repeatable. */
 export interface Effects {
   /** Runs before the transaction is committed, when the unit itself went through (renaming files into place). */
@@ -36,6 +39,11 @@ export interface Write<Row, Form = unknown> {
   readonly once?: ((form: Form) => boolean) | undefined
   /** Values of the row that may be large: the thread gives their memory back when it is done with them. */
   readonly values?: ((form: Form) => readonly Uint8Array[]) | undefined
+  /**
+   * What `run` does, for an engine that is told all of a unit in one call: without reads between its statements, which
+   * procedures do in their place (procedure.ts). Absent where `run` reads nothing.
+   */
+  readonly told?: ((sql: Sql, form: Form, effects: Effects) => void) | undefined
   run(sql: Sql, form: Form, effects: Effects): void
 }
 
@@ -49,12 +57,17 @@ const registry = new Map<string, Write<unknown>>()
 export function defineWrite<Row, Form = Row>(
   name: string,
   run: (sql: Sql, form: Form, effects: Effects) => void,
-  traits: Pick<Write<Row, Form>, 'encode' | 'once' | 'values'> = {},
+  traits: Pick<Write<Row, Form>, 'encode' | 'once' | 'values' | 'told'> = {},
 ): Write<Row> {
   if (registry.has(name)) throw new Error(`two writes are called ${name}`)
   const write: Write<Row, Form> = { name, run, ...traits }
   registry.set(name, write as unknown as Write<unknown>)
   return write as unknown as Write<Row>
+}
+
+/** Every write, by name. */
+export function definedWrites(): ReadonlyMap<string, Write<unknown>> {
+  return registry
 }
 
 /** The write of that name; for the writer thread. */

@@ -8,6 +8,7 @@
 import { integer, moment, nullable, placeIn, text } from '../engine/column.ts'
 import { least } from '../engine/dialect.ts'
 import { raiseFact } from '../engine/meta.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -74,25 +75,49 @@ export interface FanoutRow {
   events: [event: number, targets: [endpoint: number, webhook: string][]][]
 }
 
+const fanOut = defineProcedure(
+  'event_fan_out',
+  '_event bigint, _targets text',
+  `BEGIN
+  INSERT INTO delivery (event, n, endpoint, webhook, state, attempts, due)
+    SELECT _event, t.n, (t.target->>0)::bigint, t.target->>1, 0, 0, 0
+      FROM jsonb_array_elements(_targets::jsonb) WITH ORDINALITY AS t (target, n)
+      WHERE EXISTS (SELECT 1 FROM webhook WHERE id = t.target->>1);
+  IF FOUND THEN
+    INSERT INTO payload (event, at, name, "user", body) SELECT num, at, name, "user", body FROM event WHERE num = _event;
+  END IF;
+  DELETE FROM event WHERE num = _event;
+END`,
+)
+
 /** Makes the deliveries of events and takes the events from the table where they waited. */
-export const eventFanout = defineWrite<FanoutRow>('event.fanout', (sql, row) => {
-  const insert = sql(`INSERT INTO ${deliveries} (event, n, endpoint, webhook, state, attempts, due)
+export const eventFanout = defineWrite<FanoutRow>(
+  'event.fanout',
+  (sql, row) => {
+    const insert = sql(`INSERT INTO ${deliveries} (event, n, endpoint, webhook, state, attempts, due)
     SELECT ?, ?, ?, ?, 0, 0, 0 WHERE EXISTS (SELECT 1 FROM webhook WHERE id = ?)`)
-  const keep = sql(
-    `INSERT INTO ${payloads} (${payloads.list}) SELECT ${events.listOf(undefined, ['num', 'at', 'name', 'user', 'body'])}
+    const keep = sql(
+      `INSERT INTO ${payloads} (${payloads.list}) SELECT ${events.listOf(undefined, ['num', 'at', 'name', 'user', 'body'])}
       FROM ${events} WHERE num = ?`,
-  )
-  const drop = sql(events.deleting(['num']))
-  for (const [event, targets] of row.events) {
-    let made = 0
-    targets.forEach(([endpoint, webhook], index) => {
-      made += insert.run(event, index + 1, endpoint, webhook, webhook).changes
-    })
-    if (made > 0) keep.run(event)
-    drop.run(event)
-  }
-  raiseFact(sql, 'event.cursor', row.cursor)
-})
+    )
+    const drop = sql(events.deleting(['num']))
+    for (const [event, targets] of row.events) {
+      let made = 0
+      targets.forEach(([endpoint, webhook], index) => {
+        made += insert.run(event, index + 1, endpoint, webhook, webhook).changes
+      })
+      if (made > 0) keep.run(event)
+      drop.run(event)
+    }
+    raiseFact(sql, 'event.cursor', row.cursor)
+  },
+  {
+    told: (sql, { events: matched, cursor }) => {
+      for (const [event, targets] of matched) sql(fanOut.call).run(event, JSON.stringify(targets))
+      raiseFact(sql, 'event.cursor', cursor)
+    },
+  },
+)
 
 export interface ClaimRow {
   at: number

@@ -4,9 +4,10 @@
 // body, and hands it on when it comes back. The rules of the consistency checker about them stand
 // at the end.
 
-import { bodyRelease } from '../bodies/writes.ts'
+import { bodyRelease, releaseBody } from '../bodies/writes.ts'
 import { boolean, integer, json, moment, type Stored, text, words } from '../engine/column.ts'
 import { among } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -61,30 +62,63 @@ export const archiveInsert = defineWrite<Readonly<Row>, Stored[]>(
   (sql, values) => {
     sql(insertion).run(values)
     sql(
-      'INSERT INTO archive_tally ("user", total) VALUES (?, 1) ON CONFLICT ("user") DO UPDATE SET total = total + 1',
+      'INSERT INTO archive_tally ("user", total) VALUES (?, 1) ON CONFLICT ("user") DO UPDATE SET total = archive_tally.total + 1',
     ).run(values[archive.at.user])
   },
   { encode: row => archive.values(row) },
 )
 
+const takeOut = defineProcedure(
+  'archive_take',
+  '_num bigint',
+  `DECLARE _user bigint;
+BEGIN
+  DELETE FROM archive WHERE num = _num RETURNING "user" INTO _user;
+  IF NOT FOUND THEN RAISE EXCEPTION 'message % is not in the archive', _num; END IF;
+  UPDATE archive_tally SET total = total - 1 WHERE "user" = _user;
+END`,
+)
+
 /** Takes a message out of the archive; whoever does so has its body now. Fails where it is not there any more. */
-export const archiveTake = defineWrite<{ num: number }>('archive.take', (sql, { num }) => {
-  const row = sql('DELETE FROM archive WHERE num = ? RETURNING user').get(num) as { user: number } | undefined
-  if (row === undefined) throw new Error(`message ${num} is not in the archive`)
-  sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
-})
+export const archiveTake = defineWrite<{ num: number }>(
+  'archive.take',
+  (sql, { num }) => {
+    const row = sql('DELETE FROM archive WHERE num = ? RETURNING user').get(num) as { user: number } | undefined
+    if (row === undefined) throw new Error(`message ${num} is not in the archive`)
+    sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
+  },
+  { told: (sql, { num }) => void sql(takeOut.call).run(num) },
+)
+
+const dropThese = defineProcedure(
+  'archive_drop',
+  '_nums text',
+  `DECLARE _num bigint; _user bigint; _body bigint;
+BEGIN
+  FOR _num IN SELECT value::bigint FROM jsonb_array_elements_text(_nums::jsonb) LOOP
+    DELETE FROM archive WHERE num = _num RETURNING "user", body INTO _user, _body;
+    CONTINUE WHEN NOT FOUND;
+    UPDATE archive_tally SET total = total - 1 WHERE "user" = _user;
+    PERFORM ${releaseBody}(_body);
+  END LOOP;
+END`,
+)
 
 /** Ends archived messages for good, with their bodies; those that are gone already are passed over. */
-export const archiveDrop = defineWrite<{ nums: readonly number[] }>('archive.drop', (sql, { nums }, effects) => {
-  for (const num of nums) {
-    const row = sql('DELETE FROM archive WHERE num = ? RETURNING user, body').get(num) as
-      | { user: number; body: number }
-      | undefined
-    if (row === undefined) continue
-    sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
-    bodyRelease.run(sql, { num: row.body }, effects)
-  }
-})
+export const archiveDrop = defineWrite<{ nums: readonly number[] }>(
+  'archive.drop',
+  (sql, { nums }, effects) => {
+    for (const num of nums) {
+      const row = sql('DELETE FROM archive WHERE num = ? RETURNING user, body').get(num) as
+        | { user: number; body: number }
+        | undefined
+      if (row === undefined) continue
+      sql('UPDATE archive_tally SET total = total - 1 WHERE "user" = ?').run(row.user)
+      bodyRelease.run(sql, { num: row.body }, effects)
+    }
+  },
+  { told: (sql, { nums }) => void sql(dropThese.call).run(JSON.stringify(nums)) },
+)
 
 /** The account is gone. Its archived messages must be dropped before. */
 export const archiveForget = defineWrite<{ user: number }>('archive.forget', (sql, { user }) => {

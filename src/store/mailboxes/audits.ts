@@ -5,9 +5,10 @@
 // bounded number at a time. An audit whose time is over holds nothing, whether it was swept yet or not; what is over goes in
 // bounded pieces.
 
-import { bodyRelease } from '../bodies/writes.ts'
+import { bodyRelease, releaseBody } from '../bodies/writes.ts'
 import { integer, json, moment, nullable, type Stored, text } from '../engine/column.ts'
 import { greatest, jsonAt } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -82,6 +83,54 @@ const copyInsertion = `${copies.insertion} ON CONFLICT DO NOTHING`
 /** What is copied of a message. */
 const copiedColumns = `m.body, m.idate, m.size, m.flags, m.prefix, coalesce(${jsonAt('m.meta', 'from')}, '') AS sender`
 
+const keepCopy = defineProcedure(
+  'audit_keep',
+  `_audit text, _idate bigint, _body bigint, _size bigint, _flags bigint, _path text, _prefix text, _sender text,
+    _at bigint`,
+  `BEGIN
+  INSERT INTO audit_message (audit, idate, body, size, flags, path, prefix, sender)
+    VALUES (_audit, _idate, _body, _size, _flags, _path, _prefix, _sender) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN false; END IF;
+  UPDATE body SET refs = refs + 1 WHERE num = _body;
+  UPDATE audit SET audited = audited + 1, last = GREATEST(coalesce(last, 0), _at) WHERE id = _audit;
+  RETURN true;
+END`,
+  'boolean',
+)
+
+const copyThese = defineProcedure(
+  'audit_copy',
+  '_audit text, _nums text, _at bigint',
+  `DECLARE _num bigint; _one record; _copied bigint := 0;
+BEGIN
+  FOR _num IN SELECT value::bigint FROM jsonb_array_elements_text(_nums::jsonb) LOOP
+    SELECT ${copiedColumns}, b.path INTO _one FROM message m JOIN mailbox b ON b.num = m.mailbox WHERE m.num = _num;
+    IF NOT FOUND THEN SELECT ${copiedColumns}, m.path INTO _one FROM archive m WHERE m.num = _num; END IF;
+    IF FOUND THEN
+      IF ${keepCopy}(_audit, _one.idate, _one.body, _one.size, _one.flags, _one.path, _one.prefix, _one.sender, _at) THEN
+        _copied := _copied + 1;
+      END IF;
+    END IF;
+  END LOOP;
+  UPDATE audit SET copied = copied + _copied WHERE id = _audit;
+END`,
+)
+
+const copyNew = defineProcedure(
+  'audit_append',
+  `_user bigint, _mailbox bigint, _saved bigint, _idate bigint, _body bigint, _size bigint, _flags bigint, _prefix text,
+    _sender text`,
+  `DECLARE _audit text;
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM audit WHERE deleted IS NULL) THEN RETURN; END IF;
+  FOR _audit IN SELECT a.id FROM audit a JOIN "user" u ON u.id = a."user" WHERE u.num = _user AND a.deleted IS NULL
+      AND coalesce(a.starts, 0) <= _saved AND coalesce(a.ends, _saved) >= _saved AND a.expires > _saved LOOP
+    PERFORM ${keepCopy}(_audit, _idate, _body, _size, _flags, (SELECT path FROM mailbox WHERE num = _mailbox), _prefix,
+      _sender, _saved);
+  END LOOP;
+END`,
+)
+
 /** Copies messages, in folders or in the archive, by their numbers; those that are gone are passed over. */
 export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; at: number }>(
   'audit.copy',
@@ -96,6 +145,7 @@ export const auditCopy = defineWrite<{ audit: string; nums: readonly number[]; a
     }
     sql('UPDATE audit SET copied = copied + ? WHERE id = ?').run(copied, row.audit)
   },
+  { told: (sql, row) => void sql(copyThese.call).run(row.audit, JSON.stringify(row.nums), row.at) },
 )
 
 /** A message that came in: stored, and copied for every audit of its account that is on. */
@@ -105,7 +155,14 @@ export const messageAppend = defineWrite<Message, Stored[]>(
     insertMessage(sql, values)
     if (sql('SELECT 1 FROM audit WHERE deleted IS NULL LIMIT 1').get() !== undefined) audit(sql, decodeMessage(values))
   },
-  { encode: encodeMessage },
+  {
+    encode: encodeMessage,
+    told: (sql, values) => {
+      insertMessage(sql, values)
+      const { user, mailbox, saved, body, idate, size, flags, prefix, meta } = decodeMessage(values)
+      sql(copyNew.call).run(user, mailbox, saved, idate, body, size, flags, prefix, meta.from ?? '')
+    },
+  },
 )
 
 function audit(sql: Sql, message: Message): void {
@@ -136,17 +193,33 @@ export const auditEnd = defineWrite<{ id: string; at: number }>('audit.end', (sq
   sql('UPDATE audit SET deleted = coalesce(deleted, @at) WHERE id = @id').run(row)
 })
 
+const dropSome = defineProcedure(
+  'audit_drop',
+  '_id text, _count bigint',
+  `DECLARE _one record;
+BEGIN
+  FOR _one IN SELECT idate, body FROM audit_message WHERE audit = _id ORDER BY idate, body LIMIT _count LOOP
+    DELETE FROM audit_message WHERE audit = _id AND idate = _one.idate AND body = _one.body;
+    PERFORM ${releaseBody}(_one.body);
+  END LOOP;
+END`,
+)
+
 /** Ends up to `count` copies of an audit, with their bodies. */
-export const auditDrop = defineWrite<{ id: string; count: number }>('audit.drop', (sql, { id, count }, effects) => {
-  const rows = sql('SELECT idate, body FROM audit_message WHERE audit = ? LIMIT ?').all(id, count) as {
-    idate: number
-    body: number
-  }[]
-  for (const { idate, body } of rows) {
-    sql('DELETE FROM audit_message WHERE audit = ? AND idate = ? AND body = ?').run(id, idate, body)
-    bodyRelease.run(sql, { num: body }, effects)
-  }
-})
+export const auditDrop = defineWrite<{ id: string; count: number }>(
+  'audit.drop',
+  (sql, { id, count }, effects) => {
+    const rows = sql('SELECT idate, body FROM audit_message WHERE audit = ? LIMIT ?').all(id, count) as {
+      idate: number
+      body: number
+    }[]
+    for (const { idate, body } of rows) {
+      sql('DELETE FROM audit_message WHERE audit = ? AND idate = ? AND body = ?').run(id, idate, body)
+      bodyRelease.run(sql, { num: body }, effects)
+    }
+  },
+  { told: (sql, { id, count }) => void sql(dropSome.call).run(id, count) },
+)
 
 export async function findAudit(read: Reader, id: string): Promise<Audit | undefined> {
   return await audits.one(read, 'WHERE id = ?', id)

@@ -9,6 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
 import { boolean, bytes, integer, moment, nullable } from '../engine/column.ts'
 import { bitOf, sumOf } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -67,25 +68,48 @@ export type WaitingMark = Pick<Mark, 'reference' | 'spam' | 'counted' | 'body' |
 
 export const baseModel = 0
 
+const markAll = defineProcedure(
+  'spam_mark_all',
+  '_user bigint, _spam bigint, _at bigint, _marks text, _most bigint',
+  `DECLARE _left bigint; _one jsonb;
+BEGIN
+  _left := GREATEST(0, _most - (SELECT count(*) FROM spam_mark WHERE "user" = _user AND waits = 1));
+  FOR _one IN SELECT value FROM jsonb_array_elements(_marks::jsonb) LIMIT _left LOOP
+    INSERT INTO spam_mark ("user", reference, spam, counted, waits, body, at, features)
+      VALUES (_user, (_one->>0)::bigint, _spam, NULL, 1, (_one->>1)::bigint, _at, NULL)
+      ON CONFLICT ("user", reference) DO UPDATE SET spam = _spam, body = excluded.body, at = _at,
+        waits = CASE WHEN spam_mark.counted IS DISTINCT FROM _spam THEN 1 ELSE 0 END;
+  END LOOP;
+END`,
+)
+
 /** What moving messages says. More than may wait is not learned. */
 export const spamMark = defineWrite<{
   user: number
   spam: boolean
   at: number
   marks: readonly (readonly [reference: number, body: number])[]
-}>('spam.mark', (sql, { user, spam, at, marks: all }) => {
-  const { n } = sql('SELECT count(*) AS n FROM spam_mark WHERE "user" = ? AND waits = 1').get(user) as { n: number }
-  for (const [reference, body] of all.slice(0, Math.max(0, limits.spam.waitingMax - n))) {
-    sql(`INSERT INTO spam_mark ("user", reference, spam, counted, waits, body, at, features)
+}>(
+  'spam.mark',
+  (sql, { user, spam, at, marks: all }) => {
+    const { n } = sql('SELECT count(*) AS n FROM spam_mark WHERE "user" = ? AND waits = 1').get(user) as { n: number }
+    for (const [reference, body] of all.slice(0, Math.max(0, limits.spam.waitingMax - n))) {
+      sql(`INSERT INTO spam_mark ("user", reference, spam, counted, waits, body, at, features)
       VALUES (@user, @reference, @spam, NULL, 1, @body, @at, NULL)
       ON CONFLICT ("user", reference) DO UPDATE SET spam = @spam, waits = ${bitOf('counted IS NOT @spam')}, body = @body, at = @at`).run(
-      {
-        ...{ user, reference, body, at },
-        spam: spam ? 1 : 0,
-      },
-    )
-  }
-})
+        {
+          ...{ user, reference, body, at },
+          spam: spam ? 1 : 0,
+        },
+      )
+    }
+  },
+  {
+    told: (sql, { user, spam, at, marks: all }) => {
+      sql(markAll.call).run(user, spam ? 1 : 0, at, JSON.stringify(all), limits.spam.waitingMax)
+    },
+  },
+)
 
 export interface LearnedModel {
   readonly user: number
@@ -107,37 +131,96 @@ export interface Learned {
   readonly models: readonly LearnedModel[]
 }
 
+const ofLiving = `IF NOT EXISTS (SELECT 1 FROM "user" WHERE num = _user AND deleted IS NULL) THEN RETURN; END IF;`
+
+const learnMark = defineProcedure(
+  'spam_learn_mark',
+  '_user bigint, _reference bigint, _spam bigint, _features bytea',
+  `BEGIN
+  ${ofLiving}
+  UPDATE spam_mark SET counted = _spam, features = _features, waits = CASE WHEN spam <> _spam THEN 1 ELSE 0 END
+    WHERE "user" = _user AND reference = _reference;
+END`,
+)
+
+const forgetMark = defineProcedure(
+  'spam_forget_mark',
+  '_user bigint, _reference bigint',
+  `BEGIN
+  ${ofLiving}
+  DELETE FROM spam_mark WHERE "user" = _user AND reference = _reference AND counted IS NULL;
+  UPDATE spam_mark SET waits = 0, spam = counted WHERE "user" = _user AND reference = _reference;
+END`,
+)
+
+const putModel = defineProcedure(
+  'spam_model_put',
+  '_user bigint, _owner bigint, _version bigint, _spam bigint, _ham bigint, _data bytea',
+  `BEGIN
+  ${ofLiving}
+  INSERT INTO spam_model ("user", rev, version, spam, ham, data) VALUES (_owner, 1, _version, _spam, _ham, _data)
+    ON CONFLICT ("user") DO UPDATE SET rev = spam_model.rev + 1, version = _version, spam = _spam, ham = _ham, data = _data;
+END`,
+)
+
+const trimMarks = defineProcedure(
+  'spam_mark_trim',
+  '_user bigint, _kept bigint, _most bigint',
+  `BEGIN
+  ${ofLiving}
+  FOR _spam IN 0 .. 1 LOOP
+    UPDATE spam_mark SET features = NULL WHERE "user" = _user AND reference IN (SELECT reference FROM spam_mark
+      WHERE "user" = _user AND spam = _spam AND features IS NOT NULL ORDER BY at DESC OFFSET _kept);
+  END LOOP;
+  DELETE FROM spam_mark WHERE "user" = _user AND waits = 0 AND reference IN
+    (SELECT reference FROM spam_mark WHERE "user" = _user ORDER BY at DESC OFFSET _most);
+END`,
+)
+
 /** Notes what was learned, all of it or nothing; for an account that is gone nothing. */
-export const spamLearned = defineWrite<Learned>('spam.learned', (sql, { user, rows, gone, models: changed }) => {
-  if (sql('SELECT 1 FROM "user" WHERE num = ? AND deleted IS NULL').get(user) === undefined) return
-  for (const { reference, spam, features } of rows) {
-    sql(`UPDATE spam_mark SET counted = @spam, features = @features, waits = ${bitOf('spam <> @spam')}
+export const spamLearned = defineWrite<Learned>(
+  'spam.learned',
+  (sql, { user, rows, gone, models: changed }) => {
+    if (sql('SELECT 1 FROM "user" WHERE num = ? AND deleted IS NULL').get(user) === undefined) return
+    for (const { reference, spam, features } of rows) {
+      sql(`UPDATE spam_mark SET counted = @spam, features = @features, waits = ${bitOf('spam <> @spam')}
       WHERE "user" = @user AND reference = @reference`).run({ user, reference, features, spam: spam ? 1 : 0 })
-  }
-  for (const reference of gone) {
-    sql('DELETE FROM spam_mark WHERE "user" = ? AND reference = ? AND counted IS NULL').run(user, reference)
-    sql('UPDATE spam_mark SET waits = 0, spam = counted WHERE "user" = ? AND reference = ?').run(user, reference)
-  }
-  for (const model of changed) {
-    sql(`INSERT INTO spam_model ("user", rev, version, spam, ham, data) VALUES (@user, 1, @version, @spam, @ham, @data)
+    }
+    for (const reference of gone) {
+      sql('DELETE FROM spam_mark WHERE "user" = ? AND reference = ? AND counted IS NULL').run(user, reference)
+      sql('UPDATE spam_mark SET waits = 0, spam = counted WHERE "user" = ? AND reference = ?').run(user, reference)
+    }
+    for (const model of changed) {
+      sql(`INSERT INTO spam_model ("user", rev, version, spam, ham, data) VALUES (@user, 1, @version, @spam, @ham, @data)
       ON CONFLICT ("user") DO UPDATE SET rev = rev + 1, version = @version, spam = @spam, ham = @ham, data = @data`).run(
-      {
-        ...model,
-        version,
-      },
-    )
-  }
-  for (const spam of [0, 1]) {
-    sql(`UPDATE spam_mark SET features = NULL WHERE "user" = @user AND reference IN
+        {
+          ...model,
+          version,
+        },
+      )
+    }
+    for (const spam of [0, 1]) {
+      sql(`UPDATE spam_mark SET features = NULL WHERE "user" = @user AND reference IN
       (SELECT reference FROM spam_mark WHERE "user" = @user AND spam = @spam AND features IS NOT NULL
         ORDER BY at DESC LIMIT -1 OFFSET @kept)`).run({ user, spam, kept: limits.spam.keptMax })
-  }
-  sql(`DELETE FROM spam_mark WHERE "user" = @user AND waits = 0 AND reference IN
+    }
+    sql(`DELETE FROM spam_mark WHERE "user" = @user AND waits = 0 AND reference IN
     (SELECT reference FROM spam_mark WHERE "user" = @user ORDER BY at DESC LIMIT -1 OFFSET @kept)`).run({
-    user,
-    kept: limits.spam.marksMax,
-  })
-})
+      user,
+      kept: limits.spam.marksMax,
+    })
+  },
+  {
+    told: (sql, { user, rows, gone, models: changed }) => {
+      for (const { reference, spam, features } of rows) {
+        sql(learnMark.call).run(user, reference, spam ? 1 : 0, features)
+      }
+      for (const reference of gone) sql(forgetMark.call).run(user, reference)
+      for (const model of changed) sql(putModel.call).run(user, model.user, version, model.spam, model.ham, model.data)
+      sql(trimMarks.call).run(user, limits.spam.keptMax, limits.spam.marksMax)
+    },
+  },
+)
 
 /** The next account after `last` that has something to learn; undefined where nobody has. */
 export async function waitingAccount(read: Reader, last: number): Promise<number | undefined> {

@@ -4,6 +4,7 @@
 
 import type { FilterAction } from '#mail/filter/filter.ts'
 import { called, integer, json, moment, nullable } from '../engine/column.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -57,13 +58,25 @@ const traces = table(
 
 export const traceInsert = traces.defineInsert()
 
+const sweepOld = defineProcedure(
+  'trace_sweep',
+  '_before bigint, _count bigint',
+  `BEGIN
+  DELETE FROM trace WHERE ("user", num) IN (SELECT "user", num FROM trace WHERE at < _before ORDER BY at LIMIT _count);
+END`,
+)
+
 /** Forgets decisions older than `before`. */
-export const traceSweep = defineWrite<{ before: number; count: number }>('trace.sweep', (sql, row) => {
-  const old = sql('SELECT "user", num FROM trace WHERE at < ? LIMIT ?').all(row.before, row.count)
-  for (const { user, num } of old as { user: number; num: number }[]) {
-    sql('DELETE FROM trace WHERE "user" = ? AND num = ?').run(user, num)
-  }
-})
+export const traceSweep = defineWrite<{ before: number; count: number }>(
+  'trace.sweep',
+  (sql, row) => {
+    const old = sql('SELECT "user", num FROM trace WHERE at < ? LIMIT ?').all(row.before, row.count)
+    for (const { user, num } of old as { user: number; num: number }[]) {
+      sql('DELETE FROM trace WHERE "user" = ? AND num = ?').run(user, num)
+    }
+  },
+  { told: (sql, { before, count }) => void sql(sweepOld.call).run(before, count) },
+)
 
 export interface TraceEntry extends Trace {
   readonly num: number

@@ -6,6 +6,8 @@
 
 import { integer } from '../engine/column.ts'
 import { addText, removeText, unfittingText } from '../engine/full-text.ts'
+import { textColumns } from '../engine/postgres/full-text.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -40,6 +42,17 @@ export function searchWait(sql: Sql, body: number, user: number): void {
   sql(insertion).run(body, user, 0)
 }
 
+/** The same for procedures. */
+export const forgetText = defineProcedure(
+  'search_forget',
+  '_body bigint',
+  `BEGIN
+  WITH gone AS (DELETE FROM search_doc WHERE body = _body RETURNING "user", indexed)
+  DELETE FROM search_text USING gone
+    WHERE gone.indexed > 0 AND search_text."user" = gone."user" AND search_text.body = _body;
+END`,
+)
+
 /** The body is gone. Part of `body.release`. */
 export function searchForget(sql: Sql, body: number): void {
   const rows = sql('DELETE FROM search_doc WHERE body = ? RETURNING "user", indexed').all(body) as Pick<
@@ -61,20 +74,46 @@ export interface SearchDoc {
   readonly whole: boolean
 }
 
+const indexText = defineProcedure(
+  'search_add',
+  '_user bigint, _body bigint, _indexed bigint, _grams text, _words text',
+  `BEGIN
+  UPDATE search_doc SET indexed = _indexed WHERE body = _body AND "user" = _user AND indexed = 0;
+  IF NOT FOUND THEN RETURN; END IF;
+  BEGIN
+    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::int[], _words::tsvector);
+  EXCEPTION WHEN program_limit_exceeded THEN
+    -- More words than the engine keeps: what they would make sure is looked into.
+    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::int[], '');
+  END;
+END`,
+)
+
 /** Indexes bodies. One that went meanwhile, or that is indexed already, is left alone. */
-export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>('search.add', (sql, row) => {
-  // The engine keeps rows of one transaction together as long as their numbers rise.
-  const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
-  for (const { user, body, text, whole } of docs) {
-    const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND "user" = ? AND indexed = 0').run(
-      whole ? 1 : 2,
-      body,
-      user,
-    )
-    if (changes === 0) continue
-    addText(sql, user, body, text)
-  }
-})
+export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>(
+  'search.add',
+  (sql, row) => {
+    // The engine keeps rows of one transaction together as long as their numbers rise.
+    const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
+    for (const { user, body, text, whole } of docs) {
+      const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND "user" = ? AND indexed = 0').run(
+        whole ? 1 : 2,
+        body,
+        user,
+      )
+      if (changes === 0) continue
+      addText(sql, user, body, text)
+    }
+  },
+  {
+    told: (sql, { docs }) => {
+      for (const { user, body, text, whole } of docs) {
+        const { grams, words } = textColumns(user, text)
+        sql(indexText.call).run(user, body, whole ? 1 : 2, grams, words)
+      }
+    },
+  },
+)
 
 /** Bodies that wait to be indexed. */
 export async function waitingDocs(read: Reader, count: number): Promise<WaitingDoc[]> {

@@ -5,8 +5,10 @@
 
 import { domainToAscii, normalizeAddress } from '#mail/address/address.ts'
 import { closedByDomain } from '../accounts/standing.ts'
+import { asciiDomain } from '../domains/ascii-domain.ts'
 import { closedNamesText } from '../domains/domain.ts'
 import { among, jsonAt, positionOf } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
@@ -26,16 +28,76 @@ const closedForwards = `SELECT o.num FROM outbound o WHERE o."user" IS NULL AND 
   AND lower(substr(${forwarded}, ${positionOf(forwarded, "'@'")} + 1)) IN ${among()}`
 
 /** Holds what waits of accounts and addresses whose domain is closed, and lets go what was held of others. */
-export const domainHold = defineWrite<null>('outbound.domains', sql => {
-  const names = JSON.stringify(closedNames(sql))
-  // Nearly always nothing is closed, and nothing held.
-  if (names !== '[]') {
-    sql(`UPDATE outbound_target SET due = due + ${closedFrom} WHERE state = 0 AND ${free}
+export const domainHold = defineWrite<null>(
+  'outbound.domains',
+  sql => {
+    const names = JSON.stringify(closedNames(sql))
+    // Nearly always nothing is closed, and nothing held.
+    if (names !== '[]') {
+      sql(`UPDATE outbound_target SET due = due + ${closedFrom} WHERE state = 0 AND ${free}
       AND (message IN (${closed}) OR message IN (${closedForwards}))`).run(names)
-  }
-  sql(`UPDATE outbound_target SET due = due - ${closedFrom} WHERE state = 0 AND ${held}
+    }
+    sql(`UPDATE outbound_target SET due = due - ${closedFrom} WHERE state = 0 AND ${held}
     AND message NOT IN (${closed}) AND message NOT IN (${closedForwards})`).run(names)
-})
+  },
+  { told: sql => void sql(holdDomains.call).run() },
+)
+
+const closedNamesOf = defineProcedure(
+  'closed_names',
+  '',
+  `BEGIN
+  RETURN QUERY SELECT f.name FROM (${closedNamesText}) c, LATERAL (VALUES (c.name), (${asciiDomain}(c.name))) f (name);
+END`,
+  'SETOF text',
+)
+
+const isClosedForward = defineProcedure(
+  'closed_forward',
+  '_for text',
+  `BEGIN RETURN lower(substr(_for, strpos(_for, '@') + 1)) IN (SELECT ${closedNamesOf}()); END`,
+  'boolean',
+)
+
+/** `closedFor` for other procedures. */
+export const closedByNumber = defineProcedure(
+  'outbound_closed',
+  '_message bigint',
+  `DECLARE _user text; _for text; _closed boolean;
+BEGIN
+  SELECT o."user", ${forwarded} INTO _user, _for FROM outbound o WHERE o.num = _message;
+  IF _user IS NOT NULL THEN _closed := EXISTS (SELECT 1 FROM "user" WHERE id = _user AND ${closedByDomain});
+  ELSE _closed := _for IS NOT NULL AND ${isClosedForward}(_for);
+  END IF;
+  RETURN CASE WHEN _closed THEN ${closedFrom} ELSE 0 END;
+END`,
+  'bigint',
+)
+
+/** `heldFor` for other procedures. */
+export const heldByNumber = defineProcedure(
+  'outbound_held',
+  '_message bigint',
+  `BEGIN
+  RETURN ${closedByNumber}(_message) + CASE WHEN EXISTS (SELECT 1 FROM outbound o JOIN sending_pause p ON p."user" = o."user"
+    WHERE o.num = _message AND o.origin = 'submission' AND p.resumed IS NULL) THEN ${pausedFrom} ELSE 0 END;
+END`,
+  'bigint',
+)
+
+const holdDomains = defineProcedure(
+  'outbound_domains',
+  '',
+  `DECLARE _closed bigint[];
+BEGIN
+  _closed := ARRAY(${closed} UNION SELECT o.num FROM outbound o WHERE o."user" IS NULL AND o.done IS NULL
+    AND ${forwarded} IS NOT NULL AND ${isClosedForward}(${forwarded}));
+  IF cardinality(_closed) > 0 THEN
+    UPDATE outbound_target SET due = due + ${closedFrom} WHERE state = 0 AND ${free} AND message = ANY (_closed);
+  END IF;
+  UPDATE outbound_target SET due = due - ${closedFrom} WHERE state = 0 AND ${held} AND message <> ALL (_closed);
+END`,
+)
 
 /** Closed domains with their other names, in the forms that addresses are given in. */
 function closedNames(sql: Sql): string[] {

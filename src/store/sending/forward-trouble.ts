@@ -37,14 +37,13 @@ interface Noted extends Pick<ForwardTrouble, 'owner' | 'target' | 'last' | 'stat
 export const troubleNote = defineWrite<Noted>('forward_trouble.note', (sql, row) => {
   sql(`INSERT INTO forward_trouble (owner, target, since, last, failures, status, response, told, warned)
     VALUES (@owner, @target, @last, @last, 1, @status, @response, @told, @warned)
-    ON CONFLICT (owner, target) DO UPDATE SET last = excluded.last, failures = failures + 1, status = excluded.status,
-      response = excluded.response, told = coalesce(excluded.told, told), warned = coalesce(excluded.warned, warned)`).run(
-    {
-      ...row,
-      told: row.told ? row.last : null,
-      warned: row.warned ? row.last : null,
-    },
-  )
+    ON CONFLICT (owner, target) DO UPDATE SET last = excluded.last, failures = forward_trouble.failures + 1, status = excluded.status,
+      response = excluded.response, told = coalesce(excluded.told, forward_trouble.told),
+      warned = coalesce(excluded.warned, forward_trouble.warned)`).run({
+    ...row,
+    told: row.told ? row.last : null,
+    warned: row.warned ? row.last : null,
+  })
 })
 
 /** It takes mail again, or is none any more. */

@@ -5,15 +5,16 @@
 // body goes and the rows stay for some time, to be looked at. A message may be queued in the unit of the change that sends
 // it, so that neither is there without the other. Reads are by index and bounded by the caller, but where one says it scans.
 
-import { bodyRelease } from '../bodies/writes.ts'
+import { bodyRelease, releaseBody } from '../bodies/writes.ts'
 import { called, integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
 import { isSet, jsonAt, least } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import { closedFor, domainHold, heldFor } from './domain-hold.ts'
+import { closedByNumber, closedFor, domainHold, heldByNumber, heldFor } from './domain-hold.ts'
 import { heldDue, pausedFrom } from './outbound-due.ts'
 import type { Origin, OutboundOptions } from './outbound-options.ts'
 
@@ -97,6 +98,29 @@ interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
   readonly message: unknown
 }
 
+const addTarget = defineProcedure(
+  'outbound_target_add',
+  '_message bigint, _seq bigint, _kind text, _value text, _lane text, _due bigint',
+  `BEGIN
+  INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
+    VALUES (_message, _seq, _kind, _value, _lane, 0, 0, _due + ${heldByNumber}(_message));
+END`,
+)
+
+/** `finish`, as a procedure. */
+const finishOne = defineProcedure(
+  'outbound_finish',
+  '_message bigint, _at bigint',
+  `DECLARE _body bigint;
+BEGIN
+  IF EXISTS (SELECT 1 FROM outbound_target WHERE message = _message AND state < 2) THEN RETURN; END IF;
+  SELECT body INTO _body FROM outbound WHERE num = _message AND body IS NOT NULL;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE outbound SET body = NULL, done = _at WHERE num = _message;
+  PERFORM ${releaseBody}(_body);
+END`,
+)
+
 /** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
 export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
   'outbound.insert',
@@ -112,6 +136,12 @@ export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, Queue
     encode: ({ targets, due, ...message }) => {
       const { num } = message
       return { message: insertMessage.encode?.({ ...message, done: null }), num, due, targets }
+    },
+    told: (sql, { message, num, due, targets }, effects) => {
+      insertMessage.run(sql, message, effects)
+      for (const [at, { kind, value, destination }] of targets.entries()) {
+        sql(addTarget.call).run(num, at + 1, kind, value, destination, due)
+      }
     },
   },
 )
@@ -144,53 +174,112 @@ export interface TargetOutcome {
   readonly warned: boolean
 }
 
+const settleOne = defineProcedure(
+  'outbound_target_settle',
+  `_message bigint, _seq bigint, _state bigint, _due bigint, _back bigint, _failure text, _status bigint, _response text,
+    _warned bigint`,
+  `BEGIN
+  UPDATE outbound_target SET state = _state, attempts = attempts - _back, failure = _failure, status = _status,
+    due = _due + CASE _state WHEN 0 THEN ${heldByNumber}(_message) ELSE 0 END, response = _response,
+    warned = coalesce(_warned, warned) WHERE message = _message AND seq = _seq AND state = 1;
+END`,
+)
+
 /** What came of one try. */
 export const outboundSettle = defineWrite<{
   message: number
   outcomes: readonly TargetOutcome[]
   at: number
-}>('outbound.settle', (sql, row, effects) => {
-  const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
+}>(
+  'outbound.settle',
+  (sql, row, effects) => {
+    const settle = sql(`UPDATE outbound_target SET state = ?, due = ?, attempts = attempts - ?, failure = ?, status = ?,
     response = ?, warned = CASE WHEN ${isSet()} THEN ? ELSE warned END WHERE message = ? AND seq = ? AND state = 1`)
-  const held = heldFor(sql, row.message)
-  for (const one of row.outcomes) {
-    const { state, due, counts, failure, status, response, warned, seq } = one
-    settle.run(
-      state,
-      state === 0 ? due + held : due,
-      counts ? 0 : 1,
-      failure,
-      status,
-      response,
-      warned ? 1 : 0,
-      row.at,
-      row.message,
-      seq,
-    )
-  }
-  finish(sql, row.message, row.at, effects)
-})
+    const held = heldFor(sql, row.message)
+    for (const one of row.outcomes) {
+      const { state, due, counts, failure, status, response, warned, seq } = one
+      settle.run(
+        state,
+        state === 0 ? due + held : due,
+        counts ? 0 : 1,
+        failure,
+        status,
+        response,
+        warned ? 1 : 0,
+        row.at,
+        row.message,
+        seq,
+      )
+    }
+    finish(sql, row.message, row.at, effects)
+  },
+  {
+    told: (sql, { message, outcomes, at }) => {
+      for (const { seq, state, due, counts, failure, status, response, warned } of outcomes) {
+        const back = counts ? 0 : 1
+        sql(settleOne.call).run(message, seq, state, due, back, failure, status, response, warned ? at : null)
+      }
+      sql(finishOne.call).run(message, at)
+    },
+  },
+)
+
+const cancelling = 'UPDATE outbound_target SET state = 4, tried = ? WHERE message = ? AND state = 0'
 
 /** Takes back what nobody is sending at this moment. */
-export const outboundCancel = defineWrite<{ message: number; at: number }>('outbound.cancel', (sql, row, effects) => {
-  sql('UPDATE outbound_target SET state = 4, tried = ? WHERE message = ? AND state = 0').run(row.at, row.message)
-  finish(sql, row.message, row.at, effects)
-})
+export const outboundCancel = defineWrite<{ message: number; at: number }>(
+  'outbound.cancel',
+  (sql, row, effects) => {
+    sql(cancelling).run(row.at, row.message)
+    finish(sql, row.message, row.at, effects)
+  },
+  {
+    told: (sql, { message, at }) => {
+      sql(cancelling).run(at, message)
+      sql(finishOne.call).run(message, at)
+    },
+  },
+)
 
-/** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
-export const outboundRecover = defineWrite<{ due: number }>('outbound.recover', (sql, row, effects) => {
-  sql(`UPDATE outbound_target SET state = 0, due = ${least('due', '?')} WHERE state = 1`).run(row.due)
+function recover(sql: Sql, due: number): void {
+  sql(`UPDATE outbound_target SET state = 0, due = ${least('due', '?')} WHERE state = 1`).run(due)
   sql(`UPDATE outbound_target SET due = due + ${pausedFrom} WHERE state = 0 AND due < ${pausedFrom} AND message IN
     (SELECT o.num FROM outbound o JOIN sending_pause p ON p."user" = o."user"
       WHERE p.resumed IS NULL AND o.origin = 'submission' AND o.done IS NULL)`).run()
-  domainHold.run(sql, null, effects)
-})
+}
+
+/** Brings back to the queue what an earlier process was sending when it ended; at `due` at the latest. */
+export const outboundRecover = defineWrite<{ due: number }>(
+  'outbound.recover',
+  (sql, row, effects) => {
+    recover(sql, row.due)
+    domainHold.run(sql, null, effects)
+  },
+  {
+    told: (sql, { due }, effects) => {
+      recover(sql, due)
+      domainHold.told?.(sql, null, effects)
+    },
+  },
+)
+
+const retryNow = defineProcedure(
+  'outbound_retry',
+  '_message bigint, _at bigint',
+  `BEGIN
+  UPDATE outbound_target SET due = _at + ${closedByNumber}(_message) WHERE message = _message AND state = 0;
+END`,
+)
 
 /** Tries what waits now; what a closed domain holds, once that is open again. */
-export const outboundRetry = defineWrite<{ message: number; at: number }>('outbound.retry', (sql, row) => {
-  const due = row.at + closedFor(sql, row.message)
-  sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(due, row.message)
-})
+export const outboundRetry = defineWrite<{ message: number; at: number }>(
+  'outbound.retry',
+  (sql, row) => {
+    const due = row.at + closedFor(sql, row.message)
+    sql('UPDATE outbound_target SET due = ? WHERE message = ? AND state = 0').run(due, row.message)
+  },
+  { told: (sql, { message, at }) => void sql(retryNow.call).run(message, at) },
+)
 
 /** Holds what waits until somebody has it tried. */
 export const outboundHold = defineWrite<{ message: number }>('outbound.hold', (sql, row) => {
@@ -200,16 +289,33 @@ export const outboundHold = defineWrite<{ message: number }>('outbound.hold', (s
 /** Changes how a message is sent, its relay for example. */
 export const outboundOptions = messages.defineUpdate('options', { set: ['options'], by: ['num'] })
 
+const sweepOld = defineProcedure(
+  'outbound_sweep',
+  '_before bigint, _count bigint',
+  `DECLARE _old bigint[] := ARRAY(
+    SELECT num FROM outbound WHERE done IS NOT NULL AND done < _before ORDER BY done, num LIMIT _count);
+BEGIN
+  DELETE FROM outbound_attempt WHERE message = ANY (_old);
+  DELETE FROM outbound_bounce WHERE message = ANY (_old);
+  DELETE FROM outbound_target WHERE message = ANY (_old);
+  DELETE FROM outbound WHERE num = ANY (_old);
+END`,
+)
+
 /** Forgets messages that were done before `before`. */
-export const outboundSweep = defineWrite<{ before: number; count: number }>('outbound.sweep', (sql, row) => {
-  const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
-  for (const { num } of old as { num: number }[]) {
-    sql('DELETE FROM outbound_attempt WHERE message = ?').run(num)
-    sql('DELETE FROM outbound_bounce WHERE message = ?').run(num)
-    sql('DELETE FROM outbound_target WHERE message = ?').run(num)
-    sql('DELETE FROM outbound WHERE num = ?').run(num)
-  }
-})
+export const outboundSweep = defineWrite<{ before: number; count: number }>(
+  'outbound.sweep',
+  (sql, row) => {
+    const old = sql('SELECT num FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT ?').all(row.before, row.count)
+    for (const { num } of old as { num: number }[]) {
+      sql('DELETE FROM outbound_attempt WHERE message = ?').run(num)
+      sql('DELETE FROM outbound_bounce WHERE message = ?').run(num)
+      sql('DELETE FROM outbound_target WHERE message = ?').run(num)
+      sql('DELETE FROM outbound WHERE num = ?').run(num)
+    }
+  },
+  { told: (sql, { before, count }) => void sql(sweepOld.call).run(before, count) },
+)
 
 /** Lets the body go with the last target that is settled. */
 function finish(sql: Sql, num: number, at: number, effects: Effects): void {

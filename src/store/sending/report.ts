@@ -5,6 +5,7 @@
 // queues the report, so nothing is told twice, and what nobody wanted goes the same way.
 
 import { integer, moment, oneOf, text } from '../engine/column.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -32,20 +33,43 @@ export type ReportCount = Readonly<RowOf<typeof counts>>
 /** Whom something is to be told of one day. */
 export type ReportSubject = Pick<ReportCount, 'kind' | 'day' | 'domain'>
 
+const addCount = defineProcedure(
+  'report_add',
+  '_kind text, _day bigint, _domain text, _detail text, _count bigint, _rows_max bigint',
+  `DECLARE _into text := _detail;
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM report_count WHERE kind = _kind AND day = _day AND domain = _domain AND detail = _detail)
+    AND (SELECT count(*) FROM report_count WHERE kind = _kind AND day = _day AND domain = _domain) >= _rows_max
+    THEN _into := ''; END IF;
+  INSERT INTO report_count (kind, day, domain, detail, count) VALUES (_kind, _day, _domain, _into, _count)
+    ON CONFLICT (kind, day, domain, detail) DO UPDATE SET count = report_count.count + excluded.count;
+END`,
+)
+
 /** Adds to counts. */
-export const reportAdd = defineWrite<{ rows: readonly ReportCount[]; rowsMax: number }>('report.add', (sql, given) => {
-  const raise = sql(
-    'UPDATE report_count SET count = count + ? WHERE kind = ? AND day = ? AND domain = ? AND detail = ?',
-  )
-  const held = sql('SELECT count(*) AS n FROM report_count WHERE kind = ? AND day = ? AND domain = ?')
-  const insert = sql('INSERT INTO report_count (kind, day, domain, detail, count) VALUES (?, ?, ?, ?, ?)')
-  for (const { kind, day, domain, detail, count } of given.rows) {
-    if (raise.run(count, kind, day, domain, detail).changes > 0) continue
-    const full = (held.get(kind, day, domain) as { n: number }).n >= given.rowsMax
-    if (!full) insert.run(kind, day, domain, detail, count)
-    else if (raise.run(count, kind, day, domain, '').changes === 0) insert.run(kind, day, domain, '', count)
-  }
-})
+export const reportAdd = defineWrite<{ rows: readonly ReportCount[]; rowsMax: number }>(
+  'report.add',
+  (sql, given) => {
+    const raise = sql(
+      'UPDATE report_count SET count = count + ? WHERE kind = ? AND day = ? AND domain = ? AND detail = ?',
+    )
+    const held = sql('SELECT count(*) AS n FROM report_count WHERE kind = ? AND day = ? AND domain = ?')
+    const insert = sql('INSERT INTO report_count (kind, day, domain, detail, count) VALUES (?, ?, ?, ?, ?)')
+    for (const { kind, day, domain, detail, count } of given.rows) {
+      if (raise.run(count, kind, day, domain, detail).changes > 0) continue
+      const full = (held.get(kind, day, domain) as { n: number }).n >= given.rowsMax
+      if (!full) insert.run(kind, day, domain, detail, count)
+      else if (raise.run(count, kind, day, domain, '').changes === 0) insert.run(kind, day, domain, '', count)
+    }
+  },
+  {
+    told: (sql, { rows, rowsMax }) => {
+      for (const { kind, day, domain, detail, count } of rows) {
+        sql(addCount.call).run(kind, day, domain, detail, count, rowsMax)
+      }
+    },
+  },
+)
 
 /** Forgets what was told, or what nobody wanted to hear. */
 export const reportDone = defineWrite<ReportSubject>('report.done', (sql, { kind, day, domain }) => {

@@ -3,6 +3,7 @@
 // A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what has ended is swept away, and there are limits.sts.rowsMax at most.
 
 import { json, moment, oneOf, text } from '../engine/column.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -26,6 +27,20 @@ export type StsPolicyRow = Readonly<RowOf<typeof policies>>
 
 export const stsPolicyPut = policies.defineUpsert()
 
+const sweepPolicies = defineProcedure(
+  'sts_policy_sweep',
+  '_before bigint, _count bigint, _rows_max bigint',
+  `DECLARE _more bigint;
+BEGIN
+  DELETE FROM sts_policy WHERE domain IN
+    (SELECT domain FROM sts_policy WHERE expires < _before ORDER BY expires LIMIT _count);
+  _more := (SELECT count(*) FROM sts_policy) - _rows_max;
+  IF _more > 0 THEN
+    DELETE FROM sts_policy WHERE domain IN (SELECT domain FROM sts_policy ORDER BY fetched LIMIT _more);
+  END IF;
+END`,
+)
+
 /** Forgets some policies that ended, and where there are more than may be those that were not asked for longest. */
 export const stsPolicySweep = defineWrite<{ before: number; count: number; rowsMax: number }>(
   'sts_policy.sweep',
@@ -36,6 +51,7 @@ export const stsPolicySweep = defineWrite<{ before: number; count: number; rowsM
     const { n } = sql('SELECT count(*) AS n FROM sts_policy').get() as { n: number }
     if (n > rowsMax) gone('ORDER BY fetched LIMIT ?').run(n - rowsMax)
   },
+  { told: (sql, { before, count, rowsMax }) => void sql(sweepPolicies.call).run(before, count, rowsMax) },
 )
 
 /** The policy of a domain that has not ended. */

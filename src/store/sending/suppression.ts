@@ -6,6 +6,7 @@
 
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import { integer, moment, oneOf, text } from '../engine/column.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -53,30 +54,57 @@ interface Noted extends Omit<Suppression, 'until' | 'failures' | 'created'> {
 const trim = `DELETE FROM suppression WHERE "user" = @user AND address IN
   (SELECT address FROM suppression WHERE "user" = @user ORDER BY until DESC LIMIT -1 OFFSET @rowsMax)`
 
+const noteGone = defineProcedure(
+  'suppression_note',
+  `_user text, _address text, _at bigint, _waits text, _status text, _response text, _source text, _rows_max bigint`,
+  `DECLARE _until bigint; _failures bigint; _wait bigint;
+BEGIN
+  SELECT until, failures INTO _until, _failures FROM suppression WHERE "user" = _user AND address = _address;
+  IF _until > _at THEN RETURN; END IF;
+  _failures := coalesce(_failures, 0) + 1;
+  _wait := coalesce((_waits::jsonb -> (LEAST(_failures, jsonb_array_length(_waits::jsonb)) - 1)::int)::bigint, 0);
+  IF _wait = 0 THEN RETURN; END IF;
+  INSERT INTO suppression ("user", address, created, until, failures, status, response, source)
+    VALUES (_user, _address, _at, _at + _wait, _failures, _status, _response, _source)
+    ON CONFLICT ("user", address) DO UPDATE SET created = excluded.created, until = excluded.until,
+      failures = excluded.failures, status = excluded.status, response = excluded.response, source = excluded.source;
+  DELETE FROM suppression WHERE "user" = _user AND address IN
+    (SELECT address FROM suppression WHERE "user" = _user ORDER BY until DESC OFFSET _rows_max);
+END`,
+)
+
 /** Notes that an address is gone. What somebody put in stays as it is. */
-export const suppressionNote = defineWrite<Noted>('suppression.note', (sql, { at, waits, rowsMax, ...row }) => {
-  const known = sql('SELECT until, failures, source FROM suppression WHERE "user" = ? AND address = ?').get(
-    row.user,
-    row.address,
-  ) as Pick<Suppression, 'until' | 'failures' | 'source'> | undefined
-  // What was on its way already when the address was found gone says nothing new.
-  if (known !== undefined && known.until > at) return
-  const failures = (known?.failures ?? 0) + 1
-  const wait = waits[Math.min(failures, waits.length) - 1] ?? 0
-  if (wait === 0) return
-  sql(`INSERT INTO suppression ("user", address, created, until, failures, status, response, source)
+export const suppressionNote = defineWrite<Noted>(
+  'suppression.note',
+  (sql, { at, waits, rowsMax, ...row }) => {
+    const known = sql('SELECT until, failures, source FROM suppression WHERE "user" = ? AND address = ?').get(
+      row.user,
+      row.address,
+    ) as Pick<Suppression, 'until' | 'failures' | 'source'> | undefined
+    // What was on its way already when the address was found gone says nothing new.
+    if (known !== undefined && known.until > at) return
+    const failures = (known?.failures ?? 0) + 1
+    const wait = waits[Math.min(failures, waits.length) - 1] ?? 0
+    if (wait === 0) return
+    sql(`INSERT INTO suppression ("user", address, created, until, failures, status, response, source)
     VALUES (@user, @address, @at, @until, @failures, @status, @response, @source)
     ON CONFLICT ("user", address) DO UPDATE SET created = excluded.created, until = excluded.until,
       failures = excluded.failures, status = excluded.status, response = excluded.response, source = excluded.source`).run(
-    {
-      ...row,
-      at,
-      failures,
-      until: at + wait,
+      {
+        ...row,
+        at,
+        failures,
+        until: at + wait,
+      },
+    )
+    sql(trim).run({ user: row.user, rowsMax })
+  },
+  {
+    told: (sql, { at, waits, rowsMax, user, address, status, response, source }) => {
+      sql(noteGone.call).run(user, address, at, JSON.stringify(waits), status, response, source, rowsMax)
     },
-  )
-  sql(trim).run({ user: row.user, rowsMax })
-})
+  },
+)
 
 /** Puts one in by hand. */
 export const suppressionPut = defineWrite<{ row: unknown; user: string; rowsMax: number }>(

@@ -4,6 +4,7 @@
 // page by page, before anybody is let in (actors/admin/url-sealing.ts); from then on the checker wants none.
 
 import { listRows, positionOf } from '../engine/dialect.ts'
+import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { overwriting, type Sql } from '../engine/sqlite.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -57,17 +58,42 @@ export interface UrlReplaceRow {
   readonly rows: readonly (readonly [key: Key, from: string, to: string])[]
 }
 
+const joinInto = defineProcedure(
+  'endpoint_join',
+  '_num bigint, _url text',
+  `DECLARE _other bigint;
+BEGIN
+  SELECT num INTO _other FROM endpoint WHERE url = _url AND num <> _num;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE webhook SET endpoint = _num WHERE endpoint = _other;
+  UPDATE delivery SET endpoint = _num WHERE endpoint = _other;
+  DELETE FROM endpoint WHERE num = _other;
+END`,
+)
+
 /** Replaces values that are still as they were read, and leaves nothing of them in the file. */
-export const urlReplace = defineWrite<UrlReplaceRow>('urls.replace', (sql, { place, rows }) => {
-  const { table, key, column } = urlPlaces[place]
-  overwriting(sql, () => {
-    const replace = sql(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ? AND ${column} = ?`)
-    for (const [num, from, to] of rows) {
-      if (place === 'endpoint') joinEndpoints(sql, num, to)
-      replace.run(to, num, from)
-    }
-  })
-})
+export const urlReplace = defineWrite<UrlReplaceRow>(
+  'urls.replace',
+  (sql, { place, rows }) => {
+    const { table, key, column } = urlPlaces[place]
+    overwriting(sql, () => {
+      const replace = sql(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ? AND ${column} = ?`)
+      for (const [num, from, to] of rows) {
+        if (place === 'endpoint') joinEndpoints(sql, num, to)
+        replace.run(to, num, from)
+      }
+    })
+  },
+  {
+    told: (sql, { place, rows }) => {
+      const { table, key, column } = urlPlaces[place]
+      for (const [num, from, to] of rows) {
+        if (place === 'endpoint') sql(joinInto.call).run(num, to)
+        sql(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ? AND ${column} = ?`).run(to, num, from)
+      }
+    },
+  },
+)
 
 /** Two spellings of one URL are one endpoint now: what went to the other goes to this one. */
 function joinEndpoints(sql: Sql, num: Key, url: string): void {

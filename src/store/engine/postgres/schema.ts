@@ -7,6 +7,7 @@ import { Fault } from '#lib/fault.ts'
 import { inWords } from '../dialect.ts'
 import { migrations } from '../schema.ts'
 import { definedTables } from '../table.ts'
+import { writerTable } from './functions.ts'
 import { postgresWords } from './words.ts'
 
 type Table = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer One> ? One : never
@@ -41,7 +42,14 @@ const state = 'CREATE TABLE schema_version (version int NOT NULL)'
 /** All statements that make an empty database one of this program. */
 function schemaText(): string {
   const tables = [...definedTables().values()].flatMap(table => [tableText(table), ...indexTexts(table)])
-  return [functions, ...tables, search, state, `INSERT INTO schema_version VALUES (${migrations.length})`].join(';\n')
+  return [
+    functions,
+    ...tables,
+    search,
+    writerTable,
+    state,
+    `INSERT INTO schema_version VALUES (${migrations.length})`,
+  ].join(';\n')
 }
 
 /** What the database has to be asked, and told. */

@@ -1,0 +1,83 @@
+// A batch on its way to the engine: numbers and values of its statements as one JSON text, bytes of all values one after the
+// other, so that neither is copied value by value, and what came of it.
+
+import type { FaultCode } from '#lib/fault.ts'
+import type { WriterReply } from '../../writer/writer.ts'
+import { definedTables } from '../table.ts'
+import { refusedState } from '../write.ts'
+import type { Prepared } from './text.ts'
+
+type Failure = WriterReply['failures'][number]
+
+/** A unit as it is told. */
+export interface ToldUnit {
+  readonly partition: number
+  readonly epoch: number
+  readonly steps: readonly Prepared[]
+}
+
+export interface EncodedBatch {
+  /** For each unit its partition, its epoch and the place behind its last statement. */
+  readonly units: string
+  /** Number and values of each statement, by turns. */
+  readonly steps: string
+  readonly bytes: Buffer
+}
+
+/** @param numberOf the number of a statement by its name */
+export function encodeBatch(units: readonly ToldUnit[], numberOf: (name: string) => number): EncodedBatch {
+  const steps: string[] = []
+  const ends: string[] = []
+  const pieces: Buffer[] = []
+  let at = 1
+  const written = (value: string | Buffer | null): string => {
+    if (value === null) return 'null'
+    // Half a pair of surrogates is no text to the engine.
+    if (typeof value === 'string') return JSON.stringify(value.isWellFormed() ? value : value.toWellFormed())
+    const place = `[${at},${value.length}]`
+    pieces.push(value)
+    at += value.length
+    return place
+  }
+  for (const { partition, epoch, steps: told } of units) {
+    for (const { name, values } of told) steps.push(String(numberOf(name)), `[${values.map(written).join()}]`)
+    ends.push(`[${partition},${epoch},${steps.length}]`)
+  }
+  return { units: `[${ends.join()}]`, steps: `[${steps.join()}]`, bytes: Buffer.concat(pieces) }
+}
+
+/** What the engine says of a unit that failed. */
+export interface EngineFailure {
+  readonly unit: number
+  /** Its code; `stale` where an earlier unit of the same state failed. */
+  readonly state: string
+  readonly text?: string
+  readonly detail?: string
+  readonly table?: string
+  readonly constraint?: string
+  readonly column?: string
+}
+
+/** The same as the writer says it, in the words of the other engine where a rule of the schema was broken. */
+export function failureOf({
+  unit,
+  state,
+  text = '',
+  detail,
+  table = '',
+  constraint = '',
+  column,
+}: EngineFailure): Failure {
+  if (state === 'stale') return { unit, kind: 'stale', text: '' }
+  if (state === refusedState) return { unit, kind: 'refused', text, code: detail as FaultCode }
+  if (state === '23502') return { unit, kind: 'conflict', text: `NOT NULL constraint failed: ${table}.${column}` }
+  if (!state.startsWith('23')) return { unit, kind: 'error', text }
+  return { unit, kind: 'conflict', text: `UNIQUE constraint failed: ${columnsOf(table, constraint)}` }
+}
+
+/** Columns of a unique index, or of the key: `mailbox.user, mailbox.path`. */
+function columnsOf(name: string, constraint: string): string {
+  const table = definedTables().get(name)
+  const on = table?.shape.indexes?.[constraint]?.on ?? table?.shape.key ?? []
+  return on.map(key => `${name}.${table?.columnOf(key)}`).join(', ')
+}
