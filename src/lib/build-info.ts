@@ -14,6 +14,7 @@ export type ThreadName =
   | 'key'
   | 'password'
   | 'pattern'
+  | 'postgres-writer'
   | 'query'
   | 'seal'
   | 'spam'

@@ -1,11 +1,11 @@
 // Both engines side by side: the same units for each, and what then differs in their answers and in their tables.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { settled } from '#lib/process/task.ts'
+import { BodyFiles } from '#store/bodies/files.ts'
 import { typeParsers } from '#store/engine/postgres/values.ts'
 import { Writing, type WrittenUnit } from '#store/engine/postgres/writing.ts'
 import { type Handle, openForReading } from '#store/engine/sqlite.ts'
@@ -18,7 +18,7 @@ export async function loadStore(): Promise<void> {
   for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))
 }
 
-type Reply = Pick<WriterReply, 'failures' | 'changed'> & { readonly broken: boolean }
+type Reply = Pick<WriterReply, 'failures'> & { readonly broken: boolean; readonly untold: readonly string[] }
 
 export class Both {
   readonly folder = mkdtempSync(join(tmpdir(), 'teal-both-'))
@@ -38,6 +38,7 @@ export class Both {
 
   static async open(url: string): Promise<Both> {
     const folder = mkdtempSync(join(tmpdir(), 'teal-both-'))
+    new BodyFiles(folder).prepare()
     const thread = startWriterThread(join(folder, 'teal.db'), true)
     await thread.ready
     const { writing } = await Writing.open({ url }, true, { passing: true })
@@ -54,7 +55,10 @@ export class Both {
       this.#waiting.set(id, done)
     })
     const postgres = await this.writing.commit(fresh())
-    return { sqlite: said(sqlite), postgres: said(postgres) }
+    // The other engine tells of tables that a unit would have changed, too.
+    const told = new Set(postgres.changed)
+    const missing = (sqlite.changed ?? []).filter(table => !told.has(table))
+    return { sqlite: said(sqlite, missing), postgres: said(postgres, []) }
   }
 
   /** Tables whose rows differ, with the first row that does in each engine. */
@@ -66,7 +70,9 @@ export class Both {
       const found: Record<string, unknown> = {}
       for (const name of definedTables().keys()) {
         const [one, other] = [sqliteRows(handle, name), await postgresRows(client, name)]
-        const at = Array.from({ length: Math.max(one.length, other.length) }).findIndex((_, at) => one[at] !== other[at])
+        const at = Array.from({ length: Math.max(one.length, other.length) }).findIndex(
+          (_, at) => one[at] !== other[at],
+        )
         if (at >= 0) found[name] = { sqlite: one[at], postgres: other[at], rows: [one.length, other.length] }
       }
       return found
@@ -83,8 +89,8 @@ export class Both {
   }
 }
 
-function said({ failures, broken, changed = [] }: WriterReply): Reply {
-  return { failures: failures.map(one => ({ ...one })), broken: broken !== null, changed: [...changed].sort() }
+function said({ failures, broken }: WriterReply, untold: readonly string[]): Reply {
+  return { failures: failures.map(one => ({ ...one })), broken: broken !== null, untold }
 }
 
 function queryOf(name: string): string {
@@ -94,7 +100,10 @@ function queryOf(name: string): string {
 }
 
 function sqliteRows(handle: Handle, name: string): string[] {
-  return handle.prepare(queryOf(name)).all().map(row => rowText(name, row as Row))
+  return handle
+    .prepare(queryOf(name))
+    .all()
+    .map(row => rowText(name, row as Row))
 }
 
 async function postgresRows(client: pg.Client, name: string): Promise<string[]> {

@@ -81,10 +81,10 @@ const indexText = defineProcedure(
   UPDATE search_doc SET indexed = _indexed WHERE body = _body AND "user" = _user AND indexed = 0;
   IF NOT FOUND THEN RETURN; END IF;
   BEGIN
-    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::int[], _words::tsvector);
+    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::bigint[], _words::tsvector);
   EXCEPTION WHEN program_limit_exceeded THEN
     -- More words than the engine keeps: what they would make sure is looked into.
-    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::int[], '');
+    INSERT INTO search_text ("user", body, grams, words) VALUES (_user, _body, _grams::bigint[], '');
   END;
 END`,
 )

@@ -1,4 +1,4 @@
-// Starts the thread that writes to the database (workers/writer.ts), so that it can get ready while the rest of the
+// Starts the thread that writes to the database (workers/writer.ts, or workers/postgres-writer.ts for an address), so that it can get ready while the rest of the
 // program is still being read. Databases that are thrown away share one. What goes to it and comes back is writer.ts's alone.
 
 import { threadFile } from '#lib/build-info.ts'
@@ -25,6 +25,7 @@ export interface Opened {
 }
 
 export interface WriterThreadData {
+  /** The database: a file, or an address of PostgreSQL. */
   readonly file: string
   /** Whether a database may be made where there is none. */
   readonly mayBeNew: boolean
@@ -36,7 +37,7 @@ export function startWriterThread(file: string, mayBeNew: boolean): WriterThread
   let listener: ((id: number, answer: Answer) => void) | undefined
   const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file) }
   const onReply = (id: number, answer: Answer) => listener?.(id, answer)
-  const form = { file: threadFile('writer'), given, lasting: true, onReply }
+  const form = { file: threadFile(isAddress(file) ? 'postgres-writer' : 'writer'), given, lasting: true, onReply }
   // What is thrown away waits for no disk, so all of it can be written by one.
   const begun = withYoungRoom()
   const thread = given.passing ? lodge(form) : new Thread(form)
@@ -48,4 +49,8 @@ export function startWriterThread(file: string, mayBeNew: boolean): WriterThread
       listener = to
     },
   }
+}
+
+function isAddress(file: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(file)
 }

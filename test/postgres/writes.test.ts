@@ -1,0 +1,77 @@
+// Every write on both engines with the same rows: what is answered, conflicts and refusals too, and what stands in the tables.
+
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { Stored } from '#store/engine/column.ts'
+import type { WrittenUnit } from '#store/engine/postgres/writing.ts'
+import { definedProcedures } from '#store/engine/procedure.ts'
+import { definedTables } from '#store/engine/table.ts'
+import { definedWrites } from '#store/engine/write.ts'
+import { Both, loadStore } from './both.ts'
+import { makeDatabase } from './cluster.ts'
+import { plainWrites, rowFor, unit } from './rows.ts'
+import { scenario } from './scenario.ts'
+
+await loadStore()
+
+let both: Both
+const used = new Set<string>()
+
+beforeAll(async () => {
+  both = await Both.open(await makeDatabase(inject('postgres'), 'template0'))
+})
+
+afterAll(() => both.close())
+
+async function same(...units: WrittenUnit[]): Promise<void> {
+  for (const { operations } of units) for (const [name] of operations) used.add(name)
+  const { sqlite, postgres } = await both.write(() => structuredClone(units))
+  expect(postgres).toEqual(sqlite)
+}
+
+describe('on both engines', () => {
+  test('the writes of one table do the same', async () => {
+    for (const name of definedTables().keys()) {
+      for (const write of plainWrites(name)) {
+        for (const number of [10, 20, 10, 30]) {
+          const row = rowFor(name, number, number === 20)
+          let form: unknown
+          try {
+            form = write.encode?.(row)
+          } catch {
+            // It takes more than a row of its table.
+            continue
+          }
+          if (!Array.isArray(form) || form.some(value => Array.isArray(value) || value === undefined)) continue
+          await same(unit([[write.name, form as Stored[]]]))
+        }
+      }
+    }
+    expect(await both.differences()).toEqual({})
+  })
+
+  test('writes that are made of several statements do the same', async () => {
+    for (const units of scenario) await same(...units)
+    expect(await both.differences()).toEqual({})
+  })
+
+  test('what broke a rule is undone alone, and what relied on it is refused', async () => {
+    const meta = (key: string): [string, unknown] => ['meta.put', [key, 1]]
+    const broken: [string, unknown] = ['body.retain', { num: 987_654 }]
+    await same(
+      unit([meta('a')], 5, 1),
+      unit([meta('b'), broken], 5, 1),
+      unit([meta('c')], 5, 1),
+      unit([meta('d')], 6, 1),
+      unit([meta('e')], 5, 2),
+      unit([meta('f'), broken]),
+      unit([meta('g')]),
+    )
+    await same(unit([meta('h')], 5, 1), unit([meta('i')], 5, 2))
+    expect(await both.differences()).toEqual({})
+  })
+
+  test('all of them were tried', () => {
+    expect([...definedWrites().keys()].filter(name => !used.has(name))).toEqual([])
+    expect(definedProcedures().length).toBeGreaterThan(30)
+  })
+})

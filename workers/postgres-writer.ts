@@ -1,0 +1,49 @@
+// The thread that writes to PostgreSQL: takes what workers/writer.ts takes, and answers alike.
+//
+// A batch is one call on one connection, and what comes while it is under way is the next. The answer is sent when the engine has
+// it on disk, or is certain that nothing of it is (src/store/engine/postgres/writing.ts).
+
+import { collectWhenQuiet } from '../src/lib/process/heap.ts'
+import { threadEnd } from '../src/lib/process/serve.ts'
+import { Writing } from '../src/store/engine/postgres/writing.ts'
+import { gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
+import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
+import '../src/store/writer/writes.ts'
+
+const end = threadEnd<WriterThreadData>()
+const { file: url, mayBeNew, passing } = end.given
+const opening = await Writing.open({ url }, mayBeNew, { passing }).catch((failure: unknown) => ({ failure }))
+const isOpen = end.start((): Opened => {
+  if ('failure' in opening) throw opening.failure
+  return { made: opening.made, loss: null }
+})
+if (!isOpen || 'failure' in opening) end.port.close()
+else {
+  serveWrites(opening.writing)
+  collectWhenQuiet()
+}
+
+function serveWrites(writing: Writing): void {
+  const inbox = new Inbox(end.receive)
+  let busy = false
+  const work = async () => {
+    if (busy) return
+    busy = true
+    for (let message = inbox.take(); message !== undefined; message = inbox.take()) {
+      if ('close' in message) {
+        await writing.close()
+        end.port.close()
+        return
+      }
+      // How large the database may become is the engine's own to say.
+      if (message.task === 'limitPages') continue
+      const batch = gather(message, inbox)
+      end.reply(batch.upTo, { value: await writing.commit(batch.units) })
+    }
+    busy = false
+  }
+  end.port.on('message', (message: Message) => {
+    inbox.put(message)
+    void work()
+  })
+}
