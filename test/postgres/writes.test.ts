@@ -23,9 +23,22 @@ beforeAll(async () => {
 afterAll(() => both.close())
 
 async function same(...units: WrittenUnit[]): Promise<void> {
-  for (const { operations } of units) for (const [name] of operations) used.add(name)
-  const { sqlite, postgres } = await both.write(() => structuredClone(units))
+  const { sqlite, postgres } = await written(units)
   expect(postgres).toEqual(sqlite)
+}
+
+/** The same where a row may break several rules at once: which of them is told is the engine's own. */
+async function alike(...units: WrittenUnit[]): Promise<void> {
+  const { sqlite, postgres } = await written(units)
+  const tables = ({ failures, ...rest }: typeof sqlite) => {
+    return { ...rest, failures: failures.map(({ text, ...more }) => ({ ...more, text: text.split('.')[0] })) }
+  }
+  expect(tables(postgres)).toEqual(tables(sqlite))
+}
+
+function written(units: readonly WrittenUnit[]) {
+  for (const { operations } of units) for (const [name] of operations) used.add(name)
+  return both.write(() => structuredClone([...units]))
 }
 
 describe('on both engines', () => {
@@ -42,7 +55,7 @@ describe('on both engines', () => {
             continue
           }
           if (!Array.isArray(form) || form.some(value => Array.isArray(value) || value === undefined)) continue
-          await same(unit([[write.name, form as Stored[]]]))
+          await alike(unit([[write.name, form as Stored[]]]))
         }
       }
     }

@@ -9,9 +9,9 @@ import type { Procedure } from '../procedure.ts'
 /** An error of our own: another service took over. */
 export const takenOver = 'TL001'
 
-/** Who writes (one row each), in which session, and what came of its last call, so that a lost answer can be looked up. */
+/** Who writes (one row each), in which session of which owner, and what came of the last call: a lost answer is looked up there. */
 export const writerTable = `CREATE TABLE writer_call (
-  writer bigint PRIMARY KEY, session bigint NOT NULL, call bigint NOT NULL, failures jsonb
+  writer bigint PRIMARY KEY, owner text NOT NULL, session bigint NOT NULL, call bigint NOT NULL, failures jsonb
 )`
 
 /** Makes the function of a statement: takes its values as a JSON array, bytes as place and length in `_b`. */

@@ -6,6 +6,7 @@
 
 import { breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { WriterReply } from '../../writer/writer.ts'
 import { inWords } from '../dialect.ts'
@@ -38,6 +39,8 @@ export interface WritingOptions {
 export class Writing {
   readonly #settings: PostgresSettings
   readonly #passing: boolean
+  /** Who took the database over from it may not lose it to it again. */
+  readonly #owner = newId()
   #client: Client | undefined
   #session = 0
   #call = 0
@@ -143,7 +146,9 @@ export class Writing {
   }
 
   async #ask({ units, steps, bytes }: EncodedBatch, careful: boolean): Promise<readonly EngineFailure[]> {
-    const client = this.#client ?? (await this.#begin())
+    // Lost since its functions were made: nothing was sent.
+    const client = this.#client
+    if (client === undefined) throw new Fault('StorageUnavailable')
     this.#call += 1
     const values = [home, this.#session, this.#call, careful ? units : null, steps, bytes]
     const text = 'SELECT pg_temp.teal_call($1, $2, $3, $4, $5, $6) AS failures'
@@ -177,17 +182,19 @@ export class Writing {
 
   /** Opens a session and ends all before it. */
   async #begin(): Promise<Client> {
-    const client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
+    let client: Client | undefined
+    client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
     try {
       for (const text of setUp(definedProcedures(), inText)) await client.query(text)
       if (!this.#passing) await client.query('SET synchronous_commit = on')
+      const mine = this.#session > 0 ? `WHERE writer_call.owner = excluded.owner` : ''
       const { rows } = await client.query<{ session: number; call: number; failures: string | null }>(
-        `INSERT INTO writer_call (writer, session, call) VALUES ($1, 1, 0)
-         ON CONFLICT (writer) DO UPDATE SET session = writer_call.session + 1 RETURNING session, call, failures`,
-        [home],
+        `INSERT INTO writer_call (writer, owner, session, call) VALUES ($1, $2, 1, 0) ON CONFLICT (writer)
+         DO UPDATE SET owner = excluded.owner, session = writer_call.session + 1 ${mine} RETURNING session, call, failures`,
+        [home, this.#owner],
       )
       const [last] = rows
-      if (last === undefined) throw new Fault('StorageUnavailable')
+      if (last === undefined) throw new Error('another service writes to this database')
       this.#session = last.session
       this.#last = last
       this.#call = Math.max(this.#call, last.call)
