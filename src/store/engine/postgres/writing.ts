@@ -185,7 +185,7 @@ export class Writing {
     let client: Client | undefined
     client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
     try {
-      for (const text of setUp(definedProcedures(), inText)) await client.query(text)
+      await client.query(setUp(definedProcedures(), inText).join(';\n'))
       if (!this.#passing) await client.query('SET synchronous_commit = on')
       const mine = this.#session > 0 ? `WHERE writer_call.owner = excluded.owner` : ''
       const { rows } = await client.query<{ session: number; call: number; failures: string | null }>(

@@ -1,0 +1,124 @@
+// The writing connection: an answer that was lost is found, a connection that was ended is made again, and of two services that
+// write to one database the later one stays.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, connect as dial, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { Writing } from '#store/engine/postgres/writing.ts'
+import { loadStore } from './both.ts'
+import { makeDatabase, urlIn } from './cluster.ts'
+import { unit } from './rows.ts'
+
+await loadStore()
+
+const folder = mkdtempSync(join(tmpdir(), 'teal-proxy-'))
+/** What the server says next is lost, and the connection with it. */
+let losing = false
+let proxy: Server
+let url: string
+
+const socket = '.s.PGSQL.5432'
+
+beforeAll(async () => {
+  proxy = createServer(near => {
+    const far = dial(join(inject('postgres'), socket))
+    for (const side of [near, far]) side.on('error', () => {})
+    near.pipe(far)
+    near.on('close', () => far.destroy())
+    far.on('close', () => near.destroy())
+    far.on('data', data => {
+      if (!losing) return void near.write(data)
+      losing = false
+      near.destroy()
+    })
+  })
+  await new Promise<void>(done => proxy.listen(join(folder, socket), done))
+})
+
+beforeEach(async () => {
+  losing = false
+  url = await makeDatabase(inject('postgres'), 'template0')
+})
+
+afterAll(async () => {
+  proxy.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const fact = (key: string, value = 1) => unit([['meta.put', [key, value]]])
+const wrong = () => unit([['body.retain', { num: 404 }]])
+
+async function facts(): Promise<string[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query<{ key: string }>('SELECT key FROM meta ORDER BY key')
+  await client.end()
+  return rows.map(row => row.key)
+}
+
+function throughProxy(): string {
+  return urlIn(folder, /\/(\w+)\?/.exec(url)?.[1] ?? '')
+}
+
+test('a batch whose answer was lost is known to be on disk', async () => {
+  const { writing } = await Writing.open({ url: throughProxy() }, true)
+  await writing.commit([fact('first')])
+  losing = true
+  expect(await writing.commit([fact('second')])).toMatchObject({ broken: null, failures: [] })
+  expect(losing).toBe(false)
+  // The plain try fails, and then the answer to the careful one is lost.
+  await writing.commit([fact('third'), wrong()])
+  losing = true
+  const reply = await writing.commit([fact('fourth')])
+  expect(reply).toMatchObject({ broken: null, failures: [] })
+  await writing.close()
+  expect(await facts()).toEqual(['first', 'fourth', 'second', 'third'])
+})
+
+test('a connection that the server ends is made again, and every answer is true', async () => {
+  const { writing } = await Writing.open({ url }, true)
+  const other = new pg.Client(url)
+  await other.connect()
+  const kept: string[] = []
+  let ended = 0
+  const ending = (async () => {
+    while (ended < 6) {
+      const before = kept.length
+      await expect.poll(() => kept.length).toBeGreaterThan(before)
+      const { rowCount } = await other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+      ended += rowCount ?? 0
+    }
+  })()
+  for (let at = 0; ended < 6; at++) {
+    const keys = [0, 1, 2].map(n => `k${String(at).padStart(5, '0')}.${n}`)
+    const { broken, failures } = await writing.commit([...keys.map(key => fact(key)), wrong()])
+    if (broken !== null) continue
+    expect(failures).toMatchObject([{ unit: 3, kind: 'error' }])
+    kept.push(...keys)
+  }
+  await ending
+  await other.end()
+  await writing.close()
+  expect(await facts()).toEqual(kept)
+})
+
+test('who took over a database stays', async () => {
+  const { writing: old } = await Writing.open({ url: throughProxy() }, true)
+  await old.commit([fact('old')])
+  const { writing, ...opened } = await Writing.open({ url }, true)
+  expect(opened.made).toBe(false)
+  expect(await old.commit([fact('late')])).toMatchObject({
+    broken: expect.stringContaining('another service') as string,
+  })
+  losing = true
+  expect((await old.commit([fact('later')])).broken).not.toBeNull()
+  expect((await old.commit([fact('latest')])).broken).not.toBeNull()
+  expect(await writing.commit([fact('new')])).toMatchObject({ broken: null, failures: [] })
+  await old.close()
+  await writing.close()
+  expect(await facts()).toEqual(['new', 'old'])
+})
