@@ -115,7 +115,7 @@ type Row = Record<string, unknown>
 
 /** A large part is a file beside SQLite and a row of PostgreSQL: its bytes are compared by who reads bodies. */
 function rowText(name: string, row: Row): string {
-  const large = name === 'part' && Number(row['size']) > 256 * 1024
+  const large = name === 'part' && Number(row.size) > 256 * 1024
   const shown = large ? { ...row, file: null, stored: null, data: null } : row
   return JSON.stringify(shown, (_, value: unknown) => value)
 }

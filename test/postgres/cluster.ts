@@ -17,14 +17,14 @@ export interface Cluster {
 }
 
 /** The folder with the server's programs; undefined where there is none. */
-function serverPrograms(): string | undefined {
+export function serverPrograms(): string | undefined {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : []
   return versions.map(version => join(root, version, 'bin')).find(folder => existsSync(join(folder, 'initdb')))
 }
 
 /** Address of a database of the cluster in that folder. */
-function urlIn(folder: string, database: string): string {
+export function urlIn(folder: string, database: string): string {
   return `postgres://teal@/${database}?host=${encodeURIComponent(folder)}`
 }
 
