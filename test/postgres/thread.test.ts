@@ -1,0 +1,88 @@
+// The writer as the service has it, with its thread at PostgreSQL: faults by their codes, large parts as rows, search.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { makeLog } from '#lib/log.ts'
+import { makeMetrics } from '#lib/metrics.ts'
+import { addressInsert } from '#store/accounts/address.ts'
+import { bodyAdd } from '#store/bodies/writes.ts'
+import { bodiesWith, bodiesWithWord } from '#store/engine/full-text.ts'
+import { openPostgresReader } from '#store/engine/postgres/reader.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { operation } from '#store/engine/write.ts'
+import { messageInsert } from '#store/mailboxes/messages.ts'
+import { searchAdd } from '#store/search/docs.ts'
+import { StaleUnit, Writer } from '#store/writer/writer.ts'
+import { loadStore } from './both.ts'
+import { makeDatabase } from './cluster.ts'
+import { rowFor } from './rows.ts'
+
+await loadStore()
+
+const folder = mkdtempSync(join(tmpdir(), 'teal-writer-'))
+let writer: Writer
+let read: Reader
+
+beforeAll(async () => {
+  const url = await makeDatabase(inject('postgres'), 'template0')
+  writer = await Writer.open({ file: url, log: makeLog('silent'), metrics: makeMetrics('test') })
+  read = openPostgresReader({ url })
+})
+
+afterAll(async () => {
+  read.close()
+  await writer.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('what breaks a rule is a fault with its code, and watched tables are told', async () => {
+  expect(writer.opened.made).toBe(true)
+  const row = { ...rowFor('address', 1), id: 'a', key: 'k' } as never
+  await writer.write(addressInsert, row)
+  expect(writer.changes.of('address')).toBe(1)
+  const again = { ...rowFor('address', 2), id: 'b', key: 'k' } as never
+  const units = [again, again].map(one => {
+    return writer.submit({ partition: 7, epoch: 1, operations: [operation(addressInsert, one)], bytes: 100 })
+  })
+  const [first, second] = await Promise.allSettled(units)
+  expect(first).toMatchObject({ reason: { code: 'AddressExistsError' } })
+  expect(second).toMatchObject({ reason: expect.any(StaleUnit) as StaleUnit })
+  await writer.prove()
+  expect(writer.healthy).toBe(true)
+})
+
+test('a large part that came in a scratch file is a row', async () => {
+  const file = join(folder, 'scratch')
+  writeFileSync(file, Buffer.alloc(400_000, 'x'))
+  const part = { hash: Buffer.alloc(32, 1), size: 400_000, codec: 2, data: Buffer.from('table'), file, stored: 400_000 }
+  await writer.write(bodyAdd, {
+    num: 1,
+    size: 400_010,
+    recipe: Buffer.from([1]),
+    skeleton: Buffer.from('s'),
+    parts: [part],
+  })
+  const stored = await read.one('SELECT file, stored, length(data) AS length FROM part WHERE num = 1')
+  expect(stored).toEqual({ file: 0, stored: 400_005, length: 400_005 })
+})
+
+test('what was indexed is found', async () => {
+  const operations = [
+    ...[1, 2].map(num =>
+      operation(messageInsert, { ...rowFor('message', num), num, uid: num, mailbox: 5, user: 5, body: num } as never),
+    ),
+    operation(searchAdd, {
+      docs: [
+        { user: 5, body: 1, text: 'straße nach süden', whole: true },
+        { user: 5, body: 2, text: 'norden 日本\u0001', whole: false },
+      ],
+    }),
+  ]
+  await writer.submit({ partition: 0, epoch: 0, operations, bytes: 200 })
+  expect(await bodiesWith(read, 'search', 5, ['aße', 'üde'])).toEqual(new Set([1]))
+  expect(await bodiesWith(read, 'search', 5, ['日本\u0001'])).toEqual(new Set([2]))
+  expect(await bodiesWith(read, 'search', 6, ['aße'])).toEqual(new Set())
+  expect(await bodiesWithWord(read, 5, 'nor')).toEqual(new Set([2]))
+})
