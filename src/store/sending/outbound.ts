@@ -5,18 +5,18 @@
 // body goes and the rows stay for some time, to be looked at. A message may be queued in the unit of the change that sends
 // it, so that neither is there without the other. Reads are by index and bounded by the caller, but where one says it scans.
 
-import { bodyRelease, releaseBody } from '../bodies/writes.ts'
+import { bodyRelease } from '../bodies/writes.ts'
 import { called, integer, json, moment, nullable, oneOf, text } from '../engine/column.ts'
 import { isSet, jsonAt, least } from '../engine/dialect.ts'
-import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Sql } from '../engine/sqlite.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import { closedByNumber, closedFor, domainHold, heldByNumber, heldFor } from './domain-hold.ts'
+import { closedFor, domainHold, heldFor } from './domain-hold.ts'
 import { heldDue, pausedFrom } from './outbound-due.ts'
 import type { Origin, OutboundOptions } from './outbound-options.ts'
+import { addTarget, finishOne, retryNow, settleOne, sweepOld } from './outbound-procedures.ts'
 
 /** Of a target. */
 export const targetState = { waiting: 0, sending: 1, delivered: 2, failed: 3, cancelled: 4 } as const
@@ -98,29 +98,6 @@ interface QueuedForm extends Pick<OutboundRow, 'num' | 'due' | 'targets'> {
   readonly message: unknown
 }
 
-const addTarget = defineProcedure(
-  'outbound_target_add',
-  '_message bigint, _seq bigint, _kind text, _value text, _lane text, _due bigint',
-  `BEGIN
-  INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
-    VALUES (_message, _seq, _kind, _value, _lane, 0, 0, _due + ${heldByNumber}(_message));
-END`,
-)
-
-/** `finish`, as a procedure. */
-const finishOne = defineProcedure(
-  'outbound_finish',
-  '_message bigint, _at bigint',
-  `DECLARE _body bigint;
-BEGIN
-  IF EXISTS (SELECT 1 FROM outbound_target WHERE message = _message AND state < 2) THEN RETURN; END IF;
-  SELECT body INTO _body FROM outbound WHERE num = _message AND body IS NOT NULL;
-  IF NOT FOUND THEN RETURN; END IF;
-  UPDATE outbound SET body = NULL, done = _at WHERE num = _message;
-  PERFORM ${releaseBody}(_body);
-END`,
-)
-
 /** Queues a message whose body an earlier write of the unit has added (`bodyAdd`), for the queue's own reference. */
 export const outboundInsert: Write<OutboundRow> = defineWrite<OutboundRow, QueuedForm>(
   'outbound.insert',
@@ -173,17 +150,6 @@ export interface TargetOutcome {
   /** The sender is told of the delay in the same unit. */
   readonly warned: boolean
 }
-
-const settleOne = defineProcedure(
-  'outbound_target_settle',
-  `_message bigint, _seq bigint, _state bigint, _due bigint, _back bigint, _failure text, _status bigint, _response text,
-    _warned bigint`,
-  `BEGIN
-  UPDATE outbound_target SET state = _state, attempts = attempts - _back, failure = _failure, status = _status,
-    due = _due + CASE _state WHEN 0 THEN ${heldByNumber}(_message) ELSE 0 END, response = _response,
-    warned = coalesce(_warned, warned) WHERE message = _message AND seq = _seq AND state = 1;
-END`,
-)
 
 /** What came of one try. */
 export const outboundSettle = defineWrite<{
@@ -263,14 +229,6 @@ export const outboundRecover = defineWrite<{ due: number }>(
   },
 )
 
-const retryNow = defineProcedure(
-  'outbound_retry',
-  '_message bigint, _at bigint',
-  `BEGIN
-  UPDATE outbound_target SET due = _at + ${closedByNumber}(_message) WHERE message = _message AND state = 0;
-END`,
-)
-
 /** Tries what waits now; what a closed domain holds, once that is open again. */
 export const outboundRetry = defineWrite<{ message: number; at: number }>(
   'outbound.retry',
@@ -288,19 +246,6 @@ export const outboundHold = defineWrite<{ message: number }>('outbound.hold', (s
 
 /** Changes how a message is sent, its relay for example. */
 export const outboundOptions = messages.defineUpdate('options', { set: ['options'], by: ['num'] })
-
-const sweepOld = defineProcedure(
-  'outbound_sweep',
-  '_before bigint, _count bigint',
-  `DECLARE _old bigint[] := ARRAY(
-    SELECT num FROM outbound WHERE done IS NOT NULL AND done < _before ORDER BY done, num LIMIT _count);
-BEGIN
-  DELETE FROM outbound_attempt WHERE message = ANY (_old);
-  DELETE FROM outbound_bounce WHERE message = ANY (_old);
-  DELETE FROM outbound_target WHERE message = ANY (_old);
-  DELETE FROM outbound WHERE num = ANY (_old);
-END`,
-)
 
 /** Forgets messages that were done before `before`. */
 export const outboundSweep = defineWrite<{ before: number; count: number }>(

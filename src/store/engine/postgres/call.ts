@@ -1,5 +1,7 @@
 // A batch on its way to the engine: numbers and values of its statements as one JSON text, bytes of all values one after the
 // other, so that neither is copied value by value, and what came of it.
+//
+// Failures are told in the words of SQLite's thread, so that the writer need not know which engine it has.
 
 import type { FaultCode } from '#lib/fault.ts'
 import type { WriterReply } from '../../writer/writer.ts'

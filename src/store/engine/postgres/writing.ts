@@ -4,7 +4,7 @@
 // theirs that are still on their way. So when a connection is lost during a call, a new session is opened, and the database
 // then says whether the call was carried out; nobody is answered before that is known.
 
-import { breathe, monotonic } from '#lib/clock.ts'
+import { after, breathe, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -170,7 +170,7 @@ export class Writing {
         break
       } catch (error) {
         if (postgresFault(error) === undefined) throw error
-        await new Promise(resolve => setTimeout(resolve, limits.postgres.againMs))
+        await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
       }
     }
     if (this.#last.call !== call) throw lost
