@@ -11,6 +11,9 @@ const slow = { testTimeout: 120_000, hookTimeout: 120_000, expect: patient }
 /** One process runs many files and reads the sources once (with one browser of a kind, where there is one). What a file starts it ends. */
 const together = { pool: 'forks', isolate: false } as const
 
+/** Where the run says that services store in PostgreSQL, there is one. */
+const ready = ['test/built.ts', ...(process.env.TEAL_TEST_STORE === 'postgres' ? ['test/postgres/setup.ts'] : [])]
+
 /** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
 const faults = [
   ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
@@ -87,7 +90,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          globalSetup: 'test/built.ts',
+          globalSetup: ready,
           include: ['test/**/*.test.ts'],
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
@@ -105,7 +108,7 @@ export default defineConfig({
       {
         test: {
           name: 'faults',
-          globalSetup: 'test/built.ts',
+          globalSetup: ready,
           include: faults,
           exclude: deaf,
           ...together,

@@ -30,9 +30,10 @@ import { BodyFiles } from '#store/bodies/files.ts'
 import { readBody } from '#store/bodies/read.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { type Handle, openForWriting } from '#store/engine/sqlite.ts'
+import { type Handle, openForWriting } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { operation } from '#store/engine/write.ts'
+import { localPlace } from '#store/folder/place.ts'
 import { Writer } from '#store/writer/writer.ts'
 
 const kib = 1024
@@ -297,7 +298,7 @@ async function withStore(task: (store: Store) => Promise<() => void>): Promise<v
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('bench') })
   const read = openReader(file)
-  const report = await task({ bodies: new Bodies(dir, read), read, writer, dir })
+  const report = await task({ bodies: new Bodies(localPlace(dir), read), read, writer, dir })
   read.close()
   await writer.close()
   report()

@@ -9,8 +9,8 @@ import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { readBodies } from '#store/bodies/format/run.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { databaseFile } from '#store/folder/place.ts'
 
 /** Durable appends of `records` records of `size` bytes for each sync, in records a second. */

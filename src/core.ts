@@ -40,14 +40,14 @@ import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
+import { engineOf } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
 import { Cache } from '#store/folder/cache.ts'
 import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.ts'
 import { loadKey } from '#store/folder/keys.ts'
-import { cacheDir, databaseFile } from '#store/folder/place.ts'
+import { cacheDir, databaseOf, placeOf } from '#store/folder/place.ts'
 import { requireFiles, requireKeys } from '#store/folder/presence.ts'
 import { configuredSettings, Settings } from '#store/folder/settings.ts'
 import { Writer } from '#store/writer/writer.ts'
@@ -139,7 +139,7 @@ export class Closers {
  * @param@param lock of the directory, where it was taken before
  * @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DatabaseTooNew
  */
-export async function openCore(config: Config, log: Log, lock = lockDirectory(config.dataDir)): Promise<Core> {
+export async function openCore(config: Config, log: Log, lock = lockDirectory(config)): Promise<Core> {
   const closers = new Closers()
   try {
     for (const note of lock.notes) log.warn(note)
@@ -154,15 +154,16 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const { dataDir } = config
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
-  const file = databaseFile(dataDir)
+  const file = databaseOf(config)
+  const openReader = await engineOf(file)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
-  const read = openReader(file)
+  const read = openReader()
   closers.add(() => read.close())
   await requireWhole(config, log, writer, read)
   const sequence = await Sequence.open(read, config.hostname)
   const settings = await Settings.open(read, configuredSettings(config))
-  const bodies = new Bodies(dataDir, read, log)
+  const bodies = new Bodies(config, read, log)
   closers.add(() => bodies.close())
   lookForStrays({ dataDir, log, writer, read, bodies }, closers)
   const { pools, reads } = openPools(config, log, metrics)
@@ -264,7 +265,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     recall: config.auth.credentialCache,
     dnsServers: screeningServers(config),
     dnsLists: { block: config.spam.blockLists, allow: config.spam.allowLists, uri: config.spam.uriLists },
-    reads: { file: threadFile('query'), given: { dataDir: config.dataDir } },
+    reads: { file: threadFile('query'), given: placeOf(config) },
     spares: isPassing(config.dataDir),
   })
   const reads = makeReads(

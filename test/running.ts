@@ -1,6 +1,6 @@
 // A running service for a test file: started once, its store checked after every test, closed at the end.
 
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
 import type { ConfigPart } from '#config'
 import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
@@ -31,6 +31,13 @@ function withFront(options: ConfigPart): ConfigPart {
   return front === undefined ? options : { ...options, api: { port: 0, front, ...options.api } }
 }
 
+/** The run of the tests may say which engine services store with: each gets a database of its own. */
+async function withStore(options: ConfigPart): Promise<ConfigPart> {
+  if (process.env.TEAL_TEST_STORE !== 'postgres' || options.store !== undefined) return options
+  const { makeDatabase } = await import('./postgres/cluster.ts')
+  return { ...options, store: { url: await makeDatabase(inject('postgres')) } }
+}
+
 /** Starts a service before the tests of the calling file and proves every invariant after each of them. */
 export function useTeal(options: ConfigPart = {}): Running {
   let teal: Teal | undefined
@@ -39,7 +46,7 @@ export function useTeal(options: ConfigPart = {}): Running {
     return teal
   }
   beforeAll(async () => {
-    teal = await startTeal(withFront({ threads, ...options }), { strict: true })
+    teal = await startTeal(withFront(await withStore({ threads, ...options })), { strict: true })
   })
   afterEach(async () => {
     expect(await running().check()).toEqual([])

@@ -66,7 +66,7 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
     ],
     [
       { 'workers/a.ts': "import D from 'better-sqlite3'" },
-      { 'src/store/engine/sqlite.ts': "import D from 'better-sqlite3'" },
+      { 'src/store/engine/sqlite/handle.ts': "import D from 'better-sqlite3'" },
     ],
     [
       { 'src/imap/a.ts': "import type { Socket } from 'node:net'" },

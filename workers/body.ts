@@ -3,11 +3,12 @@
 
 import { serve, threadEnd, transferring } from '../src/lib/process/serve.ts'
 import { readBodies } from '../src/store/bodies/format/run.ts'
+import { engineOf } from '../src/store/engine/open.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
-import { openReader } from '../src/store/engine/sqlite/sqlite-reader.ts'
-import { databaseFile } from '../src/store/folder/place.ts'
+import { databaseOf, type Place } from '../src/store/folder/place.ts'
 
-const end = threadEnd<{ readonly dataDir: string }>()
+const end = threadEnd<Place>()
+const openReader = await engineOf(databaseOf(end.given))
 let reader: Reader
 
 async function read(nums: readonly number[]) {
@@ -16,7 +17,7 @@ async function read(nums: readonly number[]) {
 }
 
 function open(): void {
-  reader = openReader(databaseFile(end.given.dataDir))
+  reader = openReader()
 }
 
 serve({ read }, { end, open })

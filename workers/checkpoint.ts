@@ -3,7 +3,7 @@
 import { dirname } from 'node:path'
 import { letPass } from '../src/lib/lasting.ts'
 import { serve, threadEnd } from '../src/lib/process/serve.ts'
-import { copyBack, type Handle, openForWriting } from '../src/store/engine/sqlite.ts'
+import { copyBack, type Handle, openForWriting } from '../src/store/engine/sqlite/handle.ts'
 import { type CheckpointData, copying } from '../src/store/writer/checkpoint.ts'
 
 const end = threadEnd<CheckpointData>()

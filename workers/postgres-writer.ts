@@ -3,8 +3,10 @@
 // A batch is one call on one connection, and what comes while it is under way is the next. The answer is sent when the engine has
 // it on disk, or is certain that nothing of it is (src/store/engine/postgres/writing.ts).
 
+import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
 import { threadEnd } from '../src/lib/process/serve.ts'
+import { shownAddress } from '../src/store/engine/postgres/address.ts'
 import { Writing } from '../src/store/engine/postgres/writing.ts'
 import { gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
 import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
@@ -14,13 +16,24 @@ const end = threadEnd<WriterThreadData>()
 const { file: url, mayBeNew, passing } = end.given
 const opening = await Writing.open({ url }, mayBeNew, { passing }).catch((failure: unknown) => ({ failure }))
 const isOpen = end.start((): Opened => {
-  if ('failure' in opening) throw opening.failure
+  if ('failure' in opening) throw told(opening.failure)
   return { made: opening.made, loss: null }
 })
 if (!isOpen || 'failure' in opening) end.port.close()
 else {
   serveWrites(opening.writing)
   collectWhenQuiet()
+}
+
+/** An empty database beside a folder that was used is another one than it was. */
+function told(failure: unknown): unknown {
+  if (!(failure instanceof Fault) || failure.code !== 'DataMissing') return failure
+  return new Fault('DataMissing', {
+    text:
+      `The database at ${shownAddress(url)} is empty, but the data directory belongs to a service that was here before. ` +
+      'Nothing was started or changed. If it is to go on there, bring its rows with `teal move --to`; to begin anew, ' +
+      'start with an empty directory.',
+  })
 }
 
 function serveWrites(writing: Writing): void {

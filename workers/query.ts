@@ -12,8 +12,9 @@ import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
-import { openReader } from '../src/store/engine/sqlite/sqlite-reader.ts'
-import { databaseFile } from '../src/store/folder/place.ts'
+import { engineOf } from '../src/store/engine/open.ts'
+import type { Reader } from '../src/store/engine/reader.ts'
+import { databaseOf, type Place } from '../src/store/folder/place.ts'
 import { type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
 import { SearchCache } from '../src/store/search/cache.ts'
@@ -22,17 +23,13 @@ import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
 import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
-interface Given {
-  readonly dataDir: string
-}
-
-const end = threadEnd<Given>()
+const end = threadEnd<Place>()
+const openGiven = await engineOf(databaseOf(end.given))
 let cache: SearchCache
 let conversations: Conversations
 let opened: SearchScope
 
-function open({ dataDir }: Given): void {
-  const read = openReader(databaseFile(dataDir))
+function open(read: Reader, { dataDir }: Place): void {
   const files = new BodyFiles(dataDir)
   opened = { read, open: body => readBody(read, files, body) }
   cache = new SearchCache()
@@ -58,8 +55,8 @@ serve(
     listDomains: sharing((task: DomainListTask) => pageDomains(opened.read, task)),
     listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
     // It may be left to another service (src/pool/spares.ts).
-    enter: open,
+    enter: async (place: Place) => open((await engineOf(databaseOf(place)))(), place),
     leave: () => opened.read.close(),
   },
-  { end, open: () => open(end.given) },
+  { end, open: () => open(openGiven(), end.given) },
 )

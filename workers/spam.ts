@@ -18,9 +18,9 @@ import { isSealed, readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
+import { engineOf } from '../src/store/engine/open.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
-import { openReader } from '../src/store/engine/sqlite/sqlite-reader.ts'
-import { databaseFile } from '../src/store/folder/place.ts'
+import { databaseOf, type Place } from '../src/store/folder/place.ts'
 import {
   baseModel,
   experienceOf,
@@ -32,12 +32,13 @@ import {
   waitingMarks,
 } from '../src/store/rules/spam.ts'
 
-const end = threadEnd<{ readonly dataDir: string }>()
+const end = threadEnd<Place>()
+const openReader = await engineOf(databaseOf(end.given))
 let opened: { readonly read: Reader; readonly files: BodyFiles }
 
 function open(): void {
   const { dataDir } = end.given
-  opened = { read: openReader(databaseFile(dataDir)), files: new BodyFiles(dataDir) }
+  opened = { read: openReader(), files: new BodyFiles(dataDir) }
 }
 
 const known = new Map<number, SharedModel>()

@@ -25,7 +25,7 @@ import {
   sizeOf,
   sqliteFailure,
   statements,
-} from '../src/store/engine/sqlite.ts'
+} from '../src/store/engine/sqlite/handle.ts'
 import { type Watched, watching } from '../src/store/engine/watched.ts'
 import { type Effects, findWrite, Refused } from '../src/store/engine/write.ts'
 import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'

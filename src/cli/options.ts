@@ -51,6 +51,6 @@ function withFile({ dataDir, set }: ConfigOptions, file: string | undefined): Lo
 
 /** Whether nothing said where the data is, and none is where it would be: then it is that of the machine's own service. */
 function isNowhere({ config, origins }: Loaded): boolean {
-  const told = origins.has('dataDir') || (process.env.TEAL_CONFIG ?? '') !== ''
+  const told = origins.has('dataDir') || origins.has('store.url') || (process.env.TEAL_CONFIG ?? '') !== ''
   return !told && existsSync(systemFile) && !existsSync(databaseFile(resolve(config.dataDir)))
 }

@@ -35,7 +35,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
  */
 export async function reach(config: Config, create = false): Promise<Reach> {
   const { dataDir } = config
-  if (!create) requireData(dataDir)
+  if (!create) requireData(config)
   const file = controlFile(dataDir)
   if (await answers(file)) return new Client(file, undefined)
   // Most of the program, and only who opens a directory needs it.

@@ -9,6 +9,7 @@ import {
   choice,
   count,
   countOrAuto,
+  database,
   duration,
   flag,
   hostname,
@@ -48,6 +49,11 @@ export const keys = {
     64,
     'Threads that serve mail protocols, and HTTP where api.front is node:http, beside the main one; 0: the main one serves them; auto: none on one core, two on two, else one less than cores, eight at most',
   ),
+  store: {
+    url: database(
+      'PostgreSQL database that holds everything in place of a file in dataDir, such as postgres://teal:password@db.example.com/teal; unset: that file',
+    ),
+  },
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 
   ...protocolKeys,

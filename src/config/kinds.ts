@@ -174,6 +174,22 @@ export function url(initial: string, schemes: readonly string[], text: string): 
   return { ...key('URL', initial, text, read), show: value => literal(maskUrl(value)) }
 }
 
+/** Address of a PostgreSQL database; empty means unset. The password in it is masked when shown, and stands nowhere else in it. */
+export function database(text: string): Key<string> {
+  const { read, ...form } = url('', ['postgres', 'postgresql'], text)
+  return {
+    ...form,
+    read: (raw, folder) => {
+      const result = read(raw, folder)
+      if (raw === '' || 'reason' in result) return result
+      const { pathname, searchParams } = new URL(result.value)
+      if (pathname.length < 2) return { reason: 'must name a database, as in postgres://user:password@host/database' }
+      const secret = [...searchParams.keys()].find(name => /pass|secret/i.test(name))
+      return secret === undefined ? result : { reason: `must have its password before the host, not as '${secret}'` }
+    },
+  }
+}
+
 /** A list of text; in an environment variable or flag separated by commas. */
 export function list(
   initial: readonly string[],

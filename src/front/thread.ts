@@ -26,9 +26,7 @@ import type { Ground } from '#protocol'
 import { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type ReadOptions } from '#store/engine/reads.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
 import { Changes } from '#store/engine/watched.ts'
-import { databaseFile } from '#store/folder/place.ts'
 import { configuredSettings, Settings } from '#store/folder/settings.ts'
 import { mailProtocols } from './mail-protocols.ts'
 import type {
@@ -44,8 +42,8 @@ import type {
 } from './protocol.ts'
 import { type HomeLine, RemoteActors, RemoteCounters, RemoteNumbers } from './remote.ts'
 
-/** Runs a front until its line to home is closed. */
-export function runFront(line: LineEnd, data: FrontData): void {
+/** Runs a front until its line to home is closed. @param read is closed with it */
+export function runFront(line: LineEnd, data: FrontData, read: Reader): void {
   const { config } = data
   const open: { close(): unknown }[] = []
   const certificates = new Certificates(data.pair)
@@ -101,7 +99,7 @@ export function runFront(line: LineEnd, data: FrontData): void {
     pull: number => home.call('pull', number),
     leave: number => home.tell('leaveAnswer', number),
   })
-  const core = frontCore(home, data, metrics)
+  const core = frontCore(home, data, metrics, read)
   const shared = sharedGround(data, tls, certificates)
 }
 
@@ -201,9 +199,13 @@ type FrontCore = MailCore & {
 }
 
 /** What the sessions of this thread stand on. */
-function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics: MailCore['metrics']): FrontCore {
+function frontCore(
+  home: HomeLine,
+  { config, changes, keys }: FrontData,
+  metrics: MailCore['metrics'],
+  read: Reader,
+): FrontCore {
   const log = logOver(home, config.log.level)
-  const read = openReader(databaseFile(config.dataDir))
   const changed = new Changes(changes)
   const system = new RemoteActors(home, read)
   const cache = new RemoteCounters(home)
@@ -212,7 +214,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, metrics
   const { accessControl, accessToken: rootToken } = config.api
   const extend = (hash: string, expires: number) => home.call('extend', { hash, expires })
   const callers = new Callers({ read, changes: changed, extend }, { required: accessControl.enabled, rootToken })
-  const bodies = new Bodies(config.dataDir, read, log, { alone: false })
+  const bodies = new Bodies(config, read, log, { alone: false })
   const grants = new Grants(system)
   const pool =
     (pool: PoolName) =>

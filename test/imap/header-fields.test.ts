@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FieldPicker, isListed, listedLines, pickLines } from '#mail/header/pick.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 import { append, Client } from './client.ts'

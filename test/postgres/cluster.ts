@@ -25,7 +25,7 @@ export function serverPrograms(): string | undefined {
 
 /** Address of a database of the cluster in that folder. */
 export function urlIn(folder: string, database: string): string {
-  return `postgres://teal@/${database}?host=${encodeURIComponent(folder)}`
+  return `postgres://teal@localhost/${database}?host=${encodeURIComponent(folder)}`
 }
 
 /** Makes and starts one. */

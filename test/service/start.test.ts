@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startTeal } from '#service'
 import { migrations } from '#store/engine/schema.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { databaseFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal, startChild } from '../child.ts'
 

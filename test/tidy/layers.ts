@@ -44,7 +44,7 @@ const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
 /** Package -> the only files (or folder) that may import it. */
 const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/front/uws.ts',
-  'better-sqlite3': 'src/store/engine/sqlite.ts',
+  'better-sqlite3': 'src/store/engine/sqlite/handle.ts',
   lmdb: 'src/store/folder/cache.ts',
   pg: 'src/store/engine/postgres/session.ts',
   'smol-toml': 'src/config.ts',
@@ -82,7 +82,7 @@ const engineWord =
 const calledPragma = /\.pragma\(/
 
 /** Where the words of the engine may stand: its own files, and the history of the tables. */
-const engineFiles = new Set(['full-text', 'sqlite', 'schema'].map(name => `src/store/engine/${name}.ts`))
+const engineFiles = new Set(['full-text', 'schema'].map(name => `src/store/engine/${name}.ts`))
 const engineFolders = /^src\/store\/engine\/(?:migrations|postgres|sqlite)\//
 
 /** Files that are started rather than imported. */

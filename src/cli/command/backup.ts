@@ -9,9 +9,11 @@ import { setPriority } from 'node:os'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { engineFault, lock } from '#store/engine/sqlite.ts'
-import { databaseFile, lockFile, runFile } from '#store/folder/place.ts'
+import { engineOf } from '#store/engine/open.ts'
+import { shownAddress } from '#store/engine/postgres/address.ts'
+import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
+import { databaseFile, databaseOf, lockFile, type Place, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { listPoints, takePoint } from '#store/upkeep/points.ts'
 import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
@@ -47,13 +49,24 @@ export function backupCommand(): Command {
       }
       if (options.to !== undefined) return points(options.to, options)
       if (folder === undefined) return
-      const { dataDir } = configFrom(options)
-      requireData(dataDir)
+      const config = configFrom(options)
+      const { dataDir } = config
+      requireFile(config)
+      requireData(config)
       setPriority(polite)
       const result = await takeBackup(dataDir, folder, new Date(now()), said(options), existsSync(runFile(dataDir)))
       const { files, added, removed } = result
       print(options.json, result, `${folder}: the database and ${files} files (${added} new, ${removed} removed)`)
     })
+}
+
+/** What knows files alone leaves a database behind an address to its own tools. @throws Fault NotPermitted */
+function requireFile({ store }: Place): void {
+  if (store.url === '') return
+  const text =
+    `Everything is in the database at ${shownAddress(store.url)}, which has tools of its own for this: pg_dump and ` +
+    'pg_restore for copies, pg_basebackup with its log for any moment. The folder keys of dataDir belongs to each copy'
+  throw new Fault('NotPermitted', { text })
 }
 
 interface BackupOptions extends Options {
@@ -71,8 +84,10 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
   const keep = Number(options.keep)
   if (!Number.isSafeInteger(keep) || keep < 1)
     throw new Fault('InputValidationError', { text: '--keep takes a number from 1' })
-  const { dataDir } = configFrom(options)
-  requireData(dataDir)
+  const config = configFrom(options)
+  const { dataDir } = config
+  requireFile(config)
+  requireData(config)
   setPriority(polite)
   const how = { at: new Date(now()), keep, gently: existsSync(runFile(dataDir)), say: said(options) }
   const result = await takePoint(dataDir, folder, how)
@@ -95,7 +110,9 @@ export function restoreCommand(): Command {
       '\nExample:\n  teal restore /var/backups/teal --data-dir /var/lib/teal && teal verify --data-dir /var/lib/teal',
     )
     .action(async (folder: string, options: Options & { damaged?: boolean }) => {
-      const { dataDir } = configFrom(options)
+      const config = configFrom(options)
+      const { dataDir } = config
+      requireFile(config)
       const note = await restoreBackup(folder, dataDir, said(options), options.damaged === true)
       print(options.json, { dataDir, ...note }, `${dataDir}: as it was on ${note.created}`)
       for (const one of note.damaged) process.stderr.write(`damaged: ${one}\n`)
@@ -125,7 +142,8 @@ interface VerifyOptions extends Options {
 
 async function verify(options: VerifyOptions): Promise<void> {
   const { backup } = options
-  const { dataDir, auth } = configFrom(options)
+  const config = configFrom(options)
+  const { dataDir, auth } = config
   const hashes = options.quick !== true
   const configured = { totp: auth.totpSecret !== '' }
   setPriority(polite)
@@ -134,9 +152,10 @@ async function verify(options: VerifyOptions): Promise<void> {
       throw new Fault('NotPermitted', { text: 'A backup is not changed: restore it, and repair that' })
     return report(options, await problems(await backupDatabase(backup), backup, hashes, configured))
   }
-  requireData(dataDir)
-  const look = () => problems(databaseFile(dataDir), dataDir, hashes, configured)
+  requireData(config)
+  const look = () => problems(databaseOf(config), dataDir, hashes, configured)
   if (options.repair === true) {
+    requireFile(config)
     const release = lock(lockFile(dataDir))
     try {
       const mended = await repaired(dataDir)
@@ -206,7 +225,8 @@ async function problems(
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
-  const read = openReader(file)
+  const openIt = await engineOf(file)
+  const read = openIt()
   try {
     return await verifyStore(read, folder, hashes, configured)
   } catch (error) {

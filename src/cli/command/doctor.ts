@@ -85,7 +85,7 @@ async function doctor(domains: readonly string[], options: Options): Promise<voi
   const config = configFrom(options)
   const bad = domains.find(domain => !isDomain(domain))
   if (bad !== undefined) throw new Fault('InputValidationError', { text: `${bad} is no domain` })
-  requireData(config.dataDir)
+  requireData(config)
   let failed = false
   for await (const finding of lookThrough(config, domains, options)) {
     const { state } = finding

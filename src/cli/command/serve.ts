@@ -48,7 +48,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   }
   boundYoung()
   // Its thread gets ready while the rest of the program is read.
-  const lock = lockDirectory(config.dataDir)
+  const lock = lockDirectory(config)
   const { openService } = await import('#service').catch(async error => {
     // The thread would keep the process, and so the lock of the directory.
     await lock.thread.thread.end()

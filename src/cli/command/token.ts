@@ -1,5 +1,5 @@
 // `teal token`: makes, lists and ends access tokens, also while the service runs. Tokens are rows that the running service
-// reads when one is presented, and SQLite lets two processes take turns, so no way into the service is needed.
+// reads when one is presented, and the database lets two processes take turns, so no way into the service is needed.
 //
 // A token is shown once, when it is made: only its digest is stored.
 
@@ -13,12 +13,10 @@ import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
 import { findAnyToken, listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import { findUser } from '#store/accounts/users.ts'
+import { engineOf } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { migrate } from '#store/engine/schema.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting, statements } from '#store/engine/sqlite.ts'
-import { operation, type Write } from '#store/engine/write.ts'
-import { databaseFile } from '#store/folder/place.ts'
+import { databaseOf, type Place } from '#store/folder/place.ts'
+import { writeBeside } from '#store/writer/beside.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
 import { print } from '../print.ts'
@@ -101,13 +99,13 @@ async function create(options: CreateOptions): Promise<void> {
     dies: null,
     domains,
   }
-  requireData(config.dataDir)
+  requireData(config)
   if (user !== null) {
-    const found = await reading(config.dataDir, read => findUser(read, user))
+    const found = await reading(config, read => findUser(read, user))
     if (found === undefined) throw new Fault('UserNotFound')
     row.authVersion = found.authVersion
   }
-  write(config.dataDir, tokenInsert, row)
+  await writeBeside(databaseOf(config), tokenInsert, row)
   process.stdout.write(options.json === true ? `${JSON.stringify({ id: row.id, token })}\n` : `${token}\n`)
 }
 
@@ -122,9 +120,9 @@ async function accountOf(user: string, config: Config): Promise<string> {
 }
 
 async function list(options: ConfigOptions & { json?: boolean }): Promise<void> {
-  const { dataDir } = configFrom(options)
-  requireData(dataDir)
-  const tokens = await reading(dataDir, listTokens)
+  const config = configFrom(options)
+  requireData(config)
+  const tokens = await reading(config, listTokens)
   for (const { id, role, label, created } of tokens) {
     const shown = { id, role, label, created: new Date(created).toISOString() }
     print(options.json, shown, `${shown.id}  ${role.padEnd(12)} ${shown.created}  ${oneLine(label)}`)
@@ -132,31 +130,20 @@ async function list(options: ConfigOptions & { json?: boolean }): Promise<void> 
 }
 
 async function revoke(token: string, options: ConfigOptions & { json?: boolean }): Promise<void> {
-  const { dataDir } = configFrom(options)
-  requireData(dataDir)
-  const found = await reading(dataDir, read => findAnyToken(read, token, tokenDigest(token)))
+  const config = configFrom(options)
+  requireData(config)
+  const found = await reading(config, read => findAnyToken(read, token, tokenDigest(token)))
   if (found === undefined) throw new Fault('InvalidToken', { text: 'there is no such token' })
-  write(dataDir, tokenDelete, { hash: found.hash })
+  await writeBeside(databaseOf(config), tokenDelete, { hash: found.hash })
   print(options.json, { success: true }, 'It is good for nothing any more.')
 }
 
-async function reading<T>(dataDir: string, task: (read: Reader) => Promise<T>): Promise<T> {
-  const read = openReader(databaseFile(dataDir))
+async function reading<T>(place: Place, task: (read: Reader) => Promise<T>): Promise<T> {
+  const openReader = await engineOf(databaseOf(place))
+  const read = openReader()
   try {
     return await task(read)
   } finally {
     read.close()
-  }
-}
-
-function write<Row>(dataDir: string, change: Write<Row>, row: Row): void {
-  const handle = openForWriting(databaseFile(dataDir))
-  try {
-    migrate(handle)
-    const effects = { beforeCommit: () => {}, afterCommit: () => {}, onRollback: () => {} }
-    const [, form] = operation(change, row)
-    handle.transaction(() => change.run(statements(handle), form, effects)).immediate()
-  } finally {
-    handle.close()
   }
 }

@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { type Config, listeners, splitSocket } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { portState } from '#net/outward/probe.ts'
-import { databaseFile, runFile } from '#store/folder/place.ts'
+import { databaseFile, localPlace, runFile } from '#store/folder/place.ts'
 import { mayBeNew } from '#store/folder/presence.ts'
 import { readRun } from '../inspect/running.ts'
 import { isOwnFile, type Plan } from './plan.ts'
@@ -48,7 +48,7 @@ function folderObstacles(dataDir: string): string[] {
   if (!writable(folder)) return [`${folder} cannot be written to: run this as root, or name another with --data-dir.`]
   if (folder !== dataDir || existsSync(databaseFile(dataDir)) || existsSync(runFile(dataDir))) return []
   try {
-    mayBeNew(dataDir)
+    mayBeNew(localPlace(dataDir))
   } catch (error) {
     if (error instanceof Fault) return [error.message]
     throw error

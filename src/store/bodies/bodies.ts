@@ -12,6 +12,7 @@ import { LineEnds, MessageLineEnds } from '#mail/mime/line-end.ts'
 import type { MimePart } from '#mail/mime/mime.ts'
 import { scanningMime } from '#mail/mime/scanning.ts'
 import type { Reader } from '../engine/reader.ts'
+import type { Place } from '../folder/place.ts'
 import { BodyCache } from './cache.ts'
 import { type BodyCheck, checkBodies } from './check.ts'
 import { BodyFiles } from './files.ts'
@@ -46,15 +47,15 @@ export class Bodies {
    * Makes the folders and removes what an earlier process left in scratch, unless it is not `alone`: then another thread
    * of this process has done that.
    */
-  constructor(dataDir: string, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
-    this.#dataDir = dataDir
-    this.#files = new BodyFiles(dataDir)
+  constructor(place: Place, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
+    this.#dataDir = place.dataDir
+    this.#files = new BodyFiles(place.dataDir)
     if (alone) {
       this.#files.prepare()
       this.#files.clearScratch()
     }
     this.#read = read
-    this.#thread = new BodyThread(dataDir, log)
+    this.#thread = new BodyThread(place, log)
     this.proof = new BodyProof(read, log)
   }
 

@@ -11,13 +11,14 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { Thread } from '#lib/process/thread.ts'
+import { type Place, placeOf } from '../folder/place.ts'
 import { BodyRun, type PackedRun } from './format/run.ts'
 
 /** Milliseconds. */
 const expectMs = 20
 
 export class BodyThread {
-  readonly #dataDir: string
+  readonly #place: Place
   readonly #log: Log | undefined
   #thread: Thread | undefined
   #up = false
@@ -29,8 +30,8 @@ export class BodyThread {
   #idle: Timer | undefined
   #late: Timer | undefined
 
-  constructor(dataDir: string, log?: Log) {
-    this.#dataDir = dataDir
+  constructor(place: Place, log?: Log) {
+    this.#place = place
     this.#log = log
   }
 
@@ -65,7 +66,7 @@ export class BodyThread {
   /** Where there is none and may be one. */
   #start(): void {
     if (this.#closed || this.#thread !== undefined || monotonic() < this.#notBefore) return
-    const thread = new Thread({ file: threadFile('body'), given: { dataDir: this.#dataDir } })
+    const thread = new Thread({ file: threadFile('body'), given: placeOf(this.#place) })
     this.#thread = thread
     const failed = (error: unknown) => {
       if (thread === this.#thread) this.#fail(error)

@@ -8,7 +8,7 @@ import { json, moment, text, boolean as truth, integer as whole } from '../engin
 import { among } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
-import type { Sql } from '../engine/sqlite.ts'
+import type { Sql } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, Refused, refusedState } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'

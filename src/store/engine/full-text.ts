@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict'
 import { textRows } from './dialect.ts'
 import type { Reader } from './reader.ts'
-import type { Handle, Sql } from './sqlite.ts'
+import type { Handle, Sql } from './sqlite/handle.ts'
 
 /** `search` finds any part of a text, `search_word` beginnings of words. */
 export type TextIndex = 'search' | 'search_word'

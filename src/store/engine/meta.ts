@@ -3,7 +3,7 @@
 import { scalar, text } from './column.ts'
 import { greatest } from './dialect.ts'
 import type { Reader } from './reader.ts'
-import type { Sql } from './sqlite.ts'
+import type { Sql } from './sqlite/handle.ts'
 import { table } from './table.ts'
 
 const facts = table('meta', { key: text, value: scalar }, { key: ['key'], clustered: true })

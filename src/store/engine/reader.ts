@@ -2,7 +2,7 @@
 // they take a Reader and give promises. Nobody may count on an answer being there at once, nor on nothing happening meanwhile: what
 // must hold for several reads together is one text, or a snapshot.
 //
-// The engine of a folder's file is sqlite-reader.ts.
+// Which engine a database is of open.ts says.
 
 export interface Reader {
   /** The first row of a query, columns by name. `Row` is what the query's text promises. */
@@ -25,6 +25,9 @@ export interface Reader {
 
   /** One read of nothing, for those who ask about health. */
   prove(): Promise<void>
+
+  /** What is broken of the file that the engine has, as it says; nothing where that is not ours to know. */
+  broken(): Promise<string[]>
 
   close(): void
 }

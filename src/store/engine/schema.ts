@@ -42,7 +42,7 @@ import { domains } from './migrations/033-domains.ts'
 import { marks } from './migrations/034-marks.ts'
 import { known } from './migrations/035-known.ts'
 import { relearnedByPlace } from './migrations/036-relearned-by-place.ts'
-import type { Handle } from './sqlite.ts'
+import type { Handle } from './sqlite/handle.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
 export const migrations: readonly string[] = [

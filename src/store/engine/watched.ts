@@ -1,7 +1,7 @@
 // Tables whose changes matter to those who keep what they read: the writer thread notes which of them a batch changed, so
 // that nothing read from one is forgotten because of mail that came in meanwhile.
 
-import type { Sql, Statement } from './sqlite.ts'
+import type { Sql, Statement } from './sqlite/handle.ts'
 
 const watched = ['address', 'domain', 'domain_admin', 'domainalias', 'spam_model', 'token', 'user'] as const
 

@@ -5,7 +5,7 @@
 // anything but the database and `effects`. Those of one statement come with their table (table.ts).
 
 import type { FaultCode } from '#lib/fault.ts'
-import type { Sql } from './sqlite.ts'
+import type { Sql } from './sqlite/handle.ts'
 
 /** Thrown by a write: its unit is refused, and nothing of it is on disk, with this fault for who asked. */
 export class Refused extends Error {

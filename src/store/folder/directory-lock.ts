@@ -6,10 +6,10 @@ import { accessSync, constants, existsSync, readdirSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
-import { lock } from '../engine/sqlite.ts'
+import { lock } from '../engine/sqlite/handle.ts'
 import { startWriterThread, type WriterThread } from '../writer/thread.ts'
 import { closeToOthers, requireOwner } from './owner.ts'
-import { blobsDir, databaseFile, keysDir, lockFile, scratchDir } from './place.ts'
+import { blobsDir, databaseFile, databaseOf, keysDir, lockFile, type Place, scratchDir } from './place.ts'
 import { mayBeNew } from './presence.ts'
 
 export interface DirectoryLock {
@@ -21,14 +21,15 @@ export interface DirectoryLock {
 }
 
 /** @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DataMissing */
-export function lockDirectory(dataDir: string): DirectoryLock {
+export function lockDirectory(place: Place): DirectoryLock {
+  const { dataDir } = place
   openDataDir(dataDir)
   const release = lock(lockFile(dataDir))
   try {
     const notes = closeToOthers(dataDir)
-    const isNew = mayBeNew(dataDir)
+    const isNew = mayBeNew(place)
     requireAccess(dataDir)
-    return { thread: startWriterThread(databaseFile(dataDir), isNew), notes, release }
+    return { thread: startWriterThread(databaseOf(place), isNew), notes, release }
   } catch (error) {
     release()
     throw error

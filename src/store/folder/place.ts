@@ -5,6 +5,22 @@ import { join, resolve } from 'node:path'
 
 /** Everything but the cache and large parts. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'teal.db')
+
+/** A data directory, and the address of its database where that is not in it: '' otherwise. */
+export interface Place {
+  readonly dataDir: string
+  readonly store: { readonly url: string }
+}
+
+/** One with everything in it. */
+export const localPlace = (dataDir: string): Place => ({ dataDir, store: { url: '' } })
+
+/** What a thread is given of a configuration to find both. */
+export const placeOf = ({ dataDir, store: { url } }: Place): Place => ({ dataDir, store: { url } })
+
+/** The database: a file, or an address. */
+export const databaseOf = ({ dataDir, store }: Place): string => store.url || databaseFile(dataDir)
+
 /** Held by the one process that uses the directory. */
 export const lockFile = (dataDir: string): string => join(dataDir, 'lock')
 /** What may be lost. */

@@ -10,16 +10,18 @@ import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { blobsDir, databaseFile, keyFile, keysDir, rootTokenFile } from './place.ts'
+import { blobsDir, databaseFile, keyFile, keysDir, type Place, rootTokenFile } from './place.ts'
 
 /**
- * Whether the directory may be that of a new service: no database, and nothing else that one leaves behind.
+ * Whether the directory may be that of a new service: no database, and nothing else that one leaves behind. What is behind an
+ * address its engine knows, and may be empty where the directory is.
  *
  * @throws Fault DataMissing where the database is missing beside what belongs to one
  */
-export function mayBeNew(dataDir: string): boolean {
+export function mayBeNew({ dataDir, store }: Place): boolean {
   // Before the database is looked for: whoever makes one makes it first.
   const traces = tracesOf(dataDir)
+  if (store.url !== '') return traces.length === 0 && bytesOf(databaseFile(dataDir)) === 0
   if (bytesOf(databaseFile(dataDir)) > 0) return false
   if (traces.length === 0) return true
   throw databaseMissing(dataDir, traces)

@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { now } from '#lib/clock.ts'
 import { letPass } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
-import { lock } from '../engine/sqlite.ts'
+import { lock } from '../engine/sqlite/handle.ts'
 import { lockFile } from './place.ts'
 
 const prefix = 'teal-run-'

@@ -10,7 +10,7 @@ import { integer, json, moment, nullable, type Stored, text } from '../engine/co
 import { greatest, jsonAt } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
-import type { Sql } from '../engine/sqlite.ts'
+import type { Sql } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'

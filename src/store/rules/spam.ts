@@ -7,13 +7,13 @@
 
 import { limits } from '#lib/limits.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
+import { compress, decompress } from '../bodies/format/zstd.ts'
 import { boolean, bytes, integer, moment, nullable } from '../engine/column.ts'
 import { bitOf, sumOf } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
-import { compress, decompress } from '../engine/zstd.ts'
 import { checkParts } from '../upkeep/check.ts'
 
 /** Meaning of stored features and models; those of another one are not used. */

@@ -8,7 +8,7 @@ import { copyFile, link, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { halt, monotonic } from '#lib/clock.ts'
 import { BodyFiles, fileName } from '../bodies/files.ts'
-import { openReader } from '../engine/sqlite/sqlite-reader.ts'
+import { openReader } from '../engine/sqlite/reader.ts'
 
 /** Names of the files that the database at `path` names. */
 export async function namedFiles(path: string): Promise<Set<string>> {

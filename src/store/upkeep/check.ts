@@ -6,7 +6,7 @@
 
 import { sumOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { brokenPages, sqliteFailure } from '../engine/sqlite.ts'
+import { sqliteFailure } from '../engine/sqlite/handle.ts'
 
 interface Rule {
   /** What must hold, as a sentence. */
@@ -125,7 +125,7 @@ export function checkStore(read: Reader): Promise<string[]> {
       })
     }
     await readable(found, sound, async () => {
-      for (const broken of await brokenPages(picture)) found.push(`${sound}: ${broken}`)
+      for (const broken of await picture.broken()) found.push(`${sound}: ${broken}`)
     })
     return found
   })

@@ -6,7 +6,7 @@
 import { listRows, positionOf } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
-import { overwriting, type Sql } from '../engine/sqlite.ts'
+import { overwriting, type Sql } from '../engine/sqlite/handle.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from './check.ts'
 

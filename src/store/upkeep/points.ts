@@ -9,7 +9,7 @@ import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder, syncPath } from '#lib/lasting.ts'
-import { lock } from '../engine/sqlite.ts'
+import { lock } from '../engine/sqlite/handle.ts'
 import { type BackupResult, takeBackup } from './backup.ts'
 
 export interface Point {

@@ -12,7 +12,14 @@ import { greatest, sumOf } from '../engine/dialect.ts'
 import { clearText, textFits } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import { migrate } from '../engine/schema.ts'
-import { type Handle, isSound, makeIndexes, openForWriting, sqliteFailure, sqliteText } from '../engine/sqlite.ts'
+import {
+  type Handle,
+  isSound,
+  makeIndexes,
+  openForWriting,
+  sqliteFailure,
+  sqliteText,
+} from '../engine/sqlite/handle.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { blobsDir } from '../folder/place.ts'
 import { checkParts } from './check.ts'

@@ -5,7 +5,7 @@
 
 import { checkBodies } from '../bodies/check.ts'
 import type { Reader } from '../engine/reader.ts'
-import { sqliteFailure } from '../engine/sqlite.ts'
+import { sqliteFailure } from '../engine/sqlite/handle.ts'
 import { type KeysConfigured, missingKeys } from '../folder/presence.ts'
 import { checkStore } from './check.ts'
 import './clear-urls.ts'

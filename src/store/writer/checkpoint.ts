@@ -9,7 +9,7 @@ import { threadFile } from '#lib/build-info.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { Thread } from '#lib/process/thread.ts'
-import { copyBack, framesOf, type Handle, type Sql, sqliteFailure } from '../engine/sqlite.ts'
+import { copyBack, framesOf, type Handle, type Sql, sqliteFailure } from '../engine/sqlite/handle.ts'
 
 /** What the thread is at: a number that it shares with the writer. */
 export const copying = { idle: 0, busy: 1, done: 2, closed: 3 } as const

@@ -7,6 +7,7 @@ import { withYoungRoom } from '#lib/process/heap.ts'
 import { lodge, type OwnedThread } from '#lib/process/lodging.ts'
 import type { Answer } from '#lib/process/task.ts'
 import { Thread } from '#lib/process/thread.ts'
+import { isAddress } from '../engine/postgres/address.ts'
 
 export interface WriterThread {
   readonly thread: OwnedThread
@@ -49,8 +50,4 @@ export function startWriterThread(file: string, mayBeNew: boolean): WriterThread
       listener = to
     },
   }
-}
-
-function isAddress(file: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(file)
 }

@@ -11,8 +11,9 @@ import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { partSuspect, reapFiles } from '#store/bodies/writes.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting, statements } from '#store/engine/sqlite.ts'
+import { openForWriting, statements } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
+import { localPlace } from '#store/folder/place.ts'
 import { checkParts } from '#store/upkeep/check.ts'
 import { Writer } from '#store/writer/writer.ts'
 import { messageOf } from './blobs-victim.ts'
@@ -47,7 +48,7 @@ async function tidyUp(dir: string): Promise<void> {
   const handle = openForWriting(file)
   const read = openReader(file)
   const sql = statements(handle)
-  await new Bodies(dir, read).sweep(async row => {
+  await new Bodies(localPlace(dir), read).sweep(async row => {
     const effects = { beforeCommit: () => {}, afterCommit: (task: () => void) => task(), onRollback: () => {} }
     partSuspect.run(sql, row, effects)
   })
@@ -75,7 +76,7 @@ test('nothing acknowledged is lost, nothing dropped stays, no file is left over'
     seen += said.length
     await tidyUp(dir)
     const read = openReader(join(dir, 'teal.db'))
-    const bodies = new Bodies(dir, read)
+    const bodies = new Bodies(localPlace(dir), read)
     const there = (await read.all<{ num: number }>('SELECT num FROM body')).map(({ num }) => num)
     expect([...stored].filter(num => !unsure.has(num) && !there.includes(num))).toEqual([])
     expect(there.filter(num => !stored.has(num) && !unsure.has(num))).toEqual([])

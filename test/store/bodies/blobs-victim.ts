@@ -9,8 +9,9 @@ import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { bodyAdd, bodyRelease } from '#store/bodies/writes.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
+import { localPlace } from '#store/folder/place.ts'
 import { Writer } from '#store/writer/writer.ts'
 
 /** The bytes of message `num`: every third carries a large attachment, of which there are five. */
@@ -30,7 +31,7 @@ export function messageOf(num: number): Buffer {
 async function run(dir: string, first: number): Promise<void> {
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
-  const bodies = new Bodies(dir, openReader(file))
+  const bodies = new Bodies(localPlace(dir), openReader(file))
   const submit = (operations: Operation[]) => writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
   const say = (line: string) => writeSync(1, `${line}\n`)
   let next = first

@@ -26,9 +26,10 @@ import type { Body } from '#store/bodies/read.ts'
 import { bodyAdd, bodyRelease, bodyRetain, partSuspect, reapFiles } from '#store/bodies/writes.ts'
 import { metaPut } from '#store/engine/meta.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting, statements } from '#store/engine/sqlite.ts'
+import { openForWriting, statements } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
+import { localPlace } from '#store/folder/place.ts'
 import { outlineInsert } from '#store/mailboxes/outlines.ts'
 import { checkParts } from '#store/upkeep/check.ts'
 import { Writer } from '#store/writer/writer.ts'
@@ -50,7 +51,7 @@ async function open(): Promise<void> {
   const file = join(dir, 'teal.db')
   writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   read = openReader(file)
-  bodies = new Bodies(dir, read)
+  bodies = new Bodies(localPlace(dir), read)
 }
 
 async function close(): Promise<void> {
@@ -488,7 +489,7 @@ test('random messages with shared attachments, copied and dropped in random orde
   )
   for (const [num, { bytes }] of alive)
     expect((await (await bodies.open(num)).read()).equals(bytes), `seed ${seed}`).toBe(true)
-  const again = new Bodies(dir, read)
+  const again = new Bodies(localPlace(dir), read)
   await again.ahead([...alive.map(([num]) => num), next])
   for (const [num, { bytes }] of alive)
     expect((await (await again.open(num)).read()).equals(bytes), `seed ${seed}`).toBe(true)

@@ -14,9 +14,10 @@ import { Bodies } from '#store/bodies/bodies.ts'
 import { BodyThread } from '#store/bodies/thread.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { operation } from '#store/engine/write.ts'
+import { localPlace } from '#store/folder/place.ts'
 import { Writer } from '#store/writer/writer.ts'
 
 const messages = Array.from({ length: 60 }, (_, index) =>
@@ -33,7 +34,7 @@ beforeEach(async () => {
   const file = join(dir, 'teal.db')
   const writer = await Writer.open({ file, log: makeLog('silent'), metrics: makeMetrics('test') })
   read = openReader(file)
-  bodies = new Bodies(dir, read)
+  bodies = new Bodies(localPlace(dir), read)
   const received = await Promise.all(messages.map(message => bodies.receive(message)))
   const operations = received.map((one, index) => operation(bodyAdd, one.bodyRow(index + 1).row))
   await writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 })
@@ -59,7 +60,7 @@ test('bodies come back as they are; one that is damaged or not there is left out
   const handle = openForWriting(join(dir, 'teal.db'))
   handle.prepare("UPDATE body SET skeleton = x'28b52ffd00' WHERE num = 7").run()
   handle.close()
-  const thread = new BodyThread(dir)
+  const thread = new BodyThread(localPlace(dir))
   const run = await answered(thread, [...nums, 1000])
   const good = nums.filter(num => num !== 7)
   expect([...run.nums]).toEqual(good)
@@ -69,7 +70,7 @@ test('bodies come back as they are; one that is damaged or not there is left out
 })
 
 test('nobody waits for a thread that is not up, that is busy, or that ends', async () => {
-  const thread = new BodyThread(dir)
+  const thread = new BodyThread(localPlace(dir))
   expect(await thread.read(nums)).toBe(undefined)
   await answered(thread, nums)
   const many = await Promise.all(Array.from({ length: limits.body.aheadMax + 5 }, () => thread.read(nums)))
@@ -87,7 +88,7 @@ test('one that cannot read says so once and is not started again and again', asy
       done()
     },
   })
-  const nowhere = new BodyThread(join(dir, 'nothing'), pino(lines))
+  const nowhere = new BodyThread(localPlace(join(dir, 'nothing')), pino(lines))
   while (said.length === 0) {
     expect(await nowhere.read(nums)).toBe(undefined)
     await sleep(5)

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { counted } from '#store/engine/counted.ts'
 import { migrate } from '#store/engine/schema.ts'
-import { openReader } from '#store/engine/sqlite/sqlite-reader.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
+import { openReader } from '#store/engine/sqlite/reader.ts'
 import { pagedCounted } from '../../../src/http/cursor.ts'
 
 test('what expires between counting and reading is in both or in neither', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { migrate } from '#store/engine/schema.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { definedTables, type Table } from '#store/engine/table.ts'
 
 // Whatever defines a table has to be there.

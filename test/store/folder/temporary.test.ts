@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isPassing, makeFolder } from '#lib/lasting.ts'
 import { makeLog } from '#lib/log.ts'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { Cache } from '#store/folder/cache.ts'
 import { makeTemporary } from '#store/folder/temporary.ts'
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'

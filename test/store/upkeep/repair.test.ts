@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { startTeal } from '#service'
-import { openForWriting } from '#store/engine/sqlite.ts'
+import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { accessTo } from '../../running.ts'

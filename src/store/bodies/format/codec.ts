@@ -6,7 +6,7 @@
 
 import assert from 'node:assert'
 import { zstdCompress } from 'node:zlib'
-import { compress, decompress, packing } from '../../engine/zstd.ts'
+import { compress, decompress, packing } from './zstd.ts'
 
 /** The bytes themselves. */
 export const codecRaw = 0

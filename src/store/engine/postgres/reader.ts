@@ -44,6 +44,10 @@ abstract class AnyReader implements Reader {
   async prove(): Promise<void> {
     await this.one('SELECT 1')
   }
+
+  async broken(): Promise<string[]> {
+    return []
+  }
 }
 
 function asArrays(text: string, values: readonly unknown[]): Asked {

@@ -14,7 +14,7 @@ type Table = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer 
 
 const types = { integer: 'bigint', text: 'text COLLATE "C"', bytes: 'bytea', any: 'bigint' } as const
 
-/** What texts call, and what SQLite has by itself or from sqlite.ts. */
+/** What texts call, and what SQLite has by itself or from sqlite/handle.ts. */
 const functions = `
 CREATE FUNCTION folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN lower(normalize($1, NFC) COLLATE "und-x-icu") COLLATE "C";

@@ -18,7 +18,7 @@ import {
   sumOf,
   whole,
 } from '#store/engine/dialect.ts'
-import { sqliteText } from '#store/engine/sqlite.ts'
+import { sqliteText } from '#store/engine/sqlite/handle.ts'
 
 test.each([
   [among(), '(SELECT value FROM json_each(?))'],

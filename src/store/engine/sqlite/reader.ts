@@ -4,7 +4,7 @@
 // A query is answered in one go before its promise is there. Pictures have handles of their own, some of which are kept.
 
 import type { Reader } from '../reader.ts'
-import { type Handle, openForReading, type Sql, statements } from '../sqlite.ts'
+import { brokenPages, type Handle, openForReading, type Sql, statements } from './handle.ts'
 
 /** Handles for pictures that are kept for the next one. */
 const spareMost = 2
@@ -84,6 +84,10 @@ class SqliteReader implements Reader {
 
   async prove(): Promise<void> {
     this.#sql('SELECT 1').get()
+  }
+
+  broken(): Promise<string[]> {
+    return brokenPages(this)
   }
 
   close(): void {

@@ -10,10 +10,10 @@ import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { fold } from '#mail/text/fold.ts'
-import { giveToOwner } from '../folder/owner.ts'
-import { inWords } from './dialect.ts'
-import type { Reader } from './reader.ts'
-import { sqliteWords } from './sqlite/words.ts'
+import { giveToOwner } from '../../folder/owner.ts'
+import { inWords } from '../dialect.ts'
+import type { Reader } from '../reader.ts'
+import { sqliteWords } from './words.ts'
 
 export type Handle = Database.Database
 export type Statement = Database.Statement<unknown[]>

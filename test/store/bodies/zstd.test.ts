@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { compress, decompress } from '#store/engine/zstd.ts'
+import { compress, decompress } from '#store/bodies/format/zstd.ts'
 
 /** Text and noise of many sizes, small ones more often, up to past the size that goes through a kept stream. */
 function* values(count: number): Generator<Buffer> {
