@@ -295,9 +295,7 @@ function checkTogether(config: Config, draft: Draft): void {
     if (other !== undefined) refuse(`${name}.port`, `is ${port} on ${host}, which ${other} has already`)
     taken.set(`${host} ${port}`, name)
   }
-  if (config.store.url !== '' && config.backup.folder !== '') {
-    refuse('backup.folder', 'is of no use beside store.url: pg_dump and pg_basebackup copy that database')
-  }
+  if (config.store.url && config.backup.folder) refuse('backup.folder', 'is of no use beside store.url: see pg_dump')
   checkAcme(config, taken, refuse)
 }
 

@@ -99,7 +99,7 @@ export function runFront(line: LineEnd, data: FrontData, read: Reader): void {
     pull: number => home.call('pull', number),
     leave: number => home.tell('leaveAnswer', number),
   })
-  const core = frontCore(home, data, metrics, read)
+  const core = frontCore(home, data, { metrics, read })
   const shared = sharedGround(data, tls, certificates)
 }
 
@@ -198,13 +198,11 @@ type FrontCore = MailCore & {
   readonly callers: Callers
 }
 
+/** What this thread has of its own. */
+type Own = Pick<MailCore, 'metrics'> & { readonly read: Reader }
+
 /** What the sessions of this thread stand on. */
-function frontCore(
-  home: HomeLine,
-  { config, changes, keys }: FrontData,
-  metrics: MailCore['metrics'],
-  read: Reader,
-): FrontCore {
+function frontCore(home: HomeLine, { config, changes, keys }: FrontData, { metrics, read }: Own): FrontCore {
   const log = logOver(home, config.log.level)
   const changed = new Changes(changes)
   const system = new RemoteActors(home, read)

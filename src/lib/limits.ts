@@ -597,6 +597,8 @@ export const limits = {
     copyRows: 500,
     copyBytes: 4 * mib,
     connectMs: 10 * second,
+    /** How long a service waits for one before it to leave the database: its connection may be known as lost a little later. */
+    holdMs: 3 * second,
     /** Pause before a lost writing connection is made again. */
     againMs: 200,
     /** What a statement may take, and how much longer the server may be silent before its connection is given up. */

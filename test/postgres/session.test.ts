@@ -106,19 +106,29 @@ test('a connection that the server ends is made again, and every answer is true'
   expect(await facts()).toEqual(kept)
 })
 
-test('who took over a database stays', async () => {
+test('a database is written to by one service, and who took it over stays', async () => {
   const { writing: old } = await Writing.open({ url: throughProxy() }, true)
   await old.commit([fact('old')])
+  const refused = await Writing.open({ url }, true).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'DataDirectoryInUse', message: expect.stringContaining('Another service') })
+  expect(String((refused as Error).message)).not.toContain('teal@')
+  expect(await old.commit([fact('older')])).toMatchObject({ broken: null, failures: [] })
+  const other = new pg.Client(url)
+  await other.connect()
+  await other.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+  await other.end()
   const { writing, ...opened } = await Writing.open({ url }, true)
   expect(opened.made).toBe(false)
-  expect(await old.commit([fact('late')])).toMatchObject({
+  for (const key of ['late', 'later']) {
+    const { broken } = await old.commit([fact(key)])
+    expect(broken).not.toBeNull()
+  }
+  expect(await old.commit([fact('latest')])).toMatchObject({
     broken: expect.stringContaining('another service') as string,
   })
-  losing = true
-  expect((await old.commit([fact('later')])).broken).not.toBeNull()
-  expect((await old.commit([fact('latest')])).broken).not.toBeNull()
   expect(await writing.commit([fact('new')])).toMatchObject({ broken: null, failures: [] })
   await old.close()
   await writing.close()
-  expect(await facts()).toEqual(['new', 'old'])
+  expect(await facts()).toEqual(['new', 'old', 'older'])
 })

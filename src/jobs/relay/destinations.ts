@@ -10,19 +10,21 @@ import { limits } from '#lib/limits.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import {
-  destinationsAfter,
-  dueOfDestination,
-  dueOfMessage,
-  dueTargets,
   findOutbound,
   listTargets,
-  nextOfDestination,
-  nextTargetDue,
   type Outbound,
   outboundClaim,
   type Target,
   targetState,
 } from '#store/sending/outbound.ts'
+import {
+  destinationsAfter,
+  dueOfDestination,
+  dueOfMessage,
+  dueTargets,
+  nextOfDestination,
+  nextTargetDue,
+} from '#store/sending/outbound-waiting.ts'
 import { retryWaits } from '../returned/waits.ts'
 
 /** Targets of one message that go out in one transaction. */

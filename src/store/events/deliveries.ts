@@ -6,7 +6,7 @@
 // read in pieces along the index (endpoint, state, event, n); bodies of events are read one at a time, when they are sent.
 
 import { integer, moment, nullable, placeIn, text } from '../engine/column.ts'
-import { least } from '../engine/dialect.ts'
+import { least, listRows } from '../engine/dialect.ts'
 import { raiseFact } from '../engine/meta.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -77,12 +77,12 @@ export interface FanoutRow {
 
 const fanOut = defineProcedure(
   'event_fan_out',
-  '_event bigint, _targets text',
+  '_event bigint, _endpoints text, _webhooks text',
   `BEGIN
   INSERT INTO delivery (event, n, endpoint, webhook, state, attempts, due)
-    SELECT _event, t.n, (t.target->>0)::bigint, t.target->>1, 0, 0, 0
-      FROM jsonb_array_elements(_targets::jsonb) WITH ORDINALITY AS t (target, n)
-      WHERE EXISTS (SELECT 1 FROM webhook WHERE id = t.target->>1);
+    SELECT _event, e.key + 1, e.value::bigint, w.value, 0, 0, 0
+      FROM ${listRows('_endpoints')} AS e JOIN ${listRows('_webhooks')} AS w ON w.key = e.key
+      WHERE EXISTS (SELECT 1 FROM webhook WHERE id = w.value);
   IF FOUND THEN
     INSERT INTO payload (event, at, name, "user", body) SELECT num, at, name, "user", body FROM event WHERE num = _event;
   END IF;
@@ -113,7 +113,10 @@ export const eventFanout = defineWrite<FanoutRow>(
   },
   {
     told: (sql, { events: matched, cursor }) => {
-      for (const [event, targets] of matched) sql(fanOut.call).run(event, JSON.stringify(targets))
+      for (const [event, targets] of matched) {
+        const [endpoints, webhooks] = [0, 1].map(at => JSON.stringify(targets.map(target => target[at])))
+        sql(fanOut.call).run(event, endpoints, webhooks)
+      }
       raiseFact(sql, 'event.cursor', cursor)
     },
   },

@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { modelBytes, SpamModel } from '#mail/spam/model.ts'
 import { compress, decompress } from '../bodies/format/zstd.ts'
 import { boolean, bytes, integer, moment, nullable } from '../engine/column.ts'
-import { bitOf, sumOf } from '../engine/dialect.ts'
+import { bitOf, listRows, sumOf } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -70,13 +70,14 @@ export const baseModel = 0
 
 const markAll = defineProcedure(
   'spam_mark_all',
-  '_user bigint, _spam bigint, _at bigint, _marks text, _most bigint',
-  `DECLARE _left bigint; _one jsonb;
+  '_user bigint, _spam bigint, _at bigint, _references text, _bodies text, _most bigint',
+  `DECLARE _left bigint; _reference bigint; _body bigint;
 BEGIN
   _left := GREATEST(0, _most - (SELECT count(*) FROM spam_mark WHERE "user" = _user AND waits = 1));
-  FOR _one IN SELECT value FROM jsonb_array_elements(_marks::jsonb) LIMIT _left LOOP
+  FOR _reference, _body IN SELECT r.value::bigint, b.value::bigint
+    FROM ${listRows('_references')} AS r JOIN ${listRows('_bodies')} AS b ON b.key = r.key ORDER BY r.key LIMIT _left LOOP
     INSERT INTO spam_mark ("user", reference, spam, counted, waits, body, at, features)
-      VALUES (_user, (_one->>0)::bigint, _spam, NULL, 1, (_one->>1)::bigint, _at, NULL)
+      VALUES (_user, _reference, _spam, NULL, 1, _body, _at, NULL)
       ON CONFLICT ("user", reference) DO UPDATE SET spam = _spam, body = excluded.body, at = _at,
         waits = CASE WHEN spam_mark.counted IS DISTINCT FROM _spam THEN 1 ELSE 0 END;
   END LOOP;
@@ -106,7 +107,8 @@ export const spamMark = defineWrite<{
   },
   {
     told: (sql, { user, spam, at, marks: all }) => {
-      sql(markAll.call).run(user, spam ? 1 : 0, at, JSON.stringify(all), limits.spam.waitingMax)
+      const [references, bodies] = [0, 1].map(place => JSON.stringify(all.map(one => one[place])))
+      sql(markAll.call).run(user, spam ? 1 : 0, at, references, bodies, limits.spam.waitingMax)
     },
   },
 )

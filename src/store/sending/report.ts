@@ -42,7 +42,7 @@ BEGIN
     AND (SELECT count(*) FROM report_count WHERE kind = _kind AND day = _day AND domain = _domain) >= _rows_max
     THEN _into := ''; END IF;
   INSERT INTO report_count (kind, day, domain, detail, count) VALUES (_kind, _day, _domain, _into, _count)
-    ON CONFLICT (kind, day, domain, detail) DO UPDATE SET count = report_count.count + excluded.count;
+    ON CONFLICT (kind, day, domain, md5(detail)) DO UPDATE SET count = report_count.count + excluded.count;
 END`,
 )
 

@@ -6,6 +6,7 @@
 
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import { integer, moment, oneOf, text } from '../engine/column.ts'
+import { listRows } from '../engine/dialect.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -62,7 +63,8 @@ BEGIN
   SELECT until, failures INTO _until, _failures FROM suppression WHERE "user" = _user AND address = _address;
   IF _until > _at THEN RETURN; END IF;
   _failures := coalesce(_failures, 0) + 1;
-  _wait := coalesce((_waits::jsonb -> (LEAST(_failures, jsonb_array_length(_waits::jsonb)) - 1)::int)::bigint, 0);
+  SELECT value::bigint INTO _wait FROM ${listRows('_waits')} WHERE key < _failures ORDER BY key DESC LIMIT 1;
+  _wait := coalesce(_wait, 0);
   IF _wait = 0 THEN RETURN; END IF;
   INSERT INTO suppression ("user", address, created, until, failures, status, response, source)
     VALUES (_user, _address, _at, _at + _wait, _failures, _status, _response, _source)

@@ -13,6 +13,7 @@ import { inWords } from '../dialect.ts'
 import { definedProcedures } from '../procedure.ts'
 import { changedBy, type Watched } from '../watched.ts'
 import type { Operation } from '../write.ts'
+import { shownAddress } from './address.ts'
 import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit } from './call.ts'
 import { dispatch, setUp, takenOver } from './functions.ts'
 import { migratePostgres } from './schema.ts'
@@ -27,6 +28,14 @@ export interface WrittenUnit {
   readonly epoch: number
   readonly operations: readonly Operation[]
 }
+
+/** The lock of who writes to a database, by its number. */
+const writing = 7_430_413
+
+/** Which process of the server has that lock; it is ended where it is the one named. */
+const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_terminate_backend(l.pid) END AS ended
+  FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+  WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = ${writing}`
 
 /** Home writes all; nodes will each write for what is theirs. */
 const home = 0
@@ -43,6 +52,8 @@ export class Writing {
   readonly #owner = newId()
   #client: Client | undefined
   #session = 0
+  /** The server's process behind the connection. */
+  #backend = 0
   #call = 0
   /** Statements that have a function in this session, by name, with their numbers. */
   readonly #numbers = new Map<string, number>()
@@ -56,16 +67,17 @@ export class Writing {
     this.#passing = passing
   }
 
-  /** @throws Fault StorageUnavailable, DatabaseTooNew, DataMissing */
+  /** @throws Fault StorageUnavailable, DatabaseTooNew, DataMissing, DataDirectoryInUse where another service has the database */
   static async open(
     settings: PostgresSettings,
     mayBeNew: boolean,
     { passing = false }: WritingOptions = {},
   ): Promise<{ writing: Writing; made: boolean }> {
-    const client = await connect(settings)
-    const made = await migratePostgres(client as never, mayBeNew).finally(() => client.end())
     const writing = new Writing(settings, passing)
-    await writing.#begin()
+    let made = false
+    await writing.#begin(async client => {
+      made = await migratePostgres(client as never, mayBeNew)
+    })
     return { writing, made }
   }
 
@@ -181,10 +193,12 @@ export class Writing {
   #last: { call: number; failures: string | null } = { call: 0, failures: null }
 
   /** Opens a session and ends all before it. */
-  async #begin(): Promise<Client> {
+  async #begin(first: (client: Client) => Promise<void> = async () => {}): Promise<Client> {
     let client: Client | undefined
     client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
     try {
+      await this.#hold(client)
+      await first(client)
       await client.query(setUp(definedProcedures(), inText).join(';\n'))
       if (!this.#passing) await client.query('SET synchronous_commit = on')
       const mine = this.#session > 0 ? `WHERE writer_call.owner = excluded.owner` : ''
@@ -206,6 +220,29 @@ export class Writing {
     this.#refused.clear()
     this.#client = client
     return client
+  }
+
+  /** Nobody else writes while this connection is there. @throws Fault DataDirectoryInUse */
+  async #hold(client: Client): Promise<void> {
+    const until = monotonic() + limits.postgres.holdMs
+    for (;;) {
+      const { rows } = await client.query<{ held: boolean; self: number }>(
+        `SELECT pg_try_advisory_lock(${writing}) AS held, pg_backend_pid() AS self`,
+      )
+      const { held, self } = rows[0] ?? { held: false, self: 0 }
+      if (held) {
+        this.#backend = self
+        return
+      }
+      // The server may not have heard yet that the connection before this one is gone.
+      const { rows: holders } = await client.query<{ own: boolean }>(endHolder, [this.#backend])
+      if (this.#backend > 0 && holders.some(({ own }) => !own)) throw new Error('another service writes to this database')
+      if (monotonic() > until) {
+        const text = `Another service has the database at ${shownAddress(this.#settings.url)}`
+        throw new Fault('DataDirectoryInUse', { text })
+      }
+      await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
+    }
   }
 
   #drop(client = this.#client): void {
