@@ -13,6 +13,7 @@ import { devCommand } from './command/dev.ts'
 import { dkimCommand } from './command/dkim.ts'
 import { dnsCommand } from './command/dns.ts'
 import { doctorCommand } from './command/doctor.ts'
+import { moveCommand } from './command/move.ts'
 import { reportsCommand } from './command/reports.ts'
 import { serveCommand } from './command/serve.ts'
 import { setupCommand } from './command/setup.ts'
@@ -47,6 +48,7 @@ export function commandLine(): Command {
       backupCommand(),
       restoreCommand(),
       verifyCommand(),
+      moveCommand(),
       doctorCommand(),
       dnsCommand(),
       dkimCommand(),

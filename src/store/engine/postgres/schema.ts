@@ -60,15 +60,16 @@ interface Session {
 /**
  * Brings the database up to this program's schema.
  *
+ * @param moving whether rows may be on their way into it
  * @returns whether there was none
- * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be
+ * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be, or not all of it has come yet
  */
-export async function migratePostgres(session: Session, mayBeNew = true): Promise<boolean> {
+export async function migratePostgres(session: Session, mayBeNew = true, moving = false): Promise<boolean> {
   await session.query('BEGIN')
   try {
     // Of several that come at once one makes the tables.
     await session.query('SELECT pg_advisory_xact_lock(7430412)')
-    const made = await bringUp(session, mayBeNew)
+    const made = await bringUp(session, mayBeNew, moving)
     await session.query('COMMIT')
     return made
   } catch (error) {
@@ -77,8 +78,12 @@ export async function migratePostgres(session: Session, mayBeNew = true): Promis
   }
 }
 
-async function bringUp(session: Session, mayBeNew: boolean): Promise<boolean> {
+async function bringUp(session: Session, mayBeNew: boolean, moving: boolean): Promise<boolean> {
   const { rows } = await session.query(`SELECT to_regclass('schema_version') IS NOT NULL AS there`)
+  const { rows: notes } = await session.query(`SELECT to_regclass('moving') IS NOT NULL AS there`)
+  if (notes[0]?.there && !moving) {
+    throw new Fault('DataMissing', { text: 'Not all has come to this database: run `teal move` again as it was' })
+  }
   if (rows[0]?.there) {
     const found = await session.query('SELECT version FROM schema_version')
     const version = Number(found.rows[0]?.version)

@@ -13,9 +13,9 @@ import { inWords } from '../dialect.ts'
 import { definedProcedures } from '../procedure.ts'
 import { changedBy, type Watched } from '../watched.ts'
 import type { Operation } from '../write.ts'
-import { shownAddress } from './address.ts'
 import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit } from './call.ts'
 import { dispatch, setUp, takenOver } from './functions.ts'
+import { holdDatabase } from './hold.ts'
 import { migratePostgres } from './schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from './session.ts'
 import { stepsOf } from './steps.ts'
@@ -28,14 +28,6 @@ export interface WrittenUnit {
   readonly epoch: number
   readonly operations: readonly Operation[]
 }
-
-/** The lock of who writes to a database, by its number. */
-const writing = 7_430_413
-
-/** Which process of the server has that lock; it is ended where it is the one named. */
-const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_terminate_backend(l.pid) END AS ended
-  FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-  WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = ${writing}`
 
 /** Home writes all; nodes will each write for what is theirs. */
 const home = 0
@@ -197,7 +189,7 @@ export class Writing {
     let client: Client | undefined
     client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
     try {
-      await this.#hold(client)
+      this.#backend = await holdDatabase(client, this.#settings, this.#backend)
       await first(client)
       await client.query(setUp(definedProcedures(), inText).join(';\n'))
       if (!this.#passing) await client.query('SET synchronous_commit = on')
@@ -220,29 +212,6 @@ export class Writing {
     this.#refused.clear()
     this.#client = client
     return client
-  }
-
-  /** Nobody else writes while this connection is there. @throws Fault DataDirectoryInUse */
-  async #hold(client: Client): Promise<void> {
-    const until = monotonic() + limits.postgres.holdMs
-    for (;;) {
-      const { rows } = await client.query<{ held: boolean; self: number }>(
-        `SELECT pg_try_advisory_lock(${writing}) AS held, pg_backend_pid() AS self`,
-      )
-      const { held, self } = rows[0] ?? { held: false, self: 0 }
-      if (held) {
-        this.#backend = self
-        return
-      }
-      // The server may not have heard yet that the connection before this one is gone.
-      const { rows: holders } = await client.query<{ own: boolean }>(endHolder, [this.#backend])
-      if (this.#backend > 0 && holders.some(({ own }) => !own)) throw new Error('another service writes to this database')
-      if (monotonic() > until) {
-        const text = `Another service has the database at ${shownAddress(this.#settings.url)}`
-        throw new Fault('DataDirectoryInUse', { text })
-      }
-      await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
-    }
   }
 
   #drop(client = this.#client): void {

@@ -1,0 +1,153 @@
+// `teal move`: everything from the folder's database file to PostgreSQL, or back, while nobody serves either.
+//
+// It can be broken off and run again, and is over when every row of both was compared. What is left stays as it was.
+
+import { setPriority } from 'node:os'
+import { Command } from 'commander'
+import { Fault } from '#lib/fault.ts'
+import { makeFolder } from '#lib/lasting.ts'
+import { BodyFiles } from '#store/bodies/files.ts'
+import { inFile, inRow } from '#store/bodies/lying.ts'
+import type { Filling } from '#store/engine/filling.ts'
+import { engineOf } from '#store/engine/open.ts'
+import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import { fillFile } from '#store/engine/sqlite/filling.ts'
+import { lock } from '#store/engine/sqlite/handle.ts'
+import { databaseFile, localPlace, lockFile } from '#store/folder/place.ts'
+import { type Change, differences, moveRows } from '#store/upkeep/move.ts'
+// Every table has to be known.
+import '#store/upkeep/verify.ts'
+import '#store/writer/writes.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
+import { requireData } from '../place.ts'
+import { print } from '../print.ts'
+
+interface MoveOptions extends ConfigOptions {
+  readonly to?: string | true
+  readonly from?: string | true
+  readonly json?: boolean
+}
+
+export function moveCommand(): Command {
+  return withConfig(new Command('move'))
+    .description('Move everything from the database file to PostgreSQL, or back, while the service is stopped')
+    .option('--to [url]', 'database that gets it; without a value that of store.url')
+    .option('--from [url]', 'database that it comes from, into a new file in the data directory')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  teal move --to postgres://teal:password@db.example.com/teal\n  teal move --from postgres://teal:password@db.example.com/teal\n\nIt can be broken off and run again. The password is better not on the command line: set store.url, and give --to no value.',
+    )
+    .action(move)
+}
+
+async function move(options: MoveOptions): Promise<void> {
+  const config = configFrom(options)
+  const { dataDir } = config
+  if ((options.to === undefined) === (options.from === undefined)) {
+    throw new Fault('InputValidationError', { text: 'Name a database with --to, or one with --from' })
+  }
+  const named = options.to ?? options.from
+  const url = typeof named === 'string' ? named : config.store.url
+  if (!isAddress(url) || !URL.canParse(url)) {
+    throw new Fault('InputValidationError', {
+      text: 'The database is no address such as postgres://user:password@host/database',
+    })
+  }
+  if (options.to !== undefined) requireData(localPlace(dataDir))
+  setPriority(polite)
+  makeFolder(dataDir)
+  const release = lock(lockFile(dataDir))
+  try {
+    const rows = options.to === undefined ? await moveBack(url, dataDir, options) : await moveTo(url, dataDir, options)
+    const [from, to] = [databaseFile(dataDir), shownAddress(url)]
+    const next =
+      options.to === undefined
+        ? `${to} -> ${from}: ${rows} rows moved, all compared. Unset store.url and start the service.`
+        : `${from} -> ${to}: ${rows} rows moved, all compared. Set store.url to that database and start the service; ` +
+          `keep ${dataDir} for its keys. ${from} and blobs are of no use any more.`
+    print(options.json, { rows }, next)
+  } finally {
+    release()
+  }
+}
+
+/** Politeness of a process whose work can wait. */
+const polite = 19
+
+async function moveTo(url: string, dataDir: string, options: MoveOptions): Promise<number> {
+  const { fillPostgres } = await import('#store/engine/postgres/filling.ts')
+  const from = (await engineOf(databaseFile(dataDir)))()
+  try {
+    const to = await fillPostgres({ url })
+    const there = (await engineOf(url))()
+    return await moved({ from, to, there, change: laid(inRow, dataDir), dataDir, options })
+  } finally {
+    from.close()
+  }
+}
+
+async function moveBack(url: string, dataDir: string, options: MoveOptions): Promise<number> {
+  const { holdPostgres } = await import('#store/engine/postgres/filling.ts')
+  const hold = await holdPostgres({ url })
+  try {
+    const from = (await engineOf(url))()
+    new BodyFiles(dataDir).prepare()
+    const to = fillFile(databaseFile(dataDir))
+    const there = (await engineOf(to.path))()
+    try {
+      return await moved({ from, to, there, change: laid(inFile, dataDir), dataDir, options })
+    } finally {
+      from.close()
+    }
+  } finally {
+    await hold.end()
+  }
+}
+
+function laid(change: typeof inRow, dataDir: string): Change {
+  const files = new BodyFiles(dataDir)
+  return (table, row) => (table === 'part' ? change(row, files) : row)
+}
+
+interface Moving {
+  readonly from: Reader
+  readonly to: Filling
+  /** Reads what is being filled. */
+  readonly there: Reader
+  readonly change: Change
+  readonly dataDir: string
+  readonly options: MoveOptions
+}
+
+/** How many rows were moved, by now or before. */
+async function moved({ from, to, there, change, dataDir, options }: Moving): Promise<number> {
+  let rows = 0
+  try {
+    await moveRows(from, to, change, (table, count) => {
+      rows += count
+      said(options, `${rows} rows, now of ${table}`)
+    })
+    said(options, 'comparing')
+    const wrong = await differences(from, there, laid(inRow, dataDir))
+    if (wrong.length > 0) {
+      const text = `Both differ after all, at ${wrong.slice(0, 3).join(', ')}: was the one that is left changed meanwhile? Begin anew with an empty database`
+      throw new Fault('StoreDamaged', { text })
+    }
+  } catch (error) {
+    there.close()
+    await to.close()
+    throw error
+  }
+  there.close()
+  await to.finish()
+  await to.close()
+  said(options, '')
+  return rows
+}
+
+/** Progress for people on a terminal. */
+function said({ json }: MoveOptions, text: string): void {
+  if (json !== true && process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${text}`)
+}

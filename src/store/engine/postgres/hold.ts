@@ -1,0 +1,41 @@
+// Who writes to a database: one session at a time, by a lock that ends with its connection.
+
+import { after, monotonic } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import { shownAddress } from './address.ts'
+import type { Client, PostgresSettings } from './session.ts'
+
+/** Of all locks of the database this one, by its number. */
+const number = 7_430_413
+
+/** Which process of the server has it; it is ended where it is the one named. */
+const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_terminate_backend(l.pid) END AS ended
+  FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+  WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = ${number}`
+
+/**
+ * Nobody else writes while this connection is there.
+ *
+ * @param before the process of the server behind a connection that was lost and may have it still; 0 for none
+ * @returns the process behind this one
+ * @throws Fault DataDirectoryInUse
+ */
+export async function holdDatabase(client: Client, { url }: PostgresSettings, before = 0): Promise<number> {
+  const until = monotonic() + limits.postgres.holdMs
+  for (;;) {
+    const { rows } = await client.query<{ held: number; self: number }>(
+      `SELECT pg_try_advisory_lock(${number}) AS held, pg_backend_pid() AS self`,
+    )
+    const [found] = rows
+    if (found?.held) return found.self
+    // The server may not have heard yet that the connection before this one is gone.
+    const { rows: holders } = await client.query<{ own: number }>(endHolder, [before])
+    const taken = before > 0 && holders.some(({ own }) => !own)
+    if (taken) throw new Error('another service writes to this database')
+    if (monotonic() > until) {
+      throw new Fault('DataDirectoryInUse', { text: `Another service has the database at ${shownAddress(url)}` })
+    }
+    await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
+  }
+}
