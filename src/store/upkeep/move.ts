@@ -6,9 +6,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { type AnyTable, columnsOf, type Filling, keyOf, type StoredRow } from '../engine/filling.ts'
 import type { Reader } from '../engine/reader.ts'
 import { definedTables } from '../engine/table.ts'
+import { type AnyTable, columnsOf, type Filling, keyOf, type StoredRow } from './filling.ts'
 
 /** What rows are read from: either engine's. */
 type Source = Pick<Reader, 'arrays'>

@@ -1,7 +1,9 @@
 // Filling a database behind an address. A table of notes is there until all is, and keeps services away meanwhile (schema.ts).
+//
+// Rows are there with the note of the last one's key, or not at all.
 
 import { Fault } from '#lib/fault.ts'
-import { columnsOf, type Filling, keyOf, type StoredRow } from '../filling.ts'
+import { columnsOf, type Filling, keyOf, type StoredRow } from '../../upkeep/filling.ts'
 import { definedTables } from '../table.ts'
 import { shownAddress } from './address.ts'
 import { holdDatabase } from './hold.ts'

@@ -4,7 +4,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { syncPath } from '#lib/lasting.ts'
-import { columnsOf, type Filling, keyOf, type StoredRow } from '../filling.ts'
+import { columnsOf, type Filling, keyOf, type StoredRow } from '../../upkeep/filling.ts'
 import { migrate } from '../schema.ts'
 import { openForWriting, statements } from './handle.ts'
 

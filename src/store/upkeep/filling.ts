@@ -1,7 +1,7 @@
 // Filling an empty database with rows, by tables and in the order of their keys, so that it can be broken off and gone on with.
 
-import type { Stored } from './column.ts'
-import type { definedTables } from './table.ts'
+import type { Stored } from '../engine/column.ts'
+import type { definedTables } from '../engine/table.ts'
 
 export type AnyTable = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer One> ? One : never
 
