@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { commandLine } from '#cli/program.ts'
+import { loadConfig, settingsInForce } from '#config'
 import { startTeal, type Teal } from '#service'
 import { BodyFiles } from '#store/bodies/files.ts'
 import { inRow } from '#store/bodies/lying.ts'
@@ -123,4 +124,28 @@ test('it comes back', async () => {
     expect(await letters(running)).toEqual({ ...all, later })
   })
   await expect(move('--from', url, '--data-dir', back)).rejects.toMatchObject({ code: 'NotPermitted' })
+})
+
+test('its address is never shown with its password, and what knows files alone refuses', async () => {
+  const address = 'postgres://teal:s3cret@db.example.com/mail'
+  const config = loadConfig({ flags: { store: { url: address } } })
+  expect(settingsInForce(config).find(({ name }) => name === 'store.url')?.value).toBe(
+    "'postgres://teal:[masked]@db.example.com/mail'",
+  )
+  for (const url of ['postgres://db.example.com', `${address}?password=x`, 'mysql://db.example.com/mail']) {
+    expect(() => loadConfig({ flags: { store: { url } } })).toThrow(/store\.url/)
+  }
+  expect(() => loadConfig({ flags: { store: { url: address }, backup: { folder: '/b' } } })).toThrow(/pg_dump/)
+  const place = ['--data-dir', first, '--set', `store.url=${address}`]
+  for (const args of [
+    ['backup', join(folders, 'copy')],
+    ['restore', join(folders, 'copy')],
+    ['verify', '--repair'],
+  ]) {
+    const refused = await commandLine()
+      .parseAsync([...args, ...place], { from: 'user' })
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'NotPermitted', message: expect.stringContaining('pg_dump') })
+    expect(String(refused)).not.toContain('s3cret')
+  }
 })
