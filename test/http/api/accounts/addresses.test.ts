@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
+import { jsonAt } from '#store/engine/dialect.ts'
 import { useTeal } from '../../../running.ts'
 import { eventually, send } from '../mail.ts'
 
@@ -241,7 +242,7 @@ describe('forwarded addresses', () => {
     }
     const { read } = running.teal.core
     const names = await read.all<{ name: string; body: string }>(
-      "SELECT name, body FROM event WHERE name LIKE 'address.forwarded.%' AND body ->> 'address' = ? ORDER BY num",
+      `SELECT name, body FROM event WHERE name LIKE 'address.forwarded.%' AND ${jsonAt('body', 'address')} = ? ORDER BY num`,
       body.id,
     )
     const told = { address: body.id, value: 'For.ward@example.com' }
