@@ -586,10 +586,14 @@ export const limits = {
   },
   /** PostgreSQL in place of a folder's file. */
   postgres: {
-    /** Connections of one reader that short reads share: while one of them waits for the disk others go on. */
-    connections: 4,
-    /** Those for one read at a time, in pieces or of one picture, and who may wait for one. */
-    aloneMax: 8,
+    /**
+     * Connections of the main loop and of each thread beside it: those that short reads share (while one of them waits for the
+     * disk others go on), those for one read at a time, in pieces or of one picture, and how many of these stay when nobody
+     * uses them. With the one that writes that is 13 and 5 for each thread; an engine takes 100 unless told otherwise.
+     */
+    home: { shared: 4, alone: 8, spare: 2 },
+    thread: { shared: 2, alone: 3, spare: 1 },
+    /** Who may wait for a connection of his own. */
     waitingMax: 2000,
     /** Rows fetched in one piece: some hundred KB of a listing. */
     pieceRows: 1000,

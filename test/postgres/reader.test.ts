@@ -135,11 +135,29 @@ describe('a fault', () => {
 })
 
 describe('values', () => {
-  const texts = ['', 'a\0b', '\x01', '\x01\x01\x02', '\\u0000', '\\\\u0001', JSON.stringify('\0\x01'), 'größe 日本 🎈']
+  const halves = ['\\ud800', '\\\\ud800', '\\ud83d\\ude00', '\x03d800', '\\u0001\\u0003d800', '\\\\u0001\\u0001']
+  const texts = [
+    '',
+    'a\0b',
+    '\x01',
+    '\x01\x01\x02',
+    '\\u0000',
+    '\\\\u0001',
+    JSON.stringify('\0\x01'),
+    'größe 日本 🎈',
+    ...halves,
+  ]
 
   test.each(texts)('text %j comes back as it went', async text => {
     expect(await read.arrays('SELECT ?, ?', text, text.length)).toEqual([[text, text.length]])
   })
+
+  test.each(['\ud800', 'a\0\x01\ud83d\ude00\udfff', '\\ud800 \\u0000', '\x01\x03d800'])(
+    'text %j is found in JSON',
+    async x => {
+      expect(await read.arrays(`SELECT ${jsonAt('?', 'x')}`, JSON.stringify({ x }))).toEqual([[x]])
+    },
+  )
 
   test('lists are ordered byte by byte', async () => {
     const list = ['b', 'a\0', 'ä', 'A', 'a', 'a\x01', 'a\0\0', 'a\x02', 'ab', '\u{10000}', '\uffff']

@@ -1,5 +1,6 @@
 // The writer as the service has it, with its thread at PostgreSQL: faults by their codes, large parts as rows, search.
 
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { bodiesWith, bodiesWithWord } from '#store/engine/full-text.ts'
 import { openPostgresReader } from '#store/engine/postgres/reader.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
+import { settingPut } from '#store/folder/settings.ts'
 import { messageInsert } from '#store/mailboxes/messages.ts'
 import { searchAdd } from '#store/search/docs.ts'
 import { StaleUnit, Writer } from '#store/writer/writer.ts'
@@ -51,6 +53,17 @@ test('what breaks a rule is a fault with its code, and watched tables are told',
   expect(second).toMatchObject({ reason: expect.any(StaleUnit) as StaleUnit })
   await writer.prove()
   expect(writer.healthy).toBe(true)
+})
+
+test('what the engine cannot take is refused alone', async () => {
+  const setting = (key: string) => operation(settingPut, { key, value: 1 })
+  const keys = ['before', randomBytes(9000).toString('base64'), 'after']
+  const units = keys.map(key => writer.submit({ partition: 0, epoch: 0, operations: [setting(key)], bytes: 100 }))
+  const answers = await Promise.allSettled(units)
+  expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  const rows = await read.arrays(`SELECT key FROM setting WHERE key IN ('before', 'after') ORDER BY key`)
+  expect(rows).toEqual([['after'], ['before']])
+  await writer.prove()
 })
 
 test('a large part that came in a scratch file is a row', async () => {

@@ -1,5 +1,6 @@
 // Every write on both engines with the same rows: what is answered, conflicts and refusals too, and what stands in the tables.
 
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Stored } from '#store/engine/column.ts'
 import type { WrittenUnit } from '#store/engine/postgres/writing.ts'
@@ -65,6 +66,32 @@ describe('on both engines', () => {
 
   test('writes that are made of several statements do the same', async () => {
     for (const units of scenario) await same(...units)
+    expect(await both.differences()).toEqual({})
+  })
+
+  test('names of any length are indexed', async () => {
+    // What is packed well would fit.
+    const long = (bytes: number) => randomBytes(bytes).toString('base64')
+    const [path, url, target, uid] = [long(40_000), `https://x/${long(4000)}`, long(4000), long(2300)]
+    const folder = { ...rowFor('mailbox', 90), num: 90, id: 'long', user: 90, path }
+    const contact = (id: string) => ({ ...rowFor('contact', 90), id, user: 90, uid })
+    const note = { owner: 'u90', target, last: 5, status: 's', response: 'r', told: true, warned: false }
+    const steps: [string, unknown][] = [
+      ['mailbox.insert', folder],
+      ['mailbox.insert', { ...folder, num: 91, id: 'other' }],
+      ['contact.insert', contact('one')],
+      ['contact.insert', contact('other')],
+      ...['v', 'w'].map((id, at): [string, unknown] => {
+        return ['webhook.insert', { ...rowFor('webhook', 90), id: `long${id}`, endpoint: 90 + at, url }]
+      }),
+      ...[note, note].map((row): [string, unknown] => ['forward_trouble.note', row]),
+      ['meta.put', ['far', 2 ** 52]],
+      ['report.add', { rowsMax: 9, rows: [{ kind: 'tls', day: 9, domain: 'd', detail: long(12_000), count: 1 }] }],
+    ]
+    for (const [name, row] of steps) {
+      const { encode } = definedWrites().get(name) ?? {}
+      await same(unit([[name, encode === undefined ? row : encode(row)]]))
+    }
     expect(await both.differences()).toEqual({})
   })
 

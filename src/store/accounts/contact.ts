@@ -32,6 +32,7 @@ const contacts = table(
   {
     key: ['id'],
     clustered: true,
+    long: ['uid'],
     indexes: {
       contact_uid: { on: ['user', 'uid'], unique: true },
       contact_sort: { on: ['user', 'sort', 'id'] },

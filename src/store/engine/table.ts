@@ -78,7 +78,7 @@ export interface Shape<Key> {
   readonly key: readonly Key[]
   /** Rows lie in the order of their key; without it they lie in the order in which they came. */
   readonly clustered?: boolean
-  /** Columns of the key that may be longer than what every engine takes into an index, some 2,700 bytes. */
+  /** Columns of the key or of unique indexes that may be longer than what every engine takes into an index, some 2,700 bytes. */
   readonly long?: readonly Key[]
   /** Columns that the engine works out from others of the row, and from what: texts and indexes name them, rows have none. */
   readonly derived?: Readonly<Partial<Record<Derived, string>>>

@@ -24,7 +24,7 @@ const endpoints = table(
     paused: nullable(moment),
     reason: nullable(text),
   },
-  { key: ['num'], indexes: { endpoint_url: { on: ['url'], unique: true } } },
+  { key: ['num'], long: ['url'], indexes: { endpoint_url: { on: ['url'], unique: true } } },
 )
 
 const webhooks = table(

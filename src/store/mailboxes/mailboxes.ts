@@ -35,6 +35,7 @@ const mailboxes = table(
   },
   {
     key: ['num'],
+    long: ['path'],
     indexes: {
       mailbox_id: { on: ['id'], unique: true },
       mailbox_path: { on: ['user', 'path'], unique: true, conflict: 'MailboxExistsError' },

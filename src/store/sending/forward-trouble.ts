@@ -23,7 +23,7 @@ const troubles = table(
     told: nullable(moment),
     warned: nullable(moment),
   },
-  { key: ['owner', 'target'], clustered: true, indexes: { forward_trouble_last: { on: ['last'] } } },
+  { key: ['owner', 'target'], clustered: true, long: ['target'], indexes: { forward_trouble_last: { on: ['last'] } } },
 )
 
 export type ForwardTrouble = Readonly<RowOf<typeof troubles>>

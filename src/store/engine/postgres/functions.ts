@@ -71,7 +71,7 @@ BEGIN
       EXCEPTION WHEN OTHERS THEN
         GET STACKED DIAGNOSTICS _state = RETURNED_SQLSTATE, _said = MESSAGE_TEXT, _detail = PG_EXCEPTION_DETAIL,
           _table = TABLE_NAME, _constraint = CONSTRAINT_NAME, _column = COLUMN_NAME;
-        IF left(_state, 2) IN ('08', '25', '40', '53', '54', '55', '57', '58', 'F0', 'XX') THEN RAISE; END IF;
+        IF left(_state, 2) IN ('08', '25', '40', '53', '55', '57', '58', 'F0', 'XX') THEN RAISE; END IF;
         _failures := _failures || jsonb_build_array(jsonb_build_object('unit', _place, 'state', _state, 'text', _said,
           'detail', _detail, 'table', _table, 'constraint', _constraint, 'column', _column));
         IF _partition <> '0' THEN _stale := _stale || jsonb_build_object(_partition, _epoch); END IF;

@@ -3,6 +3,7 @@
 //
 // What it sees is committed. A fault of the connection is StorageUnavailable, and the next read makes a new one.
 
+import { isMainThread } from 'node:worker_threads'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '../reader.ts'
@@ -58,6 +59,9 @@ function asArrays(text: string, values: readonly unknown[]): Asked {
 function isLost(error: unknown): boolean {
   return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code !== '57014'
 }
+
+/** How many this loop may have. */
+const most = isMainThread ? limits.postgres.home : limits.postgres.thread
 
 /** A connection that reads share. */
 interface Shared {
@@ -131,7 +135,7 @@ class PostgresReader extends AnyReader {
       (a, b) => (a === undefined || b.pending < a.pending ? b : a),
       undefined,
     )
-    const room = this.#shared.length < (this.#settings.connections ?? limits.postgres.connections)
+    const room = this.#shared.length < most.shared
     if (best !== undefined && (best.pending === 0 || !room)) return best
     const made: Shared = {
       client: connect(this.#settings, { readOnly: true, pipelined: true, onEnd: () => this.#forget(made) }),
@@ -154,7 +158,7 @@ class PostgresReader extends AnyReader {
   }
 
   async #take(): Promise<Client> {
-    while (this.#alone >= limits.postgres.aloneMax) {
+    while (this.#alone >= most.alone) {
       this.#mustBeOpen()
       if (this.#waiting.length >= limits.postgres.waitingMax) throw new Fault('Overloaded')
       await new Promise<void>(resolve => this.#waiting.push(resolve))
@@ -182,7 +186,7 @@ class PostgresReader extends AnyReader {
   #give(client: Client | undefined): void {
     this.#alone -= 1
     if (client !== undefined) {
-      if (this.#closed) void client.end().catch(() => {})
+      if (this.#closed || this.#spare.length >= most.spare) void client.end().catch(() => {})
       else this.#spare.push(client)
     }
     this.#waiting.shift()?.()

@@ -8,6 +8,7 @@ import { inWords } from '../dialect.ts'
 import { migrations } from '../schema.ts'
 import { definedTables } from '../table.ts'
 import { writerTable } from './functions.ts'
+import { indexed } from './indexed.ts'
 import { postgresWords } from './words.ts'
 
 type Table = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer One> ? One : never
@@ -104,23 +105,24 @@ function tableText(table: Table): string {
   const derived = Object.entries(table.shape.derived ?? {}).map(([name, from]) => {
     return `${name} text COLLATE "C" GENERATED ALWAYS AS (${inWords(from, postgresWords)}) STORED`
   })
-  const key = table.shape.long === undefined ? [`PRIMARY KEY (${keyOf(table)})`] : []
+  const key = hasLongKey(table) ? [] : [`PRIMARY KEY (${keyOf(table)})`]
   return `CREATE TABLE ${table} (${[...columns, ...derived, ...key].join(', ')})`
 }
 
-/** Of what is long a hash stands in the key. */
+function hasLongKey({ shape: { key, long = [] } }: Table): boolean {
+  return key.some(column => long.includes(column))
+}
+
 function keyOf(table: Table): string {
-  const { key, long = [] } = table.shape
-  return key.map(name => (long.includes(name) ? `md5(${table.place(name)})` : table.place(name))).join(', ')
+  return indexed(table, table.shape.key)
 }
 
 function indexTexts(table: Table): string[] {
   const named = `CREATE UNIQUE INDEX ${table.name}_key ON ${table} (${keyOf(table)})`
-  const key = table.shape.long === undefined ? [] : [named]
+  const key = hasLongKey(table) ? [named] : []
   const others = Object.entries(table.shape.indexes ?? {}).map(([name, { on, unique, where }]) => {
-    const columns = on.map(column => table.place(column)).join(', ')
     const part = where === undefined ? '' : ` WHERE ${where}`
-    return `CREATE ${unique === true ? 'UNIQUE ' : ''}INDEX ${name} ON ${table} (${columns})${part}`
+    return `CREATE ${unique === true ? 'UNIQUE ' : ''}INDEX ${name} ON ${table} (${indexed(table, on)})${part}`
   })
   return [...key, ...others]
 }

@@ -14,8 +14,6 @@ export type Client = InstanceType<typeof pg.Client>
 export interface PostgresSettings {
   /** postgres://user:password@host:port/database */
   readonly url: string
-  /** Connections that short reads share. */
-  readonly connections?: number
   /** What a statement may take; none where 0. */
   readonly statementMs?: number
 }

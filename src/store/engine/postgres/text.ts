@@ -6,6 +6,7 @@
 import { inWords } from '../dialect.ts'
 import { definedTables } from '../table.ts'
 import { gramsOf, wordsOf } from './full-text.ts'
+import { indexed } from './indexed.ts'
 import { arrayOf, bound } from './values.ts'
 import { postgresWords } from './words.ts'
 
@@ -132,11 +133,12 @@ function everywhere(text: string): string {
 
 /** A conflict that is resolved by changing the row is one of its key where no columns are said. */
 function targeted(text: string): string {
-  return text.replace(/\bON CONFLICT DO UPDATE\b/g, () => {
+  return text.replace(/\bON CONFLICT (?:\(([^()]*)\) )?DO UPDATE\b/g, (found, places: string | undefined) => {
     const [, name = ''] = /\bINTO "?(\w+)/.exec(text) ?? []
     const table = definedTables().get(name)
-    const key = table?.shape.key.map(column => table.place(column as never)).join(', ')
-    return `ON CONFLICT (${key}) DO UPDATE`
+    if (table === undefined) return found
+    const columns = Object.keys(table.columns).filter(key => places?.split(', ').includes(table.place(key)))
+    return `ON CONFLICT (${indexed(table, places === undefined ? table.shape.key : columns)}) DO UPDATE`
   })
 }
 

@@ -1,16 +1,20 @@
 // Values on their way to PostgreSQL and back. Numbers are bigint there and stay exact to 2^53; bytes are bytea.
 //
 // PostgreSQL's text holds no NUL, ours may: a NUL is U+0001 twice, and a U+0001 is followed by U+0002. Order and beginnings
-// stay what they are byte by byte. The same is done to how JSON writes both, since no JSON with a NUL can be looked into.
+// stay what they are byte by byte. The same is done to how JSON writes both, since no JSON with a NUL can be looked into; nor
+// can one with half a pair of surrogates, which stands behind U+0001 and U+0003 without its backslash.
 
-const escaped = /[\0\x01]|\\u000[01]/
-const escapes = /[\0\x01]|\\u000[01]/g
-const marks = /\x01[\x01\x02]|\\u0001\\u000[12]/g
+const escaped = /[\0\x01]|\\u(?:000[01]|d[89a-f])/
+// A backslash behind another one begins nothing.
+const escapes = /[\0\x01]|(?<=(?<!\\)(?:\\\\)*)\\u(?:000[01]|d[89a-f][\da-f]{2})/g
+const marks =
+  /\x01(?:[\x01\x02]|\x03d[89a-f][\da-f]{2})|(?<=(?<!\\)(?:\\\\)*)\\u0001\\u000(?:[12]|3d[89a-f][\da-f]{2})/g
 
 /** A text as it is stored. */
 function storedText(text: string): string {
   if (!escaped.test(text)) return text
   return text.replace(escapes, found => {
+    if (found.startsWith('\\ud')) return `\\u0001\\u0003${found.slice(2)}`
     if (found.length > 1) return found === '\\u0000' ? '\\u0001\\u0001' : '\\u0001\\u0002'
     return found === '\0' ? '\x01\x01' : '\x01\x02'
   })
@@ -20,6 +24,9 @@ function storedText(text: string): string {
 function textOf(stored: string): string {
   if (!stored.includes('\x01') && !stored.includes('\\u0001')) return stored
   return stored.replace(marks, found => {
+    const half = /(?:\x03|0003)(d...)$/.exec(found)?.[1]
+    if (half !== undefined)
+      return found.startsWith('\\') ? `\\u${half}` : String.fromCharCode(Number.parseInt(half, 16))
     if (found.length > 2) return found.endsWith('1') ? '\\u0000' : '\\u0001'
     return found === '\x01\x01' ? '\0' : '\x01'
   })

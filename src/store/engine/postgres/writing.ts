@@ -261,7 +261,7 @@ function wasAnswered(error: unknown): boolean {
 /** Whether what was asked for breaks a rule, as far as a unit by itself may be to blame. */
 function isRule(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
-  return wasAnswered(error) && code !== takenOver && !/^(?:08|25|40|53|54|55|57|58|F0|XX)/.test(code)
+  return wasAnswered(error) && code !== takenOver && !/^(?:08|25|40|53|55|57|58|F0|XX)/.test(code)
 }
 
 function noteChange(text: string, changed: Set<Watched>): void {
