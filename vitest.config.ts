@@ -11,9 +11,6 @@ const slow = { testTimeout: 120_000, hookTimeout: 120_000, expect: patient }
 /** One process runs many files and reads the sources once (with one browser of a kind, where there is one). What a file starts it ends. */
 const together = { pool: 'forks', isolate: false } as const
 
-/** Where the run says that services store in PostgreSQL, there is one. */
-const ready = ['test/built.ts', ...(process.env.TEAL_TEST_STORE === 'postgres' ? ['test/postgres/setup.ts'] : [])]
-
 /** What is killed, starved, flooded or kept waiting takes its time: a suite of its own, so that the ordinary one is soon done. */
 const faults = [
   ...['http/api/auth/authentication', 'http/api/messages/archive', 'jobs/relay/forged', 'jobs/relay/mta-sts'],
@@ -59,29 +56,41 @@ const silent = /(?:service\/(?:bundled|first|missing|pages|removal-crash|signing
 const deaf =
   process.env.TEAL_TEST_THREADS === undefined
     ? []
-    : readdirSync('test', { recursive: true, encoding: 'utf8' })
-        .filter(file => file.endsWith('.test.ts'))
-        .map(file => `test/${file}`)
-        .filter(
-          file =>
-            silent.test(file) ||
-            !/\buseTeal\b|\bthreads\b|\/(?:child|searched|world)\.ts'/.test(readFileSync(file, 'utf8')),
-        )
+    : filesOf(
+        file =>
+          silent.test(file) ||
+          !/\buseTeal\b|\bthreads\b|\/(?:child|searched|world)\.ts'/.test(readFileSync(file, 'utf8')),
+      )
 
 /**
  * Over the front of Node, files that do nothing but call endpoints with JSON (`call` of test/running.ts) show what the others there
  * show as well: between front and endpoint is one checked object, whatever came over the wire. What looks at the wire (answers as they
  * are, addresses, streams, sessions of the page), asks in another way or starts its services itself runs.
  */
-const beyondFronts = readdirSync('test/http/api', { recursive: true, encoding: 'utf8' })
-  .filter(file => file.endsWith('.test.ts'))
-  .map(file => `test/http/api/${file}`)
-  .filter(
-    file =>
-      !/\b(?:raw|fetch|connect|Dialogue|listeners|startTeal|accessTo|url)\b|'node:/.test(readFileSync(file, 'utf8')),
-  )
+const beyondFronts = filesOf(
+  file =>
+    file.startsWith('test/http/api/') &&
+    !/\b(?:raw|fetch|connect|Dialogue|listeners|startTeal|accessTo|url)\b|'node:/.test(readFileSync(file, 'utf8')),
+)
 
-/** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
+/** What looks into SQLite's file, or at files beside it; every other one with a service of its own is for both engines. */
+const onFile = /(?:imap\/header-fields|service\/hostile|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
+
+const onBoth = filesOf(
+  file =>
+    !/^test\/(?:interop|browser|executable|package)\//.test(file) &&
+    !onFile.test(file) &&
+    /\buseTeal\b/.test(readFileSync(file, 'utf8')),
+)
+
+function filesOf(isOne: (file: string) => boolean): string[] {
+  return readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.test.ts'))
+    .map(file => `test/${file}`)
+    .filter(isOne)
+}
+
+/** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, every service once more on PostgreSQL, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
   test: {
     // Half of what a test does is waiting.
@@ -90,7 +99,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          globalSetup: ready,
+          globalSetup: 'test/built.ts',
           include: ['test/**/*.test.ts'],
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
@@ -108,7 +117,7 @@ export default defineConfig({
       {
         test: {
           name: 'faults',
-          globalSetup: ready,
+          globalSetup: 'test/built.ts',
           include: faults,
           exclude: deaf,
           ...together,
@@ -142,7 +151,8 @@ export default defineConfig({
         test: {
           name: 'postgres',
           globalSetup: ['test/built.ts', 'test/postgres/setup.ts'],
-          include: ['test/postgres/**/*.test.ts'],
+          include: ['test/postgres/**/*.test.ts', ...onBoth],
+          env: { TEAL_TEST_STORE: 'postgres' },
           ...together,
           setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import type { Config } from '#config'
 import { sleep } from '#lib/clock.ts'
 import { rootTokenFile, runFile } from '#store/folder/place.ts'
 
@@ -28,6 +29,11 @@ export function childEnvironment(dataDir: string, more: Record<string, string> =
   const fixed = { PATH: process.env.PATH ?? '', TEAL_DATA_DIR: dataDir, TEAL_LOG_LEVEL: 'warn' }
   const all = { ...fixed, ...threads, ...ports, ...more }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
+}
+
+/** Environment of a command beside a service in this process. */
+export function environmentOf({ dataDir, store }: Config): Record<string, string> {
+  return childEnvironment(dataDir, { TEAL_STORE_URL: store.url })
 }
 
 /** Runs a command of the program to its end, begun with the words of `through` where there are any. */

@@ -31,28 +31,38 @@ function withFront(options: ConfigPart): ConfigPart {
   return front === undefined ? options : { ...options, api: { port: 0, front, ...options.api } }
 }
 
+interface Store {
+  readonly options: ConfigPart
+  /** Takes its database away. */
+  end(): Promise<void>
+}
+
 /** The run of the tests may say which engine services store with: each gets a database of its own. */
-async function withStore(options: ConfigPart): Promise<ConfigPart> {
-  if (process.env.TEAL_TEST_STORE !== 'postgres' || options.store !== undefined) return options
-  const { makeDatabase } = await import('./postgres/cluster.ts')
-  return { ...options, store: { url: await makeDatabase(inject('postgres')) } }
+async function withStore(options: ConfigPart): Promise<Store> {
+  if (process.env.TEAL_TEST_STORE !== 'postgres' || options.store !== undefined) return { options, end: async () => {} }
+  const { dropDatabase, makeDatabase } = await import('./postgres/cluster.ts')
+  const url = await makeDatabase(inject('postgres'))
+  return { options: { ...options, store: { url } }, end: () => dropDatabase(url) }
 }
 
 /** Starts a service before the tests of the calling file and proves every invariant after each of them. */
 export function useTeal(options: ConfigPart = {}): Running {
   let teal: Teal | undefined
+  let store: Store | undefined
   const running = (): Teal => {
     if (teal === undefined) throw new Error('the service is not up')
     return teal
   }
   beforeAll(async () => {
-    teal = await startTeal(withFront(await withStore({ threads, ...options })), { strict: true })
+    store = await withStore({ threads, ...options })
+    teal = await startTeal(withFront(store.options), { strict: true })
   })
   afterEach(async () => {
     expect(await running().check()).toEqual([])
   })
   afterAll(async () => {
     await teal?.close()
+    await store?.end()
   })
   return accessTo(running)
 }

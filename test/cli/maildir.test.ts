@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { runTeal } from '../child.ts'
+import { environmentOf, runTeal } from '../child.ts'
 import { type Body, useTeal } from '../running.ts'
 
 const service = useTeal()
@@ -17,7 +17,7 @@ let number = 0
 
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-const environment = () => ({ PATH: process.env.PATH ?? '', TEAL_DATA_DIR: service.teal.config.dataDir })
+const environment = () => environmentOf(service.teal.config)
 
 async function moved(...words: string[]): Promise<{ code: number | null; tally: Body; err: string }> {
   const { code, out, err } = await runTeal(['import-maildir', ...words, '--json'], environment())

@@ -4,7 +4,7 @@
 // It never runs as root, which the server refuses; nothing is synced unless `durable` is asked for.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -13,6 +13,8 @@ export interface Cluster {
   /** Address of a database of this cluster. */
   url(database: string): string
   readonly folder: string
+  /** Ends the server and all it has started as a crash does, and starts it again; `between` comes while there is none. */
+  restart(between?: () => Promise<void>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -46,17 +48,30 @@ export async function startCluster({ durable = false } = {}): Promise<Cluster> {
   }
   const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, args] = asOther(join(programs, 'postgres'), ['-D', data, ...given])
-  const server = spawn(program, args, { stdio: 'ignore', cwd: folder })
-  const gone = new Promise<void>(resolve => server.once('exit', () => resolve()))
+  const start = () => {
+    const server = spawn(program, args, { stdio: 'ignore', cwd: folder })
+    return { gone: new Promise<void>(resolve => server.once('exit', () => resolve())) }
+  }
+  let server = start()
   const url = (database: string) => urlIn(folder, database)
   await answering(url('postgres'))
   return {
     url,
     folder,
+    async restart(between) {
+      process.kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
+      await server.gone
+      await between?.()
+      // What the dead one has started has to notice first; until then a new one refuses.
+      for (let answers = false; !answers; ) {
+        server = start()
+        answers = await Promise.race([server.gone.then(() => false), answering(url('postgres')).then(() => true)])
+      }
+    },
     async stop() {
       // Fast shutdown: the server's own processes end with it.
       run(join(programs, 'pg_ctl'), ['-D', data, '-m', 'fast', '-w', 'stop'])
-      await gone
+      await server.gone
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -73,6 +88,15 @@ export async function makeDatabase(folder: string, template = 'teal_template'): 
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
   await client.end()
   return urlIn(folder, name)
+}
+
+/** Takes such a database away. */
+export async function dropDatabase(url: string): Promise<void> {
+  const { pathname, searchParams } = new URL(url)
+  const client = new pg.Client(urlIn(searchParams.get('host') ?? '', 'postgres'))
+  await client.connect()
+  await client.query(`DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`)
+  await client.end()
 }
 
 function asOther(program: string, args: readonly string[]): [string, string[]] {

@@ -1,14 +1,11 @@
 // PostgreSQL is killed while batches are on their way, again and again: what was answered is there, what failed is not, and
 // nothing is there by half.
 
-import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Writing } from '#store/engine/postgres/writing.ts'
 import { loadStore } from './both.ts'
-import { type Cluster, makeDatabase, serverPrograms, startCluster } from './cluster.ts'
+import { type Cluster, makeDatabase, startCluster } from './cluster.ts'
 import { unit } from './rows.ts'
 
 await loadStore()
@@ -64,7 +61,7 @@ test('what was answered is kept when the engine is killed', async () => {
   for (let round = 0; round < rounds; round++) {
     const since = answered
     await expect.poll(() => answered).toBeGreaterThan(since + 3)
-    await killed()
+    await cluster.restart()
   }
   const since = answered
   await expect.poll(() => answered).toBeGreaterThan(since + 3)
@@ -82,35 +79,3 @@ test('what was answered is kept when the engine is killed', async () => {
   expect(events).toEqual(kept)
   expect(lost.length + kept.length).toBe(last)
 })
-
-/** Ends the server and all it has started as a crash does, and starts it again. */
-async function killed(): Promise<void> {
-  const data = join(cluster.folder, 'data')
-  const server = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
-  process.kill(server, 'SIGKILL')
-  // Its processes notice; the next one waits until they are gone.
-  for (;;) {
-    const args = [
-      ...owner,
-      join(serverPrograms() ?? '', 'pg_ctl'),
-      '-D',
-      data,
-      '-w',
-      '-o',
-      options(),
-      '-l',
-      '/dev/null',
-      'start',
-    ]
-    const code = await new Promise(done =>
-      spawn(args[0] ?? '', args.slice(1), { stdio: 'ignore', cwd: cluster.folder }).once('exit', done),
-    )
-    if (code === 0) return
-  }
-}
-
-const owner = process.getuid?.() === 0 ? ['runuser', '-u', 'nobody', '--'] : ['env']
-
-function options(): string {
-  return `-c listen_addresses= -c unix_socket_directories=${cluster.folder}`
-}

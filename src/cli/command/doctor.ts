@@ -21,8 +21,10 @@ import {
   usual,
 } from '../inspect/machine.ts'
 import {
+  backupsElsewhere,
   lookAtBackups,
   lookAtCertificate,
+  lookAtDatabase,
   lookAtListeners,
   lookAtQueue,
   lookAtSenders,
@@ -121,7 +123,11 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
     if (run.listeners.smtp?.port === smtpPort) yield* await lookAtWayIn(hostname, own.addresses)
     yield await lookAtCertificate(config, run)
   }
-  yield await lookAtBackups(...backupsOf(config, options))
+  const database = await lookAtDatabase(config)
+  if (database !== undefined) yield database
+  if (config.store.url !== '' && options.backup === undefined) yield backupsElsewhere(config.store.url)
+  else yield await lookAtBackups(...backupsOf(config, options))
+  if (database?.state === 'wrong') return
   const to = await reach(config)
   try {
     yield await lookAtQueue(to)

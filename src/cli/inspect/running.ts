@@ -9,6 +9,8 @@ import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { greeting, shownCertificate } from '#net/outward/probe.ts'
+import { engineOf } from '#store/engine/open.ts'
+import { shownAddress } from '#store/engine/postgres/address.ts'
 import { runFile } from '#store/folder/place.ts'
 import { createdOf, listPoints } from '#store/upkeep/points.ts'
 import type { Reach } from '../reach.ts'
@@ -107,6 +109,28 @@ export async function lookAtSenders(to: Pick<Reach, 'call'>): Promise<Finding> {
   const others = results.length === 1 ? '' : ` and ${results.length - 1} more`
   const advice = `See what it sent: teal queue list --user ${first.user}; let it go on: teal queue resume ${first.user}.`
   return wrong('senders', `${first.address}${others} may not send: far more than usual was sent at once.`, { advice })
+}
+
+/** Whether the database behind an address answers; undefined where it is a file in the data directory. */
+export async function lookAtDatabase(config: Pick<Config, 'store'>): Promise<Finding | undefined> {
+  const { url } = config.store
+  if (url === '') return undefined
+  const read = (await engineOf(url))()
+  try {
+    await read.prove()
+    return good('database', `The database at ${shownAddress(url)} answers.`)
+  } catch {
+    const advice = 'See whether it runs, and whether it lets the user of store.url in.'
+    return wrong('database', `The database at ${shownAddress(url)} does not answer.`, { advice })
+  } finally {
+    read.close()
+  }
+}
+
+/** Backups of a database behind an address are taken there. */
+export function backupsElsewhere(url: string): Finding {
+  const advice = 'They are yours to take: pg_dump or pg_basebackup, and the folder keys of the data directory.'
+  return unknown('backup', `Copies of the database at ${shownAddress(url)} are not seen from here.`, { advice })
 }
 
 /** How old the newest backup is, of one moment or of several. */

@@ -2,7 +2,7 @@
 // is theirs.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { childEnvironment, runTeal } from '../../child.ts'
+import { environmentOf, runTeal } from '../../child.ts'
 import { Dialogue, stuffed } from '../../dialogue.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -87,7 +87,7 @@ test('of what comes in, is decided, goes on and comes back', async () => {
   // By the id in the queue, and without brackets, the same.
   expect(await trace(one.queueId)).toEqual({ success: true, arrivals, results })
   expect(await trace('way@remote.test')).toEqual({ success: true, arrivals, results })
-  const { out } = await runTeal(['trace', id], childEnvironment(service.teal.config.dataDir))
+  const { out } = await runTeal(['trace', id], environmentOf(service.teal.config))
   expect(out).toMatch(/^to anna@example\.com from <w@remote\.test>\n/m)
   expect(out).toMatch(/received +smtp from out\.remote\.test \[127\.0\.0\.1\] ESMTP\n/)
   expect(out).toMatch(/decided +stored in INBOX, by on it goes, on to friend@elsewhere\.test, queued as [0-9a-f]{18}\n/)

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { decodeBase32, totpCode } from '#lib/secret/totp.ts'
-import { childEnvironment, runTeal } from '../../../child.ts'
+import { environmentOf, runTeal } from '../../../child.ts'
 import { Authenticator, type Quirks } from '../../../lib/secret/authenticator.ts'
 import { useTeal } from '../../../running.ts'
 
@@ -567,7 +567,7 @@ describe('a token that was stolen a while ago', () => {
 describe('a token that was made on the command line', () => {
   test('is no fresh login, and stays when it logs out', async () => {
     const user = await fresh()
-    const env = childEnvironment(service.teal.config.dataDir)
+    const env = environmentOf(service.teal.config)
     const made = await runTeal(['token', 'create', '--role', 'user', '--user', user.id], env)
     const token = made.out.trim()
     expect(await good(token)).toBe(200)
