@@ -62,7 +62,8 @@ test('a service goes on when the engine comes back', async () => {
     while (!stop) said.api.push(String((await running.call('GET', messages)).status))
   }
   const search = async () => {
-    while (!stop) said.imap.push(await asked(imap, 'UID SEARCH SUBJECT "1-"'))
+    // What was looked for before is remembered.
+    for (let at = 0; !stop; at++) said.imap.push(await asked(imap, `UID SEARCH TEXT "1-${at}"`))
   }
   const all = [send(1), send(2), send(3), list(), search()]
 

@@ -10,7 +10,7 @@ import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { engineOf } from '#store/engine/open.ts'
-import { shownAddress } from '#store/engine/postgres/address.ts'
+import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
 import { databaseFile, databaseOf, lockFile, type Place, runFile } from '#store/folder/place.ts'
@@ -211,9 +211,11 @@ function report(options: VerifyOptions, wrong: readonly string[], mended?: reado
     const how =
       options.backup !== undefined
         ? 'take another backup, or restore what is whole of this one with `teal restore --damaged`'
-        : mended === undefined
-          ? 'counters and indexes are mended by `teal verify --repair` while the service is stopped, lost content comes back from a backup alone'
-          : 'this cannot be mended here, and comes back from a backup alone'
+        : isAddress(configFrom(options).store.url)
+          ? 'bring a copy of the database back with its own tools'
+          : mended === undefined
+            ? 'counters and indexes are mended by `teal verify --repair` while the service is stopped, lost content comes back from a backup alone'
+            : 'this cannot be mended here, and comes back from a backup alone'
     throw new Fault('StoreDamaged', { text: `${what}: ${how}` })
   }
   if (options.json !== true) print(false, null, 'All is well.')

@@ -13,7 +13,7 @@ import { BodyFiles, fileName } from './files.ts'
 import { encodedLength } from './format/base64.ts'
 import { ChunkTable, codecChunks, decodeRecipe, unpack } from './format/codec.ts'
 import { isNamed, type PartColumns, streamPart } from './read.ts'
-import type { StoredBody, StoredPart } from './writes.ts'
+import type { StoredBody } from './writes.ts'
 
 checkParts.push({
   rules: [
@@ -46,7 +46,7 @@ const pageRows = 200
 
 type CheckedBody = Omit<StoredBody, 'refs'>
 
-interface CheckedPart extends PartColumns, Pick<StoredPart, 'stored'> {
+interface CheckedPart extends PartColumns {
   /** The chunk table, for parts in files. */
   readonly table: Buffer | null
 }

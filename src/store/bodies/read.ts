@@ -9,6 +9,7 @@ import assert from 'node:assert'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { bytesOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type BodyFiles, fileName, hashInName } from './files.ts'
 import { encodeLines, lineEndsAtEnd } from './format/base64.ts'
@@ -41,7 +42,7 @@ interface Stretch {
 }
 
 const bodyColumns = ['size', 'codec', 'recipe', 'skeleton'] as const
-const partColumns = ['num', 'hash', 'size', 'codec', 'file'] as const
+const partColumns = ['num', 'hash', 'size', 'codec', 'file', 'stored'] as const
 
 export type PartColumns = Pick<StoredPart, (typeof partColumns)[number]>
 
@@ -242,11 +243,17 @@ class Part {
     this.#row = row
   }
 
+  /** Whether its pieces are behind the table in the row, and too much to be read for one of them. */
+  get isLong(): boolean {
+    const { codec, file, stored } = this.#row
+    return file === 0 && codec === codecChunks && stored > limits.body.inlineBytesMax
+  }
+
   /** The whole value; only for parts that are no file. */
   async value(): Promise<Buffer> {
     const { codec, size, file } = this.#row
     assert.equal(file, 0)
-    const data = await this.data()
+    const data = await this.#bytes('data')
     if (codec !== codecChunks) return unpack(codec, data, size)
     const table = new ChunkTable(data, size)
     const pieces: Buffer[] = []
@@ -276,7 +283,7 @@ class Part {
     try {
       const table = codec === codecChunks ? new ChunkTable(data, size) : undefined
       const found = await file?.stat()
-      const stored = found?.size ?? data.length - (table?.bytes ?? 0)
+      const stored = found?.size ?? this.#row.stored - (table?.bytes ?? 0)
       if (table !== undefined && stored < table.stored) throw new DamagedBody('a part is cut short')
       // A file that was written since is another one.
       if (found !== undefined) key += ` ${found.mtimeMs}`
@@ -292,10 +299,21 @@ class Part {
     return new Cursor(this, this.#row.codec)
   }
 
-  /** What the row holds. Numbers of parts are used again, so the hash is asked for too. */
-  async data(): Promise<Buffer> {
+  /** What the row holds; of a long one its table. */
+  data(): Promise<Buffer> {
+    return this.isLong ? this.stored(0, tableBytesMax) : this.#bytes('data')
+  }
+
+  /** Some of the bytes that the row holds. */
+  stored(start: number, length: number): Promise<Buffer> {
+    return this.#bytes(bytesOf('data', '?', '?'), start + 1, length)
+  }
+
+  /** Numbers of parts are used again, so the hash is asked for too. */
+  async #bytes(which: string, ...values: number[]): Promise<Buffer> {
     const { num, hash } = this.#row
-    const row = await this.#read.one<{ data: Buffer }>('SELECT data FROM part WHERE num = ? AND hash = ?', num, hash)
+    const text = `SELECT ${which} AS data FROM part WHERE num = ? AND hash = ?`
+    const row = await this.#read.one<{ data: Buffer }>(text, ...values, num, hash)
     if (row === undefined) throw new Fault('MessageNotFound')
     return row.data
   }
@@ -317,6 +335,9 @@ class Part {
 }
 
 const nothing = Buffer.alloc(0)
+
+/** A table has four bytes for each piece. */
+const tableBytesMax = 64 * 1024
 
 /** Reads ranges of a part's value, best in rising order: it keeps the piece it read last. */
 class Cursor {
@@ -367,6 +388,8 @@ class Cursor {
   }
 
   async #stored(table: ChunkTable, data: Buffer, piece: Piece): Promise<Buffer> {
+    if (this.#part.isLong)
+      return slice(await this.#part.stored(table.bytes + piece.offset, piece.length), 0, piece.length)
     if (this.#file === null) return slice(data, table.bytes + piece.offset, piece.length)
     // A raw piece goes out as it is; what a packed one was read into can be used again.
     if (piece.raw || this.#into.length < piece.length) this.#into = Buffer.allocUnsafeSlow(piece.length)

@@ -64,6 +64,11 @@ export function isSet(place = '?'): string {
   return word('isSet', place)
 }
 
+/** Some bytes of a column, from the first one, which is 1. */
+export function bytesOf(column: string, from: string, length: string): string {
+  return word('bytesOf', column, from, length)
+}
+
 /** Values of a column in one text, a blank between each two. */
 export function joined(value: string): string {
   return word('joined', value)
@@ -91,6 +96,7 @@ type WordName =
   | 'among'
   | 'bitOf'
   | 'by'
+  | 'bytesOf'
   | 'concatenated'
   | 'flagAt'
   | 'greatest'

@@ -106,7 +106,10 @@ function tableText(table: Table): string {
     return `${name} text COLLATE "C" GENERATED ALWAYS AS (${inWords(from, postgresWords)}) STORED`
   })
   const key = hasLongKey(table) ? [] : [`PRIMARY KEY (${keyOf(table)})`]
-  return `CREATE TABLE ${table} (${[...columns, ...derived, ...key].join(', ')})`
+  // Bytes are packed by who stores them, and some of many are asked for.
+  const packed = Object.entries(table.columns).filter(([, { type }]) => type === 'bytes')
+  const plain = packed.map(([key]) => `ALTER TABLE ${table} ALTER ${table.place(key)} SET STORAGE EXTERNAL`)
+  return [`CREATE TABLE ${table} (${[...columns, ...derived, ...key].join(', ')})`, ...plain].join(';\n')
 }
 
 function hasLongKey({ shape: { key, long = [] } }: Table): boolean {

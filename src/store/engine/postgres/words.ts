@@ -8,6 +8,7 @@ export const postgresWords: Words = {
   among: place => `(${place}!array)`,
   bitOf: condition => `(${condition})::int`,
   by: () => '',
+  bytesOf: (column, from, length) => `substr(${column}, (${from})::int, (${length})::int)`,
   concatenated: column => `string_agg(${column}, ''::bytea)`,
   flagAt: (column, path) => `(CASE ${member(column, path)} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)`,
   greatest: (...values) => ofAll('GREATEST', values),

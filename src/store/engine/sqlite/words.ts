@@ -6,6 +6,7 @@ export const sqliteWords: Words = {
   among: place => `(SELECT value FROM json_each(${place}))`,
   bitOf: condition => `(${condition})`,
   by: index => `INDEXED BY ${index}`,
+  bytesOf: (column, from, length) => `substr(${column}, ${from}, ${length})`,
   concatenated: column => `CAST(group_concat(${column}, '') AS BLOB)`,
   flagAt: (column, path) => `json_extract(${column}, '$.${path}')`,
   greatest: (...values) => `max(${values.join(', ')})`,
