@@ -90,6 +90,29 @@ describe('a picture', () => {
     })
     expect(await read.all('SELECT id FROM thing')).toHaveLength(2)
   })
+
+  test('answers many at once, and pieces between them', async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      const sums = await read.snapshot(picture =>
+        Promise.all(
+          Array.from({ length: 30 }, async (_, at) => {
+            let sum = 0
+            const add = ([i]: [number]) => {
+              sum += i
+              return turn % 2 > 0 && sum > 3_000_000
+            }
+            if (at % 5 === 0) await picture.eachArray<[number]>(add, counting)
+            else for (const [i] of await picture.arrays<[number]>('SELECT ?', at)) sum += i
+            return sum
+          }),
+        ),
+      )
+      for (const [at, sum] of sums.entries()) {
+        if (at % 5 > 0) expect(sum).toBe(at)
+        else expect(sum).toBeGreaterThan(3_000_000)
+      }
+    }
+  })
 })
 
 describe('a fault', () => {

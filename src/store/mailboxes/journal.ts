@@ -69,7 +69,7 @@ export function journalAfter(reader: Reader, user: number, since: number, after:
     const folders = await read.all<Folder>(
       `SELECT b.num, b.id, b.path, b.created_modseq AS created, b.path_modseq AS named, t.modseq
        FROM mailbox b JOIN tally t ON t.mailbox = b.num
-       WHERE b."user" = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after)`,
+       WHERE b."user" = @user AND (t.modseq > @after OR b.created_modseq > @after OR b.path_modseq > @after) ORDER BY b.num`,
       { user, after },
     )
     const { replayRows, replayRowsMin } = limits.updates
