@@ -39,6 +39,7 @@ const debian = {
   offlineimap: 'offlineimap3',
   openssl: 'openssl',
   pebble: 'pebble',
+  pg_createcluster: 'postgresql',
   postfix: 'postfix',
   promtool: 'prometheus',
   python3: 'python3',

@@ -209,8 +209,8 @@ describe('values', () => {
 
   test('are compared as SQLite does', async () => {
     const text = `SELECT ${greatest('?', '3')} AS a, ${greatest('?', '3')} AS b, ${least('?', '3')} AS c,
-      ${jsonAt('?', 'x')} AS d, ${whole('?')} AS e, 'Ä' LIKE 'ä' AS f, 'A?@b' LIKE 'a?%' AS g`
-    const given = [5, null, 5, '{"x":{"y":[1]}}', 2.9]
-    expect(await read.one(text, ...given)).toEqual({ a: 5, b: null, c: 3, d: '{"y":[1]}', e: 2, f: 0, g: 1 })
+      ${jsonAt('?', 'x')} AS d, ${whole('?')} AS e, 'Ä' LIKE 'ä' AS f, 'A?@b' LIKE 'a?%' AS g, 'a\\b' LIKE ? AS h`
+    const given = [5, null, 5, '{"x":{"y":[1]}}', 2.9, 'A\\%']
+    expect(await read.one(text, ...given)).toEqual({ a: 5, b: null, c: 3, d: '{"y":[1]}', e: 2, f: 0, g: 1, h: 1 })
   })
 })

@@ -3,8 +3,9 @@
 import { globSync } from 'node:fs'
 import { resolve } from 'node:path'
 import pg from 'pg'
+import { installed } from '../../bench/peer/install.ts'
 import { migratePostgres } from '../../src/store/engine/postgres/schema.ts'
-import { startCluster } from './cluster.ts'
+import { serverPrograms, startCluster } from './cluster.ts'
 
 interface Provided {
   provide(key: 'postgres', folder: string): void
@@ -18,6 +19,7 @@ declare module 'vitest' {
 }
 
 export async function setup({ provide }: Provided): Promise<() => Promise<void>> {
+  if (serverPrograms() === undefined) installed('pg_createcluster', ['postgresql'])
   const cluster = await startCluster()
   // Whatever defines a table has to be there.
   for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))

@@ -122,13 +122,17 @@ function spoken(numbered: string, strings: string[]): string {
 }
 
 function everywhere(text: string): string {
-  return text
-    .replace(/(?<!["\w.]|\bAS )user(?!["\w(])/g, '"user"')
-    .replace(/\bAS ([a-z]\w*[A-Z]\w*)/g, 'AS "$1"')
-    .replace(/\bLIKE\b/g, 'ILIKE')
-    .replace(/\bIS NOT (?!NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS DISTINCT FROM ')
-    .replace(/\bIS (?!NOT\b|NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS NOT DISTINCT FROM ')
-    .replace(/\bLIMIT -1\b/g, 'LIMIT ALL')
+  return (
+    text
+      .replace(/(?<!["\w.]|\bAS )user(?!["\w(])/g, '"user"')
+      .replace(/\bAS ([a-z]\w*[A-Z]\w*)/g, 'AS "$1"')
+      // A backslash means nothing there unless it is said.
+      .replace(/\bLIKE (\$\d+|\x02\d+\x02)(?! (?:ESCAPE|\|\|))/g, "LIKE $1 ESCAPE ''")
+      .replace(/\bLIKE\b/g, 'ILIKE')
+      .replace(/\bIS NOT (?!NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS DISTINCT FROM ')
+      .replace(/\bIS (?!NOT\b|NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS NOT DISTINCT FROM ')
+      .replace(/\bLIMIT -1\b/g, 'LIMIT ALL')
+  )
 }
 
 /** A conflict that is resolved by changing the row is one of its key where no columns are said. */
