@@ -35,13 +35,27 @@ async function asked(imap: Dialogue, command: string): Promise<string> {
   }
 }
 
-test('a service goes on when the engine comes back', async () => {
-  const id = await running.user('anna')
-  const { body } = await running.call('GET', `/users/${id}/mailboxes`)
-  const messages = `/users/${id}/mailboxes/${body.results[0].id}/messages`
+const login = 'LOGIN berta "secret of berta"'
+
+async function opened(): Promise<Dialogue> {
   const imap = await Dialogue.open(running.at('imap'))
   await imap.line()
-  expect(await asked(imap, 'LOGIN anna "secret of anna"')).toContain('OK')
+  return imap
+}
+
+/** Makes a user. @returns where its messages are */
+async function inbox(name: string): Promise<string> {
+  const id = await running.user(name)
+  const { body } = await running.call('GET', `/users/${id}/mailboxes`)
+  return `/users/${id}/mailboxes/${body.results[0].id}/messages`
+}
+
+test('a service goes on when the engine comes back', async () => {
+  const messages = await inbox('anna')
+  // Whoever waits for what is under way does not hold up who only reads.
+  const others = await inbox('berta')
+  const imap = await opened()
+  expect(await asked(imap, login)).toContain('OK')
   expect(await asked(imap, 'SELECT INBOX')).toContain('OK')
 
   const stored = new Set<string>()
@@ -59,13 +73,16 @@ test('a service goes on when the engine comes back', async () => {
     lmtp.close()
   }
   const list = async () => {
-    while (!stop) said.api.push(String((await running.call('GET', messages)).status))
+    while (!stop) said.api.push(String((await running.call('GET', others)).status))
   }
-  const search = async () => {
-    // What was looked for before is remembered.
-    for (let at = 0; !stop; at++) said.imap.push(await asked(imap, `UID SEARCH TEXT "1-${at}"`))
+  const enter = async () => {
+    while (!stop) {
+      const other = await opened()
+      said.imap.push(await asked(other, login))
+      other.close()
+    }
   }
-  const all = [send(1), send(2), send(3), list(), search()]
+  const all = [send(1), send(2), send(3), list(), enter()]
 
   for (let round = 0; round < rounds; round++) {
     const before = stored.size
@@ -78,6 +95,7 @@ test('a service goes on when the engine comes back', async () => {
     const back = { api: said.api.length, imap: said.imap.length }
     await expect.poll(() => said.api.slice(back.api)).toContain('200')
     await expect.poll(() => said.imap.slice(back.imap).some(line => line.startsWith('a OK'))).toBe(true)
+    expect(await asked(imap, 'STATUS "Sent Mail" (MESSAGES)')).toContain('OK')
   }
   const before = stored.size
   await expect.poll(() => stored.size).toBeGreaterThan(before + 5)
