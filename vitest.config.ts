@@ -74,7 +74,8 @@ const beyondFronts = filesOf(
 )
 
 /** What looks into SQLite's file, or at files beside it; every other one with a service of its own is for both engines. */
-const onFile = /(?:imap\/header-fields|service\/hostile|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
+const onFile =
+  /(?:http\/api\/admin\/service|imap\/header-fields|service\/hostile|service\/dashboards|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
 
 const onBoth = filesOf(
   file =>

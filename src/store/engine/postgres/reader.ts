@@ -63,9 +63,6 @@ function isLost(error: unknown): boolean {
 /** How many this loop may have. */
 const most = isMainThread ? limits.postgres.home : limits.postgres.thread
 
-const begin = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [] }
-const commit = { text: 'COMMIT', values: [] }
-
 /** A connection that reads share. */
 interface Shared {
   readonly client: Promise<Client>
@@ -117,9 +114,9 @@ class PostgresReader extends AnyReader {
 
   snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
     return this.runAlone(async client => {
-      // Its beginning goes with the first read, and nobody waits for its end, behind which the next one's reads are.
-      const [, value] = await Promise.all([rowsOf(client, begin), task(new Picture(client))])
-      rowsOf(client, commit).catch(() => {})
+      await rowsOf(client, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [] })
+      const value = await task(new Picture(client))
+      await rowsOf(client, { text: 'COMMIT', values: [] })
       return value
     })
   }
@@ -171,11 +168,7 @@ class PostgresReader extends AnyReader {
     const spare = this.#spare.pop()
     if (spare !== undefined) return spare
     try {
-      const client: Client = await connect(this.#settings, {
-        readOnly: true,
-        pipelined: true,
-        onEnd: () => this.#lose(() => client),
-      })
+      const client: Client = await connect(this.#settings, { readOnly: true, onEnd: () => this.#lose(() => client) })
       return client
     } catch (error) {
       this.#give(undefined)
@@ -204,37 +197,21 @@ class PostgresReader extends AnyReader {
   }
 }
 
-/** Everything as it was at one moment, on one connection: several reads at once, but rows in pieces by themselves. */
+/** Everything as it was at one moment, on one connection. */
 class Picture extends AnyReader {
   readonly #client: Client
-  /** The end of the last read that was begun: they are answered in order. */
-  #last: Promise<unknown> | undefined
-  /** The end of a read in pieces. */
-  #visit: Promise<void> | undefined
 
   constructor(client: Client) {
     super()
     this.#client = client
   }
 
-  protected async run<T>(task: (client: Client) => Promise<T>): Promise<T> {
-    while (this.#visit !== undefined) await this.#visit
-    const answer = task(this.#client)
-    this.#last = answer.catch(() => {})
-    return answer
+  protected run<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    return task(this.#client)
   }
 
-  protected async runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
-    while (this.#visit !== undefined) await this.#visit
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#visit = promise
-    try {
-      await this.#last
-      return await task(this.#client)
-    } finally {
-      this.#visit = undefined
-      resolve()
-    }
+  protected runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    return task(this.#client)
   }
 
   snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {

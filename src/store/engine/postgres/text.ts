@@ -127,7 +127,7 @@ function everywhere(text: string): string {
       .replace(/(?<!["\w.]|\bAS )user(?!["\w(])/g, '"user"')
       .replace(/\bAS ([a-z]\w*[A-Z]\w*)/g, 'AS "$1"')
       // A backslash means nothing there unless it is said.
-      .replace(/\bLIKE (\$\d+|\x02\d+\x02)(?! (?:ESCAPE|\|\|))/g, "LIKE $1 ESCAPE ''")
+      .replace(/\bLIKE (\$\d+\b|\x02\d+\x02)(?! (?:ESCAPE|\|\|))/g, "LIKE $1 ESCAPE ''")
       .replace(/\bLIKE\b/g, 'ILIKE')
       .replace(/\bIS NOT (?!NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS DISTINCT FROM ')
       .replace(/\bIS (?!NOT\b|NULL\b|DISTINCT\b|TRUE\b|FALSE\b)/g, 'IS NOT DISTINCT FROM ')
