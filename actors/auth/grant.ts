@@ -101,7 +101,8 @@ export class Grants {
 
 /** Whoever came in with a grant. */
 export interface Bearer {
-  ended(reason: string): void
+  /** @param late it was over by then, nobody knows for how long */
+  ended(reason: string, late: boolean): void
 }
 
 /** What all that are held stand on. */
@@ -145,7 +146,7 @@ class Live implements Held {
   }
 
   async sweep(): Promise<void> {
-    if ((await this.ended()) !== undefined) this.#tell()
+    if ((await this.ended()) !== undefined) this.#tell(true)
   }
 
   end(reason: string): void {
@@ -179,10 +180,10 @@ class Live implements Held {
     else this.#until = verdict.until
   }
 
-  #tell(): void {
+  #tell(late = false): void {
     if (this.#reason === undefined || this.#told) return
     this.release()
-    this.#bearer.ended(this.#reason)
+    this.#bearer.ended(this.#reason, late)
   }
 }
 

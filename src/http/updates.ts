@@ -4,7 +4,7 @@
 // rows instead (store/mailboxes/journal.ts). An event's id is the change number up to which a client that saw it knows everything,
 // so events of one number carry the number before it until the last of them; who comes back gets all of a number again.
 
-import type { Held } from '#actors/auth/grant.ts'
+import type { Bearer, Held } from '#actors/auth/grant.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { UserHandle } from '#actors/kernel/system.ts'
 import { numberId } from '#lib/id.ts'
@@ -25,7 +25,7 @@ export interface StreamStart {
   readonly known: number | null
   readonly signal: AbortSignal
   /** Keeps what the caller came in by; told when that ends. @throws Fault SessionEnded */
-  readonly hold: (onEnd: (reason: string) => void) => Promise<Held>
+  readonly hold: (onEnd: Bearer['ended']) => Promise<Held>
   /** Called when the stream ends by itself. */
   readonly ended: () => void
 }
@@ -69,8 +69,9 @@ export class UpdateStream {
     let held: Held | undefined
     this.#signal.addEventListener('abort', wake, { once: true })
     try {
-      held = await this.#hold(reason => {
+      held = await this.#hold((reason, late) => {
         this.#logout = reason
+        if (late) this.#buffer = []
         wake()
       })
       yield* this.#begin()

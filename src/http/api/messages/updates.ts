@@ -3,7 +3,7 @@
 // Here a caller is let in and counted; what is told, and how nothing is lost, is in updates.ts of the folder above. A
 // stream ends with its client, with the service, with its token, and when the account's sessions are ended.
 
-import type { Grants } from '#actors/auth/grant.ts'
+import type { Bearer, Grants } from '#actors/auth/grant.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { idNumber, isId } from '#lib/id.ts'
@@ -56,8 +56,7 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
       // Tokens of the configuration and of the socket in the data directory have no row that could end.
       const stored = caller.tokenKind === 'user' || caller.tokenKind === 'provisioned'
       const token = stored && request.token !== null ? tokenDigest(request.token) : null
-      const hold = (onEnd: (reason: string) => void) =>
-        grants.hold({ kind: 'token', user: user.id, token }, { ended: onEnd })
+      const hold = (onEnd: Bearer['ended']) => grants.hold({ kind: 'token', user: user.id, token }, { ended: onEnd })
       try {
         const stream = await UpdateStream.open({ handle, user: user.num, known, signal, hold, ended: leave })
         return eventStream(stream, { retryMs: limits.updates.retryMs })
