@@ -7,6 +7,7 @@
 import type { Bearer, Held } from '#actors/auth/grant.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { UserHandle } from '#actors/kernel/system.ts'
+import { Fault } from '#lib/fault.ts'
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { flagList } from '#mail/flags.ts'
@@ -73,10 +74,16 @@ export class UpdateStream {
         this.#logout = reason
         if (late) this.#buffer = []
         wake()
+      }).catch((error: unknown) => {
+        // It ended while the stream was being opened.
+        if (!(error instanceof Fault) || error.code !== 'SessionEnded') throw error
+        this.#logout = error.message
+        this.#buffer = []
+        return undefined
       })
-      yield* this.#begin()
+      if (held !== undefined) yield* this.#begin()
       while (!this.#signal.aborted) {
-        const ended = this.#logout === undefined ? await held.ended() : undefined
+        const ended = this.#logout === undefined ? await held?.ended() : undefined
         if (ended !== undefined && this.#logout === undefined) {
           // When it ended is not known, so nothing more is told.
           this.#logout = ended
