@@ -1,13 +1,13 @@
 // The thread that writes to PostgreSQL: takes what workers/writer.ts takes, and answers alike.
 //
 // A batch is one call on one connection, and what comes while it is under way is the next. The answer is sent when the engine has
-// it on disk, or is certain that nothing of it is (src/store/engine/postgres/writing.ts).
+// it on disk, or is certain that nothing of it is (src/store/engine/postgres/writer/writing.ts).
 
 import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
 import { threadEnd } from '../src/lib/process/serve.ts'
 import { shownAddress } from '../src/store/engine/postgres/address.ts'
-import { Writing } from '../src/store/engine/postgres/writing.ts'
+import { Writing } from '../src/store/engine/postgres/writer/writing.ts'
 import { gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
 import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
 import '../src/store/writer/writes.ts'

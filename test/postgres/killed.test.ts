@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Writing } from '#store/engine/postgres/writing.ts'
+import { Writing } from '#store/engine/postgres/writer/writing.ts'
 import { loadStore } from './both.ts'
 import { type Cluster, makeDatabase, startCluster } from './cluster.ts'
 import { unit } from './rows.ts'

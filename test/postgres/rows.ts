@@ -1,6 +1,6 @@
 // Rows for every table by the kinds of its columns, and units that show each write: for comparing engines.
 
-import type { WrittenUnit } from '#store/engine/postgres/writing.ts'
+import type { WrittenUnit } from '#store/engine/postgres/writer/writing.ts'
 import { definedTables } from '#store/engine/table.ts'
 import { definedWrites, type Operation, type Write } from '#store/engine/write.ts'
 

@@ -1,7 +1,7 @@
 // Units for writes that are made of several statements, or read between them: what each may meet, one after the other.
 
 import '#store/writer/writes.ts'
-import type { WrittenUnit } from '#store/engine/postgres/writing.ts'
+import type { WrittenUnit } from '#store/engine/postgres/writer/writing.ts'
 import { findWrite } from '#store/engine/write.ts'
 import { rowFor, unit } from './rows.ts'
 

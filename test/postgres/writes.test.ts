@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Stored } from '#store/engine/column.ts'
-import type { WrittenUnit } from '#store/engine/postgres/writing.ts'
+import type { WrittenUnit } from '#store/engine/postgres/writer/writing.ts'
 import { definedProcedures } from '#store/engine/procedure.ts'
 import { definedTables } from '#store/engine/table.ts'
 import { definedWrites } from '#store/engine/write.ts'

@@ -5,13 +5,16 @@
 // loads what is native (native.ts); one that is idle does not keep the process. Who may ask how much, and how long a task may
 // take, is for the owner to say (src/pool.ts).
 
-import { type Transferable, Worker } from 'node:worker_threads'
+import { isMainThread, type Transferable, Worker } from 'node:worker_threads'
 import { threadOptions } from '../build-info.ts'
 import { after, clockShift } from '../clock.ts'
 import { limits } from '../limits.ts'
 import { detach } from './background.ts'
 import { mayEnd, newGate } from './native.ts'
 import { type Answer, type Close, type Reply, type Request, settled, type ThreadData } from './task.ts'
+
+/** Whether this code runs in no thread of its own. */
+export const isHome = isMainThread
 
 export interface ThreadForm {
   readonly file: URL

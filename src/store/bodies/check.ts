@@ -12,7 +12,8 @@ import { checkParts } from '../upkeep/check.ts'
 import { BodyFiles, fileName } from './files.ts'
 import { encodedLength } from './format/base64.ts'
 import { ChunkTable, codecChunks, decodeRecipe, unpack } from './format/codec.ts'
-import { isNamed, type PartColumns, streamPart } from './read.ts'
+import type { PartColumns } from './part.ts'
+import { isNamed, streamPart } from './read.ts'
 import type { StoredBody } from './writes.ts'
 
 checkParts.push({

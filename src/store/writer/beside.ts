@@ -10,7 +10,7 @@ import { operation, type Write } from '../engine/write.ts'
 /** @param database a file or an address */
 export async function writeBeside<Row>(database: string, change: Write<Row>, row: Row): Promise<void> {
   if (isAddress(database)) {
-    const { writeOnce } = await import('../engine/postgres/once.ts')
+    const { writeOnce } = await import('../engine/postgres/writer/once.ts')
     return writeOnce({ url: database }, operation(change, row))
   }
   const handle = openForWriting(database)

@@ -6,10 +6,10 @@ import { Fault } from '#lib/fault.ts'
 import { columnsOf, type Filling, keyOf, type StoredRow } from '../../upkeep/filling.ts'
 import { definedTables } from '../table.ts'
 import { shownAddress } from './address.ts'
-import { holdDatabase } from './hold.ts'
 import { migratePostgres } from './schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from './session.ts'
 import { bound } from './values.ts'
+import { holdDatabase } from './writer/hold.ts'
 
 /** @throws Fault NotPermitted where it holds rows of a service, DataDirectoryInUse where one has it, StorageUnavailable */
 export async function fillPostgres(settings: PostgresSettings): Promise<Filling> {

@@ -3,9 +3,9 @@
 //
 // What it sees is committed. A fault of the connection is StorageUnavailable, and the next read makes a new one.
 
-import { isMainThread } from 'node:worker_threads'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { isHome } from '#lib/process/thread.ts'
 import type { Reader } from '../reader.ts'
 import { type Asked, type Client, connect, type PostgresSettings, rowsOf, visitRows } from './session.ts'
 import { prepared } from './text.ts'
@@ -61,7 +61,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** How many this loop may have. */
-const most = isMainThread ? limits.postgres.home : limits.postgres.thread
+const most = isHome ? limits.postgres.home : limits.postgres.thread
 
 /** A connection that reads share. */
 interface Shared {

@@ -7,9 +7,9 @@ import { Fault } from '#lib/fault.ts'
 import { inWords } from '../dialect.ts'
 import { migrations } from '../schema.ts'
 import { definedTables } from '../table.ts'
-import { writerTable } from './functions.ts'
 import { indexed } from './indexed.ts'
 import { postgresWords } from './words.ts'
+import { writerTable } from './writer/functions.ts'
 
 type Table = ReturnType<typeof definedTables> extends ReadonlyMap<string, infer One> ? One : never
 

@@ -1,9 +1,9 @@
 // What a unit's writes come to for this engine: statements with their values, in order, told and not run. They are found by
 // running the write itself on a handle that only listens; a write that reads has another way (`told` in ../write.ts).
 
-import type { Sql, Statement } from '../sqlite/handle.ts'
-import { type Effects, findWrite, type Operation } from '../write.ts'
-import { type Prepared, prepared } from './text.ts'
+import type { Sql, Statement } from '../../sqlite/handle.ts'
+import { type Effects, findWrite, type Operation } from '../../write.ts'
+import { type Prepared, prepared } from '../text.ts'
 
 /** Statements of an operation. @throws Error where the write reads and does not say how this engine does it */
 export function stepsOf([name, form]: Operation): Prepared[] {

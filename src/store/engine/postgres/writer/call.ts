@@ -4,10 +4,10 @@
 // Failures are told in the words of SQLite's thread, so that the writer need not know which engine it has.
 
 import type { FaultCode } from '#lib/fault.ts'
-import type { WriterReply } from '../../writer/writer.ts'
-import { definedTables } from '../table.ts'
-import { refusedState } from '../write.ts'
-import type { Prepared } from './text.ts'
+import type { WriterReply } from '../../../writer/writer.ts'
+import { definedTables } from '../../table.ts'
+import { refusedState } from '../../write.ts'
+import type { Prepared } from '../text.ts'
 
 type Failure = WriterReply['failures'][number]
 

@@ -4,7 +4,7 @@
 // They live as long as the connection (pg_temp): so they are always those of this program, whatever other versions of it are at
 // the same database, and nobody needs the right to change its schema. A statement's plan is kept with its function.
 
-import type { Procedure } from '../procedure.ts'
+import type { Procedure } from '../../procedure.ts'
 
 /** An error of our own: another service took over. */
 export const takenOver = 'TL001'

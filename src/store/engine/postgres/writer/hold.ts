@@ -3,8 +3,8 @@
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { shownAddress } from './address.ts'
-import type { Client, PostgresSettings } from './session.ts'
+import { shownAddress } from '../address.ts'
+import type { Client, PostgresSettings } from '../session.ts'
 
 /** Of all locks of the database this one, by its number. */
 const number = 7_430_413

@@ -1,7 +1,7 @@
 // A write of a process that is not the writer: statements of its own, in a transaction, beside those of the service.
 
-import type { Operation } from '../write.ts'
-import { connect, type PostgresSettings, rowsOf } from './session.ts'
+import type { Operation } from '../../write.ts'
+import { connect, type PostgresSettings, rowsOf } from '../session.ts'
 import { stepsOf } from './steps.ts'
 
 /** Only for writes without a procedure. @throws Fault StorageUnavailable */
