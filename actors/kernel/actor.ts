@@ -93,6 +93,8 @@ const standingWrites: ReadonlySet<string> = new Set([userUpdate.name, aspDelete.
 
 /** How often a command is run again because an earlier unit of the actor failed. */
 const triesMax = 5
+/** States that were made in this process. One that is made later has a higher number than all before, whichever actor made them. */
+let states = 0
 const never = new AbortController().signal
 
 export class Actor<State> {
@@ -106,7 +108,7 @@ export class Actor<State> {
   readonly #watchers = new Set<(change: Change) => void>()
   readonly #guards = new Set<Guard>()
   #state: State | undefined
-  #epoch = 0
+  #epoch = ++states
   #running = false
   #inFlight = 0
   #settled: (() => void)[] = []
@@ -266,7 +268,7 @@ export class Actor<State> {
 
   #drop(): void {
     this.#state = undefined
-    this.#epoch += 1
+    this.#epoch = ++states
   }
 
   /** Tells whoever has to hear of it, and then whoever asked. */

@@ -593,8 +593,9 @@ export const limits = {
      */
     home: { shared: 4, alone: 8, spare: 2 },
     thread: { shared: 2, alone: 3, spare: 1 },
-    /** Who may wait for a connection of his own. */
+    /** Who may wait for a connection of his own, and for how long. */
     waitingMax: 2000,
+    waitingMs: 20 * second,
     /** Rows fetched in one piece: some hundred KB of a listing. */
     pieceRows: 1000,
     /** Rows copied in one statement, of a few KB each, and bytes of them where they are larger. */

@@ -3,13 +3,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Change } from '#actors/kernel/change.ts'
 import { createMailbox } from '#actors/mailbox/mailbox.ts'
 import { createUser, updateUser } from '#actors/user/account.ts'
 import { requireUser, type UserCommand } from '#actors/user/user.ts'
 import { loadConfig } from '#config'
 import { type Core, openCore } from '#core'
+import { advanceClock } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -127,6 +128,26 @@ test('a unit that breaks a rule fails alone; the state it made is dropped and la
   const keys = await core.read.all<{ key: string }>('SELECT key FROM address WHERE user = ? ORDER BY key', id)
   expect(keys.map(row => row.key)).toEqual(['also-free@example.com', 'anna@example.com', 'free@example.com'])
   expect(results[3]).toMatchObject({ value: 'third' })
+})
+
+test('what failed before an actor was let go is nothing to the next one of its account', async () => {
+  await core.close()
+  vi.useFakeTimers({ toFake: ['setInterval'] })
+  try {
+    core = await openCore(loadConfig({ flags: { dataDir: dir, hostname: 'localhost' } }), makeLog('silent'))
+    await make('bert')
+    const handle = core.system.handle(await make('anna'))
+    for (let time = 0; time < 20; time++) {
+      const taken = handle.run(claim, { key: 'bert@example.com', name: 'x' })
+      await expect(taken).rejects.toMatchObject({ code: 'AddressExistsError' })
+    }
+    advanceClock(2 * limits.actor.idleMs)
+    vi.advanceTimersByTime(limits.actor.idleMs)
+    await handle.run(claim, { key: 'free@example.com', name: 'first' })
+    expect(await handle.run(nameOf, undefined)).toBe('first')
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('a fault before the first write keeps the state, one after it drops the state and writes nothing', async () => {

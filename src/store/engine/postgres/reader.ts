@@ -3,6 +3,7 @@
 //
 // What it sees is committed. A fault of the connection is StorageUnavailable, and the next read makes a new one.
 
+import { after } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isHome } from '#lib/process/thread.ts'
@@ -161,7 +162,7 @@ class PostgresReader extends AnyReader {
     while (this.#alone >= most.alone) {
       this.#mustBeOpen()
       if (this.#waiting.length >= limits.postgres.waitingMax) throw new Fault('Overloaded')
-      await new Promise<void>(resolve => this.#waiting.push(resolve))
+      await this.#wait()
     }
     this.#mustBeOpen()
     this.#alone += 1
@@ -174,6 +175,21 @@ class PostgresReader extends AnyReader {
       this.#give(undefined)
       throw error
     }
+  }
+
+  /** Until one is given back. @throws Fault Overloaded where that takes long */
+  #wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const wake = () => {
+        late.cancel()
+        resolve()
+      }
+      const late = after(limits.postgres.waitingMs, () => {
+        this.#waiting.splice(this.#waiting.indexOf(wake), 1)
+        reject(new Fault('Overloaded'))
+      })
+      this.#waiting.push(wake)
+    })
   }
 
   /** One that ended while nobody used it. */
