@@ -168,8 +168,8 @@ export class Reception {
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
-      // What others find behind what is read of a header here nobody has judged, and no verdict of others is cut out there.
-      checkHeaderSize(received.root.headerEnd)
+      // What others find behind what is read of a header here nobody has judged. What the own house hands over keeps its verdicts.
+      if (strange) checkHeaderSize(received.root.headerEnd)
       const judged = strange ? await this.#asking(verifier.judge(received, from, speaker)) : undefined
       const to = recipients.map(({ address }) => address)
       const standing = judged?.standing ?? []
