@@ -76,11 +76,14 @@ export class Grants {
    */
   async hold(grant: Grant, bearer: Bearer): Promise<Held> {
     const live = new Live(this.#ground, grant, bearer)
-    live.unguard = this.#system
+    const { known, leave } = this.#system
       .handle(grant.user)
       .guard(reason => (reason === undefined ? live.ask() : live.end(reason)))
+    live.unguard = leave
     this.#live.add(live)
     try {
+      // An end of all sessions leaves no row: whoever is let in has to hear of it from then on. What ended before is found.
+      await known
       await live.check()
     } catch (error) {
       live.release()

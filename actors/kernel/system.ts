@@ -29,9 +29,19 @@ export interface UserHandle {
   ): Promise<Awaited<Reply>>
   /** Hears every change of the account that is committed from when this resolves on, until the returned function is called. */
   watch(listener: (change: Change) => void): Promise<() => void>
-  /** As of the actor: hears of what may end the account's sessions, until the returned function is called. */
-  guard(guard: Guard): () => void
+  /** As of the actor: hears of what may end the account's sessions. */
+  guard(guard: Guard): Guarding
 }
+
+export interface Guarding {
+  /** Whatever is committed once this has resolved is heard. */
+  readonly known: Promise<unknown>
+  /** Nothing more is heard. */
+  readonly leave: () => void
+}
+
+/** Where the actor is at home. */
+const atOnce = Promise.resolve()
 
 /** Commands that belong to no account: settings, tokens, domains, subscriptions. */
 export interface DirectoryHandle {
@@ -181,7 +191,7 @@ class LocalHandle implements UserHandle {
     return this.#system.actor(this.id).watch(crossing(listener))
   }
 
-  guard(guard: Guard): () => void {
-    return this.#system.actor(this.id).guard(guard)
+  guard(guard: Guard): Guarding {
+    return { known: atOnce, leave: this.#system.actor(this.id).guard(guard) }
   }
 }

@@ -93,11 +93,9 @@ export class FrontHome {
         this.#keep(this.#watches, user, unwatch)
       },
       guard: user => {
-        this.#keep(
-          this.#guards,
-          user,
-          system.handle(user).guard(reason => this.#guarded(user, reason)),
-        )
+        const { known, leave } = system.handle(user).guard(reason => this.#guarded(user, reason))
+        this.#keep(this.#guards, user, leave)
+        return known
       },
       authenticate: async attempt => {
         const { user, grant } = await authentication.authenticate(attempt)

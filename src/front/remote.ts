@@ -6,7 +6,7 @@
 
 import type { Guard } from '#actors/kernel/actor.ts'
 import type { Change } from '#actors/kernel/change.ts'
-import type { Actors, DirectoryHandle, UserHandle } from '#actors/kernel/system.ts'
+import type { Actors, DirectoryHandle, Guarding, UserHandle } from '#actors/kernel/system.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Link } from '#lib/process/link.ts'
@@ -81,18 +81,11 @@ export class RemoteActors implements Actors {
   }
 
   /** For handles. */
-  guard(id: string, guard: Guard): () => void {
+  guard(id: string, guard: Guard): Guarding {
     const told = this.#join(this.#guarded, id, () => this.#home.call('guard', id))
     told.listeners.add(guard)
-    // What ended before home knew of it is found now.
-    told.ready
-      .then(
-        () => (told.listeners.has(guard) ? guard(undefined) : undefined),
-        () => guard('The service is stopping'),
-      )
-      // What cannot be read now is asked for again a moment later (actors/auth/grant.ts).
-      .catch(() => undefined)
-    return () => this.#leave(this.#guarded, id, guard, () => this.#home.tell('unguard', id))
+    const leave = () => this.#leave(this.#guarded, id, guard, () => this.#home.tell('unguard', id))
+    return { known: told.ready, leave }
   }
 
   #join<Listener>(all: Map<string, Told<Listener>>, id: string, ask: () => Promise<unknown>): Told<Listener> {
@@ -135,7 +128,7 @@ class RemoteHandle implements UserHandle {
     return this.#actors.watch(this.id, listener)
   }
 
-  guard(guard: Guard): () => void {
+  guard(guard: Guard): Guarding {
     return this.#actors.guard(this.id, guard)
   }
 }
