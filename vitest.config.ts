@@ -153,7 +153,6 @@ export default defineConfig({
           name: 'postgres',
           globalSetup: ['test/built.ts', 'test/postgres/setup.ts'],
           include: ['test/postgres/**/*.test.ts', ...onBoth],
-          env: { TEAL_TEST_STORE: 'postgres' },
           ...together,
           setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,

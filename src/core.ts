@@ -155,7 +155,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
   const file = databaseOf(config)
-  const openReader = await engineOf(file)
+  const openReader = engineOf(file)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
   const read = openReader()

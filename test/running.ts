@@ -39,9 +39,10 @@ interface Store {
 
 /** The run of the tests may say which engine services store with: each gets a database of its own. */
 async function withStore(options: ConfigPart): Promise<Store> {
-  if (process.env.TEAL_TEST_STORE !== 'postgres' || options.store !== undefined) return { options, end: async () => {} }
+  const cluster: string | undefined = inject('postgres')
+  if (cluster === undefined || options.store !== undefined) return { options, end: async () => {} }
   const { dropDatabase, makeDatabase } = await import('./postgres/cluster.ts')
-  const url = await makeDatabase(inject('postgres'))
+  const url = await makeDatabase(cluster)
   return { options: { ...options, store: { url } }, end: () => dropDatabase(url) }
 }
 

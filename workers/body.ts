@@ -8,7 +8,7 @@ import type { Reader } from '../src/store/engine/reader.ts'
 import { databaseOf, type Place } from '../src/store/folder/place.ts'
 
 const end = threadEnd<Place>()
-const openReader = await engineOf(databaseOf(end.given))
+const openReader = engineOf(databaseOf(end.given))
 let reader: Reader
 
 async function read(nums: readonly number[]) {

@@ -8,6 +8,6 @@ import { engineOf } from '../src/store/engine/open.ts'
 import { databaseOf } from '../src/store/folder/place.ts'
 
 const end = threadEnd<FrontData>()
-const openReader = await engineOf(databaseOf(end.given.config))
+const openReader = engineOf(databaseOf(end.given.config))
 
 serve({ run: ({ line }: { line: LineEnd }) => runFront(line, end.given, openReader()) }, { end })

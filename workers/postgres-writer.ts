@@ -14,16 +14,19 @@ import '../src/store/writer/writes.ts'
 
 const end = threadEnd<WriterThreadData>()
 const { file: url, mayBeNew, passing } = end.given
-const opening = await Writing.open({ url }, mayBeNew, { passing }).catch((failure: unknown) => ({ failure }))
-const isOpen = end.start((): Opened => {
-  if ('failure' in opening) throw told(opening.failure)
-  return { made: opening.made, loss: null }
-})
-if (!isOpen || 'failure' in opening) end.port.close()
-else {
-  serveWrites(opening.writing)
-  collectWhenQuiet()
-}
+Writing.open({ url }, mayBeNew, { passing }).then(
+  ({ writing, made }) => {
+    end.start((): Opened => ({ made, loss: null }))
+    serveWrites(writing)
+    collectWhenQuiet()
+  },
+  (failure: unknown) => {
+    end.start(() => {
+      throw told(failure)
+    })
+    end.port.close()
+  },
+)
 
 /** An empty database beside a folder that was used is another one than it was. */
 function told(failure: unknown): unknown {

@@ -24,7 +24,7 @@ import { type SearchTask, searchAll, searchMessages } from '../src/store/search/
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
 const end = threadEnd<Place>()
-const openGiven = await engineOf(databaseOf(end.given))
+const openGiven = engineOf(databaseOf(end.given))
 let cache: SearchCache
 let conversations: Conversations
 let opened: SearchScope
@@ -55,7 +55,7 @@ serve(
     listDomains: sharing((task: DomainListTask) => pageDomains(opened.read, task)),
     listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
     // It may be left to another service (src/pool/spares.ts).
-    enter: async (place: Place) => open((await engineOf(databaseOf(place)))(), place),
+    enter: (place: Place) => open(engineOf(databaseOf(place))(), place),
     leave: () => opened.read.close(),
   },
   { end, open: () => open(openGiven(), end.given) },

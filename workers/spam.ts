@@ -33,7 +33,7 @@ import {
 } from '../src/store/rules/spam.ts'
 
 const end = threadEnd<Place>()
-const openReader = await engineOf(databaseOf(end.given))
+const openReader = engineOf(databaseOf(end.given))
 let opened: { readonly read: Reader; readonly files: BodyFiles }
 
 function open(): void {

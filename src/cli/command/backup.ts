@@ -227,7 +227,7 @@ async function problems(
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
-  const openIt = await engineOf(file)
+  const openIt = engineOf(file)
   const read = openIt()
   try {
     return await verifyStore(read, folder, hashes, configured)

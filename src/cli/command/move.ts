@@ -78,10 +78,10 @@ const polite = 19
 
 async function moveTo(url: string, dataDir: string, options: MoveOptions): Promise<number> {
   const { fillPostgres } = await import('#store/engine/postgres/filling.ts')
-  const from = (await engineOf(databaseFile(dataDir)))()
+  const from = engineOf(databaseFile(dataDir))()
   try {
     const to = await fillPostgres({ url })
-    const there = (await engineOf(url))()
+    const there = engineOf(url)()
     return await moved({ from, to, there, change: laid(inRow, dataDir), dataDir, options })
   } finally {
     from.close()
@@ -92,10 +92,10 @@ async function moveBack(url: string, dataDir: string, options: MoveOptions): Pro
   const { holdPostgres } = await import('#store/engine/postgres/filling.ts')
   const hold = await holdPostgres({ url })
   try {
-    const from = (await engineOf(url))()
+    const from = engineOf(url)()
     new BodyFiles(dataDir).prepare()
     const to = fillFile(databaseFile(dataDir))
-    const there = (await engineOf(to.path))()
+    const there = engineOf(to.path)()
     try {
       return await moved({ from, to, there, change: laid(inFile, dataDir), dataDir, options })
     } finally {

@@ -139,7 +139,7 @@ async function revoke(token: string, options: ConfigOptions & { json?: boolean }
 }
 
 async function reading<T>(place: Place, task: (read: Reader) => Promise<T>): Promise<T> {
-  const openReader = await engineOf(databaseOf(place))
+  const openReader = engineOf(databaseOf(place))
   const read = openReader()
   try {
     return await task(read)

@@ -115,7 +115,7 @@ export async function lookAtSenders(to: Pick<Reach, 'call'>): Promise<Finding> {
 export async function lookAtDatabase(config: Pick<Config, 'store'>): Promise<Finding | undefined> {
   const { url } = config.store
   if (url === '') return undefined
-  const read = (await engineOf(url))()
+  const read = engineOf(url)()
   try {
     await read.prove()
     return good('database', `The database at ${shownAddress(url)} answers.`)

@@ -16,6 +16,8 @@ const once = <Value>(find: () => Value) => {
   }
 }
 
+/** The driver of PostgreSQL. */
+export const postgres = once((): typeof import('pg') => load('pg'))
 /** HTTP clients with connectors of their own. */
 export const undici = (): typeof import('undici') => load('undici')
 /** Messages from structured input. */

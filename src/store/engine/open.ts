@@ -1,14 +1,11 @@
-// Reading from a database, whichever engine it is of. An engine that nobody asked for is not loaded.
+// Reading from a database, whichever engine it is of. A driver that nobody asked for is not loaded.
 
 import { isAddress } from './postgres/address.ts'
+import { openPostgresReader } from './postgres/reader.ts'
 import type { Reader } from './reader.ts'
+import { openReader } from './sqlite/reader.ts'
 
-/** Loads the engine of a database, a file that the writer has made or an address. @returns what opens readers of it */
-export async function engineOf(database: string): Promise<() => Reader> {
-  if (isAddress(database)) {
-    const { openPostgresReader } = await import('./postgres/reader.ts')
-    return () => openPostgresReader({ url: database })
-  }
-  const { openReader } = await import('./sqlite/reader.ts')
-  return () => openReader(database)
+/** @param database a file that the writer has made, or an address. @returns what opens readers of it */
+export function engineOf(database: string): () => Reader {
+  return () => (isAddress(database) ? openPostgresReader({ url: database }) : openReader(database))
 }

@@ -3,9 +3,10 @@
 // A connection that is lost, refused or overrun is a temporary fault, and a new one is made when it is next asked for. A
 // statement that takes too long is ended by the server; where the server does not answer at all, the connection is given up.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { postgres } from '#lib/process/lazy.ts'
 import { typeParsers } from './values.ts'
 
 export type Client = InstanceType<typeof pg.Client>
@@ -30,7 +31,7 @@ export interface SessionOptions {
 /** A connection. @throws Fault StorageUnavailable */
 export async function connect(settings: PostgresSettings, options: SessionOptions = {}): Promise<Client> {
   const statementMs = settings.statementMs ?? limits.postgres.statementMs
-  const client = new pg.Client({
+  const client = new (postgres().Client)({
     connectionString: settings.url,
     application_name: 'teal',
     types: typeParsers as pg.CustomTypesConfig,
@@ -80,7 +81,8 @@ export function visitRows(client: Client, query: Asked, visit: (row: never) => u
 
 function asked(client: Client, query: Asked, visit: (row: never) => unknown): Promise<void> {
   return new Promise((resolve, reject) => {
-    const portal = new Portal(query as unknown as pg.QueryConfig)
+    portals ??= portalClass()
+    const portal = new portals(query as unknown as pg.QueryConfig)
     portal.visit = visit
     portal.callback = error => (error === null ? resolve() : reject(postgresFault(error) ?? error))
     client.query(portal as unknown as pg.Query)
@@ -98,37 +100,46 @@ interface Wire {
   sync(): void
 }
 
+/** What a query of ours is told. */
+interface Portal extends Inside {
+  visit: (row: never) => unknown
+}
+
+let portals: (new (config: pg.QueryConfig) => Portal) | undefined
+
 /**
  * A query whose rows are handed on as they come, and which is left when nobody wants more. The driver's own tells listeners of
  * each row as well, which takes more than the row itself.
  */
-class Portal extends (pg.Query as unknown as new (config: pg.QueryConfig) => Inside) {
-  visit: (row: never) => unknown = () => true
-  #left = false
-  #failure: unknown
+function portalClass(): new (config: pg.QueryConfig) => Portal {
+  return class extends (postgres().Query as unknown as new (config: pg.QueryConfig) => Inside) {
+    visit: (row: never) => unknown = () => true
+    #left = false
+    #failure: unknown
 
-  override handleDataRow(message: { fields: unknown[] }): void {
-    if (this.#left) return
-    try {
-      const { _result: result } = this as unknown as { _result: { parseRow(fields: unknown[]): never } }
-      this.#left = this.visit(result.parseRow(message.fields)) === true
-    } catch (error) {
-      this.#left = true
-      this.#failure = error
+    override handleDataRow(message: { fields: unknown[] }): void {
+      if (this.#left) return
+      try {
+        const { _result: result } = this as unknown as { _result: { parseRow(fields: unknown[]): never } }
+        this.#left = this.visit(result.parseRow(message.fields)) === true
+      } catch (error) {
+        this.#left = true
+        this.#failure = error
+      }
     }
-  }
 
-  override handlePortalSuspended(wire: Wire): void {
-    if (!this.#left) {
-      super.handlePortalSuspended(wire)
-      return
+    override handlePortalSuspended(wire: Wire): void {
+      if (!this.#left) {
+        super.handlePortalSuspended(wire)
+        return
+      }
+      wire.close({ type: 'P', name: '' })
+      wire.sync()
     }
-    wire.close({ type: 'P', name: '' })
-    wire.sync()
-  }
 
-  handleReadyForQuery(): void {
-    this.callback((this.#failure as Error | undefined) ?? null)
+    handleReadyForQuery(): void {
+      this.callback((this.#failure as Error | undefined) ?? null)
+    }
   }
 }
 
