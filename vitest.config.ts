@@ -73,9 +73,9 @@ const beyondFronts = filesOf(
     !/\b(?:raw|fetch|connect|Dialogue|listeners|startTeal|accessTo|url)\b|'node:/.test(readFileSync(file, 'utf8')),
 )
 
-/** What looks into SQLite's file, or at files beside it; every other one with a service of its own is for both engines. */
+/** What looks into SQLite's file, at files beside it, or names a folder alone to commands; every other one with a service of its own is for both engines. */
 const onFile =
-  /(?:http\/api\/admin\/service|imap\/header-fields|service\/hostile|service\/dashboards|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
+  /(?:cli\/belongings|http\/api\/admin\/service|imap\/header-fields|service\/hostile|service\/dashboards|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
 
 const onBoth = filesOf(
   file =>

@@ -46,7 +46,7 @@ const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/front/uws.ts',
   'better-sqlite3': 'src/store/engine/sqlite/handle.ts',
   lmdb: 'src/store/folder/cache.ts',
-  pg: 'src/store/engine/postgres/session.ts',
+  pg: 'src/lib/process/lazy.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
   'node:tls': 'src/net/',

@@ -17,7 +17,8 @@ const once = <Value>(find: () => Value) => {
 }
 
 /** The driver of PostgreSQL. */
-export const postgres = once((): typeof import('pg') => load('pg'))
+export const postgres = once((): Postgres => load('pg'))
+export type Postgres = typeof import('pg')
 /** HTTP clients with connectors of their own. */
 export const undici = (): typeof import('undici') => load('undici')
 /** Messages from structured input. */

@@ -3,13 +3,12 @@
 // A connection that is lost, refused or overrun is a temporary fault, and a new one is made when it is next asked for. A
 // statement that takes too long is ended by the server; where the server does not answer at all, the connection is given up.
 
-import type pg from 'pg'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { postgres } from '#lib/process/lazy.ts'
+import { type Postgres, postgres } from '#lib/process/lazy.ts'
 import { typeParsers } from './values.ts'
 
-export type Client = InstanceType<typeof pg.Client>
+export type Client = InstanceType<Postgres['Client']>
 
 /** Where the database is, and what it may take. */
 export interface PostgresSettings {
@@ -34,7 +33,7 @@ export async function connect(settings: PostgresSettings, options: SessionOption
   const client = new (postgres().Client)({
     connectionString: settings.url,
     application_name: 'teal',
-    types: typeParsers as pg.CustomTypesConfig,
+    types: typeParsers as never,
     keepAlive: true,
     connectionTimeoutMillis: limits.postgres.connectMs,
     statement_timeout: statementMs,
@@ -42,7 +41,7 @@ export async function connect(settings: PostgresSettings, options: SessionOption
     // Not what the database says, which may be anything.
     options: `-c standard_conforming_strings=on -c jit=off -c default_transaction_read_only=${options.readOnly ?? false}`,
     ...(options.pipelined === true && { pipeline: true }),
-  } as pg.ClientConfig)
+  } as ConstructorParameters<Postgres['Client']>[0])
   let ended = false
   const end = () => {
     if (!ended) options.onEnd?.()
@@ -82,10 +81,10 @@ export function visitRows(client: Client, query: Asked, visit: (row: never) => u
 function asked(client: Client, query: Asked, visit: (row: never) => unknown): Promise<void> {
   return new Promise((resolve, reject) => {
     portals ??= portalClass()
-    const portal = new portals(query as unknown as pg.QueryConfig)
+    const portal = new portals(query)
     portal.visit = visit
     portal.callback = error => (error === null ? resolve() : reject(postgresFault(error) ?? error))
-    client.query(portal as unknown as pg.Query)
+    client.query(portal as never)
   })
 }
 
@@ -105,14 +104,14 @@ interface Portal extends Inside {
   visit: (row: never) => unknown
 }
 
-let portals: (new (config: pg.QueryConfig) => Portal) | undefined
+let portals: (new (asked: Asked) => Portal) | undefined
 
 /**
  * A query whose rows are handed on as they come, and which is left when nobody wants more. The driver's own tells listeners of
  * each row as well, which takes more than the row itself.
  */
-function portalClass(): new (config: pg.QueryConfig) => Portal {
-  return class extends (postgres().Query as unknown as new (config: pg.QueryConfig) => Inside) {
+function portalClass(): new (asked: Asked) => Portal {
+  return class extends (postgres().Query as unknown as new (asked: Asked) => Inside) {
     visit: (row: never) => unknown = () => true
     #left = false
     #failure: unknown
