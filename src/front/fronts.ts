@@ -232,12 +232,13 @@ class Front {
   async start(): Promise<void> {
     const { config, fronts, changes, keys, pair, connectionsMax, http } = this.#options
     const part = Math.max(1, Math.floor(connectionsMax / fronts))
+    const { heapMib, youngMib, noticesTold } = limits.front
     const given: FrontData = {
       ...{ config, number: this.#number, fronts, changes, keys, pair, http },
       connectionsMax: part,
+      noticesTold,
     }
     const [here, there] = newLine()
-    const { heapMib, youngMib } = limits.front
     const thread = new Thread({ file: threadFile('front'), given, heapMib, youngMib, lasting: true })
     const home = new FrontHome(here, this.#options)
     detach(here)

@@ -30,6 +30,8 @@ export interface FrontData {
   readonly pair: KeyPair
   /** Connections of all its listeners together. */
   readonly connectionsMax: number
+  /** Of how many changes together it confirms that it heard: home waits for that where there are too many. */
+  readonly noticesTold: number
   /** Whether HTTP is spoken here, too; `strict` is for tests. */
   readonly http: { readonly strict: boolean } | undefined
 }

@@ -85,7 +85,7 @@ export function runFront(line: LineEnd, data: FrontData, read: Reader): void {
       changed(said) {
         core.system.changed(said)
         heard += 1
-        if (heard < limits.front.noticesTold) return
+        if (heard < data.noticesTold) return
         home.tell('heard', heard)
         heard = 0
       },

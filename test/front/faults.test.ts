@@ -279,50 +279,54 @@ describe('with one', () => {
 describe('with one, and HTTP on the main thread', () => {
   const service = useTeal({ threads: 1 })
 
-  test('one that falls behind is told what happened to folders, and its sessions show the truth', async () => {
-    const user = await service.user('lena')
-    const { body } = await service.call('GET', `/users/${user}/mailboxes`)
-    const inbox = body.results.find((each: { path: string }) => each.path === 'INBOX').id
-    const put = async (count: number) => {
-      for (let at = 0; at < count; at++) {
-        const message = { raw: `Subject: ${at}\r\n\r\nHello\r\n` }
-        expect((await service.call('POST', `/users/${user}/mailboxes/${inbox}/messages`, message)).status).toBe(200)
+  test.each([2000, 20])(
+    'one that falls behind for %i ms is told what happened to folders, and its sessions show the truth',
+    async stallMs => {
+      const name = `lena-${stallMs}`
+      const user = await service.user(name)
+      const { body } = await service.call('GET', `/users/${user}/mailboxes`)
+      const inbox = body.results.find((each: { path: string }) => each.path === 'INBOX').id
+      const put = async (count: number) => {
+        for (let at = 0; at < count; at++) {
+          const message = { raw: `Subject: ${at}\r\n\r\nHello\r\n` }
+          expect((await service.call('POST', `/users/${user}/mailboxes/${inbox}/messages`, message)).status).toBe(200)
+        }
       }
-    }
-    await put(3)
-    const waiting = await session(service, 'lena')
-    await say(waiting, 'SELECT INBOX')
-    waiting.send('i IDLE\r\n')
-    await until(waiting, /^\+/)
-    service.teal.fronts?.suffer(0, { stallMs: 2000 })
-    await put(60)
-    for (let at = 0; at < 40; at++) {
-      const flags = { seen: true, flagged: at % 2 === 0 }
-      await service.call('PUT', `/users/${user}/mailboxes/${inbox}/messages/${1 + (at % 3)}`, flags)
-    }
-    await service.call('DELETE', `/users/${user}/mailboxes/${inbox}/messages/2`)
-    waiting.send('DONE\r\n')
-    let told = (await until(waiting, /^i OK/)).join('\n')
-    const heard = async () => {
-      told += (await say(waiting, 'NOOP')).join('\n')
-      return told
-    }
-    await expect.poll(heard, patience).toMatch(/\* 2 EXPUNGE|\* VANISHED 2$/m)
-    // Recent are they to the one who was told first.
-    const listed = async (dialogue: Dialogue) =>
-      (await say(dialogue, 'FETCH 1:* (UID FLAGS)'))
-        .filter(line => line.startsWith('* '))
-        .map(line => line.replace(/\\Recent ?/, ''))
-    const truth = await listed(await reader())
-    expect(await listed(waiting)).toEqual(truth)
-    expect(truth).toHaveLength(62)
+      await put(3)
+      const waiting = await session(service, name)
+      await say(waiting, 'SELECT INBOX')
+      waiting.send('i IDLE\r\n')
+      await until(waiting, /^\+/)
+      service.teal.fronts?.suffer(0, { stallMs })
+      await put(60)
+      for (let at = 0; at < 40; at++) {
+        const flags = { seen: true, flagged: at % 2 === 0 }
+        await service.call('PUT', `/users/${user}/mailboxes/${inbox}/messages/${1 + (at % 3)}`, flags)
+      }
+      await service.call('DELETE', `/users/${user}/mailboxes/${inbox}/messages/2`)
+      waiting.send('DONE\r\n')
+      let told = (await until(waiting, /^i OK/)).join('\n')
+      const heard = async () => {
+        told += (await say(waiting, 'NOOP')).join('\n')
+        return told
+      }
+      await expect.poll(heard, patience).toMatch(/\* 2 EXPUNGE|\* VANISHED 2$/m)
+      // Recent are they to the one who was told first.
+      const listed = async (dialogue: Dialogue) =>
+        (await say(dialogue, 'FETCH 1:* (UID FLAGS)'))
+          .filter(line => line.startsWith('* '))
+          .map(line => line.replace(/\\Recent ?/, ''))
+      const truth = await listed(await reader())
+      expect(await listed(waiting)).toEqual(truth)
+      expect(truth).toHaveLength(62)
 
-    async function reader(): Promise<Dialogue> {
-      const dialogue = await session(service, 'lena')
-      await say(dialogue, 'EXAMINE INBOX')
-      return dialogue
-    }
-  })
+      async function reader(): Promise<Dialogue> {
+        const dialogue = await session(service, name)
+        await say(dialogue, 'EXAMINE INBOX')
+        return dialogue
+      }
+    },
+  )
 })
 
 describe('a stop', () => {
