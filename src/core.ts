@@ -40,7 +40,7 @@ import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
-import { engineOf } from '#store/engine/open.ts'
+import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
@@ -155,10 +155,9 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
   const file = databaseOf(config)
-  const openReader = engineOf(file)
   const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
   closers.add(() => writer.close())
-  const read = openReader()
+  const read = openDatabase(file)
   closers.add(() => read.close())
   await requireWhole(config, log, writer, read)
   const sequence = await Sequence.open(read, config.hostname)

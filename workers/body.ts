@@ -3,12 +3,11 @@
 
 import { serve, threadEnd, transferring } from '../src/lib/process/serve.ts'
 import { readBodies } from '../src/store/bodies/format/run.ts'
-import { engineOf } from '../src/store/engine/open.ts'
+import { openDatabase } from '../src/store/engine/open.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
 import { databaseOf, type Place } from '../src/store/folder/place.ts'
 
 const end = threadEnd<Place>()
-const openReader = engineOf(databaseOf(end.given))
 let reader: Reader
 
 async function read(nums: readonly number[]) {
@@ -17,7 +16,7 @@ async function read(nums: readonly number[]) {
 }
 
 function open(): void {
-  reader = openReader()
+  reader = openDatabase(databaseOf(end.given))
 }
 
 serve({ read }, { end, open })

@@ -12,8 +12,7 @@ import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
-import { engineOf } from '../src/store/engine/open.ts'
-import type { Reader } from '../src/store/engine/reader.ts'
+import { openDatabase } from '../src/store/engine/open.ts'
 import { databaseOf, type Place } from '../src/store/folder/place.ts'
 import { type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
@@ -24,13 +23,13 @@ import { type SearchTask, searchAll, searchMessages } from '../src/store/search/
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
 
 const end = threadEnd<Place>()
-const openGiven = engineOf(databaseOf(end.given))
 let cache: SearchCache
 let conversations: Conversations
 let opened: SearchScope
 
-function open(read: Reader, { dataDir }: Place): void {
-  const files = new BodyFiles(dataDir)
+function open(place: Place): void {
+  const read = openDatabase(databaseOf(place))
+  const files = new BodyFiles(place.dataDir)
   opened = { read, open: body => readBody(read, files, body) }
   cache = new SearchCache()
   conversations = new Conversations()
@@ -55,8 +54,8 @@ serve(
     listDomains: sharing((task: DomainListTask) => pageDomains(opened.read, task)),
     listAddresses: sharing((task: AddressListTask) => pageAddresses(opened.read, task)),
     // It may be left to another service (src/pool/spares.ts).
-    enter: (place: Place) => open(engineOf(databaseOf(place))(), place),
+    enter: open,
     leave: () => opened.read.close(),
   },
-  { end, open: () => open(openGiven(), end.given) },
+  { end, open: () => open(end.given) },
 )

@@ -18,7 +18,7 @@ import { isSealed, readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
 import { readBody } from '../src/store/bodies/read.ts'
-import { engineOf } from '../src/store/engine/open.ts'
+import { openDatabase } from '../src/store/engine/open.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
 import { databaseOf, type Place } from '../src/store/folder/place.ts'
 import {
@@ -33,12 +33,11 @@ import {
 } from '../src/store/rules/spam.ts'
 
 const end = threadEnd<Place>()
-const openReader = engineOf(databaseOf(end.given))
 let opened: { readonly read: Reader; readonly files: BodyFiles }
 
 function open(): void {
   const { dataDir } = end.given
-  opened = { read: openReader(), files: new BodyFiles(dataDir) }
+  opened = { read: openDatabase(databaseOf(end.given)), files: new BodyFiles(dataDir) }
 }
 
 const known = new Map<number, SharedModel>()

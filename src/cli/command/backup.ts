@@ -9,7 +9,7 @@ import { setPriority } from 'node:os'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { engineOf } from '#store/engine/open.ts'
+import { openDatabase } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
@@ -227,8 +227,7 @@ async function problems(
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
-  const openIt = engineOf(file)
-  const read = openIt()
+  const read = openDatabase(file)
   try {
     return await verifyStore(read, folder, hashes, configured)
   } catch (error) {

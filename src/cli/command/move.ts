@@ -8,7 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
 import { BodyFiles } from '#store/bodies/files.ts'
 import { inFile, inRow } from '#store/bodies/lying.ts'
-import { engineOf } from '#store/engine/open.ts'
+import { openDatabase } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { fillFile } from '#store/engine/sqlite/filling.ts'
@@ -78,10 +78,10 @@ const polite = 19
 
 async function moveTo(url: string, dataDir: string, options: MoveOptions): Promise<number> {
   const { fillPostgres } = await import('#store/engine/postgres/filling.ts')
-  const from = engineOf(databaseFile(dataDir))()
+  const from = openDatabase(databaseFile(dataDir))
   try {
     const to = await fillPostgres({ url })
-    const there = engineOf(url)()
+    const there = openDatabase(url)
     return await moved({ from, to, there, change: laid(inRow, dataDir), dataDir, options })
   } finally {
     from.close()
@@ -92,10 +92,10 @@ async function moveBack(url: string, dataDir: string, options: MoveOptions): Pro
   const { holdPostgres } = await import('#store/engine/postgres/filling.ts')
   const hold = await holdPostgres({ url })
   try {
-    const from = engineOf(url)()
+    const from = openDatabase(url)
     new BodyFiles(dataDir).prepare()
     const to = fillFile(databaseFile(dataDir))
-    const there = engineOf(to.path)()
+    const there = openDatabase(to.path)
     try {
       return await moved({ from, to, there, change: laid(inFile, dataDir), dataDir, options })
     } finally {

@@ -13,7 +13,7 @@ import { newToken, tokenDigest } from '#lib/secret/token.ts'
 import { domainToUnicode, isDomain } from '#mail/address/address.ts'
 import { findAnyToken, listTokens, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
 import { findUser } from '#store/accounts/users.ts'
-import { engineOf } from '#store/engine/open.ts'
+import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { databaseOf, type Place } from '#store/folder/place.ts'
 import { writeBeside } from '#store/writer/beside.ts'
@@ -139,8 +139,7 @@ async function revoke(token: string, options: ConfigOptions & { json?: boolean }
 }
 
 async function reading<T>(place: Place, task: (read: Reader) => Promise<T>): Promise<T> {
-  const openReader = engineOf(databaseOf(place))
-  const read = openReader()
+  const read = openDatabase(databaseOf(place))
   try {
     return await task(read)
   } finally {

@@ -9,7 +9,7 @@ import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { greeting, shownCertificate } from '#net/outward/probe.ts'
-import { engineOf } from '#store/engine/open.ts'
+import { openDatabase } from '#store/engine/open.ts'
 import { shownAddress } from '#store/engine/postgres/address.ts'
 import { runFile } from '#store/folder/place.ts'
 import { createdOf, listPoints } from '#store/upkeep/points.ts'
@@ -115,7 +115,7 @@ export async function lookAtSenders(to: Pick<Reach, 'call'>): Promise<Finding> {
 export async function lookAtDatabase(config: Pick<Config, 'store'>): Promise<Finding | undefined> {
   const { url } = config.store
   if (url === '') return undefined
-  const read = engineOf(url)()
+  const read = openDatabase(url)
   try {
     await read.prove()
     return good('database', `The database at ${shownAddress(url)} answers.`)

@@ -42,6 +42,8 @@ export class View {
   /** The one change of flags that is all there is to tell; undefined where there is another or something else. */
   #only: number | undefined
   #removed = false
+  /** The last change that was heard of. */
+  #heard = 0
   /** Changes this client made itself and has been told of in the answer. */
   #own: Set<number> | undefined
   /** The saved search result `$` (RFC 5182), as uids. */
@@ -143,6 +145,7 @@ export class View {
       return true
     }
     if (change.kind === 'counters' || change.mailbox !== this.num) return false
+    this.#heard = Math.max(this.#heard, change.modseq)
     if (change.kind === 'expunge') this.#expunges = true
     else {
       const same = !this.#news || this.#only === change.modseq
@@ -172,7 +175,9 @@ export class View {
       this.#modseq = Math.max(this.#modseq, only)
       this.#own = undefined
     }
-    if (expunge && !this.#news && !this.#expunges) this.#goneModseq = Math.max(this.#goneModseq, this.#modseq)
+    // Rows may have been seen before their notice comes: only up to what was heard of is it known that nothing went.
+    const known = Math.min(this.#modseq, this.#heard)
+    if (expunge && !this.#news && !this.#expunges) this.#goneModseq = Math.max(this.#goneModseq, known)
   }
 
   /** The list of uids is there from then on: whoever goes by numbers waits for it first. */

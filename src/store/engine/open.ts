@@ -5,7 +5,7 @@ import { openPostgresReader } from './postgres/reader.ts'
 import type { Reader } from './reader.ts'
 import { openReader } from './sqlite/reader.ts'
 
-/** @param database a file that the writer has made, or an address. @returns what opens readers of it */
-export function engineOf(database: string): () => Reader {
-  return () => (isAddress(database) ? openPostgresReader({ url: database }) : openReader(database))
+/** @param database a file that the writer has made, or an address */
+export function openDatabase(database: string): Reader {
+  return isAddress(database) ? openPostgresReader({ url: database }) : openReader(database)
 }
