@@ -5,7 +5,7 @@
 
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { baseTexts } from '../texts/texts.ts'
 import { Refusal } from './client.ts'
 import { FieldErrors, Form, Submit, TextField, useForm } from './form.tsx'
@@ -25,7 +25,8 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // In the step that takes the dialog away: later, the page would have looked for another place (focus.ts) and shown it meanwhile.
+  useLayoutEffect(() => {
     const dialog = element.current
     const before = document.activeElement
     if (dialog?.open === false) dialog.showModal()
