@@ -105,6 +105,7 @@ export default defineConfig({
           exclude: [
             ...['test/tidy.test.ts', 'test/package/**', 'test/interop/**', 'test/browser/**', 'test/executable/**'],
             'test/postgres/**',
+            'test/cluster/**',
             ...faults,
             ...alone,
             ...deaf,
@@ -152,7 +153,7 @@ export default defineConfig({
         test: {
           name: 'postgres',
           globalSetup: ['test/built.ts', 'test/postgres/setup.ts'],
-          include: ['test/postgres/**/*.test.ts', ...onBoth],
+          include: ['test/postgres/**/*.test.ts', 'test/cluster/**/*.test.ts', ...onBoth],
           ...together,
           setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,

@@ -13,8 +13,8 @@ import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
 import '../src/store/writer/writes.ts'
 
 const end = threadEnd<WriterThreadData>()
-const { file: url, mayBeNew, passing } = end.given
-Writing.open({ url }, mayBeNew, { passing }).then(
+const { file: url, mayBeNew, ...options } = end.given
+Writing.open({ url }, mayBeNew, options).then(
   ({ writing, made }) => {
     end.start((): Opened => ({ made, loss: null }))
     serveWrites(writing)

@@ -13,6 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { Queue } from '#lib/queue.ts'
 import { aspDelete } from '#store/accounts/credentials.ts'
 import { userUpdate } from '#store/accounts/users.ts'
+import { LostLease, type Tenancy } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { bytesOf, type Operation, operation, type Write } from '#store/engine/write.ts'
@@ -71,6 +72,8 @@ export interface ActorSurroundings {
   readonly wanted: (name: EventName) => boolean
   /** Whether anybody learns from what users say of spam. */
   readonly learns: boolean
+  /** Which accounts are here, where nodes share them. */
+  readonly tenancy?: Tenancy
 }
 
 interface Waiting<State> {
@@ -101,6 +104,7 @@ export class Actor<State> {
   readonly #partition: () => number
   readonly #load: () => Promise<State>
   readonly #around: ActorSurroundings
+  readonly #shard: number
   readonly #queue = new Queue<Waiting<State>>(limits.actor.queueLengthMax)
   /** Commands whose units were made from a state that failed: they run again, before anything that came later. */
   readonly #again: Waiting<State>[] = []
@@ -108,6 +112,8 @@ export class Actor<State> {
   readonly #watchers = new Set<(change: Change) => void>()
   readonly #guards = new Set<Guard>()
   #state: State | undefined
+  /** Of the lease under which the state was read. */
+  #term = 0
   #epoch = ++states
   #running = false
   #inFlight = 0
@@ -117,10 +123,12 @@ export class Actor<State> {
   /**
    * @param partition number of the actor's partition at the writer, asked once the state is loaded
    * @param load reads the state from committed rows
+   * @param shard whose lease the node must have
    */
-  constructor(partition: () => number, load: () => Promise<State>, around: ActorSurroundings) {
+  constructor(partition: () => number, load: () => Promise<State>, around: ActorSurroundings, shard: number) {
     this.#partition = partition
     this.#load = load
+    this.#shard = shard
     this.#around = around
   }
 
@@ -139,7 +147,8 @@ export class Actor<State> {
   /**
    * Runs a command in this actor's order; resolves with its reply once everything it wrote is on disk.
    *
-   * @throws Fault Overloaded when too many wait, TimedOut when `signal` ended before its turn came
+   * @throws Fault Overloaded when too many wait, TimedOut when `signal` ended before its turn came, LostLease where another
+   * node has it by now and nothing was done
    */
   run<Input, Reply>(
     command: Command<State, Input, Reply>,
@@ -178,6 +187,11 @@ export class Actor<State> {
   /** Has every session of the account look again whether it may go on; resolves when all have, wherever they are. */
   async review(): Promise<void> {
     await Promise.allSettled([...this.#guards].flatMap(guard => guard(undefined) ?? []))
+  }
+
+  /** Another node has the account: what is known of it is nothing any more, and sessions look for it there. */
+  leave(): void {
+    this.#drop()
   }
 
   /** Resolves when nothing waits and nothing is on its way to the disk. */
@@ -219,6 +233,7 @@ export class Actor<State> {
           return
         }
       }
+      this.#enter()
       if (this.#state === undefined) this.#state = await this.#load()
       turn.state = this.#state
       const reply = await command.run(turn, waiting.input as never)
@@ -229,6 +244,22 @@ export class Actor<State> {
     }
   }
 
+  /** What was read under an earlier lease is worth nothing: another node may have written meanwhile. @throws LostLease */
+  #enter(): void {
+    const { tenancy } = this.#around
+    if (tenancy === undefined) return
+    const term = tenancy.termOf(this.#shard)
+    if (term === undefined) throw new LostLease(this.#shard)
+    if (this.#state !== undefined && term !== this.#term) this.#drop()
+    this.#term = term
+  }
+
+  /** Nothing may be said any more that was read under a lease that is gone. */
+  get #isOurs(): boolean {
+    const { tenancy } = this.#around
+    return tenancy === undefined || tenancy.holds(this.#shard, this.#term)
+  }
+
   /** Keeps a command for after those that run again. */
   #hold(waiting: Waiting<State>): void {
     if (waiting.tries > 0) this.#again.unshift(waiting)
@@ -236,14 +267,26 @@ export class Actor<State> {
   }
 
   #commit(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
-    if (turn.operations.length === 0 && this.#inFlight === 0) {
-      this.#answer(waiting, turn, reply)
-      return
+    if (turn.operations.length === 0) {
+      if (!this.#isOurs) throw new LostLease(this.#shard)
+      if (this.#inFlight === 0) {
+        this.#answer(waiting, turn, reply)
+        return
+      }
     }
     this.#inFlight += 1
     const epoch = this.#epoch
     const background = waiting.command.background === true
-    const unit = { partition: this.#partition(), epoch, operations: turn.operations, bytes: turn.bytes, background }
+    const { operations, bytes } = turn
+    const lease = this.#around.tenancy === undefined ? undefined : ([this.#shard, this.#term] as const)
+    const unit = {
+      partition: this.#partition(),
+      epoch,
+      operations,
+      bytes,
+      background,
+      ...(lease !== undefined && { lease }),
+    }
     this.#around.writer.submit(unit).then(
       () => {
         this.#answer(waiting, turn, reply)

@@ -9,6 +9,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
+import { leaseOf, shardOf } from '#store/cluster/shards.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type DirectoryState, loadDirectory } from '../admin/directory.ts'
 import { loadUser, type UserState } from '../user/user.ts'
@@ -84,6 +85,7 @@ export class ActorSystem implements Actors {
       () => directoryPartition,
       () => loadDirectory(around.read),
       around,
+      leaseOf('directory'),
     )
     this.#sweep = every(limits.actor.idleMs / 5, () => this.#letGo())
   }
@@ -141,6 +143,23 @@ export class ActorSystem implements Actors {
     for (const actor of this.#users.values()) await actor.drain()
   }
 
+  /** Ends what goes on in shards that another node is to have; resolves when nothing of it is on its way any more. */
+  async release(shards: readonly number[]): Promise<void> {
+    await Promise.all(this.#in(shards).map(actor => actor.drain()))
+  }
+
+  /** Another node has these shards. */
+  lose(shards: readonly number[]): void {
+    for (const actor of this.#in(shards)) actor.leave()
+  }
+
+  /** Actors there are in these shards. */
+  #in(shards: readonly number[]): Actor<unknown>[] {
+    const gone = new Set(shards)
+    const users = [...this.#users].filter(([id]) => gone.has(shardOf(id))).map(([, actor]) => actor)
+    return gone.has(leaseOf('directory')) ? [...users, this.#directory] : users
+  }
+
   /** For handles. */
   actor(id: string): Actor<UserState> {
     let actor = this.#users.get(id)
@@ -151,7 +170,7 @@ export class ActorSystem implements Actors {
         partition = state.num
         return state
       }
-      actor = new Actor<UserState>(() => partition, load, this.#around)
+      actor = new Actor<UserState>(() => partition, load, this.#around, shardOf(id))
       this.#users.set(id, actor)
       this.#metrics.actors.set(this.#users.size)
     }

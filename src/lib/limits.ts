@@ -610,6 +610,33 @@ export const limits = {
     statementMs: 60 * second,
     answerMs: 5 * second,
   },
+  /** Several nodes on one database. */
+  cluster: {
+    /** How long a node that is heard of no more keeps its shards; with a beat more they are somebody else's. */
+    leaseMs: 6 * second,
+    /** How often a node renews its leases and looks after shards that nobody has. */
+    beatMs: 1 * second,
+    /** So long before the end of its leases a node believes in them no more: turns that are under way come to their end. */
+    marginMs: 500,
+    /** What a beat may wait for another node's batch. */
+    lockMs: 2 * second,
+    /** How long a node waits for the one before it that had its name. */
+    nameMs: 10 * second,
+    /** A node that nobody has heard of for so long is forgotten. */
+    forgetMs: 7 * day,
+    /** The line to other nodes: making a connection, a pause before it is tried again, and how often it is proven. */
+    connectMs: 5 * second,
+    againMs: 250,
+    pingMs: 5 * second,
+    /** A call of which nothing was heard for so long is asked after. */
+    askMs: 1 * second,
+    /** What a call may take that says nothing else: then nobody waits for it any more. */
+    callMs: 60 * second,
+    /** Bytes of frames of which pieces are missing. */
+    piecesBytesMax: 256 * mib,
+    /** What work of a shard may take to end before the shard is handed over all the same: whatever comes later is refused. */
+    releaseMs: 5 * second,
+  },
   /** Thread pools: waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
   pool: {
     passwordQueueMax: 2048,

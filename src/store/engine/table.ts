@@ -84,12 +84,15 @@ export interface Shape<Key> {
   readonly derived?: Readonly<Partial<Record<Derived, string>>>
   /** By name. */
   readonly indexes?: Readonly<Record<string, Index<Key>>>
+  /** Only where several processes share a database: a file has none, and it goes with no move. */
+  readonly shared?: boolean
 }
 
 /** Columns that the engine works out from others of the row: in no row as the program has it, but in texts and indexes. */
 type Derived = 'domain'
 
 const defined = new Map<string, Table<Columns>>()
+const shared = new Map<string, Table<Columns>>()
 
 /** The fault of the caller who broke a unique index, which is named by its columns: `mailbox.user, mailbox.path`. */
 export function conflictOf(columns: string): FaultCode | undefined {
@@ -100,9 +103,14 @@ export function conflictOf(columns: string): FaultCode | undefined {
   })?.conflict
 }
 
-/** Every table that was defined, by name; for the test that compares them with what migrations make. */
+/** Every table that both engines have, by name. */
 export function definedTables(): ReadonlyMap<string, Table<Columns>> {
   return defined
+}
+
+/** Tables of an engine that several processes share, by name. */
+export function sharedTables(): ReadonlyMap<string, Table<Columns>> {
+  return shared
 }
 
 export class Table<C extends Columns> {
@@ -302,9 +310,10 @@ function valuesOf(forms: readonly Form[], row: Readonly<Record<string, unknown>>
 
 /** Defines a table: its columns by property, in the order in which they are stored. */
 export function table<C extends Columns>(name: string, columns: C, shape: Shape<keyof C & string>): Table<C> {
-  if (defined.has(name)) throw new Error(`two tables are called ${name}`)
+  if (defined.has(name) || shared.has(name)) throw new Error(`two tables are called ${name}`)
   const made = new Table(name, columns, shape)
-  defined.set(name, made as unknown as Table<Columns>)
+  const tables = shape.shared === true ? shared : defined
+  tables.set(name, made as unknown as Table<Columns>)
   return made
 }
 

@@ -32,11 +32,13 @@ export interface WriterThreadData {
   readonly mayBeNew: boolean
   /** Its folder is thrown away: nothing is synced. */
   readonly passing: boolean
+  /** The number of the node, where several share the database. */
+  readonly node?: number
 }
 
-export function startWriterThread(file: string, mayBeNew: boolean): WriterThread {
+export function startWriterThread(file: string, mayBeNew: boolean, node?: number): WriterThread {
   let listener: ((id: number, answer: Answer) => void) | undefined
-  const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file) }
+  const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file), ...(node !== undefined && { node }) }
   const onReply = (id: number, answer: Answer) => listener?.(id, answer)
   const form = { file: threadFile(isAddress(file) ? 'postgres-writer' : 'writer'), given, lasting: true, onReply }
   // What is thrown away waits for no disk, so all of it can be written by one.

@@ -15,6 +15,7 @@ import type { Metrics } from '#lib/metrics.ts'
 import type { OwnedThread } from '#lib/process/lodging.ts'
 import { type Answer, settled } from '#lib/process/task.ts'
 import { Queue } from '#lib/queue.ts'
+import { LostLease } from '../cluster/tenancy.ts'
 import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
 import { Changes, type Watched } from '../engine/watched.ts'
@@ -31,11 +32,13 @@ export interface Unit {
   readonly bytes: number
   /** Nobody waits for it: it goes after those somebody waits for. */
   readonly background?: boolean
+  /** Under which it was made, where nodes share the database: a shard and its term. */
+  readonly lease?: readonly [shard: number, term: number] | undefined
 }
 
 /** Units that leave together. */
 export interface WriterRequest {
-  readonly units: { partition: number; epoch: number; operations: Operation[] }[]
+  readonly units: Pick<Unit, 'partition' | 'epoch' | 'operations' | 'lease'>[]
   /** Bytes they carry, about. */
   readonly bytes: number
 }
@@ -45,7 +48,7 @@ export interface WriterReply {
   /** Units that failed, counted through its requests in order; the others are on disk. */
   readonly failures: {
     unit: number
-    kind: 'conflict' | 'stale' | 'full' | 'refused' | 'error'
+    kind: 'conflict' | 'stale' | 'fenced' | 'full' | 'refused' | 'error'
     text: string
     /** Of one that a write refused. */
     code?: FaultCode
@@ -162,7 +165,7 @@ export class Writer {
    * Queues a unit; resolves when it is on disk.
    *
    * @throws Fault of the index (`conflict`, engine/table.ts) for a broken rule, StorageUnavailable when the disk refuses, Overloaded when too much
-   * waits, StaleUnit when an earlier unit of the partition failed
+   * waits, StaleUnit when an earlier unit of the partition failed, LostLease when another node has the account by now
    */
   submit(unit: Unit): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
@@ -256,6 +259,7 @@ export class Writer {
       partition: unit.partition,
       epoch: unit.epoch,
       operations: unit.operations,
+      ...(unit.lease !== undefined && { lease: unit.lease }),
     }))
     const number = this.#thread.send('write', { units: written, bytes } satisfies WriterRequest)
     this.#sent.push({ number, units, bytes, background, at: monotonic() })
@@ -292,11 +296,12 @@ export class Writer {
     units.forEach((waiting, index) => {
       const failure = failed.size === 0 ? undefined : failed.get(index)
       if (failure === undefined) waiting.resolve()
-      else waiting.reject(this.#failureOf(failure))
+      else waiting.reject(this.#failureOf(failure, waiting.unit))
     })
   }
 
-  #failureOf(failure: WriterReply['failures'][number]): Error {
+  #failureOf(failure: WriterReply['failures'][number], { lease }: Unit): Error {
+    if (failure.kind === 'fenced') return new LostLease(lease?.[0] ?? 0)
     if (failure.kind === 'stale') return new StaleUnit('an earlier unit failed')
     if (failure.kind === 'full') {
       this.#log.error({ failure: failure.text }, 'there is no room for the file of a large message')

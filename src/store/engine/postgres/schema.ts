@@ -6,7 +6,8 @@
 import { Fault } from '#lib/fault.ts'
 import { inWords } from '../dialect.ts'
 import { migrations } from '../schema.ts'
-import { definedTables } from '../table.ts'
+import { definedTables, sharedTables } from '../table.ts'
+import '../../cluster/tables.ts'
 import { indexed } from './indexed.ts'
 import { postgresWords } from './words.ts'
 import { writerTable } from './writer/functions.ts'
@@ -42,7 +43,8 @@ const state = 'CREATE TABLE schema_version (version int NOT NULL)'
 
 /** All statements that make an empty database one of this program. */
 function schemaText(): string {
-  const tables = [...definedTables().values()].flatMap(table => [tableText(table), ...indexTexts(table)])
+  const all = [...definedTables().values(), ...sharedTables().values()]
+  const tables = all.flatMap(table => [tableText(table), ...indexTexts(table)])
   return [
     functions,
     ...tables,

@@ -8,6 +8,7 @@ import type { WriterReply } from '../../../writer/writer.ts'
 import { definedTables } from '../../table.ts'
 import { refusedState } from '../../write.ts'
 import type { Prepared } from '../text.ts'
+import { fenced } from './functions.ts'
 
 type Failure = WriterReply['failures'][number]
 
@@ -16,11 +17,18 @@ export interface ToldUnit {
   readonly partition: number
   readonly epoch: number
   readonly steps: readonly Prepared[]
+  /** Under which it was made. */
+  readonly lease?: UnitLease | undefined
 }
 
+/** A shard, and the how many-th time that somebody got it. */
+export type UnitLease = readonly [shard: number, term: number]
+
 export interface EncodedBatch {
-  /** For each unit its partition, its epoch and the place behind its last statement. */
+  /** For each unit its partition, its epoch and the place behind its last statement; its shard and term, where it has a lease. */
   readonly units: string
+  /** Leases of all units; null where none has one. */
+  readonly leases: string | null
   /** Number and values of each statement, by turns. */
   readonly steps: string
   readonly bytes: Buffer
@@ -41,17 +49,20 @@ export function encodeBatch(units: readonly ToldUnit[], numberOf: (name: string)
     at += value.length
     return place
   }
-  for (const { partition, epoch, steps: told } of units) {
+  const leases = new Set<string>()
+  for (const { partition, epoch, steps: told, lease } of units) {
     for (const { name, values } of told) steps.push(String(numberOf(name)), `[${values.map(written).join()}]`)
-    ends.push(`[${partition},${epoch},${steps.length}]`)
+    ends.push(`[${[partition, epoch, steps.length, ...(lease ?? [])].join()}]`)
+    if (lease !== undefined) leases.add(`[${lease.join()}]`)
   }
-  return { units: `[${ends.join()}]`, steps: `[${steps.join()}]`, bytes: Buffer.concat(pieces) }
+  const under = leases.size === 0 ? null : `[${[...leases].join()}]`
+  return { units: `[${ends.join()}]`, leases: under, steps: `[${steps.join()}]`, bytes: Buffer.concat(pieces) }
 }
 
 /** What the engine says of a unit that failed. */
 export interface EngineFailure {
   readonly unit: number
-  /** Its code; `stale` where an earlier unit of the same state failed. */
+  /** Its code; `stale` where an earlier unit of the same state failed, `fenced` (functions.ts) where its lease is gone. */
   readonly state: string
   readonly text?: string
   readonly detail?: string
@@ -71,6 +82,7 @@ export function failureOf({
   column,
 }: EngineFailure): Failure {
   if (state === 'stale') return { unit, kind: 'stale', text: '' }
+  if (state === fenced) return { unit, kind: 'fenced', text: '' }
   if (state === refusedState) return { unit, kind: 'refused', text, code: detail as FaultCode }
   if (state === '23502') return { unit, kind: 'conflict', text: `NOT NULL constraint failed: ${table}.${column}` }
   if (!state.startsWith('23')) return { unit, kind: 'error', text }

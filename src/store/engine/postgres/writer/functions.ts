@@ -9,6 +9,9 @@ import type { Procedure } from '../../procedure.ts'
 /** An error of our own: another service took over. */
 export const takenOver = 'TL001'
 
+/** An error of our own: a unit's lease is somebody else's by now. */
+export const fenced = 'TL003'
+
 /** Who writes (one row each), in which session of which owner, and what came of the last call: a lost answer is looked up there. */
 export const writerTable = `CREATE TABLE writer_call (
   writer bigint PRIMARY KEY, owner text NOT NULL, session bigint NOT NULL, call bigint NOT NULL, failures jsonb
@@ -36,9 +39,13 @@ END $define$`
 /**
  * A batch. Without care all of it or nothing; with care each unit in a block of its own, and one that breaks a rule is undone
  * alone, with what was made from the same state (epoch). What is nobody's doing (disk, memory, a lock) undoes the batch.
+ *
+ * Where nodes share the database, units come with the lease they were made under, a shard and its term: one whose lease is not
+ * this writer's any more is refused alone. The writer's row is held to the end of the batch, and whoever gives the lease to
+ * another node holds it, too (../../cluster/functions.ts), so that no lease changes while a batch is under way.
  */
 const call = `CREATE FUNCTION pg_temp.teal_call(
-  _writer bigint, _session bigint, _call bigint, _units jsonb, _steps jsonb, _b bytea
+  _writer bigint, _session bigint, _call bigint, _leases jsonb, _units jsonb, _steps jsonb, _b bytea
 ) RETURNS jsonb LANGUAGE plpgsql AS $call$
 DECLARE
   _at int := 0; _end int; _done int; _unit jsonb; _partition text; _epoch bigint;
@@ -48,6 +55,9 @@ BEGIN
   UPDATE writer_call SET call = _call, failures = NULL WHERE writer = _writer AND session = _session;
   IF NOT FOUND THEN RAISE EXCEPTION USING ERRCODE = '${takenOver}', MESSAGE = 'another service writes to this database'; END IF;
   IF _units IS NULL THEN
+    IF _leases IS NOT NULL AND EXISTS (SELECT FROM jsonb_array_elements(_leases) AS u (l) LEFT JOIN lease ON shard = (l->>0)::bigint
+      WHERE node IS DISTINCT FROM _writer OR term IS DISTINCT FROM (l->>1)::bigint)
+    THEN RAISE EXCEPTION USING ERRCODE = '${fenced}', MESSAGE = 'another node has an account of this batch'; END IF;
     _end := jsonb_array_length(_steps);
     WHILE _at < _end LOOP
       _done := pg_temp.teal_step((_steps->_at)::int, _steps->(_at + 1), _b);
@@ -62,6 +72,10 @@ BEGIN
     _end := (_unit->2)::int;
     IF _partition <> '0' AND (_stale->_partition)::bigint >= _epoch THEN
       _failures := _failures || jsonb_build_array(jsonb_build_object('unit', _place, 'state', 'stale'));
+    ELSIF _unit->>3 IS NOT NULL AND NOT EXISTS (SELECT FROM lease
+      WHERE shard = (_unit->>3)::bigint AND node = _writer AND term = (_unit->>4)::bigint)
+    THEN
+      _failures := _failures || jsonb_build_array(jsonb_build_object('unit', _place, 'state', '${fenced}'));
     ELSE
       BEGIN
         WHILE _at < _end LOOP

@@ -1,4 +1,5 @@
-// Who writes to a database: one session at a time, by a lock that ends with its connection.
+// Who writes to a database: one session at a time, or nodes that share it among themselves, by a lock that ends with its
+// connection. A lone service and nodes keep each other out.
 
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -14,24 +15,35 @@ const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_termin
   FROM pg_locks l JOIN pg_database d ON d.oid = l.database
   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = ${number}`
 
+export interface Hold {
+  /** The process of the server behind a connection that was lost and may have it still; 0 for none. */
+  readonly before?: number
+  /** With other nodes. */
+  readonly shared?: boolean
+}
+
 /**
- * Nobody else writes while this connection is there.
+ * Nobody else writes while this connection is there, but for nodes beside nodes.
  *
- * @param before the process of the server behind a connection that was lost and may have it still; 0 for none
  * @returns the process behind this one
  * @throws Fault DataDirectoryInUse
  */
-export async function holdDatabase(client: Client, { url }: PostgresSettings, before = 0): Promise<number> {
+export async function holdDatabase(
+  client: Client,
+  { url }: PostgresSettings,
+  { before = 0, shared = false }: Hold = {},
+): Promise<number> {
+  const lock = shared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock'
   const until = monotonic() + limits.postgres.holdMs
   for (;;) {
     const { rows } = await client.query<{ held: number; self: number }>(
-      `SELECT pg_try_advisory_lock(${number}) AS held, pg_backend_pid() AS self`,
+      `SELECT ${lock}(${number}) AS held, pg_backend_pid() AS self`,
     )
     const [found] = rows
     if (found?.held) return found.self
     // The server may not have heard yet that the connection before this one is gone.
     const { rows: holders } = await client.query<{ own: number }>(endHolder, [before])
-    const taken = before > 0 && holders.some(({ own }) => !own)
+    const taken = !shared && before > 0 && holders.some(({ own }) => !own)
     if (taken) throw new Error('another service writes to this database')
     if (monotonic() > until) {
       throw new Fault('DataDirectoryInUse', { text: `Another service has the database at ${shownAddress(url)}` })

@@ -17,8 +17,8 @@ import { migratePostgres } from '../schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from '../session.ts'
 import type { Prepared } from '../text.ts'
 import { postgresWords } from '../words.ts'
-import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit } from './call.ts'
-import { dispatch, setUp, takenOver } from './functions.ts'
+import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit, type UnitLease } from './call.ts'
+import { dispatch, fenced, setUp, takenOver } from './functions.ts'
 import { holdDatabase } from './hold.ts'
 import { stepsOf } from './steps.ts'
 
@@ -27,19 +27,24 @@ export interface WrittenUnit {
   readonly partition: number
   readonly epoch: number
   readonly operations: readonly Operation[]
+  /** Under which it was made, where nodes share the database. */
+  readonly lease?: UnitLease | undefined
 }
 
-/** Home writes all; nodes will each write for what is theirs. */
-const home = 0
+/** Who has the database alone. Nodes have numbers of their own. */
+const alone = 0
 
 export interface WritingOptions {
   /** Its commits may be lost with the machine: a database that is thrown away. */
   readonly passing?: boolean
+  /** The number of the node that writes. */
+  readonly node?: number
 }
 
 export class Writing {
   readonly #settings: PostgresSettings
   readonly #passing: boolean
+  readonly #writer: number
   /** Who took the database over from it may not lose it to it again. */
   readonly #owner = newId()
   #client: Client | undefined
@@ -54,18 +59,19 @@ export class Writing {
   /** Partition -> the epoch whose state a failure has made worthless. */
   readonly #stale = new Map<number, number>()
 
-  private constructor(settings: PostgresSettings, passing: boolean) {
+  private constructor(settings: PostgresSettings, { passing = false, node = alone }: WritingOptions) {
     this.#settings = settings
     this.#passing = passing
+    this.#writer = node
   }
 
   /** @throws Fault StorageUnavailable, DatabaseTooNew, DataMissing, DataDirectoryInUse where another service has the database */
   static async open(
     settings: PostgresSettings,
     mayBeNew: boolean,
-    { passing = false }: WritingOptions = {},
+    options: WritingOptions = {},
   ): Promise<{ writing: Writing; made: boolean }> {
-    const writing = new Writing(settings, passing)
+    const writing = new Writing(settings, options)
     let made = false
     await writing.#begin(async client => {
       made = await migratePostgres(client as never, mayBeNew)
@@ -83,7 +89,7 @@ export class Writing {
       for (const [unit, written] of units.entries()) {
         const steps = this.#isStale(written) ? 'stale' : this.#stepsOf(written)
         if (typeof steps === 'string') failures.push(this.#refusal(unit, written, steps))
-        else told.push({ unit, told: { partition: written.partition, epoch: written.epoch, steps } })
+        else told.push({ unit, told: { ...written, steps } })
       }
       await this.#define(told.flatMap(one => one.told.steps))
       const left = told.filter(({ unit, told: { steps } }) => {
@@ -95,7 +101,7 @@ export class Writing {
       const found = await this.#carryOut(left.map(one => one.told))
       for (const failure of found) {
         const { unit = 0 } = left[failure.unit] ?? {}
-        if (failure.state !== 'stale') this.#spoil(units[unit])
+        if (failure.state !== 'stale' && failure.state !== fenced) this.#spoil(units[unit])
         failures.push(failureOf({ ...failure, unit }))
       }
     } catch (error) {
@@ -149,13 +155,21 @@ export class Writing {
     }
   }
 
-  async #ask({ units, steps, bytes }: EncodedBatch, careful: boolean): Promise<readonly EngineFailure[]> {
+  async #ask({ units, leases, steps, bytes }: EncodedBatch, careful: boolean): Promise<readonly EngineFailure[]> {
     // Lost since its functions were made: nothing was sent.
     const client = this.#client
     if (client === undefined) throw new Fault('StorageUnavailable')
     this.#call += 1
-    const values = [home, this.#session, this.#call, careful ? units : null, steps, bytes]
-    const text = 'SELECT pg_temp.teal_call($1, $2, $3, $4, $5, $6) AS failures'
+    const values = [
+      this.#writer,
+      this.#session,
+      this.#call,
+      careful ? null : leases,
+      careful ? units : null,
+      steps,
+      bytes,
+    ]
+    const text = 'SELECT pg_temp.teal_call($1, $2, $3, $4, $5, $6, $7) AS failures'
     try {
       const { rows } = await client.query<{ failures: string | null }>({ name: 'call', text, values })
       return failuresIn(rows[0]?.failures)
@@ -189,7 +203,10 @@ export class Writing {
     let client: Client | undefined
     client = await connect(this.#settings, { onEnd: () => this.#drop(client) })
     try {
-      this.#backend = await holdDatabase(client, this.#settings, this.#backend)
+      this.#backend = await holdDatabase(client, this.#settings, {
+        before: this.#backend,
+        shared: this.#writer !== alone,
+      })
       await first(client)
       await client.query(setUp(definedProcedures(), inText).join(';\n'))
       if (!this.#passing) await client.query('SET synchronous_commit = on')
@@ -197,7 +214,7 @@ export class Writing {
       const { rows } = await client.query<{ session: number; call: number; failures: string | null }>(
         `INSERT INTO writer_call (writer, owner, session, call) VALUES ($1, $2, 1, 0) ON CONFLICT (writer)
          DO UPDATE SET owner = excluded.owner, session = writer_call.session + 1 ${mine} RETURNING session, call, failures`,
-        [home, this.#owner],
+        [this.#writer, this.#owner],
       )
       const [last] = rows
       if (last === undefined) throw new Error('another service writes to this database')

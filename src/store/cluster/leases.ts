@@ -1,0 +1,338 @@
+// A node's leases: it joins, renews all of them with one row, takes its fair share of shards that nobody serves, gives away what
+// it has above that, and hands everything over when it leaves.
+//
+// Promises: whether a lease ran out is decided by the database's clock (functions.ts); this node believes in its own by a clock
+// that only measures how long ago it asked for the renewal, and stops believing before the database does. Whatever it writes
+// under a lease that is gone the database refuses (../engine/postgres/functions.ts), so a node that slept may be wrong about
+// what it has, but can do nothing with it.
+
+import { after, monotonic, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import { holdDatabase } from '../engine/postgres/hold.ts'
+import { migratePostgres } from '../engine/postgres/schema.ts'
+import { type Client, connect, type PostgresSettings, postgresFault } from '../engine/postgres/session.ts'
+import { leaseFunctions } from './functions.ts'
+import { leaseCount } from './shards.ts'
+import { nodes } from './tables.ts'
+import type { Tenancy } from './tenancy.ts'
+
+/** A node as the database has it. */
+export interface NodeState {
+  readonly num: number
+  readonly name: string
+  readonly alive: boolean
+  readonly leaving: boolean
+  /** For how long it has been heard of no more; 0 for one that is alive. */
+  readonly silentMs: number
+  readonly began: number
+}
+
+/** Hears of shards that are no longer here, before those that are new. */
+export interface LeaseListener {
+  lost?(shards: readonly number[]): void
+  gained?(shards: readonly number[]): void
+  /** Ends what goes on in shards that are about to be handed over; it is waited for, not for ever. */
+  release?(shards: readonly number[]): Promise<void>
+  /** Who has what is new: after each change, also of others' shards. */
+  moved?(): void
+}
+
+export interface LeaseOptions {
+  readonly settings: PostgresSettings
+  /** One at a time has it. */
+  readonly name: string
+  readonly log: Log
+  /** Whether tables may be made where there are none. */
+  readonly mayBeNew?: boolean
+}
+
+interface Look {
+  readonly version: number
+  readonly nodes: readonly NodeState[]
+  readonly leases: { readonly node: readonly number[]; readonly term: readonly number[] } | null
+}
+
+export class Leases implements Tenancy {
+  /** Of this node, and of its writer. */
+  readonly num: number
+  readonly name: string
+  /** There were no tables. */
+  readonly made: boolean
+  readonly #options: LeaseOptions
+  readonly #incarnation: string
+  readonly #listeners = new Set<LeaseListener>()
+  /** Shard -> its term, of what this node has. */
+  #held = new Map<number, number>()
+  /** Shards that are being handed over. */
+  readonly #released = new Set<number>()
+  #owners: readonly number[] = []
+  #nodes: readonly NodeState[] = []
+  #seen = 0
+  /** Of `monotonic`: until then this node may believe in what it has. */
+  #until = 0
+  #client: Client | undefined
+  #timer: Timer | undefined
+  #expiry: Timer | undefined
+  /** Beats one after the other. */
+  #beating: Promise<void> = Promise.resolve()
+  #closing = false
+  #failing = false
+
+  private constructor(options: LeaseOptions, joined: Joined) {
+    this.#options = options
+    this.name = options.name
+    this.num = joined.num
+    this.made = joined.made
+    this.#incarnation = joined.incarnation
+    this.#keep(joined.client)
+    this.#renewed(joined.at)
+  }
+
+  /** @throws Fault DataDirectoryInUse where another node has the name or a lone service the database, StorageUnavailable, DataMissing */
+  static async join(options: LeaseOptions): Promise<Leases> {
+    const incarnation = newId()
+    const client = await connect(options.settings)
+    try {
+      const made = await migratePostgres(client as never, options.mayBeNew ?? true)
+      await holdDatabase(client, options.settings, { shared: true })
+      await prepare(client)
+      await waitForName(client, options.name)
+      const at = monotonic()
+      const { rows } = await client.query<{ num: number }>('SELECT pg_temp.teal_join($1, $2, $3, $4) AS num', [
+        ...[options.name, incarnation, limits.cluster.leaseMs, leaseCount],
+      ])
+      const leases = new Leases(options, { client, incarnation, made, at, num: Number(rows[0]?.num) })
+      await leases.beat()
+      return leases
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw postgresFault(error) ?? error
+    }
+  }
+
+  /** All nodes the database knows. */
+  get nodes(): readonly NodeState[] {
+    return this.#nodes
+  }
+
+  /** Shards this node has now. */
+  get count(): number {
+    return this.#believed() ? this.#held.size : 0
+  }
+
+  /** Whose a shard is, as far as is known here; 0: nobody's. */
+  ownerOf(shard: number): number {
+    return this.#owners[shard] ?? 0
+  }
+
+  /** How many shards each node has, as far as is known here. */
+  get shares(): ReadonlyMap<number, number> {
+    const shares = new Map<number, number>()
+    for (const node of this.#owners) shares.set(node, (shares.get(node) ?? 0) + 1)
+    return shares
+  }
+
+  termOf(shard: number): number | undefined {
+    return this.#believed() && !this.#released.has(shard) ? this.#held.get(shard) : undefined
+  }
+
+  holds(shard: number, term: number): boolean {
+    return this.#believed() && this.#held.get(shard) === term
+  }
+
+  listen(listener: LeaseListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Looks at once, behind a beat that is under way; for who has heard that something moved, and for the time itself. */
+  beat(): Promise<void> {
+    this.#timer?.cancel()
+    this.#beating = this.#beating
+      .then(() => (this.#closing ? undefined : this.#beat()))
+      .catch((error: unknown) => {
+        if (!this.#failing) this.#options.log.warn({ error }, 'leases could not be renewed')
+        this.#failing = true
+      })
+      .finally(() => {
+        this.#timer?.cancel()
+        if (!this.#closing) this.#timer = after(limits.cluster.beatMs, () => void this.beat())
+      })
+    return this.#beating
+  }
+
+  /** Hands everything over and takes nothing any more; resolves when others may serve it. */
+  async leave(): Promise<void> {
+    this.#closing = true
+    this.#timer?.cancel()
+    await this.#beating
+    try {
+      const client = await this.#ready()
+      await client.query(`UPDATE ${nodes} SET leaving = 1 WHERE num = $1 AND incarnation = $2`, [
+        ...[this.num, this.#incarnation],
+      ])
+      await this.#handOver([...this.#held.keys()])
+      // It is gone from now on, whatever its lease says.
+      await client.query(`UPDATE ${nodes} SET until = 0 WHERE num = $1 AND incarnation = $2`, [
+        ...[this.num, this.#incarnation],
+      ])
+    } catch (error) {
+      this.#options.log.warn(
+        { error },
+        'shards could not be handed over; others take them when the leases have run out',
+      )
+    }
+    this.#expiry?.cancel()
+    this.#lose([...this.#held.keys()])
+    await this.#client?.end().catch(() => {})
+    this.#client = undefined
+  }
+
+  async #beat(): Promise<void> {
+    const client = await this.#ready()
+    const at = monotonic()
+    const { rows } = await client.query<{ mine: number }>('SELECT pg_temp.teal_renew($1, $2, $3) AS mine', [
+      ...[this.num, this.#incarnation, limits.cluster.leaseMs],
+    ])
+    if (!rows[0]?.mine) return this.#replaced()
+    this.#renewed(at)
+    const above = await this.#balance(client)
+    await this.#look(client)
+    if (above > 0) await this.#handOver([...this.#held.keys()].slice(-above))
+    this.#failing = false
+  }
+
+  /** Another node's batch may be in the way, for a moment: then it is tried with the next beat. */
+  async #balance(client: Client): Promise<number> {
+    try {
+      const { rows } = await client.query<{ above: number }>('SELECT pg_temp.teal_balance($1, $2) AS above', [
+        ...[this.num, limits.cluster.forgetMs],
+      ])
+      return Number(rows[0]?.above ?? 0)
+    } catch (error) {
+      if ((error as { code?: string }).code === '55P03') return 0
+      throw error
+    }
+  }
+
+  async #look(client: Client): Promise<void> {
+    const { rows } = await client.query<{ seen: string }>('SELECT pg_temp.teal_look($1) AS seen', [this.#seen])
+    const { version, nodes: all, leases } = JSON.parse(rows[0]?.seen ?? 'null') as Look
+    this.#nodes = all
+    if (leases === null) return
+    this.#seen = version
+    this.#owners = leases.node
+    const held = new Map<number, number>()
+    leases.node.forEach((node, shard) => {
+      if (node === this.num) held.set(shard, leases.term[shard] ?? 0)
+    })
+    const lost = [...this.#held].filter(([shard, term]) => held.get(shard) !== term).map(([shard]) => shard)
+    const gained = [...held].filter(([shard, term]) => this.#held.get(shard) !== term).map(([shard]) => shard)
+    this.#held = held
+    for (const shard of lost) this.#released.delete(shard)
+    if (lost.length > 0) for (const { lost: hear } of this.#listeners) hear?.(lost)
+    if (gained.length > 0) for (const { gained: hear } of this.#listeners) hear?.(gained)
+    for (const { moved } of this.#listeners) moved?.()
+  }
+
+  async #handOver(shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return
+    for (const shard of shards) this.#released.add(shard)
+    try {
+      const ending = Promise.allSettled([...this.#listeners].map(({ release }) => release?.(shards)))
+      await Promise.race([ending, new Promise(resolve => after(limits.cluster.releaseMs, () => resolve(undefined)))])
+      const client = await this.#ready()
+      await client.query('SELECT pg_temp.teal_hand_over($1, $2)', [this.num, shards])
+      await this.#look(client)
+    } finally {
+      // What could not be handed over is served on.
+      for (const shard of shards) this.#released.delete(shard)
+    }
+  }
+
+  #believed(): boolean {
+    return monotonic() < this.#until
+  }
+
+  #renewed(at: number): void {
+    this.#until = at + limits.cluster.leaseMs - limits.cluster.marginMs
+    this.#expiry?.cancel()
+    this.#expiry = after(this.#until - monotonic() + 1, () => {
+      this.#options.log.error('the database was not to be had until the leases of this node had run out')
+      this.#lose([...this.#held.keys()])
+      // What it still has is learned anew.
+      this.#seen = 0
+    })
+  }
+
+  #lose(shards: readonly number[]): void {
+    this.#held = new Map()
+    this.#released.clear()
+    if (shards.length > 0) for (const { lost } of this.#listeners) lost?.(shards)
+  }
+
+  /** Another process has the name: there is nothing this one may do. */
+  #replaced(): void {
+    this.#options.log.fatal({ node: this.name }, 'another process has taken the name of this node')
+    this.#closing = true
+    this.#until = 0
+    this.#expiry?.cancel()
+    this.#lose([...this.#held.keys()])
+  }
+
+  async #ready(): Promise<Client> {
+    if (this.#client !== undefined) return this.#client
+    const client = await connect(this.#options.settings)
+    try {
+      await holdDatabase(client, this.#options.settings, { shared: true })
+      await prepare(client)
+      await client.query(`SELECT ${nameLock}`, [this.name])
+    } catch (error) {
+      void client.end().catch(() => {})
+      throw error
+    }
+    this.#keep(client)
+    return client
+  }
+
+  #keep(client: Client): void {
+    this.#client = client
+    client.on('end', () => {
+      if (this.#client === client) this.#client = undefined
+    })
+  }
+}
+
+interface Joined {
+  readonly client: Client
+  readonly incarnation: string
+  readonly made: boolean
+  readonly num: number
+  readonly at: number
+}
+
+/** Held by the connection of the process that has a name: who finds it free need not wait for the end of a lease. */
+const nameLock = 'pg_try_advisory_lock(7430415, hashtext($1)) AS free'
+
+async function prepare(client: Client): Promise<void> {
+  await client.query(`SET lock_timeout = ${limits.cluster.lockMs}`)
+  await client.query(leaseFunctions.join(';\n'))
+}
+
+/** @throws Fault DataDirectoryInUse */
+async function waitForName(client: Client, name: string): Promise<void> {
+  const until = monotonic() + limits.cluster.nameMs
+  for (;;) {
+    const { rows } = await client.query<{ free: number; silent: number | null }>(
+      `SELECT ${nameLock}, (SELECT until < floor(extract(epoch FROM clock_timestamp()) * 1000) FROM ${nodes} WHERE name = $1) AS silent`,
+      [name],
+    )
+    if (rows[0]?.free || rows[0]?.silent) return
+    if (monotonic() > until)
+      throw new Fault('DataDirectoryInUse', { text: `Another node of this service is called ${name}` })
+    await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
+  }
+}

@@ -1,0 +1,29 @@
+// Who serves which shard of accounts: nodes, and the leases they hold. Only the database's clock is in these rows.
+
+import { boolean, integer, moment, text } from '../engine/column.ts'
+import { table } from '../engine/table.ts'
+
+/** A node: alive until a moment that it pushes out. */
+export const nodes = table(
+  'node',
+  {
+    /** Of its writer, too (`writer_call`). */
+    num: integer,
+    /** As it is configured: one at a time. */
+    name: text,
+    /** Which process of that name. */
+    incarnation: text,
+    until: moment,
+    /** It takes nothing any more. */
+    leaving: boolean,
+    began: moment,
+  },
+  { key: ['num'], indexes: { node_name: { on: ['name'], unique: true } }, shared: true },
+)
+
+/** A shard: whose it is (0: nobody's), and the how many-th time that somebody got it. */
+export const leases = table(
+  'lease',
+  { shard: integer, node: integer, term: integer },
+  { key: ['shard'], indexes: { lease_node: { on: ['node'] } }, shared: true },
+)
