@@ -296,6 +296,11 @@ function checkTogether(config: Config, draft: Draft): void {
     taken.set(`${host} ${port}`, name)
   }
   if (config.store.url && config.backup.folder) refuse('backup.folder', 'is of no use beside store.url: see pg_dump')
+  const { node, nats } = config.cluster
+  if (node && !config.store.url) refuse('cluster.node', 'needs a database that nodes can share: store.url')
+  if (node && !nats) refuse('cluster.nats', 'is needed beside cluster.node')
+  if (nats && !node) refuse('cluster.node', 'is needed beside cluster.nats')
+  if (node && !/^[\w.-]{1,63}$/.test(node)) refuse('cluster.node', 'must be 1 to 63 letters, digits, dots and hyphens')
   checkAcme(config, taken, refuse)
 }
 

@@ -22,6 +22,7 @@ import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { Recency } from '#actors/mailbox/recency.ts'
 import { CountedTraffic, type Traffic } from '#actors/user/traffic.ts'
+import type { Cluster, ClusterOf } from '#cluster/cluster.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
@@ -40,6 +41,7 @@ import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
+import type { Leases } from '#store/cluster/leases.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
@@ -50,6 +52,7 @@ import { loadKey } from '#store/folder/keys.ts'
 import { cacheDir, databaseOf, placeOf } from '#store/folder/place.ts'
 import { requireFiles, requireKeys } from '#store/folder/presence.ts'
 import { configuredSettings, Settings } from '#store/folder/settings.ts'
+import { startWriterThread } from '#store/writer/thread.ts'
 import { Writer } from '#store/writer/writer.ts'
 
 /** The store and the actors of one data directory. */
@@ -104,6 +107,8 @@ export interface Core {
   readonly pools: Pools
   /** Searching and other long reads, on a thread. */
   readonly reads: Reads
+  /** The other nodes, where there may be some. */
+  readonly cluster: Cluster | undefined
   /** Has the loops of src/jobs look for work. */
   readonly kick: () => void
   /** Called after a commit that carried events; `work` where it left something to do besides. */
@@ -155,11 +160,19 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
   const file = databaseOf(config)
-  const writer = await Writer.open({ file, log, metrics, thread: lock.thread })
+  const leases = await joinNodes(config, log, lock)
+  closers.add(() => leases?.leave())
+  const thread = lock.thread ?? startWriterThread(file, lock.mayBeNew, leases?.num)
+  const writer = await Writer.open({ file, log, metrics, thread })
   closers.add(() => writer.close())
   const read = openDatabase(file)
   closers.add(() => read.close())
-  await requireWhole(config, log, writer, read)
+  await requireWhole(
+    config,
+    log,
+    { opened: { ...writer.opened, made: writer.opened.made || leases?.made === true } },
+    read,
+  )
   const sequence = await Sequence.open(read, config.hostname)
   const settings = await Settings.open(read, configuredSettings(config))
   const bodies = new Bodies(config, read, log)
@@ -174,8 +187,9 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const subscriptions = await Subscriptions.open(read, seal, config.webhooks.enabled)
   const wanted = subscriptions.wanted.bind(subscriptions)
   const around = { read, writer, sequence, settings, kick, wanted, learns: learns(config) }
-  const system = new ActorSystem(around, secrets, metrics)
+  const system = new ActorSystem(leases === undefined ? around : { ...around, tenancy: leases }, secrets, metrics)
   closers.add(() => system.close())
+  const cluster = await openCluster(config, leases, { system, writer, sequence, settings, read, log, kick }, closers)
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   observeBodies(metrics, bodies)
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
@@ -205,9 +219,31 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache), seal },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
-    ...{ close: () => closers.run(), jobWriter: new JobWriter(writer) },
+    ...{ close: () => closers.run(), jobWriter: new JobWriter(writer, leases), cluster },
     importer: new Importer({ system, bodies, sequence }),
   }
+}
+
+/** As a node among others, where the configuration says so. @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
+async function joinNodes({ cluster: { node }, store }: Config, log: Log, { mayBeNew }: DirectoryLock) {
+  if (node === '') return undefined
+  const { Leases } = await import('#store/cluster/leases.ts')
+  return await Leases.join({ settings: { url: store.url }, name: node, log, mayBeNew })
+}
+
+async function openCluster(
+  { cluster: { nats } }: Config,
+  leases: Leases | undefined,
+  parts: Omit<ClusterOf, 'url' | 'leases'>,
+  closers: Closers,
+): Promise<Cluster | undefined> {
+  if (leases === undefined) return undefined
+  const { Cluster: opened } = await import('#cluster/cluster.ts')
+  const cluster = await opened.open({ ...parts, url: nats, leases })
+  closers.add(() => cluster.close())
+  // First of all others get what is here: sessions that end meanwhile find it there.
+  closers.add(() => cluster.leave())
+  return cluster
 }
 
 /** What tells of the service's work. */
@@ -231,7 +267,7 @@ async function openUrlSecrets(seal: SecretBox, read: Reader, writer: Writer): Pr
 async function requireWhole(
   { dataDir, auth }: Config,
   log: Log,
-  { opened: { made, loss } }: Writer,
+  { opened: { made, loss } }: Pick<Writer, 'opened'>,
   read: Reader,
 ): Promise<void> {
   if (loss !== null) log.error(`${loss}: run \`teal verify\`, and look for what is missing in a backup`)

@@ -56,24 +56,24 @@ interface Piece {
   readonly nums: readonly number[]
 }
 
-const copyPiece: DirectoryCommand<Piece, void> = {
+export const copyPiece: DirectoryCommand<Piece, void> = {
   name: 'audit.copy',
   background: true,
   run: (turn, piece) => turn.write(auditCopy, { ...piece, at: turn.now }, piece.nums.length * 16),
 }
 
-const noteState: DirectoryCommand<{ id: string; state: string; failed: number }, void> = {
+export const noteState: DirectoryCommand<{ id: string; state: string; failed: number }, void> = {
   name: 'audit.note',
   run: (turn, row) => turn.write(auditState, row),
 }
 
-const endAudit: DirectoryCommand<{ id: string }, void> = {
+export const endAudit: DirectoryCommand<{ id: string }, void> = {
   name: 'audit.end',
   background: true,
   run: (turn, { id }) => turn.write(auditEnd, { id, at: turn.now }),
 }
 
-const dropCopies: DirectoryCommand<{ id: string }, void> = {
+export const dropCopies: DirectoryCommand<{ id: string }, void> = {
   name: 'audit.drop',
   background: true,
   run: (turn, { id }) => turn.write(auditDrop, { id, count: limits.audit.batchMessages }),

@@ -120,7 +120,7 @@ interface PutInput {
   readonly description: string | undefined
 }
 
-const putDkim: DkimCommand<PutInput, DkimRow> = {
+export const putDkim: DkimCommand<PutInput, DkimRow> = {
   name: 'dkim.put',
   async run(turn, { values, description }) {
     const existing = await findDkimFor(turn.read, values.domain)
@@ -145,7 +145,7 @@ interface MoveInput {
   readonly description: string | undefined
 }
 
-const moveDkim: DkimCommand<MoveInput, DkimRow> = {
+export const moveDkim: DkimCommand<MoveInput, DkimRow> = {
   name: 'dkim.move',
   async run(turn, { id, selector, description }) {
     const before = await findDkim(turn.read, id)
@@ -161,7 +161,7 @@ const moveDkim: DkimCommand<MoveInput, DkimRow> = {
   },
 }
 
-const deleteDkim: DkimCommand<{ id: string }, void> = {
+export const deleteDkim: DkimCommand<{ id: string }, void> = {
   name: 'dkim.delete',
   async run(turn, { id }) {
     const row = await findDkim(turn.read, id)

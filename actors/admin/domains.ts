@@ -130,7 +130,7 @@ export async function renameDomain(
   }
 }
 
-const renameAddresses: UserCommand<DomainRename, { addresses: number; main: boolean }> = {
+export const renameAddresses: UserCommand<DomainRename, { addresses: number; main: boolean }> = {
   name: 'address.rename',
   async run(turn, { previous, current }) {
     const { user } = turn.state
@@ -153,7 +153,7 @@ const renameAddresses: UserCommand<DomainRename, { addresses: number; main: bool
   },
 }
 
-const renameRest: DirectoryCommand<DomainRename, { addresses: number; aliases: number; dkim: number }> = {
+export const renameRest: DirectoryCommand<DomainRename, { addresses: number; aliases: number; dkim: number }> = {
   name: 'domain.rename',
   async run(turn, { previous, current }) {
     const addresses = await forwardedInDomain(turn.read, previous)

@@ -149,7 +149,7 @@ function receivedAt(received: Received): number | null {
 }
 
 /** Stores a message, and under which name it was found at its source, so that it is not brought again. */
-const importMessage: UserCommand<{ append: Append; source: string; key: string }, Appended> = {
+export const importMessage: UserCommand<{ append: Append; source: string; key: string }, Appended> = {
   name: 'message.import',
   pipelined: true,
   async run(turn, { append, source, key }) {
@@ -159,7 +159,7 @@ const importMessage: UserCommand<{ append: Append; source: string; key: string }
   },
 }
 
-const importFolder: UserCommand<ImportFolder, Mailbox> = {
+export const importFolder: UserCommand<ImportFolder, Mailbox> = {
   name: 'mailbox.import',
   async run(turn, input) {
     requireUser(turn)

@@ -114,7 +114,7 @@ async function isLocal(read: Reader, domain: string): Promise<boolean> {
 
 const rowBytes = 4000
 
-const addKeys: DirectoryCommand<{ rows: readonly SigningKeyRow[] }, Promise<void>> = {
+export const addKeys: DirectoryCommand<{ rows: readonly SigningKeyRow[] }, Promise<void>> = {
   name: 'signing.add',
   async run(turn, { rows }) {
     for (const row of rows) {
@@ -125,14 +125,14 @@ const addKeys: DirectoryCommand<{ rows: readonly SigningKeyRow[] }, Promise<void
   },
 }
 
-const forgetKey: DirectoryCommand<{ id: string }, void> = {
+export const forgetKey: DirectoryCommand<{ id: string }, void> = {
   name: 'signing.forget',
   run(turn, { id }) {
     turn.write(signingKeyDelete, { id })
   },
 }
 
-const settleKey: DirectoryCommand<{ id: string; found: KeyFound; at: number }, Promise<void>> = {
+export const settleKey: DirectoryCommand<{ id: string; found: KeyFound; at: number }, Promise<void>> = {
   name: 'signing.settle',
   async run(turn, { id, found, at }) {
     const row = await findSigningKeyRow(turn.read, id)

@@ -212,7 +212,7 @@ export class WebhookHandle {
 
 type WebhookCommand<Input, Reply> = Command<DirectoryState, Input, Reply>
 
-const createWebhook: WebhookCommand<NewSubscription, Promise<string>> = {
+export const createWebhook: WebhookCommand<NewSubscription, Promise<string>> = {
   name: 'webhook.create',
   async run(turn, form) {
     const all = await listSubscriptions(turn.read)
@@ -231,7 +231,7 @@ const createWebhook: WebhookCommand<NewSubscription, Promise<string>> = {
   },
 }
 
-const deleteWebhook: WebhookCommand<{ id: string; reason: string | null }, Promise<void>> = {
+export const deleteWebhook: WebhookCommand<{ id: string; reason: string | null }, Promise<void>> = {
   name: 'webhook.delete',
   async run(turn, { id, reason }) {
     const subscription = await requireSubscription(turn.read, id)
@@ -240,7 +240,7 @@ const deleteWebhook: WebhookCommand<{ id: string; reason: string | null }, Promi
   },
 }
 
-const changeSecret: WebhookCommand<{ id: string; secret: string | null }, Promise<void>> = {
+export const changeSecret: WebhookCommand<{ id: string; secret: string | null }, Promise<void>> = {
   name: 'webhook.secret',
   async run(turn, { id, secret }) {
     await requireSubscription(turn.read, id)
@@ -248,7 +248,7 @@ const changeSecret: WebhookCommand<{ id: string; secret: string | null }, Promis
   },
 }
 
-const pauseEndpoint: WebhookCommand<{ endpoint: number; reason: string }, Promise<void>> = {
+export const pauseEndpoint: WebhookCommand<{ endpoint: number; reason: string }, Promise<void>> = {
   name: 'webhook.pause',
   async run(turn, { endpoint, reason }) {
     const all = await listSubscriptions(turn.read)
@@ -259,7 +259,7 @@ const pauseEndpoint: WebhookCommand<{ endpoint: number; reason: string }, Promis
   },
 }
 
-const resumeWebhook: WebhookCommand<{ id: string }, Promise<void>> = {
+export const resumeWebhook: WebhookCommand<{ id: string }, Promise<void>> = {
   name: 'webhook.resume',
   async run(turn, { id }) {
     const { endpoint } = await requireSubscription(turn.read, id)
@@ -267,7 +267,7 @@ const resumeWebhook: WebhookCommand<{ id: string }, Promise<void>> = {
   },
 }
 
-const replayDelivery: WebhookCommand<{ id: string; event: number; n: number }, Promise<void>> = {
+export const replayDelivery: WebhookCommand<{ id: string; event: number; n: number }, Promise<void>> = {
   name: 'webhook.replay',
   async run(turn, { id, event, n }) {
     await requireSubscription(turn.read, id)
@@ -277,7 +277,7 @@ const replayDelivery: WebhookCommand<{ id: string; event: number; n: number }, P
   },
 }
 
-const replayDead: WebhookCommand<{ id: string }, Promise<number>> = {
+export const replayDead: WebhookCommand<{ id: string }, Promise<number>> = {
   name: 'webhook.replay-dead',
   async run(turn, { id }) {
     const { endpoint } = await requireSubscription(turn.read, id)

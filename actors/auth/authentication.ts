@@ -380,7 +380,7 @@ type Announcement = { [Name in EventName]: { name: Name; body: Events[Name] } }[
   | 'authentication.failed']
 
 /** Writes down that somebody logged in, or tried to. */
-const announce: Command<unknown, Announcement, void> = {
+export const announce: Command<unknown, Announcement, void> = {
   name: 'authentication.announce',
   background: true,
   run(turn, { name, body }) {

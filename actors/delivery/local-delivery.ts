@@ -374,6 +374,6 @@ function plainAppend(
 
 /** Queues messages that belong to no account. */
 export const queueAll: DirectoryCommand<readonly Outgoing[], Queued[]> = {
-  name: 'outgoing.queue',
+  name: 'outgoing.queue-all',
   run: (turn, all) => all.map(outgoing => queue(turn, outgoing)),
 }

@@ -29,7 +29,7 @@ export async function changeDomain(system: ActorSystem, change: DomainChange, si
   if (closed) await system.review()
 }
 
-const putDomain: DirectoryCommand<DomainChange, { closed: boolean }> = {
+export const putDomain: DirectoryCommand<DomainChange, { closed: boolean }> = {
   name: 'domain.put',
   async run(turn, { name, fields, admins, create }) {
     const { read } = turn

@@ -42,6 +42,13 @@ export type Change =
       readonly modseq: number
     }
   | {
+      /** Anything may have happened to the folder: who kept what he was told looks at rows. */
+      readonly kind: 'missed'
+      readonly mailbox: number
+      /** 0: nobody knows. */
+      readonly modseq: number
+    }
+  | {
       readonly kind: 'counters'
       readonly mailbox: number
       readonly total: number

@@ -5,6 +5,8 @@
 // whose cached state would otherwise tell something the disk does not say.
 
 import assert from 'node:assert'
+import { leaseOf } from '#store/cluster/shards.ts'
+import { LostLease, type Tenancy } from '#store/cluster/tenancy.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
 import type { Writer } from '#store/writer/writer.ts'
 
@@ -25,11 +27,16 @@ export interface JobUnit {
   readonly background?: boolean
 }
 
+/** Whose work the queues are, where nodes share them. */
+const shard = leaseOf('queue')
+
 export class JobWriter {
   readonly #writer: Writer
+  readonly #tenancy: Tenancy | undefined
 
-  constructor(writer: Writer) {
+  constructor(writer: Writer, tenancy?: Tenancy) {
     this.#writer = writer
+    this.#tenancy = tenancy
   }
 
   /** Batches that were answered: those who work beside deliveries see by it whether any come. */
@@ -42,10 +49,15 @@ export class JobWriter {
     return this.#writer.pending
   }
 
-  /** Queues a unit; resolves when it is on disk. @throws as the writer's */
+  /** Queues a unit; resolves when it is on disk. @throws as the writer's, LostLease where another node does the work */
   submit(unit: JobUnit): Promise<void> {
     for (const [name] of unit.operations) assert(queues.has(tableOf(name)), `${name} is not for a job to write`)
-    return this.#writer.submit({ ...unit, partition: 0, epoch: 0 })
+    const made = { ...unit, partition: 0, epoch: 0 }
+    if (this.#tenancy === undefined) return this.#writer.submit(made)
+    const term = this.#tenancy.termOf(shard)
+    return term === undefined
+      ? Promise.reject(new LostLease(shard))
+      : this.#writer.submit({ ...made, lease: [shard, term] })
   }
 
   /** One small write. @throws as the writer's */

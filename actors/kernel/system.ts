@@ -4,12 +4,13 @@
 // limits.actor.idleMs with no watcher. Handles stay good when the actor behind them goes: front ends hold a handle, never
 // an actor. After close() has begun every new command is refused.
 
-import { every, now, type Timer } from '#lib/clock.ts'
+import { breathe, every, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { UrlSecrets } from '#lib/secret/url-secret.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
+import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type DirectoryState, loadDirectory } from '../admin/directory.ts'
 import { loadUser, type UserState } from '../user/user.ts'
@@ -65,6 +66,17 @@ export interface Actors {
   storageOf(id: string): number | undefined
 }
 
+/** What other nodes have, as `ActorSystem` sees it. An account that is nobody's now is waited for. */
+export interface Elsewhere {
+  /** A command of an account, or of the directory (null), wherever it is. @throws LostLease where it is here */
+  run(user: string | null, command: string, input: unknown, signal: AbortSignal | undefined): Promise<unknown>
+  /** As of UserHandle, wherever the account is, and is next. */
+  watch(user: string, listener: (change: Change) => void): Promise<() => void>
+  guard(user: string, guard: Guard): Guarding
+  /** As of ActorSystem, everywhere else. */
+  review(): Promise<void>
+}
+
 /** Partition of the directory at the writer; accounts have rising positive numbers. */
 const directoryPartition = -1
 
@@ -76,6 +88,8 @@ export class ActorSystem implements Actors {
   readonly #metrics: Metrics
   readonly #sweep: Timer
   #stopping = false
+  /** Where nodes share the accounts. */
+  #elsewhere: Elsewhere | undefined
 
   constructor(around: ActorSurroundings, secrets: UrlSecrets, metrics: Metrics) {
     this.#around = around
@@ -112,7 +126,56 @@ export class ActorSystem implements Actors {
     signal: AbortSignal | undefined,
   ): Promise<Awaited<Reply>> {
     if (this.#stopping) return Promise.reject(new Fault('Stopping'))
-    return crossReply(this.actor(id).run(command, cross(input), signal))
+    const here = () => crossReply(this.actor(id).run(command, cross(input), signal))
+    return this.#elsewhere === undefined ? here() : this.#wherever(id, shardOf(id), here, command.name, input, signal)
+  }
+
+  /** From now on what is not here is looked for there. */
+  share(elsewhere: Elsewhere): void {
+    this.#elsewhere = elsewhere
+  }
+
+  /** Here where the account is, else there; again where it went away before anything was done. */
+  async #wherever<Reply>(
+    user: string | null,
+    shard: number,
+    here: () => Promise<Reply>,
+    command: string,
+    input: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<Reply> {
+    for (;;) {
+      try {
+        if (this.#around.tenancy?.termOf(shard) !== undefined) return await here()
+        return (await this.#elsewhere?.run(user, command, input, signal)) as Reply
+      } catch (error) {
+        if (!(error instanceof LostLease)) throw error
+        if (this.#stopping) throw new Fault('Stopping')
+        await breathe()
+      }
+    }
+  }
+
+  /** For another node: a command of an account that it takes to be here. @throws LostLease where it is not */
+  runHere(
+    user: string | null,
+    command: Command<never, never, unknown>,
+    input: unknown,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    if (this.#stopping) return Promise.reject(new LostLease(user === null ? leaseOf('directory') : shardOf(user)))
+    const actor = (user === null ? this.#directory : this.actor(user)) as Actor<never>
+    return actor.run(command, input as never, signal)
+  }
+
+  /** For handles. */
+  watch(id: string, listener: (change: Change) => void): Promise<() => void> {
+    return this.#elsewhere?.watch(id, listener) ?? Promise.resolve(this.actor(id).watch(listener))
+  }
+
+  /** For handles. */
+  guard(id: string, guard: Guard): Guarding {
+    return this.#elsewhere?.guard(id, guard) ?? { known: atOnce, leave: this.actor(id).guard(guard) }
   }
 
   get directory(): DirectoryHandle {
@@ -120,7 +183,9 @@ export class ActorSystem implements Actors {
       read: this.#around.read,
       run: (command, input, signal) => {
         if (this.#stopping) return Promise.reject(new Fault('Stopping'))
-        return crossReply(this.#directory.run(command, cross(input), signal))
+        const here = () => crossReply(this.#directory.run(command, cross(input), signal))
+        if (this.#elsewhere === undefined) return here()
+        return this.#wherever(null, leaseOf('directory'), here, command.name, input, signal)
       },
     }
   }
@@ -132,6 +197,11 @@ export class ActorSystem implements Actors {
 
   /** Has every session look again whether it may go on, after what many accounts stand on was changed; waits for all. */
   async review(): Promise<void> {
+    await Promise.all([this.reviewHere(), this.#elsewhere?.review()])
+  }
+
+  /** The same of accounts that are here. */
+  async reviewHere(): Promise<void> {
     await Promise.all([...this.#users.values()].map(actor => actor.review()))
   }
 
@@ -207,10 +277,10 @@ class LocalHandle implements UserHandle {
   }
 
   async watch(listener: (change: Change) => void): Promise<() => void> {
-    return this.#system.actor(this.id).watch(crossing(listener))
+    return this.#system.watch(this.id, crossing(listener))
   }
 
   guard(guard: Guard): Guarding {
-    return { known: atOnce, leave: this.#system.actor(this.id).guard(guard) }
+    return this.#system.guard(this.id, guard)
   }
 }

@@ -108,7 +108,7 @@ export const queueMessage: UserCommand<Outgoing, Queued> = {
 }
 
 /** Takes back what of a queued message nobody is sending yet. */
-const cancelCommand: UserCommand<{ num: number }, void> = {
+export const cancelCommand: UserCommand<{ num: number }, void> = {
   name: 'outgoing.cancel',
   async run(turn, { num }) {
     await requireOwn(turn, num)
@@ -134,14 +134,14 @@ async function requireOwn(turn: Parameters<typeof cancelCommand.run>[0], num: nu
 }
 
 /** The same of a message of anybody's, or of nobody's. */
-const cancelAnyCommand: DirectoryCommand<{ num: number }, void> = {
-  name: 'outgoing.cancel',
+export const cancelAnyCommand: DirectoryCommand<{ num: number }, void> = {
+  name: 'outgoing.cancel-any',
   run: (turn, { num }) => turn.write(outboundCancel, { message: num, at: turn.now }),
 }
 
 /** Has what waits of anybody's message tried now. @throws Fault NoSuchQueueEntry where nothing waits */
 export const retryAnyOutgoing: DirectoryCommand<{ num: number }, void> = {
-  name: 'outgoing.retry',
+  name: 'outgoing.retry-any',
   async run(turn, { num }) {
     await requireWaiting(turn.read, num)
     turn.write(outboundRetry, { message: num, at: turn.now })

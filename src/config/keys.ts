@@ -54,6 +54,16 @@ export const keys = {
       'PostgreSQL database that holds everything in place of a file in dataDir, such as postgres://teal:password@db.example.com/teal; unset: that file',
     ),
   },
+  cluster: {
+    node: words(
+      '',
+      'Name of this node where several share the database of store.url, each with another; unset: it is alone',
+    ),
+    nats: secret(
+      1,
+      'NATS servers that carry what nodes ask and tell each other, such as nats://user:password@nats.example.com; several with commas',
+    ),
+  },
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),
 
   ...protocolKeys,

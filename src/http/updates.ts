@@ -31,6 +31,9 @@ export interface StreamStart {
   readonly ended: () => void
 }
 
+/** What is told from memory. */
+type Heard = Exclude<Change, { kind: 'missed' }>
+
 export class UpdateStream {
   readonly #handle: UserHandle
   readonly #user: number
@@ -39,7 +42,7 @@ export class UpdateStream {
   readonly #folders = new Map<number, string>()
   /** Everything up to this change number was told. */
   #told = 0
-  #buffer: Change[] = []
+  #buffer: Heard[] = []
   /** The buffer was thrown away: what comes next is read from rows. */
   #lost = false
   readonly #hold: StreamStart['hold']
@@ -109,8 +112,8 @@ export class UpdateStream {
 
   #hear(change: Change): void {
     if (this.#logout !== undefined) return
-    if (!this.#lost) this.#buffer.push(change)
-    if (this.#buffer.length > limits.updates.bufferLengthMax) {
+    if (!this.#lost && change.kind !== 'missed') this.#buffer.push(change)
+    if (change.kind === 'missed' || this.#buffer.length > limits.updates.bufferLengthMax) {
       this.#buffer = []
       this.#lost = true
     }
@@ -174,7 +177,7 @@ export class UpdateStream {
     }
   }
 
-  async *#show(batch: readonly Change[]): AsyncGenerator<StreamEvent> {
+  async *#show(batch: readonly Heard[]): AsyncGenerator<StreamEvent> {
     const fresh = batch.filter(change => change.modseq > this.#told)
     const counters = new Map<number, Extract<Change, { kind: 'counters' }>>()
     const told = fresh.filter(change => change.kind !== 'counters')
@@ -197,7 +200,7 @@ export class UpdateStream {
     return { data: { command: 'COUNTERS', mailbox, total, unseen }, id: numberId(this.#told) }
   }
 
-  async #changeData(change: Exclude<Change, { kind: 'counters' }>): Promise<object | undefined> {
+  async #changeData(change: Exclude<Heard, { kind: 'counters' }>): Promise<object | undefined> {
     if (change.kind === 'mailbox') {
       const { id, path, what } = change
       if (what === 'changed') return undefined

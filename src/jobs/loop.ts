@@ -10,6 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { LostLease } from '#store/cluster/tenancy.ts'
 
 export interface Work<Item> {
   /** For the log. */
@@ -98,6 +99,8 @@ export class Loop<Item> {
       this.#failing = false
       await this.#schedule()
     } catch (error) {
+      // Another node does the work: this one hears when it is to.
+      if (error instanceof LostLease) return this.#wake(limits.loop.pollMs)
       if (!this.#failing) this.#options.log.warn({ error, loop: this.#work.name }, 'a loop could not take its work')
       this.#failing = true
       this.#wake(limits.loop.retryMs)

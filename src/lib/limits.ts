@@ -618,6 +618,9 @@ export const limits = {
     beatMs: 1 * second,
     /** So long before the end of its leases a node believes in them no more: turns that are under way come to their end. */
     marginMs: 500,
+    /** Numbers of each kind that a node takes at once, and when it takes more. */
+    numbersTaken: 20_000,
+    numbersLow: 5000,
     /** What a beat may wait for another node's batch. */
     lockMs: 2 * second,
     /** How long a node waits for the one before it that had its name. */
@@ -632,6 +635,12 @@ export const limits = {
     askMs: 1 * second,
     /** What a call may take that says nothing else: then nobody waits for it any more. */
     callMs: 60 * second,
+    /** How long a command waits for a node that has the account: as long as it takes until somebody has taken it over. */
+    homelessMs: 15 * second,
+    /** Pause before it looks again who that is. */
+    homelessAgainMs: 50,
+    /** What a node has time for to hear that something it keeps is not so any more; one that is silent loses its leases. */
+    heardMs: 8 * second,
     /** Bytes of frames of which pieces are missing. */
     piecesBytesMax: 256 * mib,
     /** What work of a shard may take to end before the shard is handed over all the same: whatever comes later is refused. */

@@ -51,7 +51,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const lock = lockDirectory(config)
   const { openService } = await import('#service').catch(async error => {
     // The thread would keep the process, and so the lock of the directory.
-    await lock.thread.thread.end()
+    await lock.thread?.thread.end()
     throw error
   })
   const service = await openService(config, log, { lock })

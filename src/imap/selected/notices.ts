@@ -51,10 +51,11 @@ export class Notices implements Wishes {
       this.#named = true
       return true
     }
-    if (change.kind !== 'exists' && change.kind !== 'expunge' && change.kind !== 'flags') return false
+    if (change.kind === 'counters') return false
     // The selected folder's are the view's to tell.
     if (change.mailbox === this.#session.view?.num) return false
-    const bit = change.kind === 'flags' ? flagsBit : messagesBit
+    const missed = change.kind === 'missed' ? flagsBit : 0
+    const bit = (change.kind === 'flags' ? flagsBit : messagesBit) | missed
     const wish = change.kind === 'flags' ? 'flags' : 'messages'
     if (!this.#registration.groups.some(group => group[wish])) return false
     this.#changed.set(change.mailbox, (this.#changed.get(change.mailbox) ?? 0) | bit)

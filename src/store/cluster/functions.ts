@@ -5,7 +5,7 @@
 // a batch of the node that loses the lease is under way: each batch holds its writer's row to its end
 // (../engine/postgres/functions.ts), and so does whoever changes a lease of that writer.
 
-import { leases, nodes } from './tables.ts'
+import { leases, nodes, numberBlocks } from './tables.ts'
 
 /** Of all locks of the database this one, by its number. */
 const balancing = 'pg_advisory_xact_lock(7430414)'
@@ -25,6 +25,7 @@ BEGIN
     SELECT 1 + greatest((SELECT coalesce(max(num), 0) FROM ${nodes}), (SELECT coalesce(max(writer), 0) FROM writer_call)) INTO _num;
     INSERT INTO ${nodes} (num, name, incarnation, until, leaving, began) VALUES (_num, _name, '', 0, 0, 0);
   END IF;
+  INSERT INTO meta (key, value) VALUES ('cluster', floor(random() * 1e15)) ON CONFLICT DO NOTHING;
   PERFORM 1 FROM writer_call WHERE writer = _num FOR UPDATE;
   _now := ${clock};
   UPDATE ${nodes} SET incarnation = _incarnation, until = _now + _span, leaving = 0, began = _now WHERE num = _num;
@@ -88,7 +89,7 @@ END $over$`
 const look = `CREATE FUNCTION pg_temp.teal_look(_seen bigint) RETURNS jsonb LANGUAGE plpgsql AS $look$
 DECLARE _now bigint := ${clock}; _version bigint; _nodes jsonb; _leases jsonb;
 BEGIN
-  SELECT coalesce(jsonb_agg(jsonb_build_object('num', num, 'name', name, 'alive', until >= _now, 'leaving', leaving = 1,
+  SELECT coalesce(jsonb_agg(jsonb_build_object('num', num, 'incarnation', incarnation, 'name', name, 'alive', until >= _now, 'leaving', leaving = 1,
     'silentMs', greatest(_now - until, 0), 'began', began) ORDER BY name), '[]') INTO _nodes FROM ${nodes};
   SELECT sum(term) INTO _version FROM ${leases};
   IF _version <> _seen THEN
@@ -98,5 +99,12 @@ BEGIN
   RETURN jsonb_build_object('version', _version, 'nodes', _nodes, 'leases', _leases);
 END $look$`
 
+/** Numbers in a row for each name, all above what was given out before and above `_least`; gives the first of each. */
+const blocks = `CREATE FUNCTION pg_temp.teal_blocks(_least jsonb, _count bigint) RETURNS jsonb LANGUAGE sql AS $blocks$
+  WITH given AS (
+    INSERT INTO ${numberBlocks} (name, last) SELECT key, value::bigint + _count FROM jsonb_each_text(_least) ORDER BY key
+    ON CONFLICT (name) DO UPDATE SET last = greatest(number_block.last, excluded.last - _count) + _count RETURNING name, last
+  ) SELECT jsonb_object_agg(name, last - _count + 1) FROM given $blocks$`
+
 /** What a connection is told first. */
-export const leaseFunctions: readonly string[] = [join, renew, balance, handOver, look]
+export const leaseFunctions: readonly string[] = [join, renew, balance, handOver, look, blocks]

@@ -23,6 +23,7 @@ import type { Tenancy } from './tenancy.ts'
 export interface NodeState {
   readonly num: number
   readonly name: string
+  readonly incarnation: string
   readonly alive: boolean
   readonly leaving: boolean
   /** For how long it has been heard of no more; 0 for one that is alive. */
@@ -33,6 +34,8 @@ export interface NodeState {
 /** Hears of shards that are no longer here, before those that are new. */
 export interface LeaseListener {
   lost?(shards: readonly number[]): void
+  /** What has to be done before anything new is served. */
+  prepare?(): Promise<void>
   gained?(shards: readonly number[]): void
   /** Ends what goes on in shards that are about to be handed over; it is waited for, not for ever. */
   release?(shards: readonly number[]): Promise<void>
@@ -59,6 +62,8 @@ export class Leases implements Tenancy {
   /** Of this node, and of its writer. */
   readonly num: number
   readonly name: string
+  /** Of these nodes together, as their database has it: of no others that use the same NATS. */
+  readonly cluster: number
   /** There were no tables. */
   readonly made: boolean
   readonly #options: LeaseOptions
@@ -69,6 +74,7 @@ export class Leases implements Tenancy {
   /** Shards that are being handed over. */
   readonly #released = new Set<number>()
   #owners: readonly number[] = []
+  #terms: readonly number[] = []
   #nodes: readonly NodeState[] = []
   #seen = 0
   /** Of `monotonic`: until then this node may believe in what it has. */
@@ -79,12 +85,14 @@ export class Leases implements Tenancy {
   /** Beats one after the other. */
   #beating: Promise<void> = Promise.resolve()
   #closing = false
+  #left = false
   #failing = false
 
   private constructor(options: LeaseOptions, joined: Joined) {
     this.#options = options
     this.name = options.name
     this.num = joined.num
+    this.cluster = joined.cluster
     this.made = joined.made
     this.#incarnation = joined.incarnation
     this.#keep(joined.client)
@@ -104,7 +112,9 @@ export class Leases implements Tenancy {
       const { rows } = await client.query<{ num: number }>('SELECT pg_temp.teal_join($1, $2, $3, $4) AS num', [
         ...[options.name, incarnation, limits.cluster.leaseMs, leaseCount],
       ])
-      const leases = new Leases(options, { client, incarnation, made, at, num: Number(rows[0]?.num) })
+      const { rows: marks } = await client.query<{ value: number }>("SELECT value FROM meta WHERE key = 'cluster'")
+      const [num, cluster] = [Number(rows[0]?.num), Number(marks[0]?.value)]
+      const leases = new Leases(options, { client, incarnation, made, at, num, cluster })
       await leases.beat()
       return leases
     } catch (error) {
@@ -123,9 +133,19 @@ export class Leases implements Tenancy {
     return this.#believed() ? this.#held.size : 0
   }
 
+  /** Whether this node may believe in what it has; where not, it may not have heard of what others changed either. */
+  get isBelieved(): boolean {
+    return this.#believed()
+  }
+
   /** Whose a shard is, as far as is known here; 0: nobody's. */
   ownerOf(shard: number): number {
     return this.#owners[shard] ?? 0
+  }
+
+  /** The how many-th time it is that somebody has a shard, as far as is known here. */
+  turnOf(shard: number): number {
+    return this.#terms[shard] ?? 0
   }
 
   /** How many shards each node has, as far as is known here. */
@@ -166,6 +186,8 @@ export class Leases implements Tenancy {
 
   /** Hands everything over and takes nothing any more; resolves when others may serve it. */
   async leave(): Promise<void> {
+    if (this.#left) return
+    this.#left = true
     this.#closing = true
     this.#timer?.cancel()
     await this.#beating
@@ -191,6 +213,20 @@ export class Leases implements Tenancy {
     this.#client = undefined
   }
 
+  /** As of Sequence. */
+  async blocks(least: Readonly<Record<string, number>>, count: number): Promise<Readonly<Record<string, number>>> {
+    const client = await this.#ready()
+    const { rows } = await client.query<{ firsts: string }>('SELECT pg_temp.teal_blocks($1, $2) AS firsts', [
+      ...[JSON.stringify(least), count],
+    ])
+    return JSON.parse(rows[0]?.firsts ?? '{}') as Record<string, number>
+  }
+
+  /** This process of this node. */
+  get incarnation(): string {
+    return this.#incarnation
+  }
+
   async #beat(): Promise<void> {
     const client = await this.#ready()
     const at = monotonic()
@@ -198,9 +234,10 @@ export class Leases implements Tenancy {
       ...[this.num, this.#incarnation, limits.cluster.leaseMs],
     ])
     if (!rows[0]?.mine) return this.#replaced()
-    this.#renewed(at)
     const above = await this.#balance(client)
     await this.#look(client)
+    // Only now: what it had before may be somebody else's by now.
+    this.#renewed(at)
     if (above > 0) await this.#handOver([...this.#held.keys()].slice(-above))
     this.#failing = false
   }
@@ -223,17 +260,22 @@ export class Leases implements Tenancy {
     const { version, nodes: all, leases } = JSON.parse(rows[0]?.seen ?? 'null') as Look
     this.#nodes = all
     if (leases === null) return
-    this.#seen = version
     this.#owners = leases.node
+    this.#terms = leases.term
     const held = new Map<number, number>()
     leases.node.forEach((node, shard) => {
       if (node === this.num) held.set(shard, leases.term[shard] ?? 0)
     })
     const lost = [...this.#held].filter(([shard, term]) => held.get(shard) !== term).map(([shard]) => shard)
     const gained = [...held].filter(([shard, term]) => this.#held.get(shard) !== term).map(([shard]) => shard)
-    this.#held = held
-    for (const shard of lost) this.#released.delete(shard)
+    for (const shard of lost) {
+      this.#held.delete(shard)
+      this.#released.delete(shard)
+    }
     if (lost.length > 0) for (const { lost: hear } of this.#listeners) hear?.(lost)
+    if (gained.length > 0) for (const { prepare: wait } of this.#listeners) await wait?.()
+    this.#held = held
+    this.#seen = version
     if (gained.length > 0) for (const { gained: hear } of this.#listeners) hear?.(gained)
     for (const { moved } of this.#listeners) moved?.()
   }
@@ -311,6 +353,7 @@ interface Joined {
   readonly incarnation: string
   readonly made: boolean
   readonly num: number
+  readonly cluster: number
   readonly at: number
 }
 

@@ -21,6 +21,9 @@ export const nodes = table(
   { key: ['num'], indexes: { node_name: { on: ['name'], unique: true } }, shared: true },
 )
 
+/** What was given out of each kind of number: a node takes many at once. */
+export const numberBlocks = table('number_block', { name: text, last: integer }, { key: ['name'], shared: true })
+
 /** A shard: whose it is (0: nobody's), and the how many-th time that somebody got it. */
 export const leases = table(
   'lease',

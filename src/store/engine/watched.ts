@@ -23,6 +23,11 @@ export class Changes {
     Atomics.add(this.#counts, watched.indexOf(table), 1)
   }
 
+  /** Nobody knows what was changed. */
+  noteAll(): void {
+    for (const table of watched) this.note(table)
+  }
+
   /** Batches that may have changed one of these. */
   of(...tables: readonly Watched[]): number {
     let count = 0

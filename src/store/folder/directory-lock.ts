@@ -13,7 +13,10 @@ import { blobsDir, databaseFile, databaseOf, keysDir, lockFile, type Place, scra
 import { mayBeNew } from './presence.ts'
 
 export interface DirectoryLock {
-  readonly thread: WriterThread
+  /** What writes; a node starts it when it knows its number. */
+  readonly thread: WriterThread | undefined
+  /** Whether the database may be made. */
+  readonly mayBeNew: boolean
   /** What the operator should know of, as sentences. */
   readonly notes: readonly string[]
   /** Lets others have the directory; the thread must have ended. */
@@ -21,7 +24,7 @@ export interface DirectoryLock {
 }
 
 /** @throws Fault DataDirectoryInUse, DataDirectoryUnusable, DataMissing */
-export function lockDirectory(place: Place): DirectoryLock {
+export function lockDirectory(place: Place & { readonly cluster?: { readonly node: string } }): DirectoryLock {
   const { dataDir } = place
   openDataDir(dataDir)
   const release = lock(lockFile(dataDir))
@@ -29,7 +32,8 @@ export function lockDirectory(place: Place): DirectoryLock {
     const notes = closeToOthers(dataDir)
     const isNew = mayBeNew(place)
     requireAccess(dataDir)
-    return { thread: startWriterThread(databaseOf(place), isNew), notes, release }
+    const alone = !place.cluster?.node
+    return { thread: alone ? startWriterThread(databaseOf(place), isNew) : undefined, mayBeNew: isNew, notes, release }
   } catch (error) {
     release()
     throw error

@@ -110,6 +110,10 @@ export class Writer {
   #settled = 0
   /** What was changed, for who keeps what he read. */
   readonly changes = new Changes()
+  /** Told of tables that a batch may have changed, and waited for before anybody is answered: other nodes keep what they read, too. */
+  announce: ((changed: readonly Watched[]) => Promise<void>) | undefined
+  /** Answers wait for those before them. */
+  #announcing: Promise<void> | undefined
   #failure: Fault | undefined
   #closing = false
   /** There is no thread any more. */
@@ -202,7 +206,8 @@ export class Writer {
   /** Sends what waits, then ends the thread. */
   async close(): Promise<void> {
     this.#closing = true
-    while (this.pending > 0) await new Promise(resolve => after(1, () => resolve(undefined)))
+    while (this.pending > 0 || this.#announcing !== undefined)
+      await new Promise(resolve => after(1, () => resolve(undefined)))
     await this.#thread.close()
   }
 
@@ -292,7 +297,22 @@ export class Writer {
       return
     }
     this.#send()
-    const failed = new Map(reply.failures.map(failure => [failure.unit, failure]))
+    const { changed = [] } = reply
+    if (this.#announcing === undefined && (this.announce === undefined || changed.length === 0)) {
+      this.#answer(units, reply)
+      return
+    }
+    const before = this.#announcing ?? Promise.resolve()
+    const told = changed.length === 0 ? undefined : this.announce?.(changed)
+    const announcing = Promise.allSettled([before, told]).then(() => {
+      this.#answer(units, reply)
+      if (this.#announcing === announcing) this.#announcing = undefined
+    })
+    this.#announcing = announcing
+  }
+
+  #answer(units: readonly Waiting[], { failures }: WriterReply): void {
+    const failed = new Map(failures.map(failure => [failure.unit, failure]))
     units.forEach((waiting, index) => {
       const failure = failed.size === 0 ? undefined : failed.get(index)
       if (failure === undefined) waiting.resolve()

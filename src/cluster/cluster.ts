@@ -1,0 +1,291 @@
+// This node among others: where each account is, what is asked there and answered here, and what all have to know before
+// somebody is answered.
+//
+// Promises: a command runs where its account has its lease, once; while nobody has it the command waits, for as long as a
+// take-over takes. What others keep in memory of rows that changed they have let go of before whoever changed them is answered;
+// a node that does not answer is waited for until its leases have run out.
+
+import { allCommands } from '#actors/all-commands.ts'
+import type { Guard } from '#actors/kernel/actor.ts'
+import type { Change } from '#actors/kernel/change.ts'
+import type { ActorSystem, Elsewhere, Guarding } from '#actors/kernel/system.ts'
+import { after, every, monotonic, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Log } from '#lib/log.ts'
+import type { Side } from '#lib/process/link.ts'
+import { type Broker, connectBroker } from '#net/broker.ts'
+import type { Leases, NodeState } from '#store/cluster/leases.ts'
+import { leaseOf, shardOf } from '#store/cluster/shards.ts'
+import { LostLease } from '#store/cluster/tenancy.ts'
+import type { Reader } from '#store/engine/reader.ts'
+import type { Sequence } from '#store/engine/sequence.ts'
+import type { Settings } from '#store/folder/settings.ts'
+import type { Writer } from '#store/writer/writer.ts'
+import { Following, type Source, type Told } from './following.ts'
+import { NodeLine, type Peer } from './line.ts'
+import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
+
+export interface ClusterOf {
+  readonly url: string
+  readonly leases: Leases
+  readonly system: ActorSystem
+  readonly writer: Writer
+  readonly sequence: Sequence
+  readonly settings: Settings
+  readonly read: Reader
+  /** Has the loops of jobs look for work. */
+  readonly kick: () => void
+  readonly log: Log
+}
+
+export class Cluster implements Elsewhere {
+  readonly leases: Leases
+  readonly #of: ClusterOf
+  readonly #broker: Broker
+  #line!: NodeLine<NodeCalls, NodeWords>
+  readonly #following: Following
+  /** Process of another node -> account -> how it is told no more. */
+  readonly #followers = new Map<string, Map<string, () => void>>()
+  /** A setting that another node told is not told again. */
+  #applying = false
+  readonly #doubts: Timer
+  #doubted = false
+
+  private constructor(of: ClusterOf, broker: Broker) {
+    this.#of = of
+    this.#broker = broker
+    this.leases = of.leases
+    // Without a line nobody tells what changed: nothing is believed for long.
+    this.#doubts = every(limits.cluster.beatMs, () => {
+      const doubts = !broker.connected
+      if (doubts || this.#doubted) of.writer.changes.noteAll()
+      this.#doubted = doubts
+    })
+    this.#following = new Following({
+      read: of.read,
+      turnOf: shard => of.leases.turnOf(shard),
+      source: (user, told) => this.#source(user, told),
+    })
+  }
+
+  /** @throws Fault StorageUnavailable where there is no line to other nodes */
+  static async open(of: ClusterOf): Promise<Cluster> {
+    const { leases, system, writer, sequence, settings, log } = of
+    const broker = await connectBroker(of.url, leases.name, log)
+    const cluster = new Cluster(of, broker)
+    cluster.#line = await NodeLine.open<NodeCalls, NodeWords>({
+      broker,
+      prefix: `teal.${leases.cluster}`,
+      self: leases,
+      side: peer => cluster.#side(peer),
+      missed: peer => cluster.#missed(peer),
+    })
+    // What is given out from now on is given to this node alone.
+    await sequence.share((least, count) => leases.blocks(least, count))
+    leases.listen({
+      lost: shards => {
+        system.lose(shards)
+        if (!leases.isBelieved) writer.changes.noteAll()
+      },
+      release: shards => system.release(shards),
+      prepare: () => sequence.renew(),
+      gained: shards => {
+        if (shards.includes(leaseOf('queue'))) of.kick()
+      },
+      moved: () => cluster.#moved(),
+    })
+    writer.announce = async changed => {
+      await cluster.#all('changed', changed)
+    }
+    settings.follow(async (key, value) => {
+      if (!cluster.#applying) await cluster.#all('setting', { key, value })
+    })
+    system.share(cluster)
+    await cluster.#all('joined', null)
+    return cluster
+  }
+
+  /** Other nodes that are alive. */
+  get #peers(): NodeState[] {
+    return this.leases.nodes.filter(({ num, alive }) => alive && num !== this.leases.num)
+  }
+
+  /** Calls to other nodes that wait for their answer. */
+  get open(): number {
+    return this.#line.open
+  }
+
+  get connected(): boolean {
+    return this.#broker.connected
+  }
+
+  async run(user: string | null, command: string, given: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    const shard = user === null ? leaseOf('directory') : shardOf(user)
+    const until = monotonic() + limits.cluster.homelessMs
+    for (;;) {
+      const ran = await this.#ask(shard, { user, command, given }, signal)
+      if ('reply' in ran) return ran.reply
+      if (signal?.aborted === true) throw new Fault('TimedOut')
+      if (monotonic() > until)
+        throw new Fault('StorageUnavailable', { text: 'No node has this account now, try again' })
+      await this.#pause()
+    }
+  }
+
+  watch(user: string, listener: (change: Change) => void): Promise<() => void> {
+    return this.#following.watch(user, listener)
+  }
+
+  guard(user: string, guard: Guard): Guarding {
+    return this.#following.guard(user, guard)
+  }
+
+  async review(): Promise<void> {
+    await this.#all('review', null)
+  }
+
+  /** Hands over what is here: from now on everything is asked of others. */
+  async leave(): Promise<void> {
+    await this.leases.leave()
+    for (const peer of this.#peers) this.#line.tell(peer, 'moved', null)
+  }
+
+  async close(): Promise<void> {
+    this.#doubts.cancel()
+    this.#following.close()
+    for (const all of this.#followers.values()) for (const undo of all.values()) undo()
+    await this.#line.close()
+    await this.#broker.close()
+  }
+
+  /** @throws LostLease where it is here */
+  async #ask(shard: number, input: NodeCalls['run']['input'], signal: AbortSignal | undefined): Promise<Ran> {
+    if (this.leases.termOf(shard) !== undefined) throw new LostLease(shard)
+    const owner = this.leases.ownerOf(shard)
+    const peer = this.#peers.find(({ num }) => num === owner)
+    if (peer === undefined) return { elsewhere: true }
+    const ran = await this.#line.call(peer, 'run', input, { signal })
+    if ('elsewhere' in ran) void this.leases.beat()
+    return ran
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => after(limits.cluster.homelessAgainMs, () => resolve(undefined)))
+  }
+
+  /** Asks all other nodes that are alive, and waits until each has answered or is alive no more. */
+  async #all<Name extends 'changed' | 'review' | 'setting' | 'joined'>(
+    name: Name,
+    input: NodeCalls[Name]['input'],
+  ): Promise<void> {
+    const ms = limits.cluster.heardMs
+    await Promise.allSettled(this.#peers.map(peer => this.#line.call(peer, name, input, { ms })))
+  }
+
+  async #source(user: string, told: Told): Promise<Source | undefined> {
+    const shard = shardOf(user)
+    const turn = this.leases.turnOf(shard)
+    const { system } = this.#of
+    if (this.leases.termOf(shard) !== undefined) {
+      const actor = system.actor(user)
+      const unwatch = actor.watch(change => told.changed(change))
+      const unguard = actor.guard(reason => told.guarded(reason))
+      const leave = () => {
+        unwatch()
+        unguard()
+      }
+      return { turn, leave }
+    }
+    const owner = this.leases.ownerOf(shard)
+    const peer = this.#peers.find(({ num }) => num === owner)
+    if (peer === undefined || !(await this.#line.call(peer, 'follow', user))) return undefined
+    return { turn, leave: () => this.#line.tell(peer, 'unfollow', user) }
+  }
+
+  #side(peer: Peer): Side<NodeCalls, NodeWords> {
+    const { system, writer, settings } = this.#of
+    return {
+      calls: {
+        run: async ({ user, command, given }, signal) => {
+          const found = allCommands.get(command)
+          if (found === undefined) throw new Error(`there is no command ${command}`)
+          try {
+            return { reply: await system.runHere(user, found, given, signal) }
+          } catch (error) {
+            if (error instanceof LostLease) return { elsewhere: true }
+            throw error
+          }
+        },
+        follow: user => this.#follow(peer, user),
+        guarded: async ({ user, reason }) => {
+          await this.#following.of(user)?.guarded(reason)
+          return null
+        },
+        review: async () => {
+          await system.reviewHere()
+          return null
+        },
+        changed: tables => {
+          for (const table of tables) writer.changes.note(table)
+          return null
+        },
+        joined: async () => {
+          await this.leases.beat()
+          return null
+        },
+        setting: async ({ key, value }) => {
+          this.#applying = true
+          const applied = settings.apply(key, value)
+          this.#applying = false
+          await applied
+          return null
+        },
+      },
+      words: {
+        changed: ({ user, change }) => this.#following.of(user)?.changed(change),
+        unfollow: user => {
+          const theirs = this.#followers.get(peer.incarnation)
+          theirs?.get(user)?.()
+          theirs?.delete(user)
+        },
+        moved: () => void this.leases.beat(),
+      },
+    }
+  }
+
+  /** Another node hears of an account that is here. */
+  #follow(peer: Peer, user: string): boolean {
+    if (this.leases.termOf(shardOf(user)) === undefined) return false
+    const actor = this.#of.system.actor(user)
+    const unwatch = actor.watch(change => this.#line.tell(peer, 'changed', { user, change }))
+    const unguard = actor.guard(async reason => {
+      await this.#line.call(peer, 'guarded', { user, reason }, { ms: limits.cluster.heardMs }).catch(() => {})
+    })
+    const theirs = this.#followers.get(peer.incarnation) ?? new Map<string, () => void>()
+    this.#followers.set(peer.incarnation, theirs)
+    theirs.get(user)?.()
+    theirs.set(user, () => {
+      unwatch()
+      unguard()
+    })
+    return true
+  }
+
+  /** Words of a node were lost: what it has may have changed. */
+  #missed(peer: Peer): void {
+    this.#following.missed(({ user }) => this.leases.ownerOf(shardOf(user)) === peer.num)
+  }
+
+  #moved(): void {
+    for (const peer of this.#line.peers) {
+      const node = this.leases.nodes.find(({ num }) => num === peer.num)
+      const replaced = node?.incarnation !== peer.incarnation
+      if (!replaced && node.alive) continue
+      this.#line.gone(peer, replaced)
+      for (const undo of this.#followers.get(peer.incarnation)?.values() ?? []) undo()
+      this.#followers.delete(peer.incarnation)
+    }
+    this.#following.moved()
+  }
+}

@@ -1,0 +1,202 @@
+// Two whole services on one PostgreSQL and one NATS: any of them serves any account, and one that is killed, stopped or asleep
+// takes nothing along.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { sleep } from '#lib/clock.ts'
+import { startTeal, type Teal } from '#service'
+import { leaseCount, shardOf } from '#store/cluster/shards.ts'
+import { Dialogue } from '../dialogue.ts'
+import { makeDatabase } from '../postgres/cluster.ts'
+import { accessTo } from '../running.ts'
+import { type Nats, startNats } from './nats.ts'
+import type { Up } from './service.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'teal-nodes-'))
+let nats: Nats
+let url: string
+let a: Teal
+let b: Up
+let child: ChildProcess
+const access = accessTo(() => a)
+
+beforeAll(async () => {
+  nats = await startNats()
+  url = await makeDatabase(inject('postgres'), 'template0')
+  mkdirSync(join(folder, 'a'))
+  a = await startTeal({ dataDir: join(folder, 'a'), store: { url }, cluster: { nats: nats.url, node: 'a' } })
+  // All nodes have the same keys.
+  mkdirSync(join(folder, 'b'))
+  cpSync(join(folder, 'a', 'keys'), join(folder, 'b', 'keys'), { recursive: true })
+})
+
+beforeEach(async () => {
+  child = fork(resolve('test/cluster/service.ts'), [join(folder, 'b'), url, nats.url, 'b'], { execArgv: [] })
+  ;[b] = (await once(child, 'message')) as [Up]
+  await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount / 2)
+})
+
+afterEach(async () => {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGCONT')
+    child.send('close')
+    await once(child, 'exit')
+  }
+  expect(await a.check()).toEqual([])
+})
+
+afterAll(async () => {
+  await a?.close()
+  await nats.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface User {
+  readonly name: string
+  readonly id: string
+}
+
+let made = 0
+
+/** An account that is at node b. */
+async function userThere(): Promise<User> {
+  for (;;) {
+    made += 1
+    const name = `u${made}`
+    const id = await access.user(name)
+    const owner = a.core.cluster?.leases.ownerOf(shardOf(id))
+    if (owner !== a.core.cluster?.leases.num) return { name, id }
+  }
+}
+
+async function login(at: Pick<Up, 'listeners'>, { name }: User): Promise<Dialogue> {
+  const imap = await Dialogue.open(at.listeners.imap as never)
+  await imap.line()
+  await told(imap, `login ${name} "secret of ${name}"`)
+  await told(imap, 'select inbox')
+  return imap
+}
+
+/** Lines up to the answer of a command. */
+async function told(imap: Dialogue, command: string): Promise<string[]> {
+  imap.send(`x ${command}\r\n`)
+  const lines: string[] = []
+  while (!lines.at(-1)?.startsWith('x ')) lines.push(await imap.line())
+  expect(lines.at(-1)).toMatch(/^x OK/)
+  return lines
+}
+
+/** Delivers at a node; gives what it says. */
+async function deliver(at: Pick<Up, 'listeners'>, { name }: User, subject: string, size = 10): Promise<string> {
+  const lmtp = await Dialogue.open(at.listeners.lmtp as never)
+  const text = `Subject: ${subject}\r\nMessage-ID: <${subject}@example.org>\r\n\r\n${'abcdefg \r\n'.repeat(size)}.\r\n`
+  const commands = [
+    'LHLO here\r\n',
+    'MAIL FROM:<x@example.org>\r\n',
+    `RCPT TO:<${name}@example.com>\r\n`,
+    'DATA\r\n',
+    text,
+  ]
+  try {
+    await lmtp.line()
+    for (const command of commands) {
+      lmtp.send(command)
+      let line = await lmtp.line()
+      while (line[3] === '-') line = await lmtp.line()
+      if (!/^[23]/.test(line)) return line
+      if (command === text) return line
+    }
+    return ''
+  } finally {
+    lmtp.send('QUIT\r\n')
+  }
+}
+
+async function subjects(user: User): Promise<string[]> {
+  const imap = await login(a, user)
+  const lines = await told(imap, 'fetch 1:* (envelope)')
+  return lines.flatMap(line => /ENVELOPE \("[^"]*" "?([^" ]+)"?/.exec(line)?.[1] ?? [])
+}
+
+test('who reads at one node sees what is delivered at the other, large mail too', async () => {
+  const user = await userThere()
+  const [here, there] = [await login(a, user), await login(b, user)]
+  for (const imap of [here, there]) {
+    imap.send('i idle\r\n')
+    expect(await imap.line()).toBe('+ idling')
+  }
+  const seen = async (imap: Dialogue, text: string) => {
+    for (let line = ''; line !== text; ) line = await imap.line()
+  }
+  expect(await deliver(b, user, 'one')).toMatch(/^250/)
+  await Promise.all([here, there].map(imap => seen(imap, '* 1 EXISTS')))
+  expect(await deliver(a, user, 'two', 300_000)).toMatch(/^250/)
+  await Promise.all([here, there].map(imap => seen(imap, '* 2 EXISTS')))
+  expect(await subjects(user)).toEqual(['one', 'two'])
+})
+
+test('a password that is changed at one node ends sessions at the other before that is said', async () => {
+  const user = await userThere()
+  const [here, there] = [await login(a, user), await login(b, user)]
+  const { status } = await access.call('PUT', `/users/${user.id}`, { password: 'another one now' })
+  expect(status).toBe(200)
+  for (const imap of [here, there]) {
+    imap.send('x noop\r\n')
+    expect(await imap.line()).toMatch(/^\* BYE/)
+  }
+})
+
+test('a node that stops hands over: who is at the other notices nothing', async () => {
+  const user = await userThere()
+  const imap = await login(a, user)
+  const done: string[] = []
+  let stop = false
+  const sender = (async () => {
+    for (let at = 0; !stop; at++) done.push(await deliver(a, user, `s${at}`))
+  })()
+  await expect.poll(() => done.length).toBeGreaterThan(3)
+  child.send('close')
+  await once(child, 'exit')
+  const before = done.length
+  await expect.poll(() => done.length).toBeGreaterThan(before + 3)
+  stop = true
+  await sender
+  expect(done.filter(line => !line.startsWith('250'))).toEqual([])
+  expect(await subjects(user)).toEqual(done.map((_, at) => `s${at}`))
+  expect(await told(imap, 'noop')).toContain(`* ${done.length} EXISTS`)
+})
+
+for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+  test(`nothing that was acknowledged is lost when the owner gets ${signal}, and the other serves on`, async () => {
+    const user = await userThere()
+    const imap = await login(a, user)
+    const kept: string[] = []
+    let stop = false
+    const sender = (async () => {
+      for (let at = 0; !stop; at++) if ((await deliver(a, user, `k${at}`)).startsWith('250')) kept.push(`k${at}`)
+    })()
+    await expect.poll(() => kept.length).toBeGreaterThan(3)
+    child.kill(signal)
+    await sleep(10)
+    const before = kept.length
+    await expect.poll(() => kept.length).toBeGreaterThan(before + 5)
+    expect(a.core.cluster?.leases.count).toBe(leaseCount)
+    if (signal === 'SIGSTOP') {
+      child.kill('SIGCONT')
+      await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount / 2)
+      expect(await deliver(b, user, 'woken')).toMatch(/^250/)
+    }
+    stop = true
+    await sender
+    const found = await subjects(user)
+    const wanted = signal === 'SIGSTOP' ? [...kept, 'woken'] : kept
+    expect(found.filter(subject => wanted.includes(subject)).toSorted()).toEqual(wanted.toSorted())
+    expect((await told(imap, 'noop')).some(line => line === `* ${found.length} EXISTS`)).toBe(true)
+    const uids = (await told(imap, 'uid search all')).find(line => line.startsWith('* SEARCH'))
+    expect(new Set(uids?.split(' ').slice(2)).size).toBe(found.length)
+  })
+}
