@@ -189,7 +189,12 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const around = { read, writer, sequence, settings, kick, wanted, learns: learns(config) }
   const system = new ActorSystem(leases === undefined ? around : { ...around, tenancy: leases }, secrets, metrics)
   closers.add(() => system.close())
-  const cluster = await openCluster(config, leases, { system, writer, sequence, settings, read, log, kick }, closers)
+  const cluster = await openCluster(
+    config,
+    leases,
+    { system, writer, sequence, settings, read, log, kick, metrics },
+    closers,
+  )
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   observeBodies(metrics, bodies)
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
@@ -234,13 +239,17 @@ async function joinNodes({ cluster: { node }, store }: Config, log: Log, { mayBe
 async function openCluster(
   { cluster: { nats } }: Config,
   leases: Leases | undefined,
-  parts: Omit<ClusterOf, 'url' | 'leases'>,
+  { metrics, ...parts }: Omit<ClusterOf, 'url' | 'leases'> & { readonly metrics: Metrics },
   closers: Closers,
 ): Promise<Cluster | undefined> {
   if (leases === undefined) return undefined
   const { Cluster: opened } = await import('#cluster/cluster.ts')
   const cluster = await opened.open({ ...parts, url: nats, leases })
   closers.add(() => cluster.close())
+  metrics.observeEach('cluster_shards', 'Leases that each node has', 'node', async () => {
+    return cluster.state.nodes.map(({ name, shards }): [string, number] => [name, shards])
+  })
+  metrics.observe('cluster_waiting', 'Calls to other nodes that wait for their answer', () => cluster.open)
   // First of all others get what is here: sessions that end meanwhile find it there.
   closers.add(() => cluster.leave())
   return cluster

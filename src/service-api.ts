@@ -102,7 +102,7 @@ function dailyCounters({ cache }: Core): DailyCounters {
   }
 }
 
-function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
+function healthDeps({ log, read, writer, cache, cluster }: Core): ApiDeps['health'] {
   return {
     version,
     log,
@@ -110,6 +110,7 @@ function healthDeps({ log, read, writer, cache }: Core): ApiDeps['health'] {
     storeWrite: () => writer.prove(),
     cachePing: async () => cache.ping(),
     cacheWrite: () => cache.check(),
+    ...(cluster !== undefined && { cluster: () => cluster.state }),
   }
 }
 

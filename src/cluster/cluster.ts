@@ -39,6 +39,25 @@ export interface ClusterOf {
   readonly log: Log
 }
 
+export interface ClusterState {
+  /** This one. */
+  readonly node: string
+  /** Whether there is a line to the others. */
+  readonly connected: boolean
+  /** What was asked of others and is not answered yet. */
+  readonly waiting: number
+  readonly nodes: {
+    readonly name: string
+    readonly alive: boolean
+    /** It takes nothing any more. */
+    readonly leaving: boolean
+    /** Leases it has, those for what runs once included. */
+    readonly shards: number
+    /** For how long its leases have run out. */
+    readonly silentMs: number
+  }[]
+}
+
 export class Cluster implements Elsewhere {
   readonly leases: Leases
   readonly #of: ClusterOf
@@ -109,6 +128,15 @@ export class Cluster implements Elsewhere {
   /** Other nodes that are alive. */
   get #peers(): NodeState[] {
     return this.leases.nodes.filter(({ num, alive }) => alive && num !== this.leases.num)
+  }
+
+  /** All nodes as this one sees them. */
+  get state(): ClusterState {
+    const { name: node, nodes, shares } = this.leases
+    const shown = nodes.map(({ num, name, alive, leaving, silentMs }) => {
+      return { name, alive, leaving, shards: shares.get(num) ?? 0, silentMs }
+    })
+    return { node, connected: this.connected, waiting: this.open, nodes: shown }
   }
 
   /** Calls to other nodes that wait for their answer. */

@@ -14,7 +14,7 @@ import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { reach } from '../reach.ts'
-import { commandOf, task } from './task.ts'
+import { commandOf, group, task } from './task.ts'
 
 const status = task({
   name: 'status',
@@ -37,6 +37,30 @@ const status = task({
       ...listeners.map(one => `listens: ${one}`),
     ]
     say({ ...shown, listeners: run?.listeners ?? {} }, lines.join('\n'))
+  },
+})
+
+interface Nodes {
+  readonly node: string
+  readonly connected: boolean
+  readonly nodes: readonly { name: string; alive: boolean; leaving: boolean; shards: number; silentMs: number }[]
+}
+
+const clusterStatus = task({
+  name: 'status',
+  description: 'Say which nodes there are, and how many shards each has',
+  example: 'teal cluster status',
+  async run(to, _words, _options, say) {
+    const { cluster } = await to.call<{ cluster?: Nodes }>('GET', '/health')
+    if (cluster === undefined) return say({}, 'this service is alone: cluster.node is not set')
+    const lines = cluster.nodes.map(({ name, alive, leaving, shards, silentMs }) => {
+      const state = leaving ? 'left' : alive ? 'is there' : `was heard of last ${Math.ceil(silentMs / 1000)} s ago`
+      return `${name}${name === cluster.node ? ' (this one)' : ''}: ${state}, ${shards} shards`
+    })
+    say(
+      cluster,
+      [...lines, ...(cluster.connected ? [] : ['there is no line to the others: look after NATS'])].join('\n'),
+    )
   },
 })
 
@@ -139,4 +163,8 @@ function readable({ level, time, msg, ...rest }: Line): string {
   return `${String(time)} ${String(level).padEnd(5)} ${JSON.stringify(msg ?? '').slice(1, -1)}  ${fields.join(' ')}`
 }
 
-export const statusCommands = () => [commandOf(status), logCommand()]
+export const statusCommands = () => [
+  commandOf(status),
+  group('cluster', 'Look after nodes that share one database', [clusterStatus]),
+  logCommand(),
+]

@@ -3,7 +3,7 @@
 // Four checks in this order, each really made and each bounded in time; the first that fails is the answer. Calls that
 // arrive while a round is under way share it, so that a storm of them costs one write.
 
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { monotonic, within } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -20,6 +20,8 @@ export interface HealthDeps {
   cachePing(): Promise<unknown>
   /** Sets a value, reads it back and removes it. */
   cacheWrite(): Promise<unknown>
+  /** Where nodes share the database: all of them as this one sees them. */
+  cluster?(): ClusterShown
   /** Instead of the limit, for tests. */
   readonly checkMs?: number
 }
@@ -29,6 +31,24 @@ interface Health {
   readonly version: string
   readonly message?: string
 }
+
+/** Only of a service that is a node. */
+const nodesShown = Type.Object({
+  node: Type.String({ description: 'The node that answers' }),
+  connected: Type.Boolean({ description: 'Whether it has a line to the others' }),
+  waiting: Type.Integer({ description: 'What it asked of others that is not answered yet' }),
+  nodes: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      alive: Type.Boolean(),
+      leaving: Type.Boolean(),
+      shards: Type.Integer({ description: 'Leases it has' }),
+      silentMs: Type.Integer({ description: 'For how long its leases have run out' }),
+    }),
+  ),
+})
+
+type ClusterShown = Static<typeof nodesShown>
 
 export function healthEndpoints(deps: HealthDeps): Endpoint[] {
   let round: Promise<Health> | null = null
@@ -49,10 +69,11 @@ export function healthEndpoints(deps: HealthDeps): Endpoint[] {
       '`success: false` and a `message` when one of them fails.',
     allow: null,
     open: true,
-    reply: { success: Type.Boolean(), version: Type.String() },
+    reply: { success: Type.Boolean(), version: Type.String(), cluster: Type.Optional(nodesShown) },
     async run() {
       const { success, version, message } = await ask()
-      return success ? { success, version } : json(500, { success, version, message })
+      const nodes = deps.cluster === undefined ? {} : { cluster: deps.cluster() }
+      return success ? { success, version, ...nodes } : json(500, { success, version, message })
     },
   })
   const plain = endpoint({
