@@ -13,7 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { Queue } from '#lib/queue.ts'
 import { aspDelete } from '#store/accounts/credentials.ts'
 import { userUpdate } from '#store/accounts/users.ts'
-import { LostLease, type Tenancy } from '#store/cluster/tenancy.ts'
+import type { Tenancy } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { bytesOf, type Operation, operation, type Write } from '#store/engine/write.ts'
@@ -22,6 +22,7 @@ import type { Settings } from '#store/folder/settings.ts'
 import { StaleUnit, type Writer } from '#store/writer/writer.ts'
 import type { Change } from './change.ts'
 import type { EventName, Events } from './events.ts'
+import { Tenure } from './tenure.ts'
 
 export interface Command<State, Input, Reply> {
   /** `subject.verb`, for the log and the metrics. */
@@ -104,7 +105,7 @@ export class Actor<State> {
   readonly #partition: () => number
   readonly #load: () => Promise<State>
   readonly #around: ActorSurroundings
-  readonly #shard: number
+  readonly #tenure: Tenure
   readonly #queue = new Queue<Waiting<State>>(limits.actor.queueLengthMax)
   /** Commands whose units were made from a state that failed: they run again, before anything that came later. */
   readonly #again: Waiting<State>[] = []
@@ -112,8 +113,6 @@ export class Actor<State> {
   readonly #watchers = new Set<(change: Change) => void>()
   readonly #guards = new Set<Guard>()
   #state: State | undefined
-  /** Of the lease under which the state was read. */
-  #term = 0
   #epoch = ++states
   #running = false
   #inFlight = 0
@@ -128,7 +127,7 @@ export class Actor<State> {
   constructor(partition: () => number, load: () => Promise<State>, around: ActorSurroundings, shard: number) {
     this.#partition = partition
     this.#load = load
-    this.#shard = shard
+    this.#tenure = new Tenure(around.tenancy, shard)
     this.#around = around
   }
 
@@ -233,7 +232,7 @@ export class Actor<State> {
           return
         }
       }
-      this.#enter()
+      if (this.#tenure.enter() && this.#state !== undefined) this.#drop()
       if (this.#state === undefined) this.#state = await this.#load()
       turn.state = this.#state
       const reply = await command.run(turn, waiting.input as never)
@@ -244,22 +243,6 @@ export class Actor<State> {
     }
   }
 
-  /** What was read under an earlier lease is worth nothing: another node may have written meanwhile. @throws LostLease */
-  #enter(): void {
-    const { tenancy } = this.#around
-    if (tenancy === undefined) return
-    const term = tenancy.termOf(this.#shard)
-    if (term === undefined) throw new LostLease(this.#shard)
-    if (this.#state !== undefined && term !== this.#term) this.#drop()
-    this.#term = term
-  }
-
-  /** Nothing may be said any more that was read under a lease that is gone. */
-  get #isOurs(): boolean {
-    const { tenancy } = this.#around
-    return tenancy === undefined || tenancy.holds(this.#shard, this.#term)
-  }
-
   /** Keeps a command for after those that run again. */
   #hold(waiting: Waiting<State>): void {
     if (waiting.tries > 0) this.#again.unshift(waiting)
@@ -268,7 +251,7 @@ export class Actor<State> {
 
   #commit(waiting: Waiting<State>, turn: Collector<State>, reply: unknown): void {
     if (turn.operations.length === 0) {
-      if (!this.#isOurs) throw new LostLease(this.#shard)
+      this.#tenure.check()
       if (this.#inFlight === 0) {
         this.#answer(waiting, turn, reply)
         return
@@ -278,15 +261,7 @@ export class Actor<State> {
     const epoch = this.#epoch
     const background = waiting.command.background === true
     const { operations, bytes } = turn
-    const lease = this.#around.tenancy === undefined ? undefined : ([this.#shard, this.#term] as const)
-    const unit = {
-      partition: this.#partition(),
-      epoch,
-      operations,
-      bytes,
-      background,
-      ...(lease !== undefined && { lease }),
-    }
+    const unit = { partition: this.#partition(), epoch, operations, bytes, background, ...this.#tenure.lease }
     this.#around.writer.submit(unit).then(
       () => {
         this.#answer(waiting, turn, reply)
