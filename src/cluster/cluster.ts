@@ -62,6 +62,7 @@ export class Cluster implements Elsewhere {
   readonly leases: Leases
   readonly #of: ClusterOf
   readonly #broker: Broker
+  /** From when it is open on. */
   #line!: NodeLine<NodeCalls, NodeWords>
   readonly #following: Following
   /** Process of another node -> account -> how it is told no more. */
@@ -80,6 +81,7 @@ export class Cluster implements Elsewhere {
       const doubts = !broker.connected
       if (doubts || this.#doubted) of.writer.changes.noteAll()
       this.#doubted = doubts
+      this.#leaveTheGone()
     })
     this.#following = new Following({
       read: of.read,
@@ -306,7 +308,13 @@ export class Cluster implements Elsewhere {
   }
 
   #moved(): void {
-    for (const peer of this.#line.peers) {
+    this.#leaveTheGone()
+    this.#following.moved()
+  }
+
+  /** Nobody waits for a process that is no more. */
+  #leaveTheGone(): void {
+    for (const peer of this.#line?.peers ?? []) {
       const node = this.leases.nodes.find(({ num }) => num === peer.num)
       const replaced = node?.incarnation !== peer.incarnation
       if (!replaced && node.alive) continue
@@ -314,6 +322,5 @@ export class Cluster implements Elsewhere {
       for (const undo of this.#followers.get(peer.incarnation)?.values() ?? []) undo()
       this.#followers.delete(peer.incarnation)
     }
-    this.#following.moved()
   }
 }

@@ -87,7 +87,9 @@ function fact(key: string, lease?: readonly [number, number]) {
 }
 
 async function facts(): Promise<string[]> {
-  return (await asked<{ key: string }>('SELECT key FROM meta ORDER BY key')).map(({ key }) => key)
+  return (await asked<{ key: string }>("SELECT key FROM meta WHERE key <> 'cluster' ORDER BY key")).map(
+    ({ key }) => key,
+  )
 }
 
 async function asked<Row extends object>(text: string): Promise<Row[]> {

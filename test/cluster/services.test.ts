@@ -119,7 +119,7 @@ async function deliver(at: Pick<Up, 'listeners'>, { name }: User, subject: strin
 async function subjects(user: User): Promise<string[]> {
   const imap = await login(a, user)
   const lines = await told(imap, 'fetch 1:* (envelope)')
-  return lines.flatMap(line => /ENVELOPE \("[^"]*" "?([^" ]+)"?/.exec(line)?.[1] ?? [])
+  return lines.flatMap(line => /ENVELOPE \((?:NIL|"[^"]*") "([^"]+)"/.exec(line)?.[1] ?? [])
 }
 
 test('who reads at one node sees what is delivered at the other, large mail too', async () => {
