@@ -25,6 +25,7 @@ import { Names } from '#net/outward/names.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import { type ResolveTxt, txtResolver } from '#net/tls/mta-sts.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
+import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
@@ -115,7 +116,10 @@ export interface Relay {
 
 /** Starts sending, with what an earlier process left behind. */
 export async function startRelay(options: RelayOptions): Promise<Relay> {
-  await options.writer.write(outboundRecover, { due: now() })
+  // Where another node sends, what was left behind is that one's.
+  await options.writer.write(outboundRecover, { due: now() }).catch((error: unknown) => {
+    if (!(error instanceof LostLease)) throw error
+  })
   const relay = new Sender(options)
   relay.kick()
   return relay
