@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import process from 'node:process'
 import pino from 'pino'
 import { Leases } from '#store/cluster/leases.ts'
-import { Writing, type WrittenUnit } from '#store/engine/postgres/writing.ts'
+import { Writing, type WrittenUnit } from '#store/engine/postgres/writer/writing.ts'
 
 /** What it is told: units to write. */
 export type Told = { readonly write: readonly WrittenUnit[] } | { readonly leave: true }

@@ -3,7 +3,7 @@
 //
 // All that changes a lease stands here. It happens under one lock (`balancing`), by the database's clock alone, and never while
 // a batch of the node that loses the lease is under way: each batch holds its writer's row to its end
-// (../engine/postgres/functions.ts), and so does whoever changes a lease of that writer.
+// (../engine/postgres/writer/functions.ts), and so does whoever changes a lease of that writer.
 
 import { leases, nodes, numberBlocks } from './tables.ts'
 

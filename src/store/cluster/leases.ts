@@ -3,7 +3,7 @@
 //
 // Promises: whether a lease ran out is decided by the database's clock (functions.ts); this node believes in its own by a clock
 // that only measures how long ago it asked for the renewal, and stops believing before the database does. Whatever it writes
-// under a lease that is gone the database refuses (../engine/postgres/functions.ts), so a node that slept may be wrong about
+// under a lease that is gone the database refuses (../engine/postgres/writer/functions.ts), so a node that slept may be wrong about
 // what it has, but can do nothing with it.
 
 import { after, monotonic, type Timer } from '#lib/clock.ts'
@@ -11,7 +11,7 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { holdDatabase } from '../engine/postgres/hold.ts'
+import { holdDatabase } from '../engine/postgres/writer/hold.ts'
 import { migratePostgres } from '../engine/postgres/schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from '../engine/postgres/session.ts'
 import { leaseFunctions } from './functions.ts'
