@@ -14,6 +14,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { keys } from './config/keys.ts'
 import { isLoopback, type Key, splitSocket } from './config/kinds.ts'
+import { checkNodes } from './config/nodes.ts'
 import { listeners } from './config/protocols.ts'
 
 /** The configuration: durations in milliseconds, sizes in bytes, paths absolute, '' for what is unset. */
@@ -277,8 +278,8 @@ function checkTogether(config: Config, draft: Draft): void {
   }
   for (const section of ['tls', 'mobileconfig'] as const) {
     const { cert, key } = config[section]
-    if (cert !== '' && key === '') refuse(`${section}.cert`, `needs ${section}.key beside it`)
-    if (cert === '' && key !== '') refuse(`${section}.key`, `needs ${section}.cert beside it`)
+    const [given, wanted] = cert === '' ? ['key', 'cert'] : ['cert', 'key']
+    if ((cert === '') !== (key === '')) refuse(`${section}.${given}`, `needs ${section}.${wanted} beside it`)
   }
   if (config.api.accessControl.tokenTtl > config.api.accessControl.tokenLifetime) {
     refuse('api.accessControl.tokenTtl', 'must not be longer than api.accessControl.tokenLifetime')
@@ -292,15 +293,11 @@ function checkTogether(config: Config, draft: Draft): void {
     const { enabled, host, port } = config[name]
     if (!enabled || port === 0) continue
     const other = taken.get(`${host} ${port}`)
-    if (other !== undefined) refuse(`${name}.port`, `is ${port} on ${host}, which ${other} has already`)
+    if (other) refuse(`${name}.port`, `is ${port} on ${host}, which ${other} has already`)
     taken.set(`${host} ${port}`, name)
   }
   if (config.store.url && config.backup.folder) refuse('backup.folder', 'is of no use beside store.url: see pg_dump')
-  const { node, nats } = config.cluster
-  if (node && !config.store.url) refuse('cluster.node', 'needs a database that nodes can share: store.url')
-  if (node && !nats) refuse('cluster.nats', 'is needed beside cluster.node')
-  if (nats && !node) refuse('cluster.node', 'is needed beside cluster.nats')
-  if (node && !/^[\w.-]{1,63}$/.test(node)) refuse('cluster.node', 'must be 1 to 63 letters, digits, dots and hyphens')
+  checkNodes(config, refuse)
   checkAcme(config, taken, refuse)
 }
 
@@ -324,14 +321,12 @@ function checkAcme(
   if (!acme.termsAgreed) {
     refuse('tls.acme.termsAgreed', `must be true: nothing is fetched before the terms of ${server} are agreed to`)
   }
-  if (acme.bindingKeyId !== '' && acme.bindingKey === '') {
-    refuse('tls.acme.bindingKeyId', 'needs tls.acme.bindingKey beside it')
-  }
+  const { bindingKeyId, bindingKey } = acme
+  if (bindingKeyId !== '' && bindingKey === '') refuse('tls.acme.bindingKeyId', 'needs tls.acme.bindingKey beside it')
   if (!/^[A-Za-z0-9+/_-]*=*$/.test(acme.bindingKey)) refuse('tls.acme.bindingKey', 'must be in base64')
   if (acme.email !== '' && !/^[^\s@,?]+@[^\s@,?]+$/.test(acme.email)) refuse('tls.acme.email', 'must be a mail address')
-  if (acme.names.length > limits.acme.namesMax) {
-    refuse('tls.acme.names', `must not have more than ${limits.acme.namesMax} names`)
-  }
+  const { namesMax } = limits.acme
+  if (acme.names.length > namesMax) refuse('tls.acme.names', `must not have more than ${namesMax} names`)
   if (acme.names.length === 0 && acmeName(hostname) === undefined) {
     refuse('tls.acme.names', `must be set, since no certificate can be fetched for the hostname ${hostname}`)
   }

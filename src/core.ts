@@ -159,20 +159,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const { dataDir } = config
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
-  const file = databaseOf(config)
-  const leases = await joinNodes(config, log, lock)
-  closers.add(() => leases?.leave())
-  const thread = lock.thread ?? startWriterThread(file, lock.mayBeNew, leases?.num)
-  const writer = await Writer.open({ file, log, metrics, thread })
-  closers.add(() => writer.close())
-  const read = openDatabase(file)
-  closers.add(() => read.close())
-  await requireWhole(
-    config,
-    log,
-    { opened: { ...writer.opened, made: writer.opened.made || leases?.made === true } },
-    read,
-  )
+  const { leases, writer, read } = await openStore(config, log, lock, { metrics, closers })
   const sequence = await Sequence.open(read, config.hostname)
   const settings = await Settings.open(read, configuredSettings(config))
   const bodies = new Bodies(config, read, log)
@@ -189,13 +176,8 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const around = { read, writer, sequence, settings, kick, wanted, learns: learns(config) }
   const system = new ActorSystem(leases === undefined ? around : { ...around, tenancy: leases }, secrets, metrics)
   closers.add(() => system.close())
-  const cluster = await openCluster(
-    config,
-    leases,
-    { system, writer, sequence, settings, read, log, kick, metrics },
-    closers,
-  )
-  metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
+  const parties = { system, writer, sequence, settings, read, log, kick, metrics }
+  const cluster = await openCluster(config, leases, parties, closers)
   observeBodies(metrics, bodies)
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
   const certificates = await CertificateHandle.open(system.directory, seal)
@@ -229,6 +211,27 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   }
 }
 
+interface Opening {
+  readonly metrics: Metrics
+  readonly closers: Closers
+}
+
+/** The rows, and who writes them. */
+async function openStore(config: Config, log: Log, lock: DirectoryLock, { metrics, closers }: Opening) {
+  const file = databaseOf(config)
+  const leases = await joinNodes(config, log, lock)
+  closers.add(() => leases?.leave())
+  const thread = lock.thread ?? startWriterThread(file, lock.mayBeNew, leases?.num)
+  const writer = await Writer.open({ file, log, metrics, thread })
+  closers.add(() => writer.close())
+  const read = openDatabase(file)
+  closers.add(() => read.close())
+  const made = writer.opened.made || leases?.made === true
+  await requireWhole(config, log, { opened: { ...writer.opened, made } }, read)
+  metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
+  return { leases, writer, read }
+}
+
 /** As a node among others, where the configuration says so. @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
 async function joinNodes({ cluster: { node }, store }: Config, log: Log, { mayBeNew }: DirectoryLock) {
   if (node === '') return undefined
@@ -236,15 +239,25 @@ async function joinNodes({ cluster: { node }, store }: Config, log: Log, { mayBe
   return await Leases.join({ settings: { url: store.url }, name: node, log, mayBeNew })
 }
 
+type Parties = Omit<ClusterOf, 'url' | 'leases' | 'changes' | 'onCommit'> & {
+  readonly metrics: Metrics
+  readonly writer: Writer
+}
+
 async function openCluster(
   { cluster: { nats } }: Config,
   leases: Leases | undefined,
-  { metrics, ...parts }: Omit<ClusterOf, 'url' | 'leases'> & { readonly metrics: Metrics },
+  { metrics, writer, ...parts }: Parties,
   closers: Closers,
 ): Promise<Cluster | undefined> {
   if (leases === undefined) return undefined
   const { Cluster: opened } = await import('#cluster/cluster.ts')
-  const cluster = await opened.open({ ...parts, url: nats, leases })
+  const cluster = await opened.open({
+    ...{ ...parts, url: nats, leases, changes: writer.changes },
+    onCommit: announce => {
+      writer.announce = announce
+    },
+  })
   closers.add(() => cluster.close())
   metrics.observeEach('cluster_shards', 'Leases that each node has', 'node', async () => {
     return cluster.state.nodes.map(({ name, shards }): [string, number] => [name, shards])

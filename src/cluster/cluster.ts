@@ -14,15 +14,15 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Side } from '#lib/process/link.ts'
-import { type Broker, connectBroker } from '#net/broker.ts'
 import type { Leases, NodeState } from '#store/cluster/leases.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
+import type { Changes, Watched } from '#store/engine/watched.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import type { Writer } from '#store/writer/writer.ts'
-import { Following, type Source, type Told } from './following.ts'
+import { type Broker, connectBroker } from './broker.ts'
+import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 
@@ -30,7 +30,10 @@ export interface ClusterOf {
   readonly url: string
   readonly leases: Leases
   readonly system: ActorSystem
-  readonly writer: Writer
+  /** What of the rows that this node keeps in memory was changed. */
+  readonly changes: Changes
+  /** Tells of the tables that a batch may have changed, before anybody is told that it is on disk. */
+  readonly onCommit: (announce: (changed: readonly Watched[]) => Promise<void>) => void
   readonly sequence: Sequence
   readonly settings: Settings
   readonly read: Reader
@@ -62,8 +65,7 @@ export class Cluster implements Elsewhere {
   readonly leases: Leases
   readonly #of: ClusterOf
   readonly #broker: Broker
-  /** From when it is open on. */
-  #line!: NodeLine<NodeCalls, NodeWords>
+  readonly #line: NodeLine<NodeCalls, NodeWords>
   readonly #following: Following
   /** Process of another node -> account -> how it is told no more. */
   readonly #followers = new Map<string, Map<string, () => void>>()
@@ -76,10 +78,15 @@ export class Cluster implements Elsewhere {
     this.#of = of
     this.#broker = broker
     this.leases = of.leases
+    this.#line = new NodeLine<NodeCalls, NodeWords>({
+      ...{ broker, prefix: `teal.${of.leases.cluster}`, self: of.leases },
+      side: peer => this.#side(peer),
+      missed: peer => this.#missed(peer),
+    })
     // Without a line nobody tells what changed: nothing is believed for long.
     this.#doubts = every(limits.cluster.beatMs, () => {
       const doubts = !broker.connected
-      if (doubts || this.#doubted) of.writer.changes.noteAll()
+      if (doubts || this.#doubted) of.changes.noteAll()
       this.#doubted = doubts
       this.#leaveTheGone()
     })
@@ -92,22 +99,16 @@ export class Cluster implements Elsewhere {
 
   /** @throws Fault StorageUnavailable where there is no line to other nodes */
   static async open(of: ClusterOf): Promise<Cluster> {
-    const { leases, system, writer, sequence, settings, log } = of
+    const { leases, system, changes, sequence, settings, log } = of
     const broker = await connectBroker(of.url, leases.name, log)
     const cluster = new Cluster(of, broker)
-    cluster.#line = await NodeLine.open<NodeCalls, NodeWords>({
-      broker,
-      prefix: `teal.${leases.cluster}`,
-      self: leases,
-      side: peer => cluster.#side(peer),
-      missed: peer => cluster.#missed(peer),
-    })
+    await cluster.#line.listen()
     // What is given out from now on is given to this node alone.
     await sequence.share((least, count) => leases.blocks(least, count))
     leases.listen({
       lost: shards => {
         system.lose(shards)
-        if (!leases.isBelieved) writer.changes.noteAll()
+        if (!leases.isBelieved) changes.noteAll()
       },
       release: shards => system.release(shards),
       prepare: () => sequence.renew(),
@@ -116,9 +117,9 @@ export class Cluster implements Elsewhere {
       },
       moved: () => cluster.#moved(),
     })
-    writer.announce = async changed => {
+    of.onCommit(async changed => {
       await cluster.#all('changed', changed)
-    }
+    })
     settings.follow(async (key, value) => {
       if (!cluster.#applying) await cluster.#all('setting', { key, value })
     })
@@ -157,8 +158,7 @@ export class Cluster implements Elsewhere {
       const ran = await this.#ask(shard, { user, command, given }, signal)
       if ('reply' in ran) return ran.reply
       if (signal?.aborted === true) throw new Fault('TimedOut')
-      if (monotonic() > until)
-        throw new Fault('StorageUnavailable', { text: 'No node has this account now, try again' })
+      if (monotonic() > until) throw homeless()
       await this.#pause()
     }
   }
@@ -234,7 +234,7 @@ export class Cluster implements Elsewhere {
   }
 
   #side(peer: Peer): Side<NodeCalls, NodeWords> {
-    const { system, writer, settings } = this.#of
+    const { system, changes, settings } = this.#of
     return {
       calls: {
         run: async ({ user, command, given }, signal) => {
@@ -257,7 +257,7 @@ export class Cluster implements Elsewhere {
           return null
         },
         changed: tables => {
-          for (const table of tables) writer.changes.note(table)
+          for (const table of tables) changes.note(table)
           return null
         },
         joined: async () => {

@@ -7,10 +7,12 @@
 import type { Guard } from '#actors/kernel/actor.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { Guarding } from '#actors/kernel/system.ts'
-import { after } from '#lib/clock.ts'
+import { after, type Timer } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { shardOf } from '#store/cluster/shards.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { mailboxNumbers } from '#store/mailboxes/numbers.ts'
 
 type Listener = (change: Change) => void
 
@@ -55,6 +57,11 @@ export class Told {
   }
 }
 
+/** Nobody serves it at this moment. */
+export function homeless(): Fault {
+  return new Fault('StorageUnavailable', { text: 'No node has this account now, try again' })
+}
+
 export class Following {
   readonly #of: FollowingOf
   readonly #told = new Map<string, Told>()
@@ -84,7 +91,7 @@ export class Following {
     const told = this.#join(user)
     told.guards.add(guard)
     return {
-      known: this.#seek(told),
+      known: this.#soon(this.#seek(told)),
       leave: () => {
         told.guards.delete(guard)
         this.#drop(told)
@@ -126,6 +133,15 @@ export class Following {
     told.source = undefined
   }
 
+  /** Who waits for it is not kept for ever. @throws Fault StorageUnavailable */
+  async #soon(found: Promise<void>): Promise<void> {
+    let late: Timer | undefined
+    const never = new Promise<never>((_, reject) => {
+      late = after(limits.cluster.homelessMs, () => reject(homeless()))
+    })
+    await Promise.race([found, never]).finally(() => late?.cancel())
+  }
+
   #isCurrent({ user, source }: Told): boolean {
     return source !== undefined && source.turn === this.#of.turnOf(shardOf(user))
   }
@@ -153,11 +169,9 @@ export class Following {
   }
 
   async #lookAgain(told: Told): Promise<void> {
-    const folders = await this.#of.read.all<{ num: number }>(
-      'SELECT m.num FROM mailbox m JOIN "user" u ON m."user" = u.num WHERE u.id = ?',
-      told.user,
-    )
-    for (const { num } of folders) told.changed({ kind: 'missed', mailbox: num, modseq: 0 })
+    for (const mailbox of await mailboxNumbers(this.#of.read, told.user)) {
+      told.changed({ kind: 'missed', mailbox, modseq: 0 })
+    }
     await told.guarded(undefined)
   }
 }

@@ -1,4 +1,4 @@
-// The line between nodes over what promises nothing (src/net/broker.ts): calls that are answered and carried out once only, and
+// The line between nodes over what promises nothing (broker.ts): calls that are answered and carried out once only, and
 // words that are not answered, between any two nodes.
 //
 // A call has a number that its sender never gives again. Whoever carries it out keeps the answer until the sender has it for
@@ -9,9 +9,10 @@
 
 import { every, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { randomNumber } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { type Calls, type Failure, packFailure, type Side, unpackFailure, type Words } from '#lib/process/link.ts'
-import type { Broker } from '#net/broker.ts'
+import type { Broker } from './broker.ts'
 import { Arriving, messagesOf, pack, unpack } from './pieces.ts'
 
 /** Whoever was to carry something out is gone, and nobody knows whether it did. */
@@ -95,22 +96,21 @@ export class NodeLine<C extends Calls, W extends Words> {
   readonly #sides = new Map<string, Side<C, W>>()
   readonly #arriving = new Arriving()
   /** Marks pieces of this process. */
-  readonly #mark = Math.floor(Math.random() * 2 ** 52)
+  readonly #mark = randomNumber()
   #pieces = 0
   #unsubscribe: () => void = () => {}
   readonly #tick: Timer
   #closed = false
 
-  private constructor(options: NodeLineOptions<C, W>) {
+  constructor(options: NodeLineOptions<C, W>) {
     this.#options = options
     this.#tick = every(limits.cluster.askMs / 2, () => this.#look())
   }
 
-  static async open<C extends Calls, W extends Words>(options: NodeLineOptions<C, W>): Promise<NodeLine<C, W>> {
-    const line = new NodeLine(options)
-    const { broker, prefix, self } = options
-    line.#unsubscribe = await broker.subscribe(subjectOf(prefix, self), message => line.#hear(message))
-    return line
+  /** From when this resolves on what others say is heard, and answered. */
+  async listen(): Promise<void> {
+    const { broker, prefix, self } = this.#options
+    this.#unsubscribe = await broker.subscribe(subjectOf(prefix, self), message => this.#hear(message))
   }
 
   /** Calls that wait for their answer. */

@@ -36,6 +36,11 @@ export function idNumber(id: string): number {
   return Number.isSafeInteger(number) ? number : 0
 }
 
+/** A random number of 48 bits. */
+export function randomNumber(): number {
+  return randomBytes(6).readUIntBE(0, 6)
+}
+
 /** `bytes` random bytes as lower-case hexadecimal digits. */
 export function randomHex(bytes: number): string {
   return randomBytes(bytes).toString('hex')

@@ -1,10 +1,10 @@
 // Calls and words between nodes over a real nats-server: once only, whatever is lost on the way.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Broker, connectBroker } from '#cluster/broker.ts'
 import { NodeLine, type Peer, Unanswered } from '#cluster/line.ts'
 import { Fault } from '#lib/fault.ts'
 import { makeLog } from '#lib/log.ts'
-import { type Broker, connectBroker } from '#net/broker.ts'
 import { type Nats, startNats } from './nats.ts'
 
 type Calls = {
@@ -61,7 +61,7 @@ class Lossy implements Broker {
 class End {
   readonly peer: Peer
   readonly broker: Lossy
-  line!: NodeLine<Calls, Words>
+  readonly line: NodeLine<Calls, Words>
   sum = 0
   ended = 0
   notes: number[] = []
@@ -71,27 +71,22 @@ class End {
   constructor(num: number, broker: Broker) {
     this.peer = { num, incarnation: `${num}-${Math.random()}` }
     this.broker = new Lossy(broker)
-  }
-
-  static async open(num: number): Promise<End> {
-    const end = new End(num, await connectBroker(nats.url, `test ${num}`, makeLog('silent')))
-    closing.push(() => end.broker.close())
-    end.line = await NodeLine.open<Calls, Words>({
-      broker: end.broker,
+    this.line = new NodeLine<Calls, Words>({
+      broker: this.broker,
       prefix: 'teal.test',
-      self: end.peer,
+      self: this.peer,
       side: () => ({
         calls: {
           add: number => {
-            end.sum += number
-            return end.sum
+            this.sum += number
+            return this.sum
           },
           echo: input => input,
           wait: (_, signal) =>
             new Promise(done => {
-              end.answer = done
+              this.answer = done
               signal.addEventListener('abort', () => {
-                end.ended += 1
+                this.ended += 1
                 done('ended')
               })
             }),
@@ -99,12 +94,18 @@ class End {
             throw new Fault('OverQuotaError', { details: { why: 'full' } })
           },
         },
-        words: { note: number => void end.notes.push(number) },
+        words: { note: number => void this.notes.push(number) },
       }),
       missed: () => {
-        end.missed += 1
+        this.missed += 1
       },
     })
+  }
+
+  static async open(num: number): Promise<End> {
+    const end = new End(num, await connectBroker(nats.url, `test ${num}`, makeLog('silent')))
+    closing.push(() => end.broker.close())
+    await end.line.listen()
     closing.push(() => end.line.close())
     return end
   }

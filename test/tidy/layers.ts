@@ -48,7 +48,7 @@ const doors: Readonly<Record<string, string>> = {
   'better-sqlite3': 'src/store/engine/sqlite/handle.ts',
   lmdb: 'src/store/folder/cache.ts',
   pg: 'src/lib/process/lazy.ts',
-  '@nats-io/transport-node': 'src/net/broker.ts',
+  '@nats-io/transport-node': 'src/cluster/broker.ts',
   'smol-toml': 'src/config.ts',
   'node:net': 'src/net/',
   'node:tls': 'src/net/',

@@ -147,10 +147,7 @@ export class View {
     if (change.kind === 'counters' || change.mailbox !== this.num) return false
     this.#heard = Math.max(this.#heard, change.modseq)
     if (change.kind === 'expunge' || change.kind === 'missed') this.#expunges = true
-    if (change.kind === 'missed') {
-      this.#only = undefined
-      this.#news = true
-    } else if (change.kind !== 'expunge') {
+    if (change.kind !== 'expunge') {
       const same = !this.#news || this.#only === change.modseq
       this.#only = change.kind === 'flags' && same ? change.modseq : undefined
       this.#news = true

@@ -4,15 +4,15 @@
 import { crc32 } from 'node:zlib'
 
 /** Shards of accounts. */
-export const shardCount = 1024
+const shardCount = 1024
 
 /**
  * What runs once for all nodes, each with a lease of its own behind those of accounts: the directory, the loops that claim rows
  * of queues (mail on its way out, webhooks, tasks: one writes what the others read), expiry, certificates.
  */
-export const singletons = ['directory', 'queue', 'expiry', 'acme'] as const
+const singletons = ['directory', 'queue', 'expiry', 'acme'] as const
 
-export type Singleton = (typeof singletons)[number]
+type Singleton = (typeof singletons)[number]
 
 /** Leases there are. */
 export const leaseCount = shardCount + singletons.length

@@ -18,6 +18,12 @@ export async function mailboxNumberOf(read: Reader, user: string, id: string): P
   )?.num
 }
 
+/** All folders of an account, by its id. */
+export async function mailboxNumbers(read: Reader, user: string): Promise<number[]> {
+  const text = 'SELECT m.num FROM mailbox m JOIN "user" u ON u.num = m."user" WHERE u.id = ?'
+  return (await read.all<{ num: number }>(text, user)).map(({ num }) => num)
+}
+
 /** The id of an account's folder, also of one that was deleted. */
 export async function mailboxIdOf(read: Reader, user: number, num: number): Promise<string | undefined> {
   const here = await read.one<{ id: string }>('SELECT id FROM mailbox WHERE num = ?', num)
