@@ -35,6 +35,7 @@ const debian = {
   man: 'man-db',
   mbsync: 'isync',
   mutt: 'mutt',
+  'nats-server': 'nats-server',
   nsd: 'nsd',
   offlineimap: 'offlineimap3',
   openssl: 'openssl',

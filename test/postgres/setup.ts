@@ -20,6 +20,7 @@ declare module 'vitest' {
 
 export async function setup({ provide }: Provided): Promise<() => Promise<void>> {
   if (serverPrograms() === undefined) installed('pg_createcluster', ['postgresql'])
+  installed('nats-server', ['nats-server'])
   const cluster = await startCluster()
   // Whatever defines a table has to be there.
   for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))
