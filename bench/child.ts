@@ -15,6 +15,8 @@ const children = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
+// Whoever ends a bench ends what it started: a service that stayed behind would be in the next one's figures.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 
 export interface Child {
   readonly pid: number

@@ -1,22 +1,29 @@
 // Loaded into the measured service before its own first line (`node --import`): samples how late its main loop runs.
 //
-// Answers each message on the channel with the delays since the last one, in milliseconds: what a timer of one
-// millisecond waited beyond its time. A message that says `collect` collects all garbage first, for who measures what is
-// held and not what was left behind. What the thread itself worked from one of these timers to the next is sampled, too, which
-// says how long one piece of its work was however busy the machine is. The service knows nothing of it, and its worker threads
-// are left alone.
+// Does nothing before the first message on the channel: a thousand looks a second took a tenth of a core from whatever was measured
+// beside. Answers each message with the delays since the last one, in milliseconds: what a timer of one
+// millisecond waited beyond its time. One that says `collect` collects all garbage first, for who measures what is
+// held and not what was left behind; from one that says `work` on it is sampled, too, what the thread itself worked from one of these
+// timers to the next, which says how long one piece of its work was however busy the machine is. The service knows nothing of it, and
+// its worker threads are left alone.
 
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 import { collectGarbage } from '#lib/process/heap.ts'
 
+/** What it is asked. */
+interface Asked {
+  readonly collect?: boolean
+  readonly work?: boolean
+}
+
 /** What the probe answers. */
 export interface LoopDelay {
   readonly p50: number
   readonly p99: number
   readonly worst: number
-  /** Processor time of the main thread in one go, the 100 longest since the last call; empty where the system does not tell. */
+  /** Processor time of the main thread in one go, the 100 longest since the last call; empty where the system does not tell, or nobody asked for it. */
   readonly work: readonly number[]
 }
 
@@ -41,9 +48,9 @@ const keepLongest = (times: readonly number[]) => times.toSorted((one, other) =>
 
 if (isMainThread && process.send !== undefined) {
   const delays = monitorEventLoopDelay({ resolution })
-  delays.enable()
   let longest: number[] = []
-  let before = worked()
+  let before: number | undefined
+  let sampling: NodeJS.Timeout | undefined
   const sample = () => {
     const now = worked()
     if (now === undefined || before === undefined) return
@@ -52,10 +59,14 @@ if (isMainThread && process.send !== undefined) {
     before = now
     if (longest.length >= 2 * longestMax) longest = keepLongest(longest)
   }
-  setInterval(sample, resolution).unref()
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution)
-  process.on('message', ({ collect }: { collect?: boolean }) => {
+  process.on('message', ({ collect, work }: Asked) => {
     if (collect === true) collectGarbage()
+    else delays.enable()
+    if (work === true) {
+      before ??= worked()
+      sampling ??= setInterval(sample, resolution).unref()
+    }
     const { heapUsed, external } = process.memoryUsage()
     const answer: Probed = {
       p50: late(delays.percentile(50)),

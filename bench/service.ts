@@ -21,8 +21,8 @@ export interface Service {
   listener(name: string): Target
   /** Calls the API as root and gives the JSON it answers; throws on any status but 200. */
   call(method: string, path: string, body?: object): Promise<Record<string, unknown>>
-  /** How late the main loop ran since the last call. */
-  loopDelay(): Promise<LoopDelay>
+  /** How late the main loop ran since the last call; with `work` also what it did in one go, from then on. */
+  loopDelay(work?: 'work'): Promise<LoopDelay>
   /** Collects the garbage of its main thread. */
   collect(): Promise<void>
   /** The same, and how many bytes that thread holds then. */
@@ -90,7 +90,7 @@ export async function startService(
     startMs: performance.now() - started,
     listener,
     call,
-    loopDelay: async () => (await child.ask({})) as LoopDelay,
+    loopDelay: async work => (await child.ask({ work: work === 'work' })) as LoopDelay,
     collect: async () => {
       await child.ask({ collect: true })
     },

@@ -126,9 +126,9 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
         return { done: 0, refused: 1, refusal: `it could not be made: ${error}` }
       })
       await sleep(startMs)
-      await service.loopDelay()
+      await service.loopDelay('work')
       const others = await watch(ms)
-      const { work } = await service.loopDelay()
+      const { work } = await service.loopDelay('work')
       attacked.set(name, { others, work, attack: await running })
       await sleep(settleMs)
     }
