@@ -2,7 +2,8 @@
 // evidence for it lie, for a message that proved its author under a policy which is enforced.
 //
 // The library asks and reads the record; a selector counts only where a signature of the author's domain covers the field that
-// names it. Hardly any domain has a mark, so the library, which is large, is loaded where one has. Never throws; asks no more than its resolver lets it.
+// names it. Hardly any domain has a mark, so the library, which is large, is loaded where one has, and not because a name server
+// is silent. Never throws; asks no more than its resolver lets it.
 
 import { limits } from '#lib/limits.ts'
 import { markLookup } from '#lib/process/lazy.ts'
@@ -38,7 +39,11 @@ export async function assertionOf(
     const times = keys.filter(key => key.trim() === 'bimi-selector').length
     return status.result === 'pass' && Boolean(status.aligned) && times >= named
   })
-  if (named === 0 && !(await mayAssert(dmarc, resolver))) return {}
+  if (named === 0) {
+    const there = await mayAssert(dmarc, resolver)
+    if (there === false) return {}
+    if (there !== true) return { info: `bimi=temperror (failed to resolve ${there.silent})` }
+  }
   const rows = named > 0 && !covered ? parsed.filter(({ key }) => key !== 'bimi-selector') : parsed
   const found = await markLookup()({ dmarc, headers: { parsed: rows }, resolver } as never).catch(() => false as const)
   if (found === false) return {}
@@ -63,12 +68,15 @@ export async function assertionOf(
 
 const absent = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
-/** Whether the author's domain, or the organization it belongs to, may have a mark of the usual name: false where neither has. */
-async function mayAssert(dmarc: object, resolver: never): Promise<boolean> {
-  const { domain = '', status } = dmarc as {
+/** Whether the author's domain, or the organization it belongs to, has a record of the usual name; else the one of which nobody could say, where it would count. */
+async function mayAssert(dmarc: object, resolver: never): Promise<boolean | { readonly silent: string }> {
+  const { domain = '', policy, testMode, status } = dmarc as {
     readonly domain?: string
+    readonly policy?: string
+    readonly testMode?: boolean
     readonly status?: { header?: { from?: string } }
   }
+  const lax = policy === 'none' || testMode === true
   const ask = resolver as (name: string, type: string) => Promise<unknown>
   for (const name of new Set([status?.header?.from ?? '', domain])) {
     if (name === '') continue
@@ -76,7 +84,7 @@ async function mayAssert(dmarc: object, resolver: never): Promise<boolean> {
       await ask(`default._bimi.${name}`, 'TXT')
       return true
     } catch (error) {
-      if (!absent.has((error as NodeJS.ErrnoException).code ?? '')) return true
+      if (!absent.has((error as NodeJS.ErrnoException).code ?? '')) return lax ? false : { silent: name }
     }
   }
   return false

@@ -111,3 +111,16 @@ describe.each(cases)('what is proven %s', (_, make) => {
     }
   })
 })
+
+test('a mark of which nobody could say counts as not looked at, and is told', async () => {
+  const message = await signed(plain('ann@bank.test'))
+  const found = await verifyMessage({ ...host, sender: elsewhere, message }, async (name, type) => {
+    if (name === 'default._bimi.bank.test') throw failure('ESERVFAIL')
+    const answer = zone.get(`${type} ${name.toLowerCase()}`)
+    if (answer === undefined) throw failure('ENOTFOUND')
+    return answer
+  })
+  expect(found).toMatchObject({ dkim: 'bank.test', dmarc: { domain: 'bank.test' } })
+  expect(found.assertion).toBeUndefined()
+  expect(found.results).toContain('bimi=temperror (failed to resolve bank.test)')
+})
