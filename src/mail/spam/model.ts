@@ -29,16 +29,18 @@ const lengthPower = 0.65
 /** Two numbers in front of the tables. */
 const headBytes = 8
 
-/** Bytes of a model that was written out. */
-export const modelBytes = headBytes + 2 * gramSlots + 2 * wordSlots
+/** Where the words begin. */
+const wordsAt = headBytes + 2 * gramSlots
+
+/** Bytes of a model that was written out, and of the memory of one. */
+export const modelBytes = wordsAt + 2 * wordSlots
 
 export class SpamModel {
   /** Messages that the counts stand for, of spam and of ham: fewer than were learned when some were forgotten. */
   readonly #counted: Uint32Array
   readonly #weights: Int16Array
-  /** How many spam and ham messages had the word. */
-  readonly #spam: Uint8Array
-  readonly #ham: Uint8Array
+  /** How many spam messages had the word, and above it how many of ham: they are looked at together, and lie nowhere near what was looked at before. */
+  readonly #seen: Uint16Array
   /** Messages learned. */
   spam = 0
   ham = 0
@@ -47,20 +49,30 @@ export class SpamModel {
 
   /**
    * @param bytes of one that was written out
-   * @param buffer memory that it lies in, which others may read; what is there counts where there are no `bytes`
+   * @param buffer memory that it lies in, which others may read as another one; what is there counts where there are no `bytes`
    */
   constructor(bytes?: Uint8Array, buffer: ArrayBufferLike = new ArrayBuffer(modelBytes)) {
     assert((bytes?.length ?? buffer.byteLength) === modelBytes, 'a model has its size')
-    if (bytes !== undefined) new Uint8Array(buffer).set(bytes)
     this.#counted = new Uint32Array(buffer, 0, 2)
     this.#weights = new Int16Array(buffer, headBytes, gramSlots)
-    this.#spam = new Uint8Array(buffer, headBytes + 2 * gramSlots, wordSlots)
-    this.#ham = new Uint8Array(buffer, headBytes + 2 * gramSlots + wordSlots, wordSlots)
+    this.#seen = new Uint16Array(buffer, wordsAt, wordSlots)
+    if (bytes === undefined) return
+    new Uint8Array(buffer, 0, wordsAt).set(bytes.subarray(0, wordsAt))
+    for (let slot = 0; slot < wordSlots; slot++) {
+      this.#seen[slot] = (bytes[wordsAt + slot] as number) | ((bytes[wordsAt + wordSlots + slot] as number) << 8)
+    }
   }
 
-  /** Everything but the two numbers. */
+  /** Everything but the two numbers, what spam had before what ham had. */
   bytes(): Uint8Array {
-    return new Uint8Array(this.#counted.buffer).slice()
+    const bytes = new Uint8Array(modelBytes)
+    bytes.set(new Uint8Array(this.#counted.buffer, 0, wordsAt))
+    for (let slot = 0; slot < wordSlots; slot++) {
+      const seen = this.#seen[slot] as number
+      bytes[wordsAt + slot] = seen & 0xff
+      bytes[wordsAt + wordSlots + slot] = seen >> 8
+    }
+    return bytes
   }
 
   /** How much speaks for spam, as a logarithm of odds: 0 is even, above 5 hardly ever wrong. */
@@ -76,18 +88,21 @@ export class SpamModel {
     else this.ham = Math.max(0, this.ham + times)
     const side = isSpam ? 0 : 1
     this.#counted[side] = Math.max(0, (this.#counted[side] as number) + times)
-    const own = isSpam ? this.#spam : this.#ham
+    const all = this.#seen
+    const [shift, others] = isSpam ? [0, 0xff00] : [8, 0xff]
     for (const slot of words) {
-      const known = own[slot] as number
-      own[slot] = times < 0 ? Math.max(0, known - 1) : Math.min(255, known + 1)
+      const seen = all[slot] as number
+      const known = (seen >> shift) & 0xff
+      all[slot] = (seen & others) | ((times < 0 ? Math.max(0, known - 1) : Math.min(255, known + 1)) << shift)
     }
     if ((this.#counted[0] as number) + (this.#counted[1] as number) > limits.spam.halvedAfter) this.#halve()
   }
 
   #halve(): void {
-    for (const table of [this.#counted, this.#spam, this.#ham]) {
-      for (let at = 0; at < table.length; at++) table[at] = (table[at] as number) >> 1
-    }
+    const { [0]: spam = 0, [1]: ham = 0 } = this.#counted
+    this.#counted.set([spam >> 1, ham >> 1])
+    const all = this.#seen
+    for (let slot = 0; slot < all.length; slot++) all[slot] = ((all[slot] as number) >> 1) & 0x7f7f
   }
 
   /** One step of the regression towards what a message is. */
@@ -117,21 +132,20 @@ export class SpamModel {
     if (spam === 0 || ham === 0) return 0
     this.#logs ??= [logsOf(spam), logsOf(ham)]
     const [ofSpam, ofHam] = this.#logs
-    const [inAllSpam, inAllHam] = [this.#spam, this.#ham]
+    const all = this.#seen
     const sums = new Float64Array(places)
     const counts = new Float64Array(places)
     // By numbers: an iterator takes as long as all else that is done for a word.
     for (let next = 0; next < words.length; next++) {
       const slot = words[next] as number
-      const inSpam = inAllSpam[slot] as number
-      const inHam = inAllHam[slot] as number
-      if (inSpam === 0 && inHam === 0) continue
+      const seen = all[slot] as number
+      if (seen === 0) continue
       const at = placeOf(slot)
-      sums[at] = (sums[at] as number) + (ofSpam[inSpam] as number) - (ofHam[inHam] as number)
+      sums[at] = (sums[at] as number) + (ofSpam[seen & 0xff] as number) - (ofHam[seen >> 8] as number)
       counts[at] = (counts[at] as number) + 1
     }
-    const all = wordsShare * averaged(sums.reduce(plus), counts.reduce(plus))
-    return placeShares.reduce((odds, share, at) => odds + share * averaged(sums[at] ?? 0, counts[at] ?? 0), all)
+    const whole = wordsShare * averaged(sums.reduce(plus), counts.reduce(plus))
+    return placeShares.reduce((odds, share, at) => odds + share * averaged(sums[at] ?? 0, counts[at] ?? 0), whole)
   }
 }
 
