@@ -70,7 +70,12 @@ const absent = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 /** Whether the author's domain, or the organization it belongs to, has a record of the usual name; else the one of which nobody could say, where it would count. */
 async function mayAssert(dmarc: object, resolver: never): Promise<boolean | { readonly silent: string }> {
-  const { domain = '', policy, testMode, status } = dmarc as {
+  const {
+    domain = '',
+    policy,
+    testMode,
+    status,
+  } = dmarc as {
     readonly domain?: string
     readonly policy?: string
     readonly testMode?: boolean
