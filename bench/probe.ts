@@ -50,7 +50,6 @@ if (isMainThread && process.send !== undefined) {
   const delays = monitorEventLoopDelay({ resolution })
   let longest: number[] = []
   let before: number | undefined
-  let sampling: NodeJS.Timeout | undefined
   const sample = () => {
     const now = worked()
     if (now === undefined || before === undefined) return
@@ -63,9 +62,9 @@ if (isMainThread && process.send !== undefined) {
   process.on('message', ({ collect, work }: Asked) => {
     if (collect === true) collectGarbage()
     else delays.enable()
-    if (work === true) {
-      before ??= worked()
-      sampling ??= setInterval(sample, resolution).unref()
+    if (work === true && before === undefined) {
+      before = worked()
+      if (before !== undefined) setInterval(sample, resolution).unref()
     }
     const { heapUsed, external } = process.memoryUsage()
     const answer: Probed = {

@@ -99,7 +99,7 @@ export class SpamModel {
   }
 
   #halve(): void {
-    const { [0]: spam = 0, [1]: ham = 0 } = this.#counted
+    const [spam = 0, ham = 0] = this.#counted
     this.#counted.set([spam >> 1, ham >> 1])
     const all = this.#seen
     for (let slot = 0; slot < all.length; slot++) all[slot] = ((all[slot] as number) >> 1) & 0x7f7f
