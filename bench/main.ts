@@ -5,7 +5,7 @@
 // folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
 // `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
 // section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps what isolation.ts and webmail.ts fill, and
-// `--threads` is what its service is started with.
+// `--threads` is what services of isolation.ts, mixes.ts and trust.ts are started with.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'

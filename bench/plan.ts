@@ -33,6 +33,11 @@ export interface Plan {
   readonly corpus?: string | undefined
 }
 
+/** As a setting of the service. */
+export function threadsOf({ threads }: Plan): Readonly<Record<string, string>> {
+  return threads === undefined ? {} : { TEAL_THREADS: threads }
+}
+
 export const fullPlan: Plan = {
   ms: 6000,
   mixed: 10_000,

@@ -117,6 +117,8 @@ export const storeFlags: UserCommand<FlagChange, Stored> = {
 }
 
 const none: readonly string[] = []
+/** Up to so many runs cross as plain numbers. */
+const runsAsNumbers = 8
 
 /** All changes of one command have one change number and are one write, and a run of messages is one row of it. */
 function writeFlags(
@@ -129,7 +131,11 @@ function writeFlags(
   const plain = changed.every(one => one.keywords.length === 0) && input.keywords.length === 0
   const uids = changed.map(one => one.uid)
   const { from, to, flags } = plain ? runs : { from: uids, to: uids, flags: changed.map(one => one.flags) }
-  const form = { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
+  // Three pieces of memory cost the thread that writes more than the statement, where there is but one message.
+  const few = from.length <= runsAsNumbers
+  const form = few
+    ? { from, to, flags }
+    : { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
   const keywords = plain ? null : changed.map(one => one.keywords)
   turn.write(messageFlags, { mailbox: mailbox.num, modseq, ...form, keywords }, 60 + changed.length * 16)
   learnKeywords(turn, mailbox, input.how === 'remove' ? [] : input.keywords)

@@ -21,7 +21,7 @@ import type { AttackJob, AttackResult } from '../load/attack.ts'
 import type { Target } from '../load/line.ts'
 import { fixedMessages, stamp } from '../load/messages.ts'
 import { type Deed, type DeedResult, deeds, type OthersJob, type OthersResult, spread } from '../load/others.ts'
-import type { Plan } from '../plan.ts'
+import { type Plan, threadsOf } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from '../service.ts'
 
@@ -105,7 +105,7 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
   try {
     const strangers = Math.ceil(attackMs / coldMs) + Math.ceil(quietMs / coldMs)
     const { attacker, reader, boxes, cold: all } = await ground(plan, dataDir, strangers)
-    const service = await startService(dataDir, plan.threads === undefined ? {} : { TEAL_THREADS: plan.threads })
+    const service = await startService(dataDir, threadsOf(plan))
     await sleep(settledMs)
     const cold = all.slice()
     const place = { service, folder, attacker, inbox: boxes.attacker, ms: attackMs, names: cold.map(one => one.name) }

@@ -10,7 +10,7 @@ import type { Target } from '../load/line.ts'
 import { letter, type MixName } from '../load/mix.ts'
 import type { Account } from '../load/others.ts'
 import { dovecotPassword, withDovecot } from '../peer/dovecot.ts'
-import type { Plan } from '../plan.ts'
+import { type Plan, threadsOf } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, startService } from '../service.ts'
 
@@ -63,7 +63,7 @@ export async function mixes(plan: Plan): Promise<Row[]> {
   const small = quick ? 200 : 500
   const folder = makeFolder()
   try {
-    const service = await startService(folder, { TEAL_IMAP_MAX_CONNECTIONS: '2000' })
+    const service = await startService(folder, { TEAL_IMAP_MAX_CONNECTIONS: '2000', ...threadsOf(plan) })
     const accounts = await makeUsers(service, usersMax)
     const teal: Side = { at: service.listener('imap'), pid: service.pid, accounts }
     const options = { imap: true, reuse: true }

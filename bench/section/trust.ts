@@ -10,7 +10,7 @@ import { dnsTxt, makeSigningKey, publicPem } from '#mail/crypt/dkim.ts'
 import { startNameServer } from '../../test/net/name-server.ts'
 import { cpuSeconds, loadNote, runLoad } from '../child.ts'
 import type { LoadResult, SigningKey } from '../load/job.ts'
-import type { Plan } from '../plan.ts'
+import { type Plan, threadsOf } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService } from '../service.ts'
 
@@ -58,7 +58,10 @@ export async function trustSection(plan: Plan): Promise<Row[]> {
   const folders = [makeFolder(), makeFolder()]
   const sides: Side[] = []
   try {
-    const common = { TEAL_NETWORK_DNS_SERVERS: names.address, TEAL_SMTP_NETWORK_MESSAGES: '0' }
+    const common = {
+      ...{ TEAL_NETWORK_DNS_SERVERS: names.address, TEAL_SMTP_NETWORK_MESSAGES: '0' },
+      ...threadsOf(plan),
+    }
     const checked = {
       ...{ TEAL_SMTP_UNJUDGED: '192.0.2.0/24', TEAL_MAIL_CLASSIFICATION_HEADERS: 'true' },
       ...{ TEAL_SPAM_BLOCK_LISTS: 'block.test', TEAL_SPAM_ALLOW_LISTS: 'allow.test', TEAL_SPAM_URI_LISTS: 'uri.test' },

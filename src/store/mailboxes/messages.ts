@@ -143,9 +143,9 @@ export interface FlagsChange {
   readonly mailbox: number
   readonly modseq: number
   /** Runs of messages, all of the folder between two uids, and the flags that those of a run have now. */
-  readonly from: Uint32Array
-  readonly to: Uint32Array
-  readonly flags: Uint8Array
+  readonly from: ArrayLike<number>
+  readonly to: ArrayLike<number>
+  readonly flags: ArrayLike<number>
   /** Keywords where runs are single messages, or null where no message has any now. */
   readonly keywords: readonly (readonly string[])[] | null
 }
