@@ -137,7 +137,10 @@ function writeFlags(
     ? { from, to, flags }
     : { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
   const keywords = plain ? null : changed.map(one => one.keywords)
-  turn.write(messageFlags, { mailbox: mailbox.num, modseq, ...form, keywords }, 60 + changed.length * 16)
+  // What it does to no flags and to all of them says what it does to any.
+  const put = flagsAfter(0, input)
+  const keep = flagsAfter(0xff, input) & ~put
+  turn.write(messageFlags, { mailbox: mailbox.num, modseq, keep, put, ...form, keywords }, 60 + changed.length * 16)
   learnKeywords(turn, mailbox, input.how === 'remove' ? [] : input.keywords)
   count(turn, mailbox, modseq, 0, unseen, 0)
 }

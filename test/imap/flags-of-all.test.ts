@@ -67,6 +67,39 @@ async function agrees(client: Client, where: string): Promise<void> {
   expect((await client.ok('SEARCH UNSEEN'))[0]?.split(' ').length, where).toBe(unseen + 2)
 }
 
+test('a change of many that stand together leaves each of them what else it has', async () => {
+  await service.user('runs')
+  const client = await Client.login(service.at('imap'), 'runs')
+  const had = ['', '\\Seen', '\\Answered', '\\Seen \\Draft', '\\Flagged', '\\Deleted']
+  for (const [at, flags] of had.entries()) await client.ok(append('INBOX', mail(`m${at}`), flags))
+  await client.ok('SELECT INBOX')
+  const held = async () => {
+    const lines = await client.ok('FETCH 1:* (FLAGS)')
+    return lines.map(line =>
+      (/FLAGS \(([^)]*)\)/.exec(line)?.[1] ?? '')
+        .split(' ')
+        .filter(flag => flag !== '\\Recent')
+        .sort()
+        .join(' ')
+        .trim(),
+    )
+  }
+  await client.ok('STORE 1:* +FLAGS (\\Answered)')
+  expect(await held()).toEqual([
+    '\\Answered',
+    '\\Answered \\Seen',
+    '\\Answered',
+    '\\Answered \\Draft \\Seen',
+    '\\Answered \\Flagged',
+    '\\Answered \\Deleted',
+  ])
+  await client.ok('STORE 1:* -FLAGS (\\Seen \\Answered)')
+  expect(await held()).toEqual(['', '', '', '\\Draft', '\\Flagged', '\\Deleted'])
+  await client.ok('STORE 1:* FLAGS (\\Seen \\Flagged)')
+  expect(await held()).toEqual(had.map(() => '\\Flagged \\Seen'))
+  client.close()
+})
+
 test('a folder that is deleted and made again has no flags of the one before', async () => {
   await service.user('again')
   const client = await Client.login(service.at('imap'), 'again')

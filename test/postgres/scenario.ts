@@ -148,6 +148,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
         from: Uint32Array.of(1, 3),
         to: Uint32Array.of(2, 3),
         flags: Uint8Array.of(3, 5),
+        ...{ keep: 4, put: 3 },
         keywords: [null, 'a b'],
       },
     ]),

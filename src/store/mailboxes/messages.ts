@@ -142,10 +142,13 @@ export function insertMessage(sql: Sql, values: readonly Stored[]): void {
 export interface FlagsChange {
   readonly mailbox: number
   readonly modseq: number
-  /** Runs of messages, all of the folder between two uids, and the flags that those of a run have now. */
+  /** Runs of messages, all of the folder between two uids, and the flags that the first of a run has now. */
   readonly from: ArrayLike<number>
   readonly to: ArrayLike<number>
   readonly flags: ArrayLike<number>
+  /** What those of a run keep of their flags, and what they get. */
+  readonly keep: number
+  readonly put: number
   /** Keywords where runs are single messages, or null where no message has any now. */
   readonly keywords: readonly (readonly string[])[] | null
 }
@@ -155,14 +158,15 @@ interface FlagsForm extends Omit<FlagsChange, 'keywords'> {
 }
 
 const updateFlags = messages.updating({ set: ['modseq', 'flags', 'keywords'], by: ['mailbox', 'uid'] })
-const updateRun = 'UPDATE message SET modseq = ?, flags = ?, keywords = NULL WHERE mailbox = ? AND uid BETWEEN ? AND ?'
+const updateRun =
+  'UPDATE message SET modseq = ?, flags = (flags & ?) | ?, keywords = NULL WHERE mailbox = ? AND uid BETWEEN ? AND ?'
 
 export const messageFlags = defineWrite<FlagsChange, FlagsForm>(
   'message.flags',
-  (sql, { mailbox, modseq, from, to, flags, keywords }) => {
+  (sql, { mailbox, modseq, from, to, flags, keep, put, keywords }) => {
     for (let at = 0; at < from.length; at++) {
       // A range is planned anew by its values, which is dear for one message and half the price for many.
-      if (from[at] !== to[at]) sql(updateRun).run(modseq, flags[at], mailbox, from[at], to[at])
+      if (from[at] !== to[at]) sql(updateRun).run(modseq, keep, put, mailbox, from[at], to[at])
       else sql(updateFlags).run(modseq, flags[at], keywords === null ? null : keywords[at], mailbox, from[at])
     }
   },
