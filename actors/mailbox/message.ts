@@ -132,10 +132,8 @@ function writeFlags(
   const uids = changed.map(one => one.uid)
   const { from, to, flags } = plain ? runs : { from: uids, to: uids, flags: changed.map(one => one.flags) }
   // Three pieces of memory cost the thread that writes more than the statement, where there is but one message.
-  const few = from.length <= runsAsNumbers
-  const form = few
-    ? { from, to, flags }
-    : { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
+  const numbers = from.length <= runsAsNumbers ? { from, to, flags } : undefined
+  const form = numbers ?? { from: Uint32Array.from(from), to: Uint32Array.from(to), flags: Uint8Array.from(flags) }
   const keywords = plain ? null : changed.map(one => one.keywords)
   // What it does to no flags and to all of them says what it does to any.
   const put = flagsAfter(0, input)
