@@ -22,7 +22,8 @@ import { JobWriter } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { Recency } from '#actors/mailbox/recency.ts'
 import { CountedTraffic, type Traffic } from '#actors/user/traffic.ts'
-import type { Cluster, ClusterOf } from '#cluster/cluster.ts'
+import type { Cluster } from '#cluster/cluster.ts'
+import { joinNodes, openCluster } from '#cluster/open.ts'
 import type { Config } from '#config'
 import { threadFile, version } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
@@ -41,12 +42,14 @@ import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays } from '#store/bodies/strays.ts'
-import type { Leases } from '#store/cluster/leases.ts'
+import { type Duty, dutyOf } from '#store/cluster/duty.ts'
+import type { Singleton } from '#store/cluster/shards.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
 import { Cache } from '#store/folder/cache.ts'
+import type { Counters } from '#store/folder/counters.ts'
 import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.ts'
 import { loadKey } from '#store/folder/keys.ts'
 import { cacheDir, databaseOf, placeOf } from '#store/folder/place.ts'
@@ -82,6 +85,10 @@ export interface Core {
   readonly delivery: LocalDelivery
   /** Whom accounts have written to or heard from. */
   readonly addressBook: AddressBook
+  /** Those of the cache that hold for all nodes. */
+  readonly counters: Counters
+  /** What one node at a time does; absent where there are no others. */
+  readonly duty: (name: Singleton) => Duty | undefined
   /** Sessions of each account. */
   readonly places: SessionPlaces
   /** Which messages no IMAP session was told of. */
@@ -176,18 +183,22 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const around = { read, writer, sequence, settings, kick, wanted, learns: learns(config) }
   const system = new ActorSystem(leases === undefined ? around : { ...around, tenancy: leases }, secrets, metrics)
   closers.add(() => system.close())
-  const parties = { system, writer, sequence, settings, read, log, kick, metrics }
-  const cluster = await openCluster(config, leases, parties, closers)
+  const cache = openCache(dataDir, log, { metrics, closers })
+  const acme = new AcmeHandle(read, writer, seal)
+  const duty = (name: Singleton) => leases && dutyOf(leases, name)
+  const jobWriter = new JobWriter(writer, leases && { tenancy: leases, duty: dutyOf(leases, 'queue') })
+  subscriptions.share(system.everywhere)
+  const cluster = await openCluster(
+    leases,
+    { system, sequence, settings, read, log, kick, jobWriter, cache, challenges: acme.challenges },
+    { config, writer, listeners, metrics, closers },
+  )
   observeBodies(metrics, bodies)
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
-  const certificates = await CertificateHandle.open(system.directory, seal)
-  const acme = new AcmeHandle(read, writer, seal)
+  const certificates = await CertificateHandle.open(system.directory, seal, system.everywhere)
   const { dkim, signingKeys } = openSigning(config, system, seal)
   const outward = new Outward(config.network)
   const access = openAccess(config, system, writer)
-  const cache = Cache.open({ dir: cacheDir(dataDir), log })
-  closers.add(() => cache.close())
-  metrics.observe('cache_entries', 'Counters, marks and challenges in the cache', () => cache.size)
   const parts = { config, log, journal, metrics, system, writer, settings, cache, pools, access, wanted }
   const credentials = openCredentials(parts)
   closers.add(() => credentials.close())
@@ -196,9 +207,10 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const forwardKeys = forwardKeysOf(config)
   const addressBook = new AddressBook(writer)
   closers.add(() => addressBook.close())
+  const counters = cluster?.counters ?? cache
   const { rules, delivery } = openDelivery({
     ...{ config, log, system, sequence, settings, bodies, read, reads, pools, addressBook },
-    ...{ throttle: cache, keys: forwardKeys, changes: writer.changes },
+    ...{ throttle: counters, keys: forwardKeys, changes: writer.changes },
   })
   const welcome = new Welcome(bodies, sequence, readTemplates(config.mail.welcomeDir))
   return {
@@ -206,7 +218,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache), seal },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
-    ...{ close: () => closers.run(), jobWriter: new JobWriter(writer, leases), cluster },
+    ...{ close: () => closers.run(), jobWriter, cluster, counters, duty },
     importer: new Importer({ system, bodies, sequence }),
   }
 }
@@ -232,40 +244,11 @@ async function openStore(config: Config, log: Log, lock: DirectoryLock, { metric
   return { leases, writer, read }
 }
 
-/** As a node among others, where the configuration says so. @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
-async function joinNodes({ cluster: { node }, store }: Config, log: Log, { mayBeNew }: DirectoryLock) {
-  if (node === '') return undefined
-  const { Leases } = await import('#store/cluster/leases.ts')
-  return await Leases.join({ settings: { url: store.url }, name: node, log, mayBeNew })
-}
-
-type Parties = Omit<ClusterOf, 'url' | 'leases' | 'changes' | 'onCommit'> & {
-  readonly metrics: Metrics
-  readonly writer: Writer
-}
-
-async function openCluster(
-  { cluster: { nats } }: Config,
-  leases: Leases | undefined,
-  { metrics, writer, ...parts }: Parties,
-  closers: Closers,
-): Promise<Cluster | undefined> {
-  if (leases === undefined) return undefined
-  const { Cluster: opened } = await import('#cluster/cluster.ts')
-  const cluster = await opened.open({
-    ...{ ...parts, url: nats, leases, changes: writer.changes },
-    onCommit: announce => {
-      writer.announce = announce
-    },
-  })
-  closers.add(() => cluster.close())
-  metrics.observeEach('cluster_shards', 'Leases that each node has', 'node', async () => {
-    return cluster.state.nodes.map(({ name, shards }): [string, number] => [name, shards])
-  })
-  metrics.observe('cluster_waiting', 'Calls to other nodes that wait for their answer', () => cluster.open)
-  // First of all others get what is here: sessions that end meanwhile find it there.
-  closers.add(() => cluster.leave())
-  return cluster
+function openCache(dataDir: string, log: Log, { metrics, closers }: Opening): Cache {
+  const cache = Cache.open({ dir: cacheDir(dataDir), log })
+  closers.add(() => cache.close())
+  metrics.observe('cache_entries', 'Counters, marks and challenges in the cache', () => cache.size)
+  return cache
 }
 
 /** What tells of the service's work. */

@@ -98,9 +98,9 @@ async function openFronts(
   { count: fronts, api }: { readonly count: number; readonly api?: HttpOptions },
 ): Promise<{ readonly opened: Fronts; readonly places: Listeners } | undefined> {
   if (fronts === 0) return undefined
-  const { config, system, metrics, log, places, recency, pools, cache, sequence, settings, writer, access } = core
+  const { config, system, metrics, log, places, recency, pools, counters, sequence, settings, writer, access } = core
   const opened = await Fronts.open({
-    ...{ config, fronts, system, metrics, log, places, recency, pools, cache, sequence, settings },
+    ...{ config, fronts, system, metrics, log, places, recency, pools, counters, sequence, settings },
     ...{ admission: ground.admission, tls: ground.tls },
     pair: ground.certificates.own,
     authentication: core.credentials.authentication,

@@ -84,7 +84,7 @@ export interface MailCore {
   readonly sequence: Numbers
   readonly settings: Settings
   readonly reads: Reads
-  readonly cache: Counters
+  readonly counters: Counters
   readonly delivery: LocalDelivery
   readonly pools: { readonly verify: ConstructorParameters<typeof Verifier>[0]['pool'] }
   readonly credentials: {

@@ -233,7 +233,18 @@ function fetchCertificates(core: Core, closers: Closers): void {
   const { acme: settings } = config.tls
   if (!settings.enabled) return
   const names = settings.names.length > 0 ? settings.names : [config.hostname]
-  const acme = new Acme({ read, handle, certificates, outward, log, metrics, version, names, settings })
+  const acme = new Acme({
+    read,
+    handle,
+    certificates,
+    outward,
+    log,
+    metrics,
+    version,
+    names,
+    settings,
+    duty: core.duty('acme'),
+  })
   closers.add(() => acme.close())
   core.onEvents(() => acme.kick())
 }
@@ -272,7 +283,7 @@ function startJobs(core: Core, closers: Closers): Tasks {
   signDomains(core, closers)
   const sampling = new Sampling({ read, writer, metrics, log })
   closers.add(() => sampling.close())
-  const expiry = startExpiry(core)
+  const expiry = startExpiry({ ...core, duty: core.duty('expiry') })
   closers.add(() => expiry.close())
   tasks.start()
   core.onEvents(work => {
@@ -284,9 +295,9 @@ function startJobs(core: Core, closers: Closers): Tasks {
 }
 
 /** Keeps the keys that domains have without being asked, where they are to have some. */
-function signDomains({ config, read, signingKeys, metrics, log }: Core, closers: Closers): void {
+function signDomains({ config, read, signingKeys, metrics, log, duty }: Core, closers: Closers): void {
   if (!config.dkim.automatic) return
-  const loop = signingLoop(signingKeys, log, metrics)
+  const loop = signingLoop(signingKeys, log, metrics, duty('acme'))
   closers.add(() => loop.close())
   metrics.observeEach('dkim_keys', 'Keys that domains have without being asked', 'state', async () => {
     const counts = await countSigningKeys(read)

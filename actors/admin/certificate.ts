@@ -23,6 +23,7 @@ import {
 } from '#store/domains/certificate.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Command } from '../kernel/actor.ts'
+import type { Everywhere } from '../kernel/everywhere.ts'
 import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
 
@@ -53,6 +54,9 @@ export interface SinkOptions {
   readonly initial: { readonly name: string; readonly pair: KeyPair } | null
 }
 
+/** What all nodes keep of them, by name. */
+const kept = 'certificates'
+
 /** A certificate that can be used. */
 interface Usable {
   readonly id: string
@@ -65,20 +69,23 @@ interface Usable {
 export class CertificateHandle {
   readonly #directory: DirectoryHandle
   readonly #seal: SecretBox
+  readonly #everywhere: Everywhere
+  #changes = 0
   readonly #usable = new Map<string, Usable>()
   readonly #sinks: Sink[] = []
   readonly #listeners: (() => void)[] = []
 
-  private constructor(directory: DirectoryHandle, seal: SecretBox) {
+  private constructor(directory: DirectoryHandle, seal: SecretBox, everywhere: Everywhere) {
     this.#directory = directory
     this.#seal = seal
+    this.#everywhere = everywhere
   }
 
   /** Opens all there are. @throws Fault SealBroken where the key file is another one than they were sealed with */
-  static async open(directory: DirectoryHandle, seal: SecretBox): Promise<CertificateHandle> {
-    const handle = new CertificateHandle(directory, seal)
-    const rows = await allCertificates(directory.read)
-    for (const row of rows) handle.#keep(row, await seal.open(row.key))
+  static async open(directory: DirectoryHandle, seal: SecretBox, everywhere: Everywhere): Promise<CertificateHandle> {
+    const handle = new CertificateHandle(directory, seal, everywhere)
+    await handle.#load()
+    everywhere.keep(kept, () => handle.#reload())
     return handle
   }
 
@@ -116,6 +123,7 @@ export class CertificateHandle {
     const row = await this.#directory.run(putCertificate, input, signal)
     this.#keep(row, row.key === key ? privatePem(material.key) : await this.#seal.open(row.key))
     this.#tell()
+    await this.#everywhere.changed(kept)
     return row
   }
 
@@ -133,6 +141,7 @@ export class CertificateHandle {
     const row = await this.#directory.run(renewCertificate, { id, values }, signal)
     this.#keep(row, made.key)
     this.#tell()
+    await this.#everywhere.changed(kept)
     return row
   }
 
@@ -144,11 +153,36 @@ export class CertificateHandle {
   /** @throws Fault CertNotFound */
   async delete(id: string, signal?: AbortSignal): Promise<void> {
     await this.#directory.run(deleteCertificate, { id }, signal)
+    this.#changes += 1
     this.#usable.delete(id)
     this.#tell()
+    await this.#everywhere.changed(kept)
+  }
+
+  async #load(): Promise<void> {
+    const before = this.#changes
+    const rows = await allCertificates(this.#directory.read)
+    const keys = new Map<CertificateRow, string>()
+    for (const row of rows) {
+      // What is as it was stays the same object: whoever speaks TLS is told of what changed alone.
+      if (this.#usable.get(row.id)?.updated !== row.updated) keys.set(row, await this.#seal.open(row.key))
+    }
+    // What was changed here meanwhile is newer than what was read.
+    if (this.#changes !== before) return this.#load()
+    for (const [row, key] of keys) this.#keep(row, key)
+    const there = new Set(rows.map(({ id }) => id))
+    for (const id of this.#usable.keys()) if (!there.has(id)) this.#usable.delete(id)
+  }
+
+  async #reload(): Promise<void> {
+    const before = [...this.#usable.values()]
+    await this.#load()
+    const after = [...this.#usable.values()]
+    if (before.length !== after.length || after.some((one, place) => one !== before[place])) this.#tell()
   }
 
   #keep(row: CertificateRow, key: string): void {
+    this.#changes += 1
     const { id, servername, cert, updated } = row
     if (cert === null) this.#usable.delete(id)
     else {

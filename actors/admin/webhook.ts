@@ -23,6 +23,7 @@ import {
 } from '#store/events/subscriptions.ts'
 import type { Command } from '../kernel/actor.ts'
 import { additions, type EventName } from '../kernel/events.ts'
+import type { Everywhere } from '../kernel/everywhere.ts'
 import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryState } from './directory.ts'
 
@@ -33,6 +34,7 @@ export class Subscriptions {
   readonly #secrets: UrlSecrets
   readonly #delivering: boolean
   readonly #listeners: (() => void)[] = []
+  #everywhere: Everywhere | undefined
   /** Numbers of the last reading that began, and of the one that is in force. */
   #begun = 0
   #applied = 0
@@ -92,6 +94,17 @@ export class Subscriptions {
     this.#byId = new Map(this.#all.map(subscription => [subscription.id, subscription]))
     this.#matches = new Map()
     for (const listener of this.#listeners) listener()
+  }
+
+  /** From now on other nodes read them again too, where there are any. */
+  share(everywhere: Everywhere): void {
+    everywhere.keep('subscriptions', () => this.reload())
+    this.#everywhere = everywhere
+  }
+
+  /** Whoever changed them may be answered when this resolves. */
+  async changed(): Promise<void> {
+    await this.#everywhere?.changed('subscriptions')
   }
 
   /** Calls `listener` after every change. */
@@ -206,6 +219,7 @@ export class WebhookHandle {
   ): Promise<Awaited<Reply>> {
     const reply = await this.#directory.run(command, input, signal)
     await this.subscriptions.reload()
+    await this.subscriptions.changed()
     return reply
   }
 }

@@ -5,6 +5,9 @@
 // whose cached state would otherwise tell something the disk does not say.
 
 import assert from 'node:assert'
+import { after, monotonic } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
+import type { Duty } from '#store/cluster/duty.ts'
 import { leaseOf } from '#store/cluster/shards.ts'
 import { LostLease, type Tenancy } from '#store/cluster/tenancy.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
@@ -30,13 +33,26 @@ export interface JobUnit {
 /** Whose work the queues are, where nodes share them. */
 const shard = leaseOf('queue')
 
+/** Where nodes share the queues. */
+export interface SharedQueues {
+  readonly tenancy: Tenancy
+  readonly duty: Duty
+}
+
 export class JobWriter {
   readonly #writer: Writer
-  readonly #tenancy: Tenancy | undefined
+  readonly #shared: SharedQueues | undefined
+  /** Has the node write that has the queues. @throws LostLease where that is this one, or nobody */
+  elsewhere: ((unit: JobUnit) => Promise<void>) | undefined
 
-  constructor(writer: Writer, tenancy?: Tenancy) {
+  constructor(writer: Writer, shared?: SharedQueues) {
     this.#writer = writer
-    this.#tenancy = tenancy
+    this.#shared = shared
+  }
+
+  /** Whether the work of queues is done here; absent where it always is. */
+  get duty(): Duty | undefined {
+    return this.#shared?.duty
   }
 
   /** Batches that were answered: those who work beside deliveries see by it whether any come. */
@@ -49,15 +65,31 @@ export class JobWriter {
     return this.#writer.pending
   }
 
-  /** Queues a unit; resolves when it is on disk. @throws as the writer's, LostLease where another node does the work */
+  /** Queues a unit; resolves when it is on disk. @throws as the writer's */
   submit(unit: JobUnit): Promise<void> {
     for (const [name] of unit.operations) assert(queues.has(tableOf(name)), `${name} is not for a job to write`)
-    const made = { ...unit, partition: 0, epoch: 0 }
-    if (this.#tenancy === undefined) return this.#writer.submit(made)
-    const term = this.#tenancy.termOf(shard)
-    return term === undefined
-      ? Promise.reject(new LostLease(shard))
-      : this.#writer.submit({ ...made, lease: [shard, term] })
+    if (this.#shared === undefined) return this.#writer.submit({ ...unit, partition: 0, epoch: 0 })
+    return this.#wherever(unit, this.#shared.tenancy)
+  }
+
+  /** For another node, which takes the queues to be here. @throws LostLease where they are not */
+  submitHere(unit: JobUnit): Promise<void> {
+    const term = this.#shared?.tenancy.heldTermOf(shard)
+    if (term === undefined) return Promise.reject(new LostLease(shard))
+    return this.#writer.submit({ ...unit, partition: 0, epoch: 0, lease: [shard, term] })
+  }
+
+  async #wherever(unit: JobUnit, tenancy: Tenancy): Promise<void> {
+    const until = monotonic() + limits.cluster.homelessMs
+    for (;;) {
+      try {
+        const isHere = tenancy.heldTermOf(shard) !== undefined || this.elsewhere === undefined
+        return await (isHere ? this.submitHere(unit) : this.elsewhere?.(unit))
+      } catch (error) {
+        if (!(error instanceof LostLease) || monotonic() > until) throw error
+        await new Promise(resolve => after(limits.cluster.homelessAgainMs, () => resolve(undefined)))
+      }
+    }
   }
 
   /** One small write. @throws as the writer's */

@@ -17,6 +17,7 @@ import { loadUser, type UserState } from '../user/user.ts'
 import { Actor, type ActorSurroundings, type Command, type Guard } from './actor.ts'
 import type { Change } from './change.ts'
 import { cross, crossing, crossReply } from './crossing.ts'
+import { Everywhere } from './everywhere.ts'
 
 /** What front ends hold for one account. */
 export interface UserHandle {
@@ -87,6 +88,8 @@ export class ActorSystem implements Actors {
   readonly #directory: Actor<DirectoryState>
   readonly #metrics: Metrics
   readonly #sweep: Timer
+  /** What all nodes keep in memory alike. */
+  readonly everywhere = new Everywhere()
   #stopping = false
   /** Where nodes share the accounts. */
   #elsewhere: Elsewhere | undefined

@@ -37,7 +37,7 @@ export interface SubmissionOptions {
   readonly sequence: Numbers
   readonly delivery: LocalDelivery
   readonly allowance: Allowance
-  readonly cache: Counters
+  readonly counters: Counters
   readonly bodies: Bodies
   readonly journal: Journal
   readonly tracer: Tracer | undefined
@@ -88,10 +88,10 @@ export class Submission {
 
   /** Who an address is. @throws Fault as `LocalDelivery.recipient` for domains of ours, RateLimitedError past the daily limit, RecipientSuppressed */
   async recipient(id: string, address: string, notice: RecipientNotice): Promise<SubmissionRecipient> {
-    const { system, delivery, cache, allowance } = this.#options
+    const { system, delivery, counters, allowance } = this.#options
     const user = await this.#live(id)
     await allowance.refusePaused(id)
-    const counted = await cache.counted('recipients', id)
+    const counted = await counters.counted('recipients', id)
     if (counted.used >= allowance.dayMax(user)) throw tooMany(counted.ttlMs)
     try {
       return { address, notice, local: await delivery.recipient(address) }

@@ -5,26 +5,30 @@
 // take-over takes. What others keep in memory of rows that changed they have let go of before whoever changed them is answered;
 // a node that does not answer is waited for until its leases have run out.
 
-import { allCommands } from '#actors/all-commands.ts'
 import type { Guard } from '#actors/kernel/actor.ts'
 import type { Change } from '#actors/kernel/change.ts'
+import type { JobUnit, JobWriter } from '#actors/kernel/job-writer.ts'
 import type { ActorSystem, Elsewhere, Guarding } from '#actors/kernel/system.ts'
 import { after, every, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Side } from '#lib/process/link.ts'
+import type { Challenges } from '#net/tls/challenges.ts'
 import type { Leases, NodeState } from '#store/cluster/leases.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
+import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
+import { answers } from './answers.ts'
 import { type Broker, connectBroker } from './broker.ts'
 import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
+import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
 
 export interface ClusterOf {
   readonly url: string
@@ -37,6 +41,9 @@ export interface ClusterOf {
   readonly sequence: Sequence
   readonly settings: Settings
   readonly read: Reader
+  readonly jobWriter: JobWriter
+  readonly cache: Cache
+  readonly challenges: Challenges
   /** Has the loops of jobs look for work. */
   readonly kick: () => void
   readonly log: Log
@@ -67,6 +74,9 @@ export class Cluster implements Elsewhere {
   readonly #broker: Broker
   readonly #line: NodeLine<NodeCalls, NodeWords>
   readonly #following: Following
+  readonly counters: SharedCounters
+  readonly #rereads: Timer
+  #kicking: Timer | undefined
   /** Process of another node -> account -> how it is told no more. */
   readonly #followers = new Map<string, Map<string, () => void>>()
   /** A setting that another node told is not told again. */
@@ -86,9 +96,20 @@ export class Cluster implements Elsewhere {
     // Without a line nobody tells what changed: nothing is believed for long.
     this.#doubts = every(limits.cluster.beatMs, () => {
       const doubts = !broker.connected
-      if (doubts || this.#doubted) of.changes.noteAll()
+      if (doubts || this.#doubted) {
+        of.changes.noteAll()
+        void of.system.everywhere.reloadAll().catch(() => {})
+      }
       this.#doubted = doubts
       this.#leaveTheGone()
+    })
+    this.#rereads = every(limits.cluster.reloadMs, () => void of.system.everywhere.reloadAll().catch(() => {}))
+    this.counters = shareCache({
+      cache: of.cache,
+      strict: (id, strict) => this.#strict(id, strict),
+      tell: told => {
+        for (const peer of this.#peers) this.#line.tell(peer, 'counted', told)
+      },
     })
     this.#following = new Following({
       read: of.read,
@@ -123,8 +144,12 @@ export class Cluster implements Elsewhere {
     settings.follow(async (key, value) => {
       if (!cluster.#applying) await cluster.#all('setting', { key, value })
     })
+    of.jobWriter.elsewhere = unit => cluster.#writeJob(unit)
     system.share(cluster)
+    system.everywhere.elsewhere = name => cluster.#all('reload', name)
+    of.challenges.share = (token, answer) => cluster.#all('challenge', { token, answer })
     await cluster.#all('joined', null)
+    await cluster.#takeCounts()
     return cluster
   }
 
@@ -183,6 +208,8 @@ export class Cluster implements Elsewhere {
 
   async close(): Promise<void> {
     this.#doubts.cancel()
+    this.#rereads.cancel()
+    this.#kicking?.cancel()
     this.#following.close()
     for (const all of this.#followers.values()) for (const undo of all.values()) undo()
     await this.#line.close()
@@ -192,12 +219,55 @@ export class Cluster implements Elsewhere {
   /** @throws LostLease where it is here */
   async #ask(shard: number, input: NodeCalls['run']['input'], signal: AbortSignal | undefined): Promise<Ran> {
     if (this.leases.termOf(shard) !== undefined) throw new LostLease(shard)
-    const owner = this.leases.ownerOf(shard)
-    const peer = this.#peers.find(({ num }) => num === owner)
+    const peer = this.#ownerOf(shard)
     if (peer === undefined) return { elsewhere: true }
     const ran = await this.#line.call(peer, 'run', input, { signal })
     if ('elsewhere' in ran) void this.leases.beat()
     return ran
+  }
+
+  /** Has the queues of another node written. @throws LostLease where they are here, or nobody has them now */
+  async #writeJob(unit: JobUnit): Promise<void> {
+    const shard = leaseOf('queue')
+    const peer = this.leases.heldTermOf(shard) === undefined ? this.#ownerOf(shard) : undefined
+    if (peer === undefined || !(await this.#line.call(peer, 'job', unit))) throw new LostLease(shard)
+  }
+
+  /** Something may be due: whoever has the queues looks, soon. */
+  kick(): void {
+    if (this.leases.termOf(leaseOf('queue')) !== undefined) return
+    this.#kicking ??= after(limits.cluster.kickMs, () => {
+      this.#kicking = undefined
+      const peer = this.#ownerOf(leaseOf('queue'))
+      if (peer !== undefined) this.#line.tell(peer, 'kick', null)
+    })
+  }
+
+  async #strict(id: string, strict: Strict): Promise<{ readonly result: unknown } | undefined> {
+    const shard = shardOf(id)
+    const peer = this.leases.heldTermOf(shard) === undefined ? this.#ownerOf(shard) : undefined
+    if (peer === undefined) return undefined
+    return await this.#line.call(peer, 'count', strict, { ms: limits.cluster.countMs }).catch(() => undefined)
+  }
+
+  /** What others counted while this node was not there holds here too. */
+  async #takeCounts(): Promise<void> {
+    const [peer] = this.#peers
+    let after = ''
+    for (let taken = 0; peer !== undefined && taken < limits.cluster.countsTakenMax; ) {
+      const page = await this.#line.call(peer, 'counts', after, { ms: limits.cluster.heardMs }).catch(() => [])
+      this.#of.cache.join(page)
+      const [last] = page.at(-1) ?? []
+      if (last === undefined) return
+      after = last
+      taken += page.length
+    }
+  }
+
+  /** The node that has a shard, as far as is known here; undefined where that is this one, or nobody that is alive. */
+  #ownerOf(shard: number): NodeState | undefined {
+    const owner = this.leases.ownerOf(shard)
+    return this.#peers.find(({ num }) => num === owner)
   }
 
   #pause(): Promise<void> {
@@ -205,7 +275,7 @@ export class Cluster implements Elsewhere {
   }
 
   /** Asks all other nodes that are alive, and waits until each has answered or is alive no more. */
-  async #all<Name extends 'changed' | 'review' | 'setting' | 'joined'>(
+  async #all<Name extends 'changed' | 'review' | 'setting' | 'joined' | 'reload' | 'challenge'>(
     name: Name,
     input: NodeCalls[Name]['input'],
   ): Promise<void> {
@@ -227,61 +297,27 @@ export class Cluster implements Elsewhere {
       }
       return { turn, leave }
     }
-    const owner = this.leases.ownerOf(shard)
-    const peer = this.#peers.find(({ num }) => num === owner)
+    const peer = this.#ownerOf(shard)
     if (peer === undefined || !(await this.#line.call(peer, 'follow', user))) return undefined
     return { turn, leave: () => this.#line.tell(peer, 'unfollow', user) }
   }
 
   #side(peer: Peer): Side<NodeCalls, NodeWords> {
-    const { system, changes, settings } = this.#of
-    return {
-      calls: {
-        run: async ({ user, command, given }, signal) => {
-          const found = allCommands.get(command)
-          if (found === undefined) throw new Error(`there is no command ${command}`)
-          try {
-            return { reply: await system.runHere(user, found, given, signal) }
-          } catch (error) {
-            if (error instanceof LostLease) return { elsewhere: true }
-            throw error
-          }
-        },
-        follow: user => this.#follow(peer, user),
-        guarded: async ({ user, reason }) => {
-          await this.#following.of(user)?.guarded(reason)
-          return null
-        },
-        review: async () => {
-          await system.reviewHere()
-          return null
-        },
-        changed: tables => {
-          for (const table of tables) changes.note(table)
-          return null
-        },
-        joined: async () => {
-          await this.leases.beat()
-          return null
-        },
-        setting: async ({ key, value }) => {
-          this.#applying = true
-          const applied = settings.apply(key, value)
-          this.#applying = false
-          await applied
-          return null
-        },
+    return answers(this.#of, {
+      ...{ following: this.#following, counters: this.counters },
+      follow: user => this.#follow(peer, user),
+      unfollow: user => {
+        const theirs = this.#followers.get(peer.incarnation)
+        theirs?.get(user)?.()
+        theirs?.delete(user)
       },
-      words: {
-        changed: ({ user, change }) => this.#following.of(user)?.changed(change),
-        unfollow: user => {
-          const theirs = this.#followers.get(peer.incarnation)
-          theirs?.get(user)?.()
-          theirs?.delete(user)
-        },
-        moved: () => void this.leases.beat(),
+      applySetting: async ({ key, value }) => {
+        this.#applying = true
+        const applied = this.#of.settings.apply(key, value)
+        this.#applying = false
+        await applied
       },
-    }
+    })
   }
 
   /** Another node hears of an account that is here. */

@@ -1,8 +1,11 @@
 // What nodes ask and tell each other. Everything is data, as between threads (src/front/protocol.ts).
 
 import type { Change } from '#actors/kernel/change.ts'
+import type { JobUnit } from '#actors/kernel/job-writer.ts'
 import type { Watched } from '#store/engine/watched.ts'
+import type { CacheChange, CountedEntry } from '#store/folder/cache.ts'
 import type { SettingKey } from '#store/folder/settings.ts'
+import type { Strict } from './shared-cache.ts'
 
 export type NodeCalls = {
   /** Runs a command of an account, of the directory where that is null, which the asked node takes to be there. */
@@ -17,6 +20,16 @@ export type NodeCalls = {
   changed: { input: readonly Watched[]; reply: null }
   /** Another process of a node is there: answers when the asked node tells it what all are told. */
   joined: { input: null; reply: null }
+  /** Writes a unit of the queues, which the asked node takes to be there; false where they are not, and nothing was done. */
+  job: { input: JobUnit; reply: boolean }
+  /** Spends, draws or marks what is counted at the asked node. */
+  count: { input: Strict; reply: { readonly result: unknown } }
+  /** A page of what the asked node has counted, from behind a key on. */
+  counts: { input: string; reply: readonly CountedEntry[] }
+  /** Resolves when what is kept of such rows was read again. */
+  reload: { input: string; reply: null }
+  /** Answers a challenge of an ACME server, or no longer. */
+  challenge: { input: { token: string; answer: string | null }; reply: null }
   /** A setting has this value now; null: its default. */
   setting: { input: { key: SettingKey; value: number | boolean | string | null }; reply: null }
 }
@@ -27,6 +40,10 @@ export type Ran = { readonly reply: unknown } | { readonly elsewhere: true }
 export type NodeWords = {
   changed: { user: string; change: Change }
   unfollow: string
+  /** What was done to the cache. */
+  counted: readonly CacheChange[]
+  /** Rows of queues may be due. */
+  kick: null
   /** Leases moved: it is worth to look. */
   moved: null
 }

@@ -31,7 +31,7 @@ export interface HomeOf {
   readonly places: SessionPlaces
   readonly recency: Recency
   readonly pools: Pools
-  readonly cache: Counters
+  readonly counters: Counters
   readonly sequence: Sequence
   readonly addressBook: Pick<AddressBook, 'note'>
   readonly access: Pick<Access, 'extend'>
@@ -82,7 +82,7 @@ export class FrontHome {
   }
 
   #calls(): Side<HomeCalls, HomeWords>['calls'] {
-    const { system, authentication, access, places, recency, cache, sequence } = this.#of
+    const { system, authentication, access, places, recency, counters, sequence } = this.#of
     return {
       run: ({ user, command, given }, signal) =>
         user === null
@@ -108,7 +108,7 @@ export class FrontHome {
       },
       pool: ({ pool, name, given, turnKey, deadlineMs }, signal) =>
         this.#pool(pool)(name, given, { turnKey, signal, ...(deadlineMs !== undefined && { deadlineMs }) }),
-      count: ({ name, given }) => (cache[name] as (...given: readonly unknown[]) => unknown).apply(cache, given),
+      count: ({ name, given }) => (counters[name] as (...given: readonly unknown[]) => unknown).apply(counters, given),
       ask: asked => this.#answering.ask(asked),
       pull: number => this.#answering.pull(number),
       extend: ({ hash, expires }) => access.extend(hash, expires),
@@ -121,7 +121,7 @@ export class FrontHome {
   }
 
   #words(): Side<HomeCalls, HomeWords>['words'] {
-    const { places, recency, system, cache, addressBook, wrongTokens, log } = this.#of
+    const { places, recency, system, counters, addressBook, wrongTokens, log } = this.#of
     return {
       unwatch: user => {
         this.#drop(this.#watches, user)
@@ -139,7 +139,7 @@ export class FrontHome {
       keepRecent: ({ user, mailbox }) => recency.keep(system.handle(user), mailbox),
       leaveAnswer: number => this.#answering.leave(number),
       wrongToken: ({ token, address, route }) => wrongTokens.note(token, address, route),
-      uncount: ({ kind, id }) => cache.remove(kind, id),
+      uncount: ({ kind, id }) => counters.remove(kind, id),
       correspond: ({ user, addresses, used, known }) => addressBook.note(user, addresses, used, known),
       log: ({ level, fields, text }) => log[level](fields, text),
     }

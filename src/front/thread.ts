@@ -206,7 +206,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, { metri
   const log = logOver(home, config.log.level)
   const changed = new Changes(changes)
   const system = new RemoteActors(home, read)
-  const cache = new RemoteCounters(home)
+  const counters = new RemoteCounters(home)
   const sequence = new RemoteNumbers(home, config.hostname)
   const settings = new Settings(configuredSettings(config))
   const { accessControl, accessToken: rootToken } = config.api
@@ -236,13 +236,13 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, { metri
   }
   const { delivery } = openDelivery({
     ...{ config, log, system, sequence, settings, bodies, read, reads, addressBook, keys },
-    ...{ throttle: cache, changes: changed, pools: { patterns, spam: over<DeliveryPools['spam']>(pool('spam')) } },
+    ...{ throttle: counters, changes: changed, pools: { patterns, spam: over<DeliveryPools['spam']>(pool('spam')) } },
   })
   return {
     journal: new Journal(log),
     tracer: openTracer(config, metrics),
-    traffic: new GatheredTraffic(cache),
-    ...{ config, log, metrics, system, bodies, sequence, settings, reads, cache, delivery, grants, read, callers },
+    traffic: new GatheredTraffic(counters),
+    ...{ config, log, metrics, system, bodies, sequence, settings, reads, counters, delivery, grants, read, callers },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },
     credentials: {
       authentication: {

@@ -10,6 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import type { Duty } from '#store/cluster/duty.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 
 export interface Work<Item> {
@@ -33,6 +34,8 @@ export interface LoopOptions {
   readonly log: Log
   /** Where it is seen what the loop does. */
   readonly metrics?: LoopMetrics | undefined
+  /** Where one node at a time does the work. */
+  readonly duty?: Duty | undefined
   /** How long `close` waits before it cuts off what is in flight. */
   readonly drainMs?: number
 }
@@ -40,7 +43,7 @@ export interface LoopOptions {
 export class Loop<Item> {
   readonly #work: Work<Item>
   readonly #options: LoopOptions
-  readonly #stop = new AbortController()
+  #stop = new AbortController()
   readonly #done: { inc(): void } | undefined
   readonly #brokeOff: { inc(): void } | undefined
   readonly #busy: { set(value: number): void } | undefined
@@ -62,6 +65,8 @@ export class Loop<Item> {
     this.#brokeOff = loopItems?.labels(work.name, 'broke-off')
     this.#busy = loopBusy?.labels(work.name)
     this.#busy?.set(0)
+    options.duty?.onGain(() => this.kick())
+    options.duty?.onLeave(() => this.#leave())
   }
 
   get inFlight(): number {
@@ -70,6 +75,11 @@ export class Loop<Item> {
 
   /** Something may be due now. Cheap, and may be called any number of times. */
   kick(): void {
+    // Whoever's it is hears when it becomes ours; a hand-over that failed is found a little later.
+    if (this.#options.duty?.isMine === false) {
+      this.#wake(limits.loop.pollMs)
+      return
+    }
     this.#again = true
     if (!this.#claiming && !this.#closing) void this.#turn()
   }
@@ -84,6 +94,16 @@ export class Loop<Item> {
     late.cancel()
   }
 
+  /** Another node is to have the work: what is in flight has some time, and is cut off before that node begins. */
+  async #leave(): Promise<void> {
+    const late = after(limits.cluster.cutOffMs, () => {
+      this.#stop.abort(new Error('another node does the work'))
+      this.#stop = new AbortController()
+    })
+    await this.#quiet()
+    late.cancel()
+  }
+
   async #turn(): Promise<void> {
     this.#claiming = true
     this.#timer?.cancel()
@@ -91,7 +111,7 @@ export class Loop<Item> {
       while (this.#again && !this.#closing) {
         this.#again = false
         const room = this.#options.inFlightMax - this.#inFlight
-        if (room === 0) break
+        if (room === 0 || this.#options.duty?.isMine === false) break
         const items = await this.#work.claim(room, now())
         for (const item of items) void this.#run(item)
         if (items.length > 0) this.#again = true

@@ -641,10 +641,24 @@ export const limits = {
     homelessAgainMs: 50,
     /** What a node has time for to hear that something it keeps is not so any more; one that is silent loses its leases. */
     heardMs: 8 * second,
+    /** Sums that are told to other nodes together: how many, and how long the first one waits. */
+    countsMax: 1000,
+    countsMs: 20,
+    /** How long it is waited for that a limit is looked at where it is at home, before each node goes by its own. */
+    countMs: 2 * second,
+    /** What a node that begins takes over of what others have counted: entries at a time, and in all. */
+    countsPageMax: 2000,
+    countsTakenMax: 100_000,
+    /** How often what seldom changes is read again in any case. */
+    reloadMs: 1 * minute,
+    /** The least time between two signs to the node that does the work of queues. */
+    kickMs: 10,
     /** Bytes of frames of which pieces are missing. */
     piecesBytesMax: 256 * mib,
     /** What work of a shard may take to end before the shard is handed over all the same: whatever comes later is refused. */
     releaseMs: 5 * second,
+    /** After so long what is being sent or called is cut off, so that it ends before another node begins. */
+    cutOffMs: 3 * second,
   },
   /** Thread pools: waiting tasks and deadlines. A deadline counts while waiting, and anew while running. */
   pool: {

@@ -101,7 +101,7 @@ function reception(core: MailCore, { hooks }: Ground, counts: ReportCounts | und
   return new Reception({ ...parts, journal: core.journal, hostname, messageBytesMax: config.mail.maxSize })
 }
 
-function doorOf({ cache: counters, config: { smtp }, metrics }: MailCore): Door {
+function doorOf({ counters, config: { smtp }, metrics }: MailCore): Door {
   return new Door({ counters, greylist: smtp.greylist, messagesMax: smtp.networkMessages, metrics })
 }
 

@@ -33,11 +33,11 @@ interface Sender {
 
 /** What a listener for submission is started with. */
 export function submissionSessions(deps: SubmissionSessionsDeps) {
-  const { system, sequence, settings, delivery, cache, bodies, journal, tracer, log, credentials, config } = deps
+  const { system, sequence, settings, delivery, counters, bodies, journal, tracer, log, credentials, config } = deps
   const { hostname, mail: about } = config
   const parts = { system, sequence, bodies, hostname }
-  const allowance = new Allowance({ ...parts, settings, counters: cache, log, postmaster: about.postmaster })
-  const submission = new Submission({ ...parts, delivery, cache, journal, tracer, allowance })
+  const allowance = new Allowance({ ...parts, settings, counters, log, postmaster: about.postmaster })
+  const submission = new Submission({ ...parts, delivery, counters, journal, tracer, allowance })
   const mail: Backend<SubmissionRecipient, Received> = {
     sender: async (_, speaker) => submission.sender(await senderOf(speaker)),
     recipient: async (address, speaker, notice) => submission.recipient(await senderOf(speaker), address, notice),

@@ -9,8 +9,8 @@ export interface Up {
   readonly listeners: Record<string, { host: string; port: number }>
 }
 
-const [, , dataDir = '', url = '', nats = '', node = ''] = process.argv
-const teal = await startTeal({ dataDir, store: { url }, cluster: { nats, node } })
+const [, , dataDir = '', url = '', nats = '', node = '', more = '{}'] = process.argv
+const teal = await startTeal({ ...JSON.parse(more), dataDir, store: { url }, cluster: { nats, node } })
 process.send?.({ url: teal.url, rootToken: teal.rootToken, listeners: teal.listeners })
 process.on('message', () => {
   void teal.close().then(() => process.disconnect())

@@ -46,7 +46,7 @@ const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
 const doors: Readonly<Record<string, string>> = {
   'uWebSockets.js': 'src/http/front/uws.ts',
   'better-sqlite3': 'src/store/engine/sqlite/handle.ts',
-  lmdb: 'src/store/folder/cache.ts',
+  lmdb: 'src/store/folder/cache-tables.ts',
   pg: 'src/lib/process/lazy.ts',
   '@nats-io/transport-node': 'src/cluster/broker.ts',
   'smol-toml': 'src/config.ts',

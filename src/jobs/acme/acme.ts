@@ -20,6 +20,7 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import { type AcmeBinding, type AcmeFailure, AcmeRefusal, acmeFailure } from '#net/tls/acme.ts'
+import type { Duty } from '#store/cluster/duty.ts'
 import type { AcmeRow } from '#store/domains/acme.ts'
 import { findCertificateFor } from '#store/domains/certificate.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -37,6 +38,8 @@ export interface AcmeOptions {
   /** Names that are fetched whoever asks for them. */
   readonly names: readonly string[]
   readonly settings: AcmeSettings
+  /** Where one node at a time fetches for all. */
+  readonly duty?: Duty | undefined
 }
 
 /** `tls.acme` of the configuration. */
@@ -79,7 +82,13 @@ export class Acme {
         run: (item, signal) => this.#run(item, signal),
         next: () => this.#next(),
       },
-      { inFlightMax: limits.acme.inFlightMax, log, drainMs: limits.acme.drainMs, metrics: this.#options.metrics },
+      {
+        inFlightMax: limits.acme.inFlightMax,
+        log,
+        drainMs: limits.acme.drainMs,
+        metrics: this.#options.metrics,
+        duty: options.duty,
+      },
     )
     this.#measure()
     certificates.onChange(() => this.#loop.kick())

@@ -25,7 +25,6 @@ import { Names } from '#net/outward/names.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import { type ResolveTxt, txtResolver } from '#net/tls/mta-sts.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
-import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
@@ -116,11 +115,13 @@ export interface Relay {
 
 /** Starts sending, with what an earlier process left behind. */
 export async function startRelay(options: RelayOptions): Promise<Relay> {
-  // Where another node sends, what was left behind is that one's.
-  await options.writer.write(outboundRecover, { due: now() }).catch((error: unknown) => {
-    if (!(error instanceof LostLease)) throw error
-  })
+  const { writer, log } = options
+  const recover = () => writer.write(outboundRecover, { due: now() })
+  if (writer.duty?.isMine !== false) await recover()
   const relay = new Sender(options)
+  // What a node that is gone had begun; while another one sends it is that one's.
+  const failed = (error: unknown) => log.warn({ error }, 'what another node had begun to send waits for its time')
+  writer.duty?.onGain(() => void recover().then(() => relay.kick(), failed))
   relay.kick()
   return relay
 }
@@ -164,7 +165,7 @@ class Sender implements Relay {
         run: (item, signal) => traceAttempts(options.tracer, item.message, () => this.#run(item, signal)),
         next: () => this.#destinations.next(),
       },
-      { inFlightMax: limits.outbound.inFlightMax, log, metrics: options.metrics },
+      { inFlightMax: limits.outbound.inFlightMax, log, metrics: options.metrics, duty: writer.duty },
     )
     this.#sweep = every(limits.outbound.sweepMs, () => void this.#forget())
   }

@@ -86,7 +86,7 @@ export class Reports {
           return Math.max(at + limits.loop.retryMs, Math.min(dayOf(at) + limits.time.day, ...due))
         },
       },
-      { inFlightMax: limits.report.inFlightMax, log: options.log, metrics: options.metrics },
+      { inFlightMax: limits.report.inFlightMax, log: options.log, metrics: options.metrics, duty: options.writer.duty },
     )
   }
 

@@ -10,6 +10,7 @@ import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { joinRanges } from '#mail/numbers.ts'
+import type { Duty } from '#store/cluster/duty.ts'
 import { expiredArchive } from '#store/mailboxes/archive.ts'
 import { expiredMessages } from '#store/writer/batches.ts'
 import { Loop, type LoopMetrics } from '../loop.ts'
@@ -18,12 +19,13 @@ export interface ExpiryOptions {
   readonly system: ActorSystem
   readonly log: Log
   readonly metrics: LoopMetrics
+  readonly duty?: Duty | undefined
 }
 
 type Piece = () => Promise<unknown>
 
 /** Starts the rounds. */
-export function startExpiry({ system, log, metrics }: ExpiryOptions): Loop<Piece> {
+export function startExpiry({ system, log, metrics, duty }: ExpiryOptions): Loop<Piece> {
   let due = now() + limits.expiry.roundMs
   const loop = new Loop<Piece>(
     {
@@ -53,7 +55,7 @@ export function startExpiry({ system, log, metrics }: ExpiryOptions): Loop<Piece
       },
       next: () => due,
     },
-    { inFlightMax: 1, log, metrics },
+    { inFlightMax: 1, log, metrics, duty },
   )
   loop.kick()
   return loop

@@ -42,7 +42,7 @@ export function indexingLoop({ read, writer, reads, log, metrics }: IndexingOpti
       run: (_docs, signal) => sleep(limits.search.indexPauseMs, signal),
       next: () => null,
     },
-    { inFlightMax: 1, log, metrics },
+    { inFlightMax: 1, log, metrics, duty: writer.duty },
   )
 }
 

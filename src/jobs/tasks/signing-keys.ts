@@ -8,13 +8,14 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Duty } from '#store/cluster/duty.ts'
 import { domainsAfter, dueSigningKeys, hasKeys, nextSigningKeyDue } from '#store/domains/signing-key.ts'
 import { Loop, type LoopMetrics } from '../loop.ts'
 
 type Job = (signal: AbortSignal) => Promise<void>
 
 /** Makes the loop; it starts with its first kick. */
-export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics): Loop<Job> {
+export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics, duty?: Duty): Loop<Job> {
   const { read } = keys
   let cursor = ''
   let look = now() + limits.dkim.lookMs
@@ -48,7 +49,7 @@ export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics): 
       run: (job, signal) => job(signal),
       next: async () => Math.max(now() + 1000, Math.min(look, (await nextSigningKeyDue(read)) ?? look)),
     },
-    { inFlightMax: limits.dkim.inFlightMax, log, metrics },
+    { inFlightMax: limits.dkim.inFlightMax, log, metrics, duty },
   )
 }
 

@@ -67,7 +67,7 @@ export function learningLoop({ read, writer, pool, teach, log, metrics }: Learni
       run: (_user, signal) => sleep(limits.spam.pauseMs, signal).catch(() => {}),
       next: () => now() + limits.spam.lookMs,
     },
-    { inFlightMax: 1, log, metrics },
+    { inFlightMax: 1, log, metrics, duty: writer.duty },
   )
   // Rows say so as soon as the commit is there, which is before whoever keeps what he read has heard of it.
   return { loop, waiting: async () => (idle ? 0 : Math.max(inHand, await countWaiting(read, limits.spam.waitingMax))) }

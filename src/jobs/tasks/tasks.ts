@@ -81,7 +81,7 @@ export class Tasks {
         run: (task, signal) => this.#run(task, signal),
         next: () => nextTaskDue(read),
       },
-      { inFlightMax: limits.task.inFlightMax, log, metrics },
+      { inFlightMax: limits.task.inFlightMax, log, metrics, duty: writer.duty },
     )
     this.#sweep = every(limits.task.sweepMs, () => void this.#forget())
   }

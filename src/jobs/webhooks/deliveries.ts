@@ -66,7 +66,12 @@ export class Deliveries {
         run: (run, signal) => this.#run(run, signal),
         next: () => this.#next(),
       },
-      { inFlightMax: inFlightMax + subscriptionsMax, log: options.log, metrics: options.metrics },
+      {
+        inFlightMax: inFlightMax + subscriptionsMax,
+        log: options.log,
+        metrics: options.metrics,
+        duty: options.writer.duty,
+      },
     )
   }
 

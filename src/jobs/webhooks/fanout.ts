@@ -56,7 +56,7 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
       },
       next: () => null,
     },
-    { inFlightMax: 1, log, metrics },
+    { inFlightMax: 1, log, metrics, duty: writer.duty },
   )
 }
 

@@ -114,7 +114,7 @@ function sweepLoop({ read, writer, handle, log, metrics }: WebhooksOptions): Swe
       },
       next: () => due,
     },
-    { inFlightMax: 1, log, metrics },
+    { inFlightMax: 1, log, metrics, duty: writer.duty },
   )
   const restart = () => {
     place = [0, 0]

@@ -116,9 +116,11 @@ export class AcmeSession {
     if (authorization.status === 'valid') return
     const challenge = authorization.challenges.find(one => one.type === 'http-01')
     if (authorization.status !== 'pending' || challenge === undefined) throw refused(authorization)
-    const opened = challenges.open(challenge.token, await this.#client.getChallengeKeyAuthorization(challenge))
-    if (!opened) throw new AcmeRefusal('server', 'a token without its form, or too many of them')
+    const answer = await this.#client.getChallengeKeyAuthorization(challenge)
+    if (!challenges.open(challenge.token, answer))
+      throw new AcmeRefusal('server', 'a token without its form, or too many of them')
     try {
+      await challenges.share?.(challenge.token, answer)
       if (challenge.status === 'pending') await this.#client.completeChallenge(challenge)
       const one = { authorizations: [authorization.url] } as Order
       const look = async () => (await this.#client.getAuthorizations(one))[0] ?? authorization
@@ -126,6 +128,7 @@ export class AcmeSession {
       if (settled.status !== 'valid') throw refused(settled)
     } finally {
       challenges.close(challenge.token)
+      void challenges.share?.(challenge.token, null)
     }
   }
 

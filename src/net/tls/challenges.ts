@@ -6,6 +6,8 @@
 import { limits } from '#lib/limits.ts'
 
 export class Challenges {
+  /** Has other nodes answer it too, whichever the ACME server asks; null: no longer. */
+  share: ((token: string, answer: string | null) => Promise<void>) | undefined
   readonly #answers = new Map<string, string>()
 
   /** Answers a token from now on. @returns false where the token has no form of one, or there are too many */

@@ -159,6 +159,11 @@ export class Leases implements Tenancy {
     return this.#believed() && !this.#released.has(shard) ? this.#held.get(shard) : undefined
   }
 
+  /** The term under which work on a shard that is under way may end here, also while the shard is handed over. */
+  heldTermOf(shard: number): number | undefined {
+    return this.#believed() ? this.#held.get(shard) : undefined
+  }
+
   holds(shard: number, term: number): boolean {
     return this.#believed() && this.#held.get(shard) === term
   }

@@ -12,7 +12,7 @@ const shardCount = 1024
  */
 const singletons = ['directory', 'queue', 'expiry', 'acme'] as const
 
-type Singleton = (typeof singletons)[number]
+export type Singleton = (typeof singletons)[number]
 
 /** Leases there are. */
 export const leaseCount = shardCount + singletons.length

@@ -5,6 +5,8 @@ import { Fault } from '#lib/fault.ts'
 export interface Tenancy {
   /** The term under which work on a shard may begin here; undefined where it may not. Costs nothing. */
   termOf(shard: number): number | undefined
+  /** The term of what is under way, also while the shard is handed over. */
+  heldTermOf(shard: number): number | undefined
   /** Whether a shard is still this node's under that term, also while it is handed over: what was begun may be answered. */
   holds(shard: number, term: number): boolean
 }

@@ -8,7 +8,11 @@ export type Entry = readonly [until: number, value: unknown]
 export interface Tables {
   readonly root: { readonly flushed: Promise<unknown>; resetReadTxn(): void; close(): Promise<void> }
   /** Key -> end and value. */
-  readonly entries: Table<string, Entry> & { get(key: string): Entry | undefined }
+  readonly entries: Table<string, Entry> & {
+    get(key: string): Entry | undefined
+    /** From `start` on, in the order of their keys. */
+    getRange(range: { start: string; limit: number }): Iterable<{ readonly key: string; readonly value: Entry }>
+  }
   /** End and key, in the order of their ends. */
   readonly ends: Table<[number, string], number> & {
     getKeys(range: { end?: [number, string]; limit: number }): Iterable<[number, string]>
@@ -36,6 +40,17 @@ export function memoryTables(): Tables {
         return true
       },
       remove: async (key: string) => kept.delete(key),
+      /** As of `ends`. */
+      getRange({ start, limit }) {
+        const keys = [...kept.keys()]
+          .filter(key => key >= start)
+          .sort()
+          .slice(0, limit)
+        return keys.flatMap(key => {
+          const value = kept.get(key)
+          return value === undefined ? [] : [{ key, value }]
+        })
+      },
     },
     ends: {
       put: async () => true,

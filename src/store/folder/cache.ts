@@ -7,17 +7,15 @@
 // own, and there are never more than a set number: when there are, those that would end first go first.
 
 import { createHash } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Database, open } from 'lmdb'
 import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { guarded, sealFolder, setAside } from './cache-folder.ts'
+import { sealFolder, setAside } from './cache-folder.ts'
 import { type Entry, memoryTables, type Tables } from './cache-memory.ts'
+import { openTables, requireRoom } from './cache-tables.ts'
 import type { Count, Counters } from './counters.ts'
 
 export interface Kept<Value> {
@@ -31,7 +29,18 @@ export interface CacheOptions {
   readonly entriesMax?: number
 }
 
+/** Key, what was counted (0: no number), and for how long it holds. */
+export type CountedEntry = readonly [key: string, number: number, ttlMs: number]
+
+/** One thing that was done to the cache, for who has another one that is to be like it. */
+export type CacheChange =
+  | readonly [what: 'add', kind: string, id: string, amount: number, windowMs: number]
+  | readonly [what: 'keep', kind: string, id: string, value: unknown, ttlMs: number]
+  | readonly [what: 'remove', kind: string, id: string]
+
 export class Cache implements Counters {
+  /** Hears of what is done here, and not of what another cache told. */
+  echo: ((change: CacheChange) => void) | undefined
   readonly #tables: Tables
   readonly #dir: string
   readonly #log: Log
@@ -94,8 +103,8 @@ export class Cache implements Counters {
 
   /** Adds to a counter. Its window begins with the first addition and is not extended by later ones. */
   count(kind: string, id: string, windowMs: number, amount = 1): Count {
-    const { used, ttlMs } = this.counted(kind, id)
-    return this.#set(kind, id, used + amount, used === 0 ? windowMs : ttlMs)
+    this.echo?.(['add', kind, id, amount, windowMs])
+    return this.#add(kind, id, windowMs, amount)
   }
 
   /** Adds as much of `wanted` as stays within `max`, and says how much that was. */
@@ -115,7 +124,8 @@ export class Cache implements Counters {
 
   /** Keeps a value until it is taken or its time is over. @throws Fault Overloaded */
   keep(kind: string, id: string, value: unknown, ttlMs: number): void {
-    this.#write(keyOf(kind, id), ttlMs > 0 ? [now() + ttlMs, value] : null)
+    this.echo?.(['keep', kind, id, value, ttlMs])
+    this.#keep(kind, id, value, ttlMs)
   }
 
   /** A kept value, left where it is. Whoever keeps and looks agree on its shape. */
@@ -141,8 +151,41 @@ export class Cache implements Counters {
 
   /** Forgets a counter, a kept value or a mark. */
   remove(kind: string, id: string): void {
-    const key = keyOf(kind, id)
-    if (this.#read(key) !== undefined) this.#write(key, null)
+    this.echo?.(['remove', kind, id])
+    this.#remove(kind, id)
+  }
+
+  /** Does what was done to another cache. */
+  apply(change: CacheChange): void {
+    const [what, kind, id] = change
+    if (what === 'add') this.#add(kind, id, change[4], change[3])
+    else if (what === 'keep') this.#keep(kind, id, change[3], change[4])
+    else this.#remove(kind, id)
+  }
+
+  /**
+   * Numbers that were counted and marks, from behind `after` on: for a cache that begins.
+   *
+   * @param after the last key of the page before
+   */
+  counts(after: string, max: number): readonly CountedEntry[] {
+    const page: CountedEntry[] = []
+    const at = now()
+    for (const { key, value } of this.#tables.entries.getRange({ start: after, limit: max + 1 })) {
+      if (key === after) continue
+      const [until, number] = value
+      page.push([key, typeof number === 'number' ? number : 0, until - at])
+    }
+    return page.slice(0, max)
+  }
+
+  /** Takes over what another one has counted, where that is more. */
+  join(entries: readonly CountedEntry[]): void {
+    for (const [key, number, ttlMs] of entries) {
+      const [until = 0, known = 0] = this.#read(key) ?? []
+      const mine = until > now() && typeof known === 'number' ? known : 0
+      if (ttlMs > 0 && number > mine) this.#write(key, [now() + ttlMs, number])
+    }
   }
 
   /** Reads from the disk. @throws whatever is wrong with it */
@@ -200,9 +243,20 @@ export class Cache implements Counters {
     }
   }
 
-  #set(kind: string, id: string, used: number, ttlMs: number): Count {
-    this.keep(kind, id, used, ttlMs)
+  #add(kind: string, id: string, windowMs: number, amount: number): Count {
+    const before = this.counted(kind, id)
+    const [used, ttlMs] = [before.used + amount, before.used === 0 ? windowMs : before.ttlMs]
+    this.#keep(kind, id, used, ttlMs)
     return { used, ttlMs }
+  }
+
+  #keep(kind: string, id: string, value: unknown, ttlMs: number): void {
+    this.#write(keyOf(kind, id), ttlMs > 0 ? [now() + ttlMs, value] : null)
+  }
+
+  #remove(kind: string, id: string): void {
+    const key = keyOf(kind, id)
+    if (this.#read(key) !== undefined) this.#write(key, null)
   }
 
   #read(key: string): Entry | undefined {
@@ -317,40 +371,4 @@ async function settled(writes: readonly Promise<boolean>[]): Promise<void> {
   )
   const results = await Promise.allSettled(heard)
   for (const result of results) if (result.status === 'rejected') throw result.reason
-}
-
-/** The engine maps files into memory: where the disk has no room for them, touching them would end the process. */
-function requireRoom(dir: string): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const probe = join(dir, 'probe')
-  try {
-    writeFileSync(probe, Buffer.alloc(limits.cache.roomBytesMin, 1), { mode: 0o600, flush: true })
-  } finally {
-    rmSync(probe, { force: true })
-  }
-}
-
-function openTables(dir: string): Tables {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  return guarded(dir, () => {
-    const root = open({ path: dir, maxDbs: 4 })
-    const entries: Database<Entry, string> = root.openDB('entries', {})
-    const ends: Database<number, [number, string]> = root.openDB('ends', {})
-    walk(entries, ends)
-    return { root, entries, ends, lasting: true, count: () => entryCount(entries) }
-  })
-}
-
-/** Touches what there is, within reason, so that a broken page is met here and not in the middle of a login. */
-function walk(entries: Database<Entry, string>, ends: Database<number, [number, string]>): void {
-  const limit = limits.cache.walkEntriesMax
-  for (const { value } of entries.getRange({ limit })) {
-    if (typeof value[0] !== 'number') throw new Error('an entry has another form')
-  }
-  for (const key of ends.getKeys({ limit })) if (!Array.isArray(key)) throw new Error('an end has another form')
-}
-
-function entryCount(entries: Database<Entry, string>): number {
-  const { entryCount: count } = entries.getStats() as { entryCount: number }
-  return count
 }

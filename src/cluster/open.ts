@@ -1,0 +1,59 @@
+// Puts a service among others where the configuration says so; what it takes for that is loaded only then.
+//
+// Promises: before this node serves anything it has joined, heard who has what, and is heard by the others; when it stops, others
+// have what it had before its sessions end.
+
+import type { Config } from '#config'
+import type { Log } from '#lib/log.ts'
+import type { Metrics } from '#lib/metrics.ts'
+import type { Leases } from '#store/cluster/leases.ts'
+import type { Changes, Watched } from '#store/engine/watched.ts'
+import type { Cluster, ClusterOf } from './cluster.ts'
+
+/** @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
+export async function joinNodes(
+  { cluster: { node }, store }: Config,
+  log: Log,
+  { mayBeNew }: { readonly mayBeNew: boolean },
+): Promise<Leases | undefined> {
+  if (node === '') return undefined
+  const { Leases: joined } = await import('#store/cluster/leases.ts')
+  return await joined.join({ settings: { url: store.url }, name: node, log, mayBeNew })
+}
+
+/** What of the service takes part, besides what is asked of it. */
+interface Around {
+  readonly config: Config
+  readonly writer: {
+    readonly changes: Changes
+    announce: ((changed: readonly Watched[]) => Promise<void>) | undefined
+  }
+  /** Called after a commit that left something to do. */
+  readonly listeners: ((work: boolean) => void)[]
+  readonly metrics: Metrics
+  readonly closers: { add(task: () => unknown): void }
+}
+
+export async function openCluster(
+  leases: Leases | undefined,
+  parts: Omit<ClusterOf, 'url' | 'leases' | 'changes' | 'onCommit'>,
+  { config, writer, listeners, metrics, closers }: Around,
+): Promise<Cluster | undefined> {
+  if (leases === undefined) return undefined
+  const { Cluster: opened } = await import('./cluster.ts')
+  const cluster = await opened.open({
+    ...{ ...parts, url: config.cluster.nats, leases, changes: writer.changes },
+    onCommit: announce => {
+      writer.announce = announce
+    },
+  })
+  closers.add(() => cluster.close())
+  listeners.push(() => cluster.kick())
+  metrics.observeEach('cluster_shards', 'Leases that each node has', 'node', async () => {
+    return cluster.state.nodes.map(({ name, shards }): [string, number] => [name, shards])
+  })
+  metrics.observe('cluster_waiting', 'Calls to other nodes that wait for their answer', () => cluster.open)
+  // First of all others get what is here: sessions that end meanwhile find it there.
+  closers.add(() => cluster.leave())
+  return cluster
+}

@@ -1,0 +1,30 @@
+// What one node at a time does for all: the loops that claim rows of queues, expiry, certificates.
+//
+// Promises: what is begun while it is ours has ended before another node begins, or for as long as a hand-over waits
+// (limits.cluster.releaseMs); of a node that died nothing is waited for.
+
+import type { Leases } from './leases.ts'
+import { leaseOf, type Singleton } from './shards.ts'
+
+export interface Duty {
+  readonly isMine: boolean
+  /** Called when it becomes this node's. */
+  onGain(begin: () => void): void
+  /** Before it is handed over; nothing new begins any more. */
+  onLeave(end: () => Promise<void>): void
+}
+
+export function dutyOf(leases: Leases, name: Singleton): Duty {
+  const shard = leaseOf(name)
+  return {
+    get isMine() {
+      return leases.termOf(shard) !== undefined
+    },
+    onGain: begin => {
+      leases.listen({ gained: shards => (shards.includes(shard) ? begin() : undefined) })
+    },
+    onLeave: end => {
+      leases.listen({ release: async shards => (shards.includes(shard) ? await end() : undefined) })
+    },
+  }
+}

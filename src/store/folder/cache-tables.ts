@@ -1,0 +1,45 @@
+// The cache's tables on the disk: LMDB, in a folder of its own.
+
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Database, open } from 'lmdb'
+import { limits } from '#lib/limits.ts'
+import { guarded } from './cache-folder.ts'
+import type { Entry, Tables } from './cache-memory.ts'
+
+/** The engine maps files into memory: where the disk has no room for them, touching them would end the process. */
+export function requireRoom(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const probe = join(dir, 'probe')
+  try {
+    writeFileSync(probe, Buffer.alloc(limits.cache.roomBytesMin, 1), { mode: 0o600, flush: true })
+  } finally {
+    rmSync(probe, { force: true })
+  }
+}
+
+/** Opens the file, or makes it. @throws where it is broken */
+export function openTables(dir: string): Tables {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  return guarded(dir, () => {
+    const root = open({ path: dir, maxDbs: 4 })
+    const entries: Database<Entry, string> = root.openDB('entries', {})
+    const ends: Database<number, [number, string]> = root.openDB('ends', {})
+    walk(entries, ends)
+    return { root, entries, ends, lasting: true, count: () => entryCount(entries) }
+  })
+}
+
+/** Touches what there is, within reason, so that a broken page is met here and not in the middle of a login. */
+function walk(entries: Database<Entry, string>, ends: Database<number, [number, string]>): void {
+  const limit = limits.cache.walkEntriesMax
+  for (const { value } of entries.getRange({ limit })) {
+    if (typeof value[0] !== 'number') throw new Error('an entry has another form')
+  }
+  for (const key of ends.getKeys({ limit })) if (!Array.isArray(key)) throw new Error('an end has another form')
+}
+
+function entryCount(entries: Database<Entry, string>): number {
+  const { entryCount: count } = entries.getStats() as { entryCount: number }
+  return count
+}
