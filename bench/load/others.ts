@@ -3,6 +3,7 @@
 // So little that it is no load of its own. A failure counts and is said; the connection is then made anew. What took longer
 // than the measure counts with the time it has taken so far, so that who is not answered at all is not left out.
 
+import { readFileSync } from 'node:fs'
 import { monotonic, sleep } from '#lib/clock.ts'
 import { ImapLoad } from './imap.ts'
 import { percentile } from './job.ts'
@@ -15,6 +16,8 @@ export interface OthersJob {
   readonly imap: Target
   readonly lmtp: Target
   readonly api: Target
+  /** The service. */
+  readonly pid: number
   readonly headers: Readonly<Record<string, string>>
   /** Whose mail is read, over HTTP at `path`. */
   readonly reader: Account
@@ -41,6 +44,8 @@ export interface DeedResult {
   readonly p99: number
   /** Every time, milliseconds. */
   readonly times: readonly number[]
+  /** Processor time the service's main thread had meanwhile, milliseconds: tells more than times where the machine is busy. */
+  readonly worked: readonly number[]
 }
 
 export type OthersResult = Readonly<Record<Deed, DeedResult>>
@@ -63,22 +68,37 @@ export async function others(job: OthersJob): Promise<OthersResult> {
     'warm login': loggingIn(job, () => job.reader),
     'cold login': loggingIn(job, round => job.strangers[round]),
   }
-  const results = await Promise.all(deeds.map(async deed => [deed, await repeat(deed, doers[deed], until)] as const))
+  const work = () => worked(job.pid)
+  const results = await Promise.all(
+    deeds.map(async deed => [deed, await repeat(deed, doers[deed], until, work)] as const),
+  )
   return Object.fromEntries(results) as unknown as OthersResult
 }
 
-async function repeat(deed: Deed, act: Doer, until: number): Promise<DeedResult> {
+/** Processor time of a process's main thread, milliseconds; 0 where the system does not tell. */
+function worked(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6
+  } catch {
+    return 0
+  }
+}
+
+async function repeat(deed: Deed, act: Doer, until: number, work: () => number): Promise<DeedResult> {
   const times: number[] = []
+  const worked: number[] = []
   const result = { failed: 0, error: '' }
   // The first one makes the connection, which is what logins are measured by; a cold login is cold once.
   if (deed !== 'cold login') await act().catch(() => {})
   while (monotonic() < until) {
     const since = monotonic()
+    const before = work()
     try {
       const left = until - since
       const late = sleep(left + 50).then(() => 'late' as const)
       const ended = await Promise.race([act().then(() => 'done' as const), late])
       times.push(monotonic() - since)
+      worked.push(work() - before)
       if (ended === 'late') break
     } catch (error) {
       if (error instanceof NobodyLeft) break
@@ -87,7 +107,7 @@ async function repeat(deed: Deed, act: Doer, until: number): Promise<DeedResult>
     }
     await sleep(deed === 'cold login' ? coldRestMs : restMs)
   }
-  return { done: times.length, ...result, ...spread(times), times }
+  return { done: times.length, ...result, ...spread(times), times, worked }
 }
 
 export function spread(times: readonly number[]): { p50: number; p99: number } {

@@ -190,6 +190,8 @@ function rowsOf(rounds: readonly OthersResult[], attacked: ReadonlyMap<string, O
 
 function rowOf(name: string, deed: Deed, found: DeedResult, quiet: DeedResult | undefined): Row {
   const value = quiet?.p99 ?? 0
+  const { p50, p99 } = spread(found.worked)
+  const loop = `main loop meanwhile ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, quiet ${spread(quiet?.worked ?? []).p50.toFixed(1)}`
   const failures = found.failed === 0 ? '' : `; ${found.failed} FAILED: ${found.error}`
   return {
     what: `${name}: ${deed}, p99`,
@@ -198,13 +200,15 @@ function rowOf(name: string, deed: Deed, found: DeedResult, quiet: DeedResult | 
     unit: 'ms',
     bound: { name: 'quiet', value },
     wanted: { most: Math.max(timesQuiet, Math.round((quietEnoughMs / value) * 10) / 10) },
-    note: `p50 ${found.p50.toFixed(1)}, quiet ${(quiet?.p50 ?? 0).toFixed(1)} ms; ${found.done} times${failures}`,
+    note: `p50 ${found.p50.toFixed(1)}, quiet ${(quiet?.p50 ?? 0).toFixed(1)} ms; ${loop}; ${found.done} times${failures}`,
   }
 }
 
 function together(results: readonly DeedResult[]): DeedResult {
   const times = results.flatMap(result => result.times)
-  return { done: times.length, failed: results.reduce((sum, { failed }) => sum + failed, 0), ...spread(times), times }
+  const worked = results.flatMap(result => result.worked)
+  const failed = results.reduce((sum, result) => sum + result.failed, 0)
+  return { done: times.length, failed, ...spread(times), times, worked }
 }
 
 /** What others feel for so long. Each of `strangers` is used once. */
@@ -216,7 +220,7 @@ async function beside(
   ms: number,
 ): Promise<OthersResult> {
   const others: OthersJob = {
-    ...{ kind: 'others', ms, reader, strangers, recipients: [reader.address] },
+    ...{ kind: 'others', pid: service.pid, ms, reader, strangers, recipients: [reader.address] },
     ...{ imap: service.listener('imap'), lmtp: service.listener('lmtp'), api: service.listener('api') },
     headers: { 'X-Access-Token': service.token },
     path: `/users/${reader.id}/mailboxes/${inbox}/messages?limit=20`,
