@@ -14,9 +14,16 @@ export const limits = {
   pace: {
     /** Time that a session works before others have their turn: a longer one would be felt by who types. */
     sliceMs: 3,
-    /** Time of all slices in one turn of the loop, and how many at most. */
-    roundMs: 3,
+    /** Where others do something: each of their steps waits for a slice, and they take several. */
+    busySliceMs: 1,
+    /** Nobody else did anything for so long: nobody is in a hurry. */
+    calmMs: 100,
+    /** Slices in one turn of the loop at most. */
     slicesMax: 64,
+    /** Who had so much of slices in one or two stretches of so long waits for those who had less, so many turns of the loop at most. */
+    costlyMs: 10,
+    costlyWindowMs: 1000,
+    costlyRoundsMax: 4,
     /** Time that a task works on a thread before the others of it have their turn. */
     threadMs: 20,
     /** How often those who wait for one of few permits ask again. */

@@ -1,8 +1,9 @@
 // Long work on the main loop goes in slices of some milliseconds, and accounts take turns with theirs.
 //
-// Promises: in each turn of the loop all slices together take about `limits.pace.roundMs`, whoever many wait; accounts that
-// wait are served one after the other, so one with many sessions gets no more than one with a single session. Work that is
-// shorter than a slice never waits.
+// Promises: in each turn of the loop all slices together take a third of it, and at least `busySliceMs`; where nobody else does
+// anything, up to `sliceMs`. Accounts that wait are served one after the other, so one with many sessions gets no more than one
+// with a single session, and those that asked for little so far come before those that had a lot. Work that is shorter than a
+// slice never waits.
 
 import { monotonic, sleep } from './clock.ts'
 import { limits } from './limits.ts'
@@ -56,11 +57,11 @@ export class Pace implements Slices {
 
   /** The session waited for somebody else: what it does next is a new slice. */
   restart(): void {
-    this.#since = monotonic()
+    this.#since = isCostly(this.#turnKey) ? burstStart() : othersAct()
   }
 
   get spent(): boolean {
-    return monotonic() - this.#since >= limits.pace.sliceMs
+    return monotonic() - this.#since >= sliceMs
   }
 
   async turn(): Promise<void> {
@@ -71,6 +72,7 @@ export class Pace implements Slices {
 
 /** For work that many may ask for at once: its first slice began with that of the first of them. */
 export function burstPace(key: string): Pace {
+  if (!isCostly(key)) othersAct()
   const pace = new Pace(burstStart())
   pace.turnKey = key
   return pace
@@ -81,15 +83,19 @@ export function burstPace(key: string): Pace {
  * turn already the turns of another one, so that whoever wrote an ordinary one does not wait behind them.
  */
 export function arrivalPace(): Pace {
+  othersAct()
   return new ArrivalPace(burstStart())
 }
+
+const arrivals = 'arrivals'
+const longArrivals = 'long arrivals'
 
 /** Of the long ones one is worked on to its end before the next: what is known of all halfway would be copied by each look for garbage. */
 class ArrivalPace extends Pace {
   #turns = 0
 
   override turn(): Promise<void> {
-    this.turnKey = this.#turns === 0 ? 'arrivals' : 'long arrivals'
+    this.turnKey = this.#turns === 0 ? arrivals : longArrivals
     this.first = this.#turns > 1
     this.#turns += 1
     return super.turn()
@@ -109,43 +115,119 @@ function burstStart(): number {
   return burst
 }
 
-/** Key -> those who wait for a slice; the key whose turn is next comes first. */
-const turns = new Map<string, (() => void)[]>()
-let waiting = 0
-let planned = 0
-let roundStart = 0
+/** How long a slice is for now. */
+let sliceMs: number = limits.pace.sliceMs
+let othersAt = 0
 
-function wait(key: string, go: () => void, first: boolean): void {
-  const queue = turns.get(key)
-  if (queue === undefined) turns.set(key, [go])
-  else if (first) queue.unshift(go)
-  else queue.push(go)
-  waiting += 1
-  if (planned === 0) plan()
+/** Somebody does something who has not asked for much. @returns the time */
+function othersAct(): number {
+  othersAt = monotonic()
+  return othersAt
 }
 
-/** What is planned now runs in one turn of the loop; each slice works between two of these calls. */
+/** Key -> milliseconds of slices, in this stretch of time and in the one before. */
+let used = new Map<string, number>()
+let usedBefore = new Map<string, number>()
+let usedSince = 0
+
+function isCostly(key: string): boolean {
+  if (key === longArrivals) return true
+  // Nobody's yet, or many people's.
+  if (key === '' || key === arrivals) return false
+  return Math.max(used.get(key) ?? 0, usedBefore.get(key) ?? 0) >= limits.pace.costlyMs
+}
+
+function countUse(key: string, ms: number, at: number): void {
+  if (at - usedSince > limits.pace.costlyWindowMs) {
+    usedBefore = used
+    used = new Map()
+    usedSince = at
+  }
+  used.set(key, (used.get(key) ?? 0) + ms)
+}
+
+/** Those who wait for a slice; the key whose turn is next comes first. */
+class Turns {
+  readonly #turns = new Map<string, (() => void)[]>()
+  waiting = 0
+
+  add(key: string, go: () => void, first: boolean): void {
+    const queue = this.#turns.get(key)
+    if (queue === undefined) this.#turns.set(key, [go])
+    else if (first) queue.unshift(go)
+    else queue.push(go)
+    this.waiting += 1
+  }
+
+  /** Lets one go on. @returns its key */
+  next(): string {
+    for (const [key, queue] of this.#turns) {
+      const go = queue.shift()
+      // To the end: every other key has its turn before this one comes again.
+      this.#turns.delete(key)
+      if (queue.length > 0) this.#turns.set(key, queue)
+      this.waiting -= 1
+      go?.()
+      return key
+    }
+    return ''
+  }
+}
+
+const modest = new Turns()
+const costly = new Turns()
+/** Rounds in which those who had a lot waited for others. */
+let passedOver = 0
+let planned = 0
+let roundStart = 0
+let roundEnd = 0
+/** Whose slice it is. */
+let running: string | undefined
+let runningSince = 0
+
+function wait(key: string, go: () => void, first: boolean): void {
+  const queue = isCostly(key) ? costly : modest
+  queue.add(key, go, first)
+  if (planned > 0) return
+  roundEnd = monotonic()
+  plan()
+}
+
+/** What is planned now runs in one turn of the loop; each slice works between two of these calls, the last of which ends the round. */
 function plan(): void {
-  planned = Math.min(waiting, limits.pace.slicesMax)
+  planned = 1 + Math.min(modest.waiting + costly.waiting, limits.pace.slicesMax)
   for (let count = 0; count < planned; count++) setImmediate(step)
   roundStart = 0
 }
 
 function step(): void {
-  if (roundStart === 0) roundStart = monotonic()
+  const at = monotonic()
+  if (running !== undefined) countUse(running, at - runningSince, at)
+  running = undefined
   planned -= 1
-  if (monotonic() - roundStart < limits.pace.roundMs) next()
-  if (planned === 0 && waiting > 0) plan()
+  if (planned === 0) {
+    roundEnd = at
+    if (modest.waiting + costly.waiting > 0) plan()
+    return
+  }
+  if (roundStart === 0) begin(at)
+  if (at - roundStart < sliceMs) letOneGo(at)
 }
 
-function next(): void {
-  const [entry] = turns
-  if (entry === undefined) return
-  const [key, queue] = entry
-  const go = queue.shift()
-  // To the end: every other key has its turn before this one comes again.
-  turns.delete(key)
-  if (queue.length > 0) turns.set(key, queue)
-  waiting -= 1
-  go?.()
+/** A round: a third of the time goes to slices where others do something. */
+function begin(at: number): void {
+  const { busySliceMs, calmMs } = limits.pace
+  roundStart = at
+  if (costly.waiting > 0) passedOver += 1
+  const share = at - othersAt > calmMs ? limits.pace.sliceMs : (at - roundEnd) / 2
+  sliceMs = Math.min(limits.pace.sliceMs, Math.max(busySliceMs, share))
+}
+
+function letOneGo(at: number): void {
+  const modestFirst = costly.waiting === 0 || passedOver <= limits.pace.costlyRoundsMax
+  const queue = modest.waiting > 0 && modestFirst ? modest : costly
+  if (queue.waiting === 0) return
+  if (queue === costly) passedOver = 0
+  runningSince = at
+  running = queue.next()
 }

@@ -24,7 +24,7 @@ test.each([
 
 test.each([
   ['ids in memory, ids remembered', actor.referencesReadMax, actor.referencesMax],
-  ['a slice, all slices of a turn', pace.sliceMs, pace.roundMs],
+  ['a slice where others act, any other slice', pace.busySliceMs, pace.sliceMs],
   ['pages that begin a copy of the log, pages at which the writer waits', writer.checkpointPages, writer.logPagesMax],
   ['bytes that leave at once, bytes of a transaction', writer.leaveBytes, writer.batchBytesMax],
   ['bytes of a transaction, bytes that wait', writer.batchBytesMax, writer.pendingBytesMax],
