@@ -153,10 +153,20 @@ export default defineConfig({
         test: {
           name: 'postgres',
           globalSetup: ['test/built.ts', 'test/postgres/setup.ts'],
-          include: ['test/postgres/**/*.test.ts', 'test/cluster/**/*.test.ts', ...onBoth],
+          include: ['test/postgres/**/*.test.ts', 'test/cluster/*.test.ts', ...onBoth],
           ...together,
           setupFiles: ['test/crossing.ts', 'test/own-time.ts'],
           ...slow,
+        },
+      },
+      {
+        test: {
+          name: 'chaos',
+          globalSetup: ['test/built.ts', 'test/cluster/chaos/setup.ts'],
+          include: ['test/cluster/chaos/*.test.ts'],
+          pool: 'forks',
+          ...slow,
+          hookTimeout: 300_000,
         },
       },
       { test: { name: 'tidy', include: ['test/tidy.test.ts'], ...slow } },

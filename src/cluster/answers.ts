@@ -33,6 +33,8 @@ interface Asked {
   readonly counters: SharedCounters
   readonly follow: (user: string) => boolean
   readonly unfollow: (user: string) => void
+  /** Another node tells of nothing any more. */
+  readonly forgot: () => void
   readonly applySetting: (setting: NodeCalls['setting']['input']) => Promise<void>
 }
 
@@ -69,6 +71,7 @@ export function answers(of: Answering, asked: Asked): Side<NodeCalls, NodeWords>
     words: {
       changed: ({ user, change }) => asked.following.of(user)?.changed(change),
       unfollow: asked.unfollow,
+      forgot: asked.forgot,
       moved: () => void leases.beat(),
       counted: told => {
         for (const change of told) cache.apply(change)

@@ -311,6 +311,7 @@ export class Cluster implements Elsewhere {
         theirs?.get(user)?.()
         theirs?.delete(user)
       },
+      forgot: () => this.#missed(peer),
       applySetting: async ({ key, value }) => {
         this.#applying = true
         const applied = this.#of.settings.apply(key, value)
@@ -355,8 +356,12 @@ export class Cluster implements Elsewhere {
       const replaced = node?.incarnation !== peer.incarnation
       if (!replaced && node.alive) continue
       this.#line.gone(peer, replaced)
-      for (const undo of this.#followers.get(peer.incarnation)?.values() ?? []) undo()
+      const theirs = this.#followers.get(peer.incarnation)
+      if (theirs === undefined) continue
+      for (const undo of theirs.values()) undo()
       this.#followers.delete(peer.incarnation)
+      // One that slept, or was without the database, comes back and believes that it is still told.
+      if (!replaced) this.#line.tell(peer, 'forgot', null)
     }
   }
 }

@@ -37,6 +37,8 @@ export class Told {
   readonly listeners = new Set<Listener>()
   readonly guards = new Set<Guard>()
   source: Source | undefined
+  /** Whether it is still told of where it was is not known. */
+  isDoubted = false
   /** Looks for the account; once at a time. */
   seeking: Promise<void> | undefined
 
@@ -109,9 +111,13 @@ export class Following {
     for (const told of this.#told.values()) if (!this.#isCurrent(told)) void this.#seek(told).catch(() => {})
   }
 
-  /** Notices may have been lost of these accounts. */
+  /** Notices may have been lost of these accounts, and whoever has them may have forgotten who follows them. */
   missed(isConcerned: (told: Told) => boolean): void {
-    for (const told of this.#told.values()) if (isConcerned(told)) void this.#lookAgain(told)
+    for (const told of this.#told.values()) {
+      if (!isConcerned(told)) continue
+      told.isDoubted = true
+      void this.#seek(told).catch(() => {})
+    }
   }
 
   close(): void {
@@ -126,8 +132,13 @@ export class Following {
     return told
   }
 
+  /** What is looked for is kept until it was found: leaving it later would end what somebody who came meanwhile is told. */
   #drop(told: Told): void {
-    if (told.isWanted || this.#told.get(told.user) !== told) return
+    if (told.isWanted || told.seeking !== undefined || this.#told.get(told.user) !== told) return
+    this.#forget(told)
+  }
+
+  #forget(told: Told): void {
     this.#told.delete(told.user)
     told.source?.leave()
     told.source = undefined
@@ -142,8 +153,8 @@ export class Following {
     await Promise.race([found, never]).finally(() => late?.cancel())
   }
 
-  #isCurrent({ user, source }: Told): boolean {
-    return source !== undefined && source.turn === this.#of.turnOf(shardOf(user))
+  #isCurrent({ user, source, isDoubted }: Told): boolean {
+    return source !== undefined && !isDoubted && source.turn === this.#of.turnOf(shardOf(user))
   }
 
   #seek(told: Told): Promise<void> {
@@ -158,14 +169,13 @@ export class Following {
     const before = told.source
     while (!this.#isCurrent(told) && told.isWanted && !this.#closed) {
       told.source?.leave()
+      told.isDoubted = false
       told.source = await this.#of.source(told.user, told).catch(() => undefined)
       if (told.source === undefined)
         await new Promise(resolve => after(limits.cluster.homelessAgainMs, () => resolve(undefined)))
     }
-    if (!told.isWanted) {
-      told.source?.leave()
-      told.source = undefined
-    } else if (before !== undefined) await this.#lookAgain(told)
+    if (!told.isWanted || this.#closed) this.#forget(told)
+    else if (before !== undefined) await this.#lookAgain(told)
   }
 
   async #lookAgain(told: Told): Promise<void> {

@@ -72,6 +72,8 @@ interface Line {
   /** Words, and up to which of them they know the number. */
   said: number
   told: number
+  /** When that was last said: what says it may be lost as well. */
+  toldAt: number
   /** Words of theirs. */
   heard: number
   frames: Buffer[]
@@ -208,6 +210,7 @@ export class NodeLine<C extends Calls, W extends Words> {
         open: new Map(),
         served: new Map(),
         answers: new Map(),
+        toldAt: 0,
       },
       ...{ floor: 0, number: 0, had: [], said: 0, told: 0, heard: 0, frames: [], leaving: false, heardAt: monotonic() },
     }
@@ -341,9 +344,11 @@ export class NodeLine<C extends Calls, W extends Words> {
         } else if (at - open.heardAt > limits.cluster.askMs) silent.push(call)
       }
       if (silent.length > 0) this.#post(line, pack({ ask: silent } satisfies Frame))
-      if (line.said > line.told || line.had.length > 0) {
+      const again = line.said > 0 && at - line.toldAt > limits.cluster.toldMs
+      if (line.said > line.told || line.had.length > 0 || again) {
         this.#post(line, pack({ told: line.said, had: line.had } satisfies Frame))
         line.told = line.said
+        line.toldAt = at
         line.had = []
       }
       const idle = line.open.size === 0 && line.served.size === 0

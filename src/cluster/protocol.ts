@@ -44,6 +44,8 @@ export type NodeWords = {
   counted: readonly CacheChange[]
   /** Rows of queues may be due. */
   kick: null
+  /** The one that says it took the other for gone, and tells it of no account any more. */
+  forgot: null
   /** Leases moved: it is worth to look. */
   moved: null
 }

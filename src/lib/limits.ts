@@ -640,6 +640,8 @@ export const limits = {
     pingMs: 5 * second,
     /** A call of which nothing was heard for so long is asked after. */
     askMs: 1 * second,
+    /** How often a node says how many words it has said: whoever missed the last ones of them hears it at the latest then. */
+    toldMs: 3 * second,
     /** What a call may take that says nothing else: then nobody waits for it any more. */
     callMs: 60 * second,
     /** How long a command waits for a node that has the account: as long as it takes until somebody has taken it over. */

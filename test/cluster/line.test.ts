@@ -203,6 +203,15 @@ test('words arrive in order, and one that is lost is missed, also the last', asy
   expect(other.missed).toBe(1)
 })
 
+test('a last word is missed also where what says that it was said is lost with it', async () => {
+  await one.line.call(other.peer, 'add', 0)
+  one.broker.lose = () => true
+  one.line.tell(other.peer, 'note', 1)
+  await expect.poll(() => one.broker.lost).toBe(2)
+  one.broker.lose = () => false
+  await expect.poll(() => other.missed).toBe(1)
+})
+
 test('what is asked while the server is gone is answered when it is there again', async () => {
   await nats.kill()
   const calls = Promise.all([1, 2, 3].map(number => one.line.call(other.peer, 'add', number)))

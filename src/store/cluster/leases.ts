@@ -239,9 +239,11 @@ export class Leases implements Tenancy {
       ...[this.num, this.#incarnation, limits.cluster.leaseMs],
     ])
     if (!rows[0]?.mine) return this.#replaced()
+    // It had not run out meanwhile, so nobody took anything: whatever the rest of the beat waits for.
+    if (this.#believed()) this.#renewed(at)
     const above = await this.#balance(client)
     await this.#look(client)
-    // Only now: what it had before may be somebody else's by now.
+    // Where it had, only now: what it had before may be somebody else's by now.
     this.#renewed(at)
     if (above > 0) await this.#handOver([...this.#held.keys()].slice(-above))
     this.#failing = false
