@@ -64,6 +64,7 @@ async function prepare(): Promise<void> {
     journal.add(name, String(made?.id))
   }
   load = new Load(world, journal, seed)
+  await load.know()
 }
 
 /** Faults in an order of this seed: each comes before any comes again. */

@@ -196,6 +196,11 @@ export class Load {
 
   readonly #inboxes = new Map<string, string>()
 
+  /** Asked past the nodes, before anything is harmed. */
+  async know(): Promise<void> {
+    for (const account of this.journal.accounts) await this.#inbox(account)
+  }
+
   async #inbox({ id, name }: Account): Promise<string> {
     const [row] = this.#inboxes.has(name)
       ? []
