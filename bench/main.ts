@@ -15,6 +15,7 @@ import { fullPlan, type Plan, quickPlan } from './plan.ts'
 import { formatRows, isMet, type Row } from './row.ts'
 import { searchSection } from './search.ts'
 import { backupSection } from './section/backup.ts'
+import { clusterSection } from './section/cluster.ts'
 import { deliverySection } from './section/delivery.ts'
 import { diskSection } from './section/disk.ts'
 import { exportSection } from './section/export.ts'
@@ -44,6 +45,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   pieces: piecesSection,
   idle: idleSection,
   isolation: isolationSection,
+  cluster: clusterSection,
   delivery: deliverySection,
   smtp: smtpSection,
   trust: trustSection,

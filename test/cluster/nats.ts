@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { vi } from 'vitest'
+import { monotonic, sleep } from '#lib/clock.ts'
 
 export interface Nats {
   readonly url: string
@@ -30,8 +30,15 @@ export async function startNats(): Promise<Nats> {
       const name = readdirSync(folder).find(file => file.endsWith(`_${server?.pid}.ports`))
       return JSON.parse(readFileSync(join(folder, name ?? ''), 'utf8')) as { nats: string[] }
     }
-    const { nats } = await vi.waitFor(told, { timeout: 30_000, interval: 20 })
-    port = Number(new URL(nats[0] ?? '').port)
+    for (const until = monotonic() + 30_000; ; ) {
+      try {
+        port = Number(new URL(told().nats[0] ?? '').port)
+        return
+      } catch (error) {
+        if (monotonic() > until) throw error
+        await sleep(20)
+      }
+    }
   }
   const kill = async () => {
     const gone = new Promise(done => server?.once('exit', done))
