@@ -95,6 +95,7 @@ export class Cluster implements Elsewhere {
     })
     // Without a line nobody tells what changed: nothing is believed for long.
     this.#doubts = every(limits.cluster.beatMs, () => {
+      this.#leaveTheGone()
       const doubts = !broker.connected
       if (doubts || this.#doubted) {
         of.changes.noteAll()
@@ -203,7 +204,8 @@ export class Cluster implements Elsewhere {
   /** Hands over what is here: from now on everything is asked of others. */
   async leave(): Promise<void> {
     await this.leases.leave()
-    for (const peer of this.#peers) this.#line.tell(peer, 'moved', null)
+    // Nobody asks this node any more when it stops listening.
+    await this.#all('joined', null)
   }
 
   async close(): Promise<void> {
@@ -354,7 +356,9 @@ export class Cluster implements Elsewhere {
     for (const peer of this.#line?.peers ?? []) {
       const node = this.leases.nodes.find(({ num }) => num === peer.num)
       const replaced = node?.incarnation !== peer.incarnation
-      if (!replaced && node.alive) continue
+      // One that leaves in order answers what it was asked before.
+      const answers = node?.leaving === true && node.silentMs < limits.cluster.leaseMs
+      if (!replaced && (node.alive || answers)) continue
       this.#line.gone(peer, replaced)
       const theirs = this.#followers.get(peer.incarnation)
       if (theirs === undefined) continue

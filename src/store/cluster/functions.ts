@@ -41,6 +41,10 @@ BEGIN
   RETURN FOUND;
 END $renew$`
 
+/** The node leaves in order: nobody counts on it from now on. */
+const part = `CREATE FUNCTION pg_temp.teal_part(_num bigint, _incarnation text) RETURNS void LANGUAGE sql AS $part$
+  UPDATE ${nodes} SET until = ${clock} - 1 WHERE num = _num AND incarnation = _incarnation $part$`
+
 /** Takes of what nobody serves up to a fair share. Gives how many the node has above that. */
 const balance = `CREATE FUNCTION pg_temp.teal_balance(_num bigint, _forget bigint) RETURNS bigint LANGUAGE plpgsql AS $balance$
 DECLARE _now bigint; _dead bigint[]; _live bigint; _fair bigint; _own bigint; _found bigint[];
@@ -107,4 +111,4 @@ const blocks = `CREATE FUNCTION pg_temp.teal_blocks(_least jsonb, _count bigint)
   ) SELECT jsonb_object_agg(name, last - _count + 1) FROM given $blocks$`
 
 /** What a connection is told first. */
-export const leaseFunctions: readonly string[] = [join, renew, balance, handOver, look, blocks]
+export const leaseFunctions: readonly string[] = [join, renew, part, balance, handOver, look, blocks]

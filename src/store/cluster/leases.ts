@@ -198,19 +198,14 @@ export class Leases implements Tenancy {
     await this.#beating
     try {
       const client = await this.#ready()
-      await client.query(`UPDATE ${nodes} SET leaving = 1 WHERE num = $1 AND incarnation = $2`, [
-        ...[this.num, this.#incarnation],
-      ])
+      const own = [this.num, this.#incarnation]
+      await client.query(`UPDATE ${nodes} SET leaving = 1 WHERE num = $1 AND incarnation = $2`, own)
       await this.#handOver([...this.#held.keys()])
-      // It is gone from now on, whatever its lease says.
-      await client.query(`UPDATE ${nodes} SET until = 0 WHERE num = $1 AND incarnation = $2`, [
-        ...[this.num, this.#incarnation],
-      ])
+      // Whatever its lease says it takes part no more; what it was asked it still answers.
+      await client.query('SELECT pg_temp.teal_part($1, $2)', own)
     } catch (error) {
-      this.#options.log.warn(
-        { error },
-        'shards could not be handed over; others take them when the leases have run out',
-      )
+      const text = 'shards could not be handed over; others take them when the leases have run out'
+      this.#options.log.warn({ error }, text)
     }
     this.#expiry?.cancel()
     this.#lose([...this.#held.keys()])
@@ -235,10 +230,7 @@ export class Leases implements Tenancy {
   async #beat(): Promise<void> {
     const client = await this.#ready()
     const at = monotonic()
-    const { rows } = await client.query<{ mine: number }>('SELECT pg_temp.teal_renew($1, $2, $3) AS mine', [
-      ...[this.num, this.#incarnation, limits.cluster.leaseMs],
-    ])
-    if (!rows[0]?.mine) return this.#replaced()
+    if (!(await this.#renew(client))) return this.#replaced()
     // It had not run out meanwhile, so nobody took anything: whatever the rest of the beat waits for.
     if (this.#believed()) this.#renewed(at)
     const above = await this.#balance(client)
@@ -292,7 +284,7 @@ export class Leases implements Tenancy {
     for (const shard of shards) this.#released.add(shard)
     try {
       const ending = Promise.allSettled([...this.#listeners].map(({ release }) => release?.(shards)))
-      await Promise.race([ending, new Promise(resolve => after(limits.cluster.releaseMs, () => resolve(undefined)))])
+      await this.#believeUntil(ending)
       const client = await this.#ready()
       await client.query('SELECT pg_temp.teal_hand_over($1, $2)', [this.num, shards])
       await this.#look(client)
@@ -300,6 +292,25 @@ export class Leases implements Tenancy {
       // What could not be handed over is served on.
       for (const shard of shards) this.#released.delete(shard)
     }
+  }
+
+  /** Work that is to end may take longer than what is left of the leases. */
+  async #believeUntil(ending: Promise<unknown>): Promise<void> {
+    const until = monotonic() + limits.cluster.releaseMs
+    const ended = ending.then(() => true)
+    while (monotonic() < until) {
+      const pause = new Promise<false>(resolve => after(limits.cluster.beatMs, () => resolve(false)))
+      if (await Promise.race([ended, pause])) return
+      const at = monotonic()
+      if ((await this.#renew(await this.#ready())) && this.#believed()) this.#renewed(at)
+    }
+  }
+
+  async #renew(client: Client): Promise<boolean> {
+    const { rows } = await client.query<{ mine: number }>('SELECT pg_temp.teal_renew($1, $2, $3) AS mine', [
+      ...[this.num, this.#incarnation, limits.cluster.leaseMs],
+    ])
+    return Boolean(rows[0]?.mine)
   }
 
   #believed(): boolean {

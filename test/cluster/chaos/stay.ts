@@ -14,6 +14,8 @@ export class Stay {
   /** uid -> flags in their order. */
   readonly #copy = new Map<number, string>()
   #exists = 0
+  /** Up to this uid it asked for all; of one above it may know by a change of its flags before it knows of those below. */
+  #upTo = 0
   #validity = ''
   /** Everything up to this change is in the copy. */
   #known = 0
@@ -89,7 +91,10 @@ export class Stay {
   }
 
   async #catchUp(imap: Imap): Promise<void> {
-    if (this.#copy.size !== this.#exists) await imap.ok(`uid fetch ${Math.max(0, ...this.#copy.keys()) + 1}:* (flags)`)
+    if (this.#copy.size !== this.#exists) {
+      await imap.ok(`uid fetch ${this.#upTo + 1}:* (flags)`)
+      this.#upTo = Math.max(0, ...this.#copy.keys())
+    }
     this.#known = this.#heard
   }
 

@@ -251,7 +251,8 @@ export class Writing {
         await client.query('SELECT pg_temp.teal_define($1, $2)', [name, text])
         this.#numbers.set(name, this.#numbers.size)
       } catch (error) {
-        if (!wasAnswered(error)) throw error
+        // A full disk, or an end that came meanwhile, says nothing of the statement.
+        if (!isRule(error)) throw error
         this.#refused.set(name, `${String((error as Error).message)}: ${text}`)
       }
     }
