@@ -192,8 +192,8 @@ async function takeOver(side: Side, ms: number): Promise<Row[]> {
   const killed = monotonic()
   process.kill(second.pid, 'SIGKILL')
   for (;;) {
-    const { nodes = [] } = (await first.call('GET', '/health')) as { nodes?: { name: string; shards: number }[] }
-    if (nodes.find(({ name }) => name === 'b')?.shards === 0) break
+    const { cluster } = (await first.call('GET', '/health')) as { cluster: { nodes: { name: string; shards: number }[] } }
+    if (cluster.nodes.find(({ name }) => name === 'b')?.shards === 0) break
     await sleep(20)
   }
   const tookMs = monotonic() - killed
