@@ -192,7 +192,9 @@ async function takeOver(side: Side, ms: number): Promise<Row[]> {
   const killed = monotonic()
   process.kill(second.pid, 'SIGKILL')
   for (;;) {
-    const { cluster } = (await first.call('GET', '/health')) as { cluster: { nodes: { name: string; shards: number }[] } }
+    const { cluster } = (await first.call('GET', '/health')) as {
+      cluster: { nodes: { name: string; shards: number }[] }
+    }
     if (cluster.nodes.find(({ name }) => name === 'b')?.shards === 0) break
     await sleep(20)
   }
