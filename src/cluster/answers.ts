@@ -72,7 +72,6 @@ export function answers(of: Answering, asked: Asked): Side<NodeCalls, NodeWords>
       changed: ({ user, change }) => asked.following.of(user)?.changed(change),
       unfollow: asked.unfollow,
       forgot: asked.forgot,
-      moved: () => void leases.beat(),
       counted: told => {
         for (const change of told) cache.apply(change)
       },

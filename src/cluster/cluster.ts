@@ -102,7 +102,6 @@ export class Cluster implements Elsewhere {
         void of.system.everywhere.reloadAll().catch(() => {})
       }
       this.#doubted = doubts
-      this.#leaveTheGone()
     })
     this.#rereads = every(limits.cluster.reloadMs, () => void of.system.everywhere.reloadAll().catch(() => {}))
     this.counters = shareCache({

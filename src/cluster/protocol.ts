@@ -18,7 +18,7 @@ export type NodeCalls = {
   review: { input: null; reply: null }
   /** Rows of these tables changed: resolves when nothing that was read of them is believed any more. */
   changed: { input: readonly Watched[]; reply: null }
-  /** Another process of a node is there: answers when the asked node tells it what all are told. */
+  /** A process of a node is there, or has handed over what it had: answers when the asked node has looked who has what. */
   joined: { input: null; reply: null }
   /** Writes a unit of the queues, which the asked node takes to be there; false where they are not, and nothing was done. */
   job: { input: JobUnit; reply: boolean }
@@ -46,6 +46,4 @@ export type NodeWords = {
   kick: null
   /** The one that says it took the other for gone, and tells it of no account any more. */
   forgot: null
-  /** Leases moved: it is worth to look. */
-  moved: null
 }
