@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import process from 'node:process'
 import { defineConfig } from 'vitest/config'
+import { threadsAsDelivered } from './test/delivered.ts'
 
 /** A busy machine takes its time for what it shows when it can. */
 const patient = { poll: { timeout: 30_000 } }
@@ -93,6 +94,7 @@ function filesOf(isOne: (file: string) => boolean): string[] {
 
 /** Suites: the ordinary one, what takes long, what goes over HTTP once more over the front of Node, every service once more on PostgreSQL, the style as a test, the one executable, the package as others get it, and the two that install programs of Debian's first. */
 export default defineConfig({
+  plugins: [threadsAsDelivered],
   test: {
     // Half of what a test does is waiting.
     maxWorkers: Math.max(3, availableParallelism() + 1),

@@ -1,5 +1,5 @@
 // dist/ for the tests, made before them where a source is newer: what runs the program as its users do runs that, and all others
-// have their threads from there (vitest.config.ts).
+// have their threads from there (delivered.ts).
 
 import { buildDist, isStale } from '../deploy/bundle.ts'
 

@@ -71,6 +71,14 @@ async function inboxOf(service: Running, user: string): Promise<string> {
   return body.results.find((each: { path: string }) => each.path === 'INBOX').id
 }
 
+/** Where messages of an account's inbox are made. @throws where the service cannot say so now */
+async function placeOf(service: Running, name: string): Promise<string> {
+  const { body: user } = await service.call('GET', `/users/resolve/${name}`)
+  const { body } = await service.call('GET', `/users/${user.id}/mailboxes?specialUse=true`)
+  const inbox = body.results.find((each: { path: string }) => each.path === 'INBOX').id
+  return `/users/${user.id}/mailboxes/${inbox}/messages`
+}
+
 /** Ids of a mailbox' messages by what they are called. */
 async function subjects(service: Running, user: string): Promise<string[]> {
   const inbox = await inboxOf(service, user)
@@ -102,12 +110,12 @@ class Storing {
   }
 
   async #upload(service: Running, name: string, label: string): Promise<void> {
-    const found = await patiently(() => service.call('GET', `/users/resolve/${name}`))
-    const place = `/users/${found.body.id}/mailboxes/${await inboxOf(service, found.body.id)}/messages`
+    let place: string | undefined
     for (let at = 1; !this.#stopped; at++) {
       const subject = `${label} ${at}`
       const body = `Subject: ${subject}\r\nMessage-ID: <${label}.${at}@x.test>\r\n\r\n${'x'.repeat(300_000)}\r\n`
       try {
+        place ??= await placeOf(service, name)
         const headers = { 'content-type': 'message/rfc822', connection: 'close' }
         const answer = await service.raw('POST', place, { headers, body, signal: AbortSignal.timeout(10_000) })
         if (((await answer.json()) as { success?: boolean }).success === true) this.answered.push(subject)

@@ -4,12 +4,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { flagged } from '#mail/flags.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
+import { startThreadsAsDelivered } from '../../delivered.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
 import { Random } from '../../fuzz/random.ts'
 import { Disk, type Loss, type Tree, writeTree } from './disk.ts'
 import { type Entry, readJournal } from './journal.ts'
 import { sumOf } from './load.ts'
+
+startThreadsAsDelivered()
+const { startTeal } = await import('#service')
 
 export interface Cut {
   readonly journal: string
