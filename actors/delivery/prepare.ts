@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { Aside } from '#lib/memoize.ts'
 import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
-import { hashBody } from '#mail/mime/decode.ts'
+import { hashBody, hashShort } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
 import { intro, readPlain } from '#mail/text/text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
@@ -34,7 +34,8 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
   const madeId = outlined.summary.messageId === ''
   const messageId = madeId ? sequence.messageId(identity) : outlined.summary.messageId
   for (const attachment of outlined.attachments) {
-    await hashAttachment(received, attachment)
+    const hashing = hashAttachment(received, attachment)
+    if (hashing !== undefined) await hashing
     if (pace.spent) await pace.turn()
   }
   const body = sequence.next('body')
@@ -73,7 +74,7 @@ const outlines = new Aside<Received, Promise<Outline>>()
 export function outlineOf(received: Received): Promise<Outline> {
   let found = outlines.get(received)
   if (found === undefined) {
-    found = inSlices(outlining(received.root), arrivalPace())
+    found = inSlices(outlining(received.takeTree()), arrivalPace())
     outlines.set(received, found)
   }
   return found
@@ -149,12 +150,15 @@ function detailOf({ size, headerSize, body, attachments, texts, index }: Outline
  * Fills in the two hashes of an attachment: of the encoded bytes, and of the content (wire-details 7). The content's is
  * known already where the store keeps it decoded.
  */
-async function hashAttachment(received: Received, { start, end, info }: Attachment): Promise<void> {
+function hashAttachment(received: Received, attachment: Attachment): void | Promise<void> {
+  const { start, end, info } = attachment
   const content = received.contentHash(start)
-  if (content === null) {
-    Object.assign(info, await hashBody(readFrom(received), start, end, info.transferEncoding))
-    return
-  }
+  if (content !== null) return hashStored(received, attachment, content)
+  if (end - start <= limits.body.chunkBytes) return hashShort(received.read(start, end), info)
+  return hashBody(readFrom(received), start, end, info)
+}
+
+async function hashStored(received: Received, { start, end, info }: Attachment, content: Uint8Array): Promise<void> {
   const encoded = createHash('sha256')
   for await (const chunk of received.stream(start, end)) encoded.update(chunk)
   info.hash = encoded.digest('hex')

@@ -30,7 +30,8 @@ export class HeaderKeeper {
   /** The block, null where nothing was kept, and starts the next. */
   take(): Buffer | null {
     if (this.#length === 0) return null
-    const kept = (this.#block as Buffer).subarray(0, this.#length)
+    const block = this.#block as Buffer
+    const kept = block.length === this.#length ? block : block.subarray(0, this.#length)
     this.#left -= this.#length
     this.#length = 0
     if (!this.#shared) return Buffer.from(kept) // the room is used again

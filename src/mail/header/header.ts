@@ -42,6 +42,11 @@ export class Header {
     return this.#fields
   }
 
+  /** Gives the memory of the fields back until somebody asks again. */
+  forget(): void {
+    this.#fields = undefined
+  }
+
   has(key: string): boolean {
     return this.#find(key) !== undefined
   }

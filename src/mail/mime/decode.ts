@@ -78,29 +78,32 @@ export async function collect(source: AsyncIterable<Buffer>, bytesMax: number): 
   return Buffer.concat(chunks, size)
 }
 
-/** The two hashes the HTTP API shows of an attachment (wire-details 7), read in pieces of limits.body.chunkBytes. */
-export async function hashBody(
-  read: ReadRange,
-  start: number,
-  end: number,
-  encoding: string,
-): Promise<{ hash: string; fileContentHash: string }> {
-  // Most are short, and a message may have a thousand: without an object of the engine's for each of them.
-  if (end - start <= limits.body.chunkBytes) {
-    const bytes = await read(start, end)
-    const content = decodedWhole(decoder(encoding), bytes)
-    return { hash: hash('sha256', bytes, 'hex'), fileContentHash: hash('sha256', content, 'base64') }
-  }
+/** Where the two hashes that the HTTP API shows of an attachment are written (wire-details 7), and how it is encoded. */
+interface Hashed {
+  readonly transferEncoding: string
+  hash: string
+  fileContentHash: string
+}
+
+/** Of a body in memory: most are short, and a message may have a thousand, so without an object of the engine's for each of them. */
+export function hashShort(body: Buffer, hashed: Hashed): void {
+  hashed.hash = hash('sha256', body, 'hex')
+  hashed.fileContentHash = hash('sha256', decodedWhole(decoder(hashed.transferEncoding), body), 'base64')
+}
+
+/** Of one that is read in pieces of limits.body.chunkBytes. */
+export async function hashBody(read: ReadRange, start: number, end: number, hashed: Hashed): Promise<void> {
   const encoded = createHash('sha256')
   const decoded = createHash('sha256')
-  const decoding = decoder(encoding)
+  const decoding = decoder(hashed.transferEncoding)
   for (let at = start; at < end; at += limits.body.chunkBytes) {
     const chunk = await read(at, Math.min(end, at + limits.body.chunkBytes))
     encoded.update(chunk)
     decoded.update(decoding.write(chunk))
   }
   decoded.update(decoding.end())
-  return { hash: encoded.digest('hex'), fileContentHash: decoded.digest('base64') }
+  hashed.hash = encoded.digest('hex')
+  hashed.fileContentHash = decoded.digest('base64')
 }
 
 class Base64Decoder implements Decoder {

@@ -16,6 +16,8 @@ export interface MimePart {
   /** Lines of the body, a last one without line end included; counted for text and embedded messages, else 0. */
   lines: number
   header: Header
+  /** What else it says. */
+  said: Said
   /** `value` has the form type/subtype; the default where the header has none or no valid one. */
   type: Valued
   /** Lower case, `7bit` where absent. */
@@ -24,7 +26,33 @@ export interface MimePart {
   /** Content-ID without its angle brackets. */
   id: string | null
   /** Parts of a multipart (one at least), or the message within message/rfc822. */
-  readonly children: MimePart[]
+  children: readonly MimePart[]
+}
+
+const none: readonly MimePart[] = []
+
+export function addChild(part: MimePart, child: MimePart): void {
+  // Most have none, and each would keep a list of its own for them.
+  if (part.children === none) part.children = [child]
+  else (part.children as MimePart[]).push(child)
+}
+
+/** Fields of a part that are shown and mean nothing here, as `Header.raw` gives them. */
+export interface Said {
+  readonly id: string | undefined
+  readonly description: string | undefined
+  readonly md5: string | undefined
+  readonly language: string | undefined
+  readonly location: string | undefined
+}
+
+/** Of most parts. */
+export const nothingSaid: Said = {
+  id: undefined,
+  description: undefined,
+  md5: undefined,
+  language: undefined,
+  location: undefined,
 }
 
 export const textPlain = parseValued('text/plain; charset=us-ascii')
@@ -39,11 +67,12 @@ export function emptyPart(start: number, type: Valued): MimePart {
     bodyEnd: start,
     lines: 0,
     header: noHeader,
+    said: nothingSaid,
     type,
     encoding: '7bit',
     disposition: null,
     id: null,
-    children: [],
+    children: none,
   }
 }
 
@@ -62,8 +91,21 @@ export function describe(part: MimePart): void {
   if (encoding !== undefined) part.encoding = encodingName(encoding)
   const disposition = header.raw('content-disposition')
   if (disposition !== undefined) part.disposition = parseValued(disposition)
-  const id = header.raw('content-id')
+  part.said = saidIn(header)
+  const { id } = part.said
   if (id !== undefined) part.id = id.replace(/^<|>$/g, '').trim() || null
+  // Asked for again is the message's own header; a thousand parts would keep what was found.
+  if (part.headerStart > 0) header.forget()
+}
+
+function saidIn(header: Header): Said {
+  const id = header.raw('content-id')
+  const description = header.raw('content-description')
+  const md5 = header.raw('content-md5')
+  const language = header.raw('content-language')
+  const location = header.raw('content-location')
+  const all = [id, description, md5, language, location]
+  return all.every(value => value === undefined) ? nothingSaid : { id, description, md5, language, location }
 }
 
 /** Raw 8-bit header values of a whole message read in the character set of its first text, where that is known. */

@@ -11,6 +11,7 @@ import { Header } from '../header/header.ts'
 import { HeaderKeeper } from '../header/header-keeper.ts'
 import { beforeOpenEnd, boundaryOf, endsDelimiter, startsAt, unquoted } from './delimiter.ts'
 import {
+  addChild,
   countsLines,
   describe,
   emptyPart,
@@ -306,7 +307,8 @@ export class MimeScanner {
 
   #startPart(start: number, type: Valued): void {
     const part = emptyPart(start, type)
-    this.#stack.at(-1)?.part.children.push(part)
+    const outer = this.#stack.at(-1)
+    if (outer !== undefined) addChild(outer.part, part)
     this.#stack.push({ part, boundary: null, spare: null, linesBefore: this.#lines })
     this.#parts++
     if (this.#parts >= limits.mime.partsMax) this.#seal()
@@ -371,7 +373,7 @@ export class MimeScanner {
       const open = part.bodyEnd > part.headerEnd && this.#lastLineEnd < part.bodyEnd
       part.lines = this.#lines - frame.linesBefore + (open ? 1 : 0)
       if (multipart) {
-        part.children.push(onlyText(part))
+        addChild(part, onlyText(part))
         part.lines = 0
       }
     }

@@ -13,7 +13,7 @@ import { parseDate } from '../header/date.ts'
 import type { Header } from '../header/header.ts'
 import type { MimePart } from './mime.ts'
 import { type PartIndex, partIndex } from './section.ts'
-import { envelope, structure } from './structure.ts'
+import { envelope, structures } from './structure.ts'
 
 export interface Outline {
   /** Bytes of the whole message, and of its header block with the empty line. */
@@ -116,8 +116,7 @@ export function* outlining(root: MimePart): Generator<undefined, Outline> {
     size: root.bodyEnd,
     headerSize: root.headerEnd,
     envelope: yield* envelope(root.header),
-    body: yield* structure(root, false),
-    bodyStructure: yield* structure(root, true),
+    ...(yield* structures(root)),
     summary: summarize(root),
     attachments,
     texts,
@@ -173,7 +172,7 @@ export function summarize(root: MimePart): Summary {
 }
 
 /** Whether the message is encrypted as a whole: PGP/MIME or S/MIME, signed only does not count. */
-export function isEncrypted({ type }: MimePart): boolean {
+export function isEncrypted({ type }: Pick<MimePart, 'type'>): boolean {
   if (type.value === 'multipart/encrypted') return true
   if (type.value !== 'application/pkcs7-mime' && type.value !== 'application/x-pkcs7-mime') return false
   return /^(?:auth)?enveloped-data$/i.test(type.params['smime-type'] ?? 'enveloped-data')
@@ -270,7 +269,7 @@ function attachment(part: MimePart, number: string, related: boolean, count: num
   const size = part.bodyEnd - part.headerEnd
   const info: AttachmentInfo = {
     id: `ATT${String(count).padStart(5, '0')}`,
-    filename: fileName(part) || `attachment-${count}.${extensionOf(part)}`,
+    filename: fileName(part) || ['attachment-', count, '.', extensionOf(part)].join(''),
     contentType: part.type.value,
     disposition: part.disposition?.value || false,
     transferEncoding: part.encoding,

@@ -34,7 +34,8 @@ export function parseValued(text: string): Valued {
     const parameter = readParameter(reader)
     if (parameter) written.push(parameter)
   }
-  return { value: value.toLowerCase(), params: decodeParameters(written), written }
+  // As long as they are: what an array may grow by is more than all else that is known of a short part.
+  return { value: value.toLowerCase(), params: decodeParameters(written), written: written.slice() }
 }
 
 interface Reader {

@@ -2,7 +2,19 @@
 //
 // Promises: the tree is the one that is found in one go (mime.ts).
 
+import { arrivalPace } from '#lib/pace.ts'
 import { type MimePart, MimeScanner } from './mime.ts'
+
+/** The tree of a message that arrives; one of many parts lets others have their turn. */
+export async function scanInSlices(message: Buffer): Promise<MimePart> {
+  const pace = arrivalPace()
+  const steps = scanningMime(message)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (pace.spent) await pace.turn()
+  }
+}
 
 /** Yields where whoever reads may rest. Header blocks may be views of `message`. */
 export function* scanningMime(message: Buffer): Generator<undefined, MimePart> {

@@ -9,7 +9,7 @@ import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from
 import { addressesOf, readingAddresses } from '../address/address-list.ts'
 import type { Header } from '../header/header.ts'
 import { encodeWords } from '../header/words.ts'
-import type { MimePart } from './mime.ts'
+import { type MimePart, nothingSaid, type Said } from './mime-part.ts'
 import type { Valued } from './parameter.ts'
 
 const noEnvelope = '(NIL NIL NIL NIL NIL NIL NIL NIL NIL NIL)'
@@ -41,34 +41,74 @@ export function* envelope(header: Header): Generator<undefined, string> {
   ].join(' ')})`
 }
 
-/** The BODYSTRUCTURE of a part (`extended`) or its BODY, brackets included. Yields where whoever asks may rest. */
-export function* structure(part: MimePart, extended: boolean): Generator<undefined, string> {
+export interface Structures {
+  readonly body: string
+  readonly bodyStructure: string
+}
+
+/** BODY and BODYSTRUCTURE of a part, brackets included. Yields where whoever asks may rest. */
+export function* structures(part: MimePart): Generator<undefined, Structures> {
+  const body: string[] = []
+  const bodyStructure: string[] = []
+  yield* addStructures(part, body, bodyStructure)
+  return { body: body.join(''), bodyStructure: bodyStructure.join('') }
+}
+
+/**
+ * Adds the texts of a part to both, in pieces. Each piece is joined and not added up: what the engine has not laid out yet is some ten
+ * strings, and those of a thousand parts are copied with each look for garbage.
+ */
+function* addStructures(part: MimePart, body: string[], bodyStructure: string[]): Generator<undefined, void> {
   const [type, subtype] = part.type.value.toUpperCase().split('/', 2) as [string, string]
   if (type === 'MULTIPART' && part.children.length > 0) {
-    let children = ''
+    body.push('(')
+    bodyStructure.push('(')
     for (const child of part.children) {
-      children += yield* structure(child, extended)
+      yield* addStructures(child, body, bodyStructure)
       yield
     }
-    return `(${children} ${quoted(subtype)}${extended ? multipartExtension(part) : ''})`
+    body.push(` ${quoted(subtype)})`)
+    bodyStructure.push([' ', quoted(subtype), multipartExtension(part), ')'].join(''))
+    return
   }
-  let out = `(${quoted(type)} ${quoted(subtype)} ${parameters(part.type)} ${text(part.header.raw('content-id'))} `
-  out += `${text(part.header.raw('content-description'))} ${quoted(part.encoding.toUpperCase())} `
-  out += String(part.bodyEnd - part.headerEnd)
-  if (type === 'TEXT') out += ` ${part.lines}`
-  else if (type === 'MESSAGE' && (subtype === 'RFC822' || subtype === 'GLOBAL')) {
-    // One that is encoded or too deep is not looked into, but the syntax wants these fields.
-    const [message] = part.children
-    if (message) out += ` ${yield* envelope(message.header)} ${yield* structure(message, extended)}`
-    else out += ` ${noEnvelope} (${noBody}${extended ? noExtension : ''})`
-    out += ` ${part.lines}`
+  const basic = basicFields(part, type, subtype)
+  if (type !== 'MESSAGE' || (subtype !== 'RFC822' && subtype !== 'GLOBAL')) {
+    const lines = type === 'TEXT' ? ` ${part.lines}` : ''
+    body.push(['(', basic, lines, ')'].join(''))
+    bodyStructure.push(['(', basic, lines, singleExtension(part), ')'].join(''))
+    return
   }
-  return `${out}${extended ? singleExtension(part) : ''})`
+  // One that is encoded or too deep is not looked into, but the syntax wants these fields.
+  const [message] = part.children
+  const before = ['(', basic, ' ', message === undefined ? noEnvelope : yield* envelope(message.header), ' '].join('')
+  body.push(before)
+  bodyStructure.push(before)
+  if (message !== undefined) yield* addStructures(message, body, bodyStructure)
+  else {
+    body.push(`(${noBody})`)
+    bodyStructure.push(`(${noBody}${noExtension})`)
+  }
+  body.push(` ${part.lines})`)
+  bodyStructure.push([' ', part.lines, singleExtension(part), ')'].join(''))
+}
+
+/** body-fields: type and subtype, parameters, id, description, encoding, octets. */
+function basicFields(part: MimePart, type: string, subtype: string): string {
+  const { said } = part
+  return [
+    quoted(type),
+    quoted(subtype),
+    parameters(part.type),
+    text(said.id),
+    text(said.description),
+    quoted(part.encoding.toUpperCase()),
+    part.bodyEnd - part.headerEnd,
+  ].join(' ')
 }
 
 const globalStart = '("MESSAGE" "GLOBAL" '
 /** Of one part before its envelope: parameters, id, description, encoding, octets. */
-const basicFields = 5
+const basicValues = 5
 /** What RFC 9051 has besides: envelope, structure, lines. */
 const messageFields = 3
 
@@ -77,7 +117,7 @@ export function oldStructure(text: string): string {
   let out = ''
   let from = 0
   for (let at = text.indexOf(globalStart); at >= 0; at = text.indexOf(globalStart, from)) {
-    const kept = valuesEnd(text, at + globalStart.length, basicFields)
+    const kept = valuesEnd(text, at + globalStart.length, basicValues)
     out += text.slice(from, kept)
     from = valuesEnd(text, kept + 1, messageFields)
   }
@@ -110,15 +150,14 @@ function quotedEnd(text: string, start: number): number {
 
 /** body-ext-mpart: parameters, disposition, language, location. */
 function multipartExtension(part: MimePart): string {
-  return ` ${parameters(part.type)} ${disposition(part)} ${language(part.header)} ${text(part.header.raw('content-location'))}`
+  return ` ${parameters(part.type)} ${disposition(part)} ${language(part.said)} ${text(part.said.location)}`
 }
 
 /** body-ext-1part: MD5, disposition, language, location. */
 function singleExtension(part: MimePart): string {
-  const { header } = part
-  if (header.fields.length === 0) return noExtension
-  const md5 = text(header.raw('content-md5'))
-  return ` ${md5} ${disposition(part)} ${language(header)} ${text(header.raw('content-location'))}`
+  const { said } = part
+  if (said === nothingSaid && part.disposition === null) return noExtension
+  return ` ${text(said.md5)} ${disposition(part)} ${language(said)} ${text(said.location)}`
 }
 
 function disposition(part: MimePart): string {
@@ -128,10 +167,9 @@ function disposition(part: MimePart): string {
     : `(${quoted(valued.value.toUpperCase())} ${parameters(valued)})`
 }
 
-function language(header: Header): string {
-  const value = header.raw('content-language')
-  if (value === undefined) return 'NIL'
-  const tags = value
+function language(said: Said): string {
+  if (said.language === undefined) return 'NIL'
+  const tags = said.language
     .split(',', 20)
     .map(tag => tag.trim())
     .filter(tag => tag !== '')

@@ -24,7 +24,7 @@ export async function readSpamText(message: Buffer): Promise<SpamText> {
 
 /** The same of a message whose parts are known. What begins later than messages are looked at is left out, as it is above. */
 export async function spamTextIn(
-  root: MimePart,
+  root: Pick<MimePart, 'header'>,
   outlined: Pick<Outline, 'index' | 'texts'>,
   read: ReadRange,
 ): Promise<SpamText> {

@@ -10,7 +10,7 @@
 import { limits } from '#lib/limits.ts'
 import { Header } from '../header/header.ts'
 import type { ReadRange } from '../mime/decode.ts'
-import { describe, emptyPart, type MimePart, messageDefault, readRaw, textPlain } from '../mime/mime-part.ts'
+import { addChild, describe, emptyPart, type MimePart, messageDefault, readRaw, textPlain } from '../mime/mime-part.ts'
 import { type Attachment, contentOf, type Outline, type Summary, summarize } from '../mime/outline.ts'
 import { base64, embedded, multipart, type PartIndex, quotedPrintable, uuencode } from '../mime/section.ts'
 import { wordsFromHtml } from './html.ts'
@@ -146,7 +146,7 @@ async function rebuild(blocks: Blocks, index: PartIndex, type: MimePart['type'])
   for (const child of children) {
     // What a multipart without parts shows as its only text has no header at all.
     const isMessage = digest && (child[1] > child[0] || child[3] === embedded)
-    part.children.push(await rebuild(blocks, child, isMessage ? messageDefault : textPlain))
+    addChild(part, await rebuild(blocks, child, isMessage ? messageDefault : textPlain))
   }
   return part
 }

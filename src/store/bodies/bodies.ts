@@ -4,13 +4,13 @@
 // Small values are rows of the one database, large ones files (limits.body.inlineBytesMax), packed with zstd level 1 and
 // no dictionary: what that rests on is in bench/NOTES.md, Where bodies lie.
 
+import assert from 'node:assert'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { arrivalPace } from '#lib/pace.ts'
 import { LineEnds, MessageLineEnds } from '#mail/mime/line-end.ts'
 import type { MimePart } from '#mail/mime/mime.ts'
-import { scanningMime } from '#mail/mime/scanning.ts'
+import { scanInSlices } from '#mail/mime/scanning.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { Place } from '../folder/place.ts'
 import { BodyCache } from './cache.ts'
@@ -301,29 +301,22 @@ export class Intake {
   }
 }
 
-/** The tree of a message; one of many parts lets others have their turn. */
-async function scanInSlices(message: Buffer): Promise<MimePart> {
-  const pace = arrivalPace()
-  const steps = scanningMime(message)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-    if (pace.spent) await pace.turn()
-  }
-}
-
 /** A message that has arrived whole and is not stored yet. `discard` it when every unit that refers to it is settled. */
 export class Received implements Source {
   readonly size: number
-  readonly root: MimePart
+  /** The message as a whole. */
+  readonly root: Omit<MimePart, 'children'>
   readonly #source: Source
   readonly #files: BodyFiles
   readonly #cut: Cut
+  #tree: MimePart | null
   #spill: Spill | null
 
   private constructor(source: Source, root: MimePart, files: BodyFiles, cut: Cut, spill: Spill | null) {
     this.size = source.size
-    this.root = root
+    const { children: _, ...whole } = root
+    this.root = whole
+    this.#tree = root
     this.#source = source
     this.#files = files
     this.#cut = cut
@@ -335,6 +328,14 @@ export class Received implements Source {
     const cut = await cutBody(source, root, files)
     if (spill !== null) spill.taken = true
     return new Received(source, root, files, cut, spill)
+  }
+
+  /** The tree of its parts, for the one who works out what is to be known of them: it is not kept beside that. */
+  takeTree(): MimePart {
+    const tree = this.#tree
+    assert(tree !== null, 'the parts of a message are worked out once')
+    this.#tree = null
+    return tree
   }
 
   /** Bytes from `start` to `end`. Do not change them; ask for some chunks at most. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { decodeBody, decoder, decodeStream, hashBody } from '#mail/mime/decode.ts'
+import { decodeBody, decoder, decodeStream, hashBody, hashShort } from '#mail/mime/decode.ts'
 import { scanMime } from '#mail/mime/mime.ts'
 import { outline } from '#mail/mime/outline.ts'
 import { textFromHtml } from '#mail/text/html.ts'
@@ -220,9 +220,17 @@ describe('transfer encodings', () => {
     stream.end(encoded.subarray(5))
     expect(Buffer.concat(await stream.toArray()).toString()).toBe('hello world')
     const message = Buffer.concat([Buffer.from('xx'), encoded])
-    expect(await hashBody((start, end) => message.subarray(start, end), 2, message.length, 'base64')).toEqual({
+    const read = (start: number, end: number) => message.subarray(start, end)
+    const blank = { transferEncoding: 'base64', hash: '', fileContentHash: '' }
+    const inPieces = { ...blank }
+    const inOne = { ...blank }
+    await hashBody(read, 2, message.length, inPieces)
+    hashShort(encoded, inOne)
+    expect(inPieces).toEqual({
+      transferEncoding: 'base64',
       hash: createHash('sha256').update(encoded).digest('hex'),
       fileContentHash: 'uU0nuZNNPgilLlLX2n2r+sSE7+N6U4DukIj3rOLvzek=',
     })
+    expect(inOne).toEqual(inPieces)
   })
 })
