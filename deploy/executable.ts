@@ -24,7 +24,7 @@ import {
 import { dirname, join, relative } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
 import { type BuildOptions, build } from 'esbuild'
-import { beside, buildDist, shape as common, dist, root, threads, version } from './bundle.ts'
+import { beside, buildDist, shape as common, dist, isStale, root, threads, version } from './bundle.ts'
 
 const out = join(dist, 'executable')
 const parts = join(out, 'parts')
@@ -43,7 +43,7 @@ const prebuilt = 'prebuilds/linux-x64/argon2.glibc.node'
 const shape = { ...common, format: 'cjs' } satisfies BuildOptions
 
 const node = join(out, 'teal')
-await buildDist()
+if (!process.argv.includes('--stale') || isStale()) await buildDist()
 await gather()
 copyRuntime()
 execFileSync(node, [join(root, 'deploy/record.ts'), parts], { stdio: 'inherit', env: {} })

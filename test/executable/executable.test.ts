@@ -83,7 +83,7 @@ async function api(method: string, path: string, body?: object): Promise<Body> {
 }
 
 beforeAll(() => {
-  execFileSync(process.execPath, ['deploy/build.ts', '--executable'], { stdio: 'pipe' })
+  execFileSync(process.execPath, ['deploy/build.ts', '--executable', '--stale'], { stdio: 'pipe' })
   copyFileSync('dist/teal', teal)
   chmodSync(teal, 0o755)
   chmodSync(root, 0o755)

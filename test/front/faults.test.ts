@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { startTeal } from '#service'
@@ -17,6 +17,8 @@ const front = 'node:http'
 const patience = { timeout: 40_000, interval: 20 }
 const most = limits.front as { -readonly [Name in keyof typeof limits.front]: number }
 const usual = { ...limits.front }
+/** How threads end. To PostgreSQL all is one: connections that are gone; a thread that works without end takes a core from all others. */
+const ways = inject('postgres') === undefined ? (['hang', 'memory', 'kill'] as const) : (['kill'] as const)
 const open: Dialogue[] = []
 
 beforeAll(() => {
@@ -161,34 +163,31 @@ function storingAll(service: Running, name: string): Storing[] {
 describe('with two', () => {
   const service = useTeal({ threads: 2, api: { port: 0, front } })
 
-  test.for(['hang', 'memory', 'kill'] as const)(
-    'one that ends by %s in the middle of commands loses nothing',
-    async how => {
-      const user = await service.user(how)
-      const waiting = [await session(service, how), await session(service, how), await session(service, how)]
-      for (const each of waiting) {
-        await say(each, 'SELECT INBOX')
-        each.send('i IDLE\r\n')
-        await until(each, /^\+/)
-      }
-      const storing = storingAll(service, how)
-      for (const number of [0, 1]) {
-        const enough = storing.flatMap(each => each.answered).length + 10
-        await expect.poll(() => storing.flatMap(each => each.answered).length, patience).toBeGreaterThan(enough)
-        const { fronts } = service.teal
-        if (how === 'kill') await fronts?.kill(number)
-        else fronts?.suffer(number, how)
-        await expect.poll(() => fronts?.running, patience).toBe(1)
-        await expect.poll(() => fronts?.running, patience).toBe(2)
-      }
-      for (const each of storing) await each.stop()
-      // Both are others now.
-      for (const each of waiting) await expect(until(each, /^never/)).rejects.toThrow('closed')
-      const found = await subjects(service, user)
-      expect(new Set(found).size).toBe(found.length)
-      expect(found).toEqual(expect.arrayContaining(storing.flatMap(each => each.answered)))
-    },
-  )
+  test.for(ways)('one that ends by %s in the middle of commands loses nothing', async how => {
+    const user = await service.user(how)
+    const waiting = [await session(service, how), await session(service, how), await session(service, how)]
+    for (const each of waiting) {
+      await say(each, 'SELECT INBOX')
+      each.send('i IDLE\r\n')
+      await until(each, /^\+/)
+    }
+    const storing = storingAll(service, how)
+    for (const number of [0, 1]) {
+      const enough = storing.flatMap(each => each.answered).length + 10
+      await expect.poll(() => storing.flatMap(each => each.answered).length, patience).toBeGreaterThan(enough)
+      const { fronts } = service.teal
+      if (how === 'kill') await fronts?.kill(number)
+      else fronts?.suffer(number, how)
+      await expect.poll(() => fronts?.running, patience).toBe(1)
+      await expect.poll(() => fronts?.running, patience).toBe(2)
+    }
+    for (const each of storing) await each.stop()
+    // Both are others now.
+    for (const each of waiting) await expect(until(each, /^never/)).rejects.toThrow('closed')
+    const found = await subjects(service, user)
+    expect(new Set(found).size).toBe(found.length)
+    expect(found).toEqual(expect.arrayContaining(storing.flatMap(each => each.answered)))
+  })
 
   test('counters of one that is gone stay in the sum, and each says what it uses', async () => {
     await service.user('cora')
@@ -338,29 +337,26 @@ describe('with one, and HTTP on the main thread', () => {
 })
 
 describe('a stop', () => {
-  test.for(['hang', 'memory', 'kill', 'nothing'] as const)(
-    'of a service with %s ends and keeps what it answered',
-    async how => {
-      const dataDir = mkdtempSync(join(tmpdir(), 'teal-fronts-'))
-      try {
-        let teal = await startTeal({ threads: 2, dataDir, api: { port: 0, front } })
-        const service = accessTo(() => teal)
-        const user = await service.user('stop')
-        const storing = storingAll(service, 'stop')
-        await expect.poll(() => storing.flatMap(each => each.answered).length, patience).toBeGreaterThan(10)
-        if (how === 'kill') void teal.fronts?.kill(0)
-        else if (how !== 'nothing') for (const number of [0, 1]) teal.fronts?.suffer(number, how)
-        await teal.close()
-        for (const each of storing) await each.stop()
-        teal = await startTeal({ threads: 0, dataDir })
-        expect(await teal.check()).toEqual([])
-        const found = await subjects(service, user)
-        expect(new Set(found).size).toBe(found.length)
-        expect(found).toEqual(expect.arrayContaining(storing.flatMap(each => each.answered)))
-        await teal.close()
-      } finally {
-        rmSync(dataDir, { recursive: true, force: true })
-      }
-    },
-  )
+  test.for([...ways, 'nothing'] as const)('of a service with %s ends and keeps what it answered', async how => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'teal-fronts-'))
+    try {
+      let teal = await startTeal({ threads: 2, dataDir, api: { port: 0, front } })
+      const service = accessTo(() => teal)
+      const user = await service.user('stop')
+      const storing = storingAll(service, 'stop')
+      await expect.poll(() => storing.flatMap(each => each.answered).length, patience).toBeGreaterThan(10)
+      if (how === 'kill') void teal.fronts?.kill(0)
+      else if (how !== 'nothing') for (const number of [0, 1]) teal.fronts?.suffer(number, how)
+      await teal.close()
+      for (const each of storing) await each.stop()
+      teal = await startTeal({ threads: 0, dataDir })
+      expect(await teal.check()).toEqual([])
+      const found = await subjects(service, user)
+      expect(new Set(found).size).toBe(found.length)
+      expect(found).toEqual(expect.arrayContaining(storing.flatMap(each => each.answered)))
+      await teal.close()
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true })
+    }
+  })
 })

@@ -15,6 +15,9 @@ import { sumOf } from './load.ts'
 startThreadsAsDelivered()
 const { startTeal } = await import('#service')
 
+/** As many as the service had that lost its power. */
+const threads = Number(process.env.TEAL_TEST_THREADS ?? 0)
+
 export interface Cut {
   readonly journal: string
   /** The place in the journal where the power went. */
@@ -68,7 +71,7 @@ async function revive({ journal, until, loss, seed, folder, keep = false }: Cut)
   const dataDir = join(folder, dataPath)
   mkdirSync(dataDir, { recursive: true })
   try {
-    const teal = await startTeal({ dataDir, outbound: { enabled: false } })
+    const teal = await startTeal({ dataDir, threads, outbound: { enabled: false } })
     try {
       return await look(teal, dataDir)
     } finally {

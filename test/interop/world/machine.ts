@@ -173,17 +173,20 @@ function machineOf(name: string, address: string, pid: number, holder: ChildProc
   return machine
 }
 
-/** Waits until something is so; what it knows goes into the report where it never is. */
+/**
+ * Waits until something is so; what it knows goes into the report where it never is. It looks ever less often: to look is a program
+ * that starts, and what is waited for needs the processor, too.
+ */
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | undefined | false>,
   told: () => string = () => '',
-  seconds = 60,
+  seconds = 120,
 ): Promise<Value> {
-  for (let waited = 0; waited < seconds * 10; waited++) {
+  for (let waited = 0, pause = 50; waited < seconds * 1000; waited += pause, pause = Math.min(pause * 1.2, 1000)) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    await sleep(100)
+    await sleep(pause)
   }
   throw new Error(`${what}: not in ${seconds} seconds\n${told()}`)
 }
