@@ -41,7 +41,7 @@ import { lookUp } from '#net/outward/records.ts'
 import { makePools, type Pools } from '#pool'
 import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
-import { Strays } from '#store/bodies/strays.ts'
+import { Strays, type StraysOptions } from '#store/bodies/strays.ts'
 import { type Duty, dutyOf } from '#store/cluster/duty.ts'
 import type { Singleton } from '#store/cluster/shards.ts'
 import { openDatabase } from '#store/engine/open.ts'
@@ -171,7 +171,6 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const settings = await Settings.open(read, configuredSettings(config))
   const bodies = new Bodies(config, read, log)
   closers.add(() => bodies.close())
-  lookForStrays({ dataDir, log, writer, read, bodies }, closers)
   const { pools, reads } = openPools(config, log, metrics)
   closers.add(() => pools.close())
   const listeners: ((work: boolean) => void)[] = []
@@ -193,6 +192,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     { system, sequence, settings, read, log, kick, jobWriter, cache, challenges: acme.challenges },
     { config, writer, listeners, metrics, closers },
   )
+  lookForStrays({ config, duty: duty('expiry'), log, writer, read, bodies }, closers)
   observeBodies(metrics, bodies)
   const webhooks = new WebhookHandle(system.directory, subscriptions, seal)
   const certificates = await CertificateHandle.open(system.directory, seal, system.everywhere)
@@ -270,7 +270,7 @@ async function openUrlSecrets(seal: SecretBox, read: Reader, writer: Writer): Pr
 
 /** What the database speaks of is there, and what is not is told. @throws Fault DataMissing */
 async function requireWhole(
-  { dataDir, auth }: Config,
+  { dataDir, auth, ...config }: Config,
   log: Log,
   { opened: { made, loss } }: Pick<Writer, 'opened'>,
   read: Reader,
@@ -279,16 +279,22 @@ async function requireWhole(
   if (made) log.info({ dataDir }, 'this data directory is new: nobody has an account here yet')
   else {
     await requireKeys(read, dataDir, { totp: auth.totpSecret !== '' })
-    await requireFiles(read, dataDir)
+    await requireFiles(read, { dataDir, ...config })
   }
 }
 
-type Found = Pick<Core, 'log' | 'writer' | 'read' | 'bodies'> & { readonly dataDir: string }
+type Found = Pick<Core, 'writer' | 'config'> & Omit<StraysOptions, 'write' | 'dataDir' | 'keepDays'>
 
 /** Never over a database that was made a moment ago: it knows of no file. */
-function lookForStrays({ writer, ...found }: Found, closers: Closers): void {
+function lookForStrays({ writer, config, ...found }: Found, closers: Closers): void {
   if (writer.opened.made) return
-  const strays = new Strays({ ...found, write: (write, row) => writer.write(write, row) })
+  const { dataDir, bodies } = config
+  const strays = new Strays({
+    ...found,
+    dataDir,
+    keepDays: bodies.keepDays,
+    write: (write, row) => writer.write(write, row),
+  })
   closers.add(() => strays.close())
 }
 

@@ -116,7 +116,7 @@ export async function openService(config: Config, log: Log, options: ServiceOpti
       core,
       listeners: open,
       fronts,
-      check: () => verifyStore(core.read, config.dataDir, true, { totp: config.auth.totpSecret !== '' }),
+      check: () => verifyStore(core.read, config, true, { totp: config.auth.totpSecret !== '' }),
       close: () => closers.run(),
     }
   } catch (error) {

@@ -10,6 +10,7 @@ import { serve, sharing, threadEnd } from '../src/lib/process/serve.ts'
 import { type AddressListTask, pageAddresses } from '../src/store/accounts/address.ts'
 import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
+import { openObjects } from '../src/store/bodies/objects/parts.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { type DomainListTask, pageDomains } from '../src/store/domains/domain-list.ts'
 import { openDatabase } from '../src/store/engine/open.ts'
@@ -29,7 +30,7 @@ let opened: SearchScope
 
 function open(place: Place): void {
   const read = openDatabase(databaseOf(place))
-  const files = new BodyFiles(place.dataDir)
+  const files = new BodyFiles(place.dataDir, openObjects(place))
   opened = { read, open: body => readBody(read, files, body) }
   cache = new SearchCache()
   conversations = new Conversations()

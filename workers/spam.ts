@@ -17,6 +17,7 @@ import { packFeatures, unpackFeatures } from '../src/mail/spam/packed.ts'
 import { isSealed, readSpamText } from '../src/mail/spam/spam-text.ts'
 import type { SharedModel, SpamTasks } from '../src/mail/spam/tasks.ts'
 import { BodyFiles } from '../src/store/bodies/files.ts'
+import { openObjects } from '../src/store/bodies/objects/parts.ts'
 import { readBody } from '../src/store/bodies/read.ts'
 import { openDatabase } from '../src/store/engine/open.ts'
 import type { Reader } from '../src/store/engine/reader.ts'
@@ -36,8 +37,8 @@ const end = threadEnd<Place>()
 let opened: { readonly read: Reader; readonly files: BodyFiles }
 
 function open(): void {
-  const { dataDir } = end.given
-  opened = { read: openDatabase(databaseOf(end.given)), files: new BodyFiles(dataDir) }
+  const place = end.given
+  opened = { read: openDatabase(databaseOf(place)), files: new BodyFiles(place.dataDir, openObjects(place)) }
 }
 
 const known = new Map<number, SharedModel>()

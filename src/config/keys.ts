@@ -6,6 +6,7 @@
 
 import { hostname as osHostname } from 'node:os'
 import {
+  bucket,
   choice,
   count,
   countOrAuto,
@@ -52,6 +53,20 @@ export const keys = {
   store: {
     url: database(
       'PostgreSQL database that holds everything in place of a file in dataDir, such as postgres://teal:password@db.example.com/teal; unset: that file',
+    ),
+  },
+  bodies: {
+    url: bucket(
+      'S3-compatible store for parts of messages above 256 KB, beside store.url: s3://bucket/prefix at Amazon, https://s3.example.com/bucket/prefix elsewhere; unset: they are in the database',
+    ),
+    region: words('us-east-1', 'Region of that store, as it wants calls signed'),
+    accessKey: secret(1, 'Name of the key that may get, put, delete and list there'),
+    secretKey: secret(1, 'That key'),
+    keepDays: count(
+      14,
+      1,
+      365,
+      'Days that an object stays which no row of the database names any more: one that is brought back to a moment within them is whole',
     ),
   },
   cluster: {

@@ -190,6 +190,28 @@ export function database(text: string): Key<string> {
   }
 }
 
+/** A bucket of an S3-compatible store, with what names in it begin with; empty means unset. Keys do not stand in it. */
+export function bucket(text: string): Key<string> {
+  const { read, ...form } = url('', ['s3', 'https', 'http'], text)
+  return {
+    ...form,
+    read: (raw, folder) => {
+      const result = read(raw, folder)
+      if (raw === '' || 'reason' in result) return result
+      const { protocol, username, password, pathname, search, hash } = new URL(result.value)
+      if (username !== '' || password !== '') {
+        return { reason: 'must not hold a key, which bodies.accessKey and bodies.secretKey are for' }
+      }
+      const plain = /^[\w./-]*$/.test(pathname) && search === '' && hash === '' && !pathname.includes('//')
+      if (!plain)
+        return { reason: 'must not have more behind the bucket than a path of letters, digits, dots and hyphens' }
+      if (protocol !== 's3:' && pathname.length < 2)
+        return { reason: 'must name a bucket, as in https://s3.example.com/bucket' }
+      return result
+    },
+  }
+}
+
 /** A list of text; in an environment variable or flag separated by commas. */
 export function list(
   initial: readonly string[],

@@ -1,11 +1,17 @@
-// What keys of a service that shares its database with others have to say together.
+// What keys of a service whose database is behind an address have to say together.
 
 interface Sharing {
   readonly store: { readonly url: string }
   readonly cluster: { readonly node: string; readonly nats: string }
+  readonly bodies: { readonly url: string; readonly accessKey: string; readonly secretKey: string }
 }
 
-export function checkNodes({ store, cluster }: Sharing, refuse: (name: string, reason: string) => void): void {
+export function checkNodes({ store, cluster, bodies }: Sharing, refuse: (name: string, reason: string) => void): void {
+  if (bodies.url && !store.url)
+    refuse('bodies.url', 'is of use beside store.url alone: large parts are files in dataDir')
+  if (bodies.url && !(bodies.accessKey && bodies.secretKey)) {
+    refuse('bodies.accessKey', 'is needed beside bodies.url, and bodies.secretKey')
+  }
   const { node, nats } = cluster
   if (node && !store.url) refuse('cluster.node', 'needs a database that nodes can share: store.url')
   if (node && !nats) refuse('cluster.nats', 'is needed beside cluster.node')

@@ -100,6 +100,30 @@ export const limits = {
     strayDays: 14,
     straysTold: 50,
   },
+  /** Bodies in an S3-compatible store. */
+  objects: {
+    /** Connections of the main loop and of each thread that asks, and calls that may be under way or wait for one. */
+    connections: 16,
+    callsMax: 512,
+    connectMs: 5 * second,
+    /** For how long the store may be silent, and what one call may take in all: 64 MB at 5 Mbit/s. */
+    silenceMs: 15 * second,
+    callMs: 2 * minute,
+    /** Times a call is tried, none of them begun after so long, and the pause before the second; four times that before the third. */
+    tries: 3,
+    triesMs: 10 * second,
+    againMs: 100,
+    /** Read at once by who reads on: more calls would cost more than the bytes. The first one is for what was asked. */
+    readBytes: 1 * mib,
+    /** Of one message on their way at once. */
+    putsMax: 4,
+    /** An answer in words: a thousand names of 200 characters, in XML. */
+    listBytesMax: 4 * mib,
+    /** Those that are younger are left alone whether a row names them or not: longer than any delivery takes, and than clocks differ. */
+    youngMs: 24 * hour,
+    /** Looked at together, where only their sizes are asked for. */
+    checkedMax: 16,
+  },
   log: {
     /** The last lines, which are kept in memory: some hours of a small service, and their characters. */
     tailLinesMax: 5000,

@@ -88,7 +88,7 @@ async function index(): Promise<void> {
 }
 
 test('every row is there as it was', async () => {
-  expect(await differences(lite, other, laid)).toEqual([])
+  expect(await differences(lite, other, [laid, laid])).toEqual([])
   expect((await lite.one<{ n: number }>('SELECT count(*) AS n FROM message'))?.n).toBeGreaterThan(100)
 })
 

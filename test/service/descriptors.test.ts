@@ -82,6 +82,6 @@ test(`strangers of hundreds of networks leave ${descriptors} descriptors to thos
   expect(service.output()).not.toMatch(/EMFILE|ENFILE|"level":"(error|fatal)"/)
   expect(await service.end('SIGTERM')).toBe(0)
   const read = openReader(databaseFile(dir))
-  expect(await verifyStore(read, dir, true)).toEqual([])
+  expect(await verifyStore(read, { dataDir: dir }, true)).toEqual([])
   read.close()
 })

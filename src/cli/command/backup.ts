@@ -150,10 +150,10 @@ async function verify(options: VerifyOptions): Promise<void> {
   if (backup !== undefined) {
     if (options.repair === true)
       throw new Fault('NotPermitted', { text: 'A backup is not changed: restore it, and repair that' })
-    return report(options, await problems(await backupDatabase(backup), backup, hashes, configured))
+    return report(options, await problems(await backupDatabase(backup), { dataDir: backup }, hashes, configured))
   }
   requireData(config)
-  const look = () => problems(databaseOf(config), dataDir, hashes, configured)
+  const look = () => problems(databaseOf(config), config, hashes, configured)
   if (options.repair === true) {
     requireFile(config)
     const release = lock(lockFile(dataDir))
@@ -223,13 +223,13 @@ function report(options: VerifyOptions, wrong: readonly string[], mended?: reado
 
 async function problems(
   file: string,
-  folder: string,
+  place: Omit<Place, 'store'>,
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
   const read = openDatabase(file)
   try {
-    return await verifyStore(read, folder, hashes, configured)
+    return await verifyStore(read, place, hashes, configured)
   } catch (error) {
     throw engineFault(error, file) ?? error
   } finally {

@@ -26,6 +26,7 @@ import {
   lookAtCertificate,
   lookAtDatabase,
   lookAtListeners,
+  lookAtObjects,
   lookAtQueue,
   lookAtSenders,
   lookAtVersion,
@@ -125,6 +126,8 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
   }
   const database = await lookAtDatabase(config)
   if (database !== undefined) yield database
+  const objects = await lookAtObjects(config)
+  if (objects !== undefined) yield objects
   if (config.store.url !== '' && options.backup === undefined) yield backupsElsewhere(config.store.url)
   else yield await lookAtBackups(...backupsOf(config, options))
   if (database?.state === 'wrong') return

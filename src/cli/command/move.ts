@@ -7,13 +7,15 @@ import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
 import { BodyFiles } from '#store/bodies/files.ts'
-import { inFile, inRow } from '#store/bodies/lying.ts'
+import { inFile, inObject, inRow, type Laying } from '#store/bodies/lying.ts'
+import { openObjects } from '#store/bodies/objects/parts.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { fillFile } from '#store/engine/sqlite/filling.ts'
 import { lock } from '#store/engine/sqlite/handle.ts'
-import { databaseFile, localPlace, lockFile } from '#store/folder/place.ts'
+import { databaseFile, localPlace, lockFile, type Place } from '#store/folder/place.ts'
+import { requireFiles } from '#store/folder/presence.ts'
 import type { Filling } from '#store/upkeep/filling.ts'
 import { type Change, differences, moveRows } from '#store/upkeep/move.ts'
 // Every table has to be known.
@@ -60,7 +62,8 @@ async function move(options: MoveOptions): Promise<void> {
   makeFolder(dataDir)
   const release = lock(lockFile(dataDir))
   try {
-    const rows = options.to === undefined ? await moveBack(url, dataDir, options) : await moveTo(url, dataDir, options)
+    const place = { ...config, store: { url } }
+    const rows = options.to === undefined ? await moveBack(place, options) : await moveTo(place, options)
     const [from, to] = [databaseFile(dataDir), shownAddress(url)]
     const next =
       options.to === undefined
@@ -76,38 +79,52 @@ async function move(options: MoveOptions): Promise<void> {
 /** Politeness of a process whose work can wait. */
 const polite = 19
 
-async function moveTo(url: string, dataDir: string, options: MoveOptions): Promise<number> {
+async function moveTo(place: Place, options: MoveOptions): Promise<number> {
+  const { dataDir, store } = place
   const { fillPostgres } = await import('#store/engine/postgres/filling.ts')
   const from = openDatabase(databaseFile(dataDir))
   try {
-    const to = await fillPostgres({ url })
-    const there = openDatabase(url)
-    return await moved({ from, to, there, change: laid(inRow, dataDir), dataDir, options })
+    const to = await fillPostgres(store)
+    const there = openDatabase(store.url)
+    const objects = openObjects(place)
+    const [left, right] = [new BodyFiles(dataDir), new BodyFiles(dataDir, objects)]
+    // Read from files, and put where they are to be.
+    const change: Laying = async (row, files) => await inObject(await inRow(row, files), right)
+    try {
+      return await moved({ from, to, there, left, right, change, options })
+    } finally {
+      await objects?.close()
+    }
   } finally {
     from.close()
   }
 }
 
-async function moveBack(url: string, dataDir: string, options: MoveOptions): Promise<number> {
+async function moveBack(place: Place, options: MoveOptions): Promise<number> {
+  const { dataDir, store } = place
   const { holdPostgres } = await import('#store/engine/postgres/filling.ts')
-  const hold = await holdPostgres({ url })
+  const hold = await holdPostgres(store)
+  const objects = openObjects(place)
   try {
-    const from = openDatabase(url)
-    new BodyFiles(dataDir).prepare()
+    const from = openDatabase(store.url)
+    const [left, right] = [new BodyFiles(dataDir, objects), new BodyFiles(dataDir)]
+    right.prepare()
     const to = fillFile(databaseFile(dataDir))
     const there = openDatabase(to.path)
     try {
-      return await moved({ from, to, there, change: laid(inFile, dataDir), dataDir, options })
+      await requireFiles(from, place)
+      const change: Laying = async (row, files) => inFile(await inRow(row, files), right)
+      return await moved({ from, to, there, left, right, change, options })
     } finally {
       from.close()
     }
   } finally {
     await hold.end()
+    await objects?.close()
   }
 }
 
-function laid(change: typeof inRow, dataDir: string): Change {
-  const files = new BodyFiles(dataDir)
+function laid(change: Laying, files: BodyFiles): Change {
   return (table, row) => (table === 'part' ? change(row, files) : row)
 }
 
@@ -116,21 +133,23 @@ interface Moving {
   readonly to: Filling
   /** Reads what is being filled. */
   readonly there: Reader
-  readonly change: Change
-  readonly dataDir: string
+  /** Where large parts of both lie. */
+  readonly left: BodyFiles
+  readonly right: BodyFiles
+  readonly change: Laying
   readonly options: MoveOptions
 }
 
 /** How many rows were moved, by now or before. */
-async function moved({ from, to, there, change, dataDir, options }: Moving): Promise<number> {
+async function moved({ from, to, there, left, right, change, options }: Moving): Promise<number> {
   let rows = 0
   try {
-    await moveRows(from, to, change, (table, count) => {
+    await moveRows(from, to, laid(change, left), (table, count) => {
       rows += count
       said(options, `${rows} rows, now of ${table}`)
     })
     said(options, 'comparing')
-    const wrong = await differences(from, there, laid(inRow, dataDir))
+    const wrong = await differences(from, there, [laid(inRow, left), laid(inRow, right)])
     if (wrong.length > 0) {
       const text = `Both differ after all, at ${wrong.slice(0, 3).join(', ')}: was the one that is left changed meanwhile? Begin anew with an empty database`
       throw new Fault('StoreDamaged', { text })

@@ -9,6 +9,7 @@ import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { greeting, shownCertificate } from '#net/outward/probe.ts'
+import { openObjects } from '#store/bodies/objects/parts.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import { shownAddress } from '#store/engine/postgres/address.ts'
 import { runFile } from '#store/folder/place.ts'
@@ -124,6 +125,23 @@ export async function lookAtDatabase(config: Pick<Config, 'store'>): Promise<Fin
     return wrong('database', `The database at ${shownAddress(url)} does not answer.`, { advice })
   } finally {
     read.close()
+  }
+}
+
+/** Whether the store of large parts lets us in; undefined where there is none. */
+export async function lookAtObjects(config: Pick<Config, 'bodies'>): Promise<Finding | undefined> {
+  const objects = openObjects(config)
+  if (objects === undefined) return undefined
+  const { url } = config.bodies
+  try {
+    await objects.all().next()
+    return good('objects', `The store at ${url} answers.`)
+  } catch (error) {
+    const why = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
+    const advice = 'See whether it runs, and whether the key of bodies may list the bucket, get, put and delete.'
+    return wrong('objects', `The store at ${url} does not answer as it should${why}.`, { advice })
+  } finally {
+    await objects.close()
   }
 }
 

@@ -1,8 +1,8 @@
 // Message bodies: receive one as a stream, open a stored one; memory is some chunks, whatever the size. Nothing is stored
 // for good before the unit that refers to it is.
 //
-// Small values are rows of the one database, large ones files (limits.body.inlineBytesMax), packed with zstd level 1 and
-// no dictionary: what that rests on is in bench/NOTES.md, Where bodies lie.
+// Small values are rows of the one database, large ones files (limits.body.inlineBytesMax), or objects where the database is behind
+// an address (objects/parts.ts), packed with zstd level 1 and no dictionary: what that rests on is in bench/NOTES.md, Where bodies lie.
 
 import assert from 'node:assert'
 import { Fault } from '#lib/fault.ts'
@@ -12,16 +12,18 @@ import { LineEnds, MessageLineEnds } from '#mail/mime/line-end.ts'
 import type { MimePart } from '#mail/mime/mime.ts'
 import { scanInSlices } from '#mail/mime/scanning.ts'
 import type { Reader } from '../engine/reader.ts'
-import type { Place } from '../folder/place.ts'
 import { BodyCache } from './cache.ts'
 import { type BodyCheck, checkBodies } from './check.ts'
 import { BodyFiles } from './files.ts'
 import { type Cut, cutBody, type Source } from './format/cut.ts'
 import { identityOf } from './format/identity.ts'
 import { readBodies } from './format/run.ts'
+import { type Keep, type KeptPlace, keepOf } from './keep.ts'
+import { openObjects } from './objects/parts.ts'
+import type { ObjectStore } from './objects/store.ts'
 import { BodyProof } from './proof.ts'
 import { type Body, isNamed, readBody } from './read.ts'
-import { closeSpill, openSpill, readFile, type Spill, writeAll } from './spill.ts'
+import { closeSpill, disk, openSpill, readFile, type Spill, writeAll } from './spill.ts'
 import { BodyThread } from './thread.ts'
 import type { BodyRow } from './writes.ts'
 
@@ -35,9 +37,9 @@ const elsewhereMin = 16
 const faultsMax = 100
 
 export class Bodies {
-  readonly #dataDir: string
   readonly #files: BodyFiles
   readonly #read: Reader
+  readonly #keep: Keep
   readonly #opened = new BodyCache(limits.body.cacheBytesMax)
   readonly #thread: BodyThread
   /** Whether bodies can be read, for who announces how long they are. */
@@ -47,9 +49,9 @@ export class Bodies {
    * Makes the folders and removes what an earlier process left in scratch, unless it is not `alone`: then another thread
    * of this process has done that.
    */
-  constructor(place: Place, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
-    this.#dataDir = place.dataDir
-    this.#files = new BodyFiles(place.dataDir)
+  constructor(place: KeptPlace, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
+    this.#files = new BodyFiles(place.dataDir, openObjects(place))
+    this.#keep = keepOf(place, this.#files, read)
     if (alone) {
       this.#files.prepare()
       this.#files.clearScratch()
@@ -60,8 +62,14 @@ export class Bodies {
   }
 
   /** Ends the thread that reads ahead, if there is one. */
-  close(): Promise<void> {
-    return this.#thread.close()
+  async close(): Promise<void> {
+    await this.#thread.close()
+    await this.#files.objects?.close()
+  }
+
+  /** The store that large parts are in, where that is configured. */
+  get objects(): ObjectStore | undefined {
+    return this.#files.objects
   }
 
   /** Bytes of opened bodies that are kept in memory. */
@@ -74,12 +82,12 @@ export class Bodies {
    * than that (mail/mime/line-end.ts).
    */
   intake(bytesMax: number = limits.body.messageBytesMax): Intake {
-    return new Intake(this.#files, bytesMax, new LineEnds())
+    return new Intake(this.#files, this.#keep, bytesMax, new LineEnds())
   }
 
   /** Takes in something that is no message: every byte stays as it is. */
   intakeExact(bytesMax: number): Intake {
-    return new Intake(this.#files, bytesMax, null)
+    return new Intake(this.#files, this.#keep, bytesMax, null)
   }
 
   /** Takes in a message that is in memory already. */
@@ -167,7 +175,7 @@ export class Bodies {
   /** What is wrong with stored bodies, as sentences; see `checkBodies`. */
   async verify(how: BodyCheck = { hashes: true }): Promise<string[]> {
     const faults: string[] = []
-    for await (const fault of checkBodies(this.#read, this.#dataDir, how)) {
+    for await (const fault of checkBodies(this.#read, this.#files, how)) {
       faults.push(fault)
       if (faults.length >= faultsMax) break
     }
@@ -181,6 +189,7 @@ export class Bodies {
  */
 export class Intake {
   readonly #files: BodyFiles
+  readonly #keep: Keep
   readonly #bytesMax: number
   readonly #ends: LineEnds | null
   /** Line feeds without CR so far. */
@@ -193,8 +202,9 @@ export class Intake {
   #flushed: Promise<void> = Promise.resolve()
 
   /** @param ends null where line ends stay as they are */
-  constructor(files: BodyFiles, bytesMax: number, ends: LineEnds | null) {
+  constructor(files: BodyFiles, keep: Keep, bytesMax: number, ends: LineEnds | null) {
     this.#files = files
+    this.#keep = keep
     this.#bytesMax = bytesMax
     this.#ends = ends
   }
@@ -231,13 +241,13 @@ export class Intake {
       this.#held = []
       const { message, root } = await this.#mended(taken, await scanInSlices(taken))
       const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
-      return disk(() => Received.cut(source, root, this.#files, null))
+      return disk(() => Received.cut({ source, root }, this.#files, this.#keep, null))
     }
     await this.#flush()
     return disk(async () => {
       const { spill, size, root } = await this.#mendedSpill(this.#spill as Spill, (this.#spill as Spill).scanner.end())
       const source: Source = { size, read: (start, end, into) => readFile(spill.file, start, end, into) }
-      return Received.cut(source, root, this.#files, spill)
+      return Received.cut({ source, root }, this.#files, this.#keep, spill)
     })
   }
 
@@ -301,6 +311,8 @@ export class Intake {
   }
 }
 
+type Cutting = { readonly source: Source; readonly root: MimePart }
+
 /** A message that has arrived whole and is not stored yet. `discard` it when every unit that refers to it is settled. */
 export class Received implements Source {
   readonly size: number
@@ -324,10 +336,16 @@ export class Received implements Source {
   }
 
   /** For `Intake`. */
-  static async cut(source: Source, root: MimePart, files: BodyFiles, spill: Spill | null): Promise<Received> {
+  static async cut({ source, root }: Cutting, files: BodyFiles, keep: Keep, spill: Spill | null): Promise<Received> {
     const cut = await cutBody(source, root, files)
-    if (spill !== null) spill.taken = true
-    return new Received(source, root, files, cut, spill)
+    try {
+      const parts = await keep(cut.row.parts)
+      if (spill !== null) spill.taken = true
+      return new Received(source, root, files, { ...cut, row: { ...cut.row, parts } }, spill)
+    } catch (error) {
+      for (const path of cut.scratch) files.removeScratch(path)
+      throw error
+    }
   }
 
   /** The tree of its parts, for the one who works out what is to be known of them: it is not kept beside that. */
@@ -377,15 +395,5 @@ export class Received implements Source {
     const spill = this.#spill
     this.#spill = null
     if (spill !== null) await closeSpill(this.#files, spill)
-  }
-}
-
-/** Errors of the file system as what they mean to a sender. */
-async function disk<T>(task: () => Promise<T>): Promise<T> {
-  try {
-    return await task()
-  } catch (error) {
-    if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall === undefined) throw error
-    throw new Fault('StorageUnavailable', { cause: error })
   }
 }

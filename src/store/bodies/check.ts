@@ -7,11 +7,13 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { limits } from '#lib/limits.ts'
 import type { Reader } from '../engine/reader.ts'
 import { checkParts } from '../upkeep/check.ts'
 import { BodyFiles, fileName } from './files.ts'
 import { encodedLength } from './format/base64.ts'
 import { ChunkTable, codecChunks, decodeRecipe, unpack } from './format/codec.ts'
+import { objectName } from './objects/parts.ts'
 import type { PartColumns } from './part.ts'
 import { isNamed, streamPart } from './read.ts'
 import type { StoredBody } from './writes.ts'
@@ -52,9 +54,8 @@ interface CheckedPart extends PartColumns {
   readonly table: Buffer | null
 }
 
-/** Everything that is wrong with the bodies of the store under `dataDir`, as sentences. */
-export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck): AsyncGenerator<string> {
-  const files = new BodyFiles(dataDir)
+/** Everything that is wrong with the bodies of a store, as sentences. */
+export async function* checkBodies(read: Reader, files: BodyFiles, how: BodyCheck): AsyncGenerator<string> {
   for (let num = 0; ; ) {
     const bodies = await read.all<CheckedBody>(
       `SELECT num, size, codec, recipe, ${how.hashes === true ? 'skeleton' : "x'' AS skeleton"} FROM body
@@ -71,7 +72,7 @@ export async function* checkBodies(read: Reader, dataDir: string, how: BodyCheck
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
     )
-    for (const part of parts) yield* faults(read, 'part', part.num, () => partFault(read, files, part, how))
+    yield* partsFaults(read, files, parts, how)
     num = parts.at(-1)?.num ?? 0
     if (parts.length < pageRows) break
   }
@@ -91,6 +92,24 @@ export async function* checkFiles(read: Reader, dataDir: string): AsyncGenerator
       yield* faults(read, 'part', part.num, () => partFault(read, files, part, { hashes: true }))
     num = parts.at(-1)?.num ?? 0
     if (parts.length < pageRows) return
+  }
+}
+
+/** Objects are looked at some at a time: each is a call over a network. */
+async function* partsFaults(
+  read: Reader,
+  files: BodyFiles,
+  parts: readonly CheckedPart[],
+  how: BodyCheck,
+): AsyncGenerator<string> {
+  const step = files.objects === undefined || how.hashes === true ? 1 : limits.objects.checkedMax
+  for (let at = 0; at < parts.length; at += step) {
+    const found = parts.slice(at, at + step).map(async part => {
+      const all: string[] = []
+      for await (const one of faults(read, 'part', part.num, () => partFault(read, files, part, how))) all.push(one)
+      return all
+    })
+    for (const all of await Promise.all(found)) yield* all
   }
 }
 
@@ -127,16 +146,25 @@ async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promi
 async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how: BodyCheck): Promise<string | null> {
   if (part.table !== null) {
     if (part.codec !== codecChunks) return `codec ${part.codec} is not one of a file`
-    const path = files.pathOf(fileName(part.hash, part.table))
-    if (!existsSync(path)) return `its file ${path} is missing`
-    const { size } = await stat(path)
-    if (size !== part.stored) return `its file has ${size} bytes where ${part.stored} were stored`
-    if (new ChunkTable(part.table, part.size).stored !== size) return 'its chunk table is not that of its file'
+    const { what, name, size } = await largeValue(files, part.hash, part.table)
+    if (size === undefined) return `its ${what} ${name} is missing`
+    if (size !== part.stored) return `its ${what} has ${size} bytes where ${part.stored} were stored`
+    if (new ChunkTable(part.table, part.size).stored !== size) return `its chunk table is not that of its ${what}`
   }
   if (how.hashes !== true) return null
   const hash = createHash('sha256')
   for await (const bytes of streamPart(read, files, part)) hash.update(bytes)
   return hash.digest().equals(part.hash) ? null : 'its bytes have another hash'
+}
+
+async function largeValue(files: BodyFiles, hash: Uint8Array, table: Uint8Array) {
+  const { objects } = files
+  if (objects !== undefined) {
+    const name = objectName(hash, table)
+    return { what: 'object', name, size: await objects.sizeOf(name) }
+  }
+  const name = files.pathOf(fileName(hash, table))
+  return { what: 'file', name, size: existsSync(name) ? (await stat(name)).size : undefined }
 }
 
 async function* strays(read: Reader, files: BodyFiles): AsyncGenerator<string> {

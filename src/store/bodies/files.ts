@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { newId } from '#lib/id.ts'
 import { syncPath } from '#lib/lasting.ts'
 import { blobsDir, scratchDir } from '../folder/place.ts'
+import type { ObjectStore } from './objects/store.ts'
 
 /** Hexadecimal digits of a file's name that tell one packing of the same value from another. */
 const formDigits = 8
@@ -32,12 +33,15 @@ export function hashInName(name: string): Buffer {
 const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV'])
 
 export class BodyFiles {
+  /** Where large parts are instead, where that is configured. */
+  readonly objects: ObjectStore | undefined
   readonly #blobs: string
   readonly #scratch: string
   /** Folders with names that are not synced yet; at first those that an earlier process may have left so. */
   readonly #unsynced: Set<string>
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, objects?: ObjectStore) {
+    this.objects = objects
     this.#blobs = blobsDir(dataDir)
     this.#scratch = scratchDir(dataDir)
     this.#unsynced = new Set([dataDir, this.#blobs])

@@ -1,6 +1,7 @@
 // Reading a part of bodies: whole, a range, a stream, piece by piece where it is large.
 //
-// Its pieces lie behind the table in its row, or in a file. One piece is held at a time.
+// Its pieces lie behind the table in its row, in a file, or in an object of a store. One piece is held at a time, of an object
+// some that follow each other.
 
 import assert from 'node:assert'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -10,6 +11,7 @@ import { bytesOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type BodyFiles, fileName } from './files.ts'
 import { ChunkTable, codecChunks, DamagedBody, type Piece, unpack, unpackPiece } from './format/codec.ts'
+import { ObjectPieces, objectName } from './objects/parts.ts'
 import type { StoredPart } from './writes.ts'
 
 /** What is asked of its row. */
@@ -66,10 +68,15 @@ export class Part {
   async prove(proven: Set<string>): Promise<void> {
     const data = await this.data()
     const { codec, hash, size } = this.#row
-    const file = await this.file(data)
+    const file = await this.pieces(data)
     let key = Buffer.from(hash).toString('base64')
     try {
       const table = codec === codecChunks ? new ChunkTable(data, size) : undefined
+      if (file instanceof ObjectPieces) {
+        // What was put there has the hash that the store was told.
+        if (table === undefined || (await file.size()) < table.stored) throw new DamagedBody('a part is cut short')
+        return
+      }
       const found = await file?.stat()
       const stored = found?.size ?? this.#row.stored - (table?.bytes ?? 0)
       if (table !== undefined && stored < table.stored) throw new DamagedBody('a part is cut short')
@@ -106,9 +113,13 @@ export class Part {
     return row.data
   }
 
-  /** The file with the pieces, or null where they are behind the table. */
-  async file(table: Buffer): Promise<FileHandle | null> {
+  /** What has the pieces, or null where they are behind the table. */
+  async pieces(table: Buffer): Promise<FileHandle | ObjectPieces | null> {
     if (this.#row.file === 0) return null
+    const { objects } = this.#files
+    if (objects !== undefined) {
+      return new ObjectPieces(objects, objectName(this.#row.hash, table), this.#row.stored)
+    }
     try {
       return await open(this.#files.pathOf(fileName(this.#row.hash, table)), 'r')
     } catch (error) {
@@ -133,7 +144,7 @@ export class Cursor {
   readonly #chunked: boolean
   #table: ChunkTable | null = null
   #data: Buffer | null = null
-  #file: FileHandle | null = null
+  #file: FileHandle | ObjectPieces | null = null
   #last: { start: number; value: Buffer } | null = null
   #into: Buffer = nothing
 
@@ -165,7 +176,7 @@ export class Cursor {
     if (this.#data === null) {
       this.#data = await this.#part.data()
       if (this.#chunked) this.#table = new ChunkTable(this.#data, this.#part.size)
-      this.#file = await this.#part.file(this.#data)
+      this.#file = await this.#part.pieces(this.#data)
     }
     if (this.#table === null) this.#last = { start: 0, value: this.#part.unpack(this.#data) }
     else {
@@ -179,6 +190,7 @@ export class Cursor {
     if (this.#part.isLong)
       return slice(await this.#part.stored(table.bytes + piece.offset, piece.length), 0, piece.length)
     if (this.#file === null) return slice(data, table.bytes + piece.offset, piece.length)
+    if (this.#file instanceof ObjectPieces) return await this.#file.read(piece.offset, piece.length)
     // A raw piece goes out as it is; what a packed one was read into can be used again.
     if (piece.raw || this.#into.length < piece.length) this.#into = Buffer.allocUnsafeSlow(piece.length)
     const stored = this.#into.subarray(0, piece.length)

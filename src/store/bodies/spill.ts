@@ -4,6 +4,7 @@
 
 import { readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { Fault } from '#lib/fault.ts'
 import { MimeScanner } from '#mail/mime/mime.ts'
 import type { BodyFiles } from './files.ts'
 
@@ -46,4 +47,14 @@ export function readFile(file: FileHandle, start: number, end: number, into?: Bu
     filled += count
   }
   return bytes
+}
+
+/** Errors of the file system as what they mean to a sender. */
+export async function disk<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task()
+  } catch (error) {
+    if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall === undefined) throw error
+    throw new Fault('StorageUnavailable', { cause: error })
+  }
 }

@@ -1,5 +1,5 @@
-// Files of bodies that no row names, and rows whose file is not there: looked for at the start and once a day. The table
-// of the former, and its writes.
+// Files of bodies that no row names (objects, where large parts are in a store beside the database), and rows whose file is not
+// there: looked for at the start and once a day. The table of the former, and its writes.
 //
 // A crash leaves a few files behind. An older copy of the database beside newer files looks the same, and there they are
 // somebody's mail: so a file goes only after it was seen without a row on many different days, and until then the right
@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs'
 import { breathe, every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
+import type { Duty } from '../cluster/duty.ts'
 import { integer, text } from '../engine/column.ts'
 import { bitOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -16,6 +17,8 @@ import { table } from '../engine/table.ts'
 import { defineWrite, type Write } from '../engine/write.ts'
 import type { Bodies } from './bodies.ts'
 import { BodyFiles, fileName } from './files.ts'
+import { oldNames, unnamed } from './objects/parts.ts'
+import type { ObjectStore } from './objects/store.ts'
 import { partSuspect } from './writes.ts'
 
 /** Files seen without a row. */
@@ -51,6 +54,10 @@ export interface StraysOptions {
   readonly read: Reader
   readonly log: Log
   write<Row>(write: Write<Row>, row: Row): Promise<void>
+  /** Where nodes share the objects: one of them looks. */
+  readonly duty?: Duty | undefined
+  /** On so many days an object was seen without a row before it goes. */
+  readonly keepDays?: number
 }
 
 /** Rows looked at in one go. */
@@ -68,6 +75,9 @@ export class Strays {
   constructor(options: StraysOptions) {
     this.#options = options
     this.#round = this.#look()
+    options.duty?.onGain(() => {
+      this.#round = this.#round.then(() => this.#look())
+    })
   }
 
   /** Resolves when nothing is being looked at. */
@@ -83,9 +93,13 @@ export class Strays {
 
   /** A disk that is full, or cannot be read, must not end the process. */
   async #look(): Promise<void> {
+    const { bodies, duty } = this.#options
+    if (this.#closed || (bodies.objects !== undefined && duty?.isMine === false)) return
     try {
-      await this.#lookForFiles()
-      await this.#lookForMissing()
+      if (bodies.objects === undefined) {
+        await this.#lookForFiles()
+        await this.#lookForMissing()
+      } else await this.#lookForObjects(bodies.objects)
     } catch (error) {
       if (!this.#closed) this.#options.log.warn({ error }, 'looking for files nobody names failed')
     }
@@ -105,6 +119,32 @@ export class Strays {
     }
     const due = await read.all<{ name: string }>('SELECT name FROM stray WHERE days >= ?', limits.body.strayDays)
     if (due.length > 0) await write(partSuspect, { names: due.map(({ name }) => name) })
+  }
+
+  /** The same in a store: who removes them is here, since nobody names them any more. */
+  async #lookForObjects(objects: ObjectStore): Promise<void> {
+    const { read, write, log, duty, keepDays = limits.body.strayDays } = this.#options
+    const day = Math.floor(now() / dayMs)
+    let found = 0
+    for await (const names of oldNames(objects, now() - limits.objects.youngMs)) {
+      const orphans = await unnamed(read, names)
+      found += orphans.length
+      if (orphans.length > 0) await write(strayNote, { names: orphans, day })
+      // What this node has seen so far is noted; whoever goes on begins anew.
+      if (this.#closed || duty?.isMine === false) return
+    }
+    if (found === 0 && (await read.one('SELECT 1 FROM stray LIMIT 1')) === undefined) return
+    await write(strayForget, { day })
+    const due = await read.all<{ name: string }>('SELECT name FROM stray WHERE days >= ?', keepDays)
+    for (const name of await unnamed(
+      read,
+      due.map(row => row.name),
+    )) {
+      if (this.#closed) return
+      await objects.remove(name)
+    }
+    if (due.length > 0)
+      log.info({ objects: due.length }, 'objects of bodies.url that nobody named any more were removed')
   }
 
   /** Rows whose file is not there: mail that cannot be read, which the operator has to hear of before its reader does. */

@@ -14,10 +14,10 @@ import { bytes, integer, nullable } from '../engine/column.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Sql } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
-import { defineWrite, type Effects } from '../engine/write.ts'
+import { defineWrite, type Effects, refusedState } from '../engine/write.ts'
 import { forgetText, searchForget } from '../search/docs.ts'
 import { BodyFiles, fileName, hashInName } from './files.ts'
-import { pack } from './format/codec.ts'
+import { codecChunks, pack } from './format/codec.ts'
 
 /** Received content, shared by the messages that carry it. */
 export const bodies = table(
@@ -48,9 +48,9 @@ export const parts = table(
     refs: integer,
     size: integer,
     codec: integer,
-    /** 1: `data` is the chunk table of a file. */
+    /** 1: `data` is the chunk table of a file; in a database behind an address with the rest of an object's name (objects/parts.ts). */
     file: integer,
-    /** Bytes of `data`, or of the file. */
+    /** Bytes of `data`, of the file, or of the object. */
     stored: integer,
     data: nullable(bytes),
   },
@@ -99,6 +99,8 @@ export interface PartRow {
   readonly file: string | null
   /** Bytes of that file. */
   readonly stored: number
+  /** The pieces are in the store that is beside the database: under the name in `data`, or under that of a row which must be there. */
+  readonly object?: 'new' | 'known'
 }
 
 function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
@@ -113,14 +115,18 @@ function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
 
 const addPlace = defineProcedure(
   'body_place',
-  '_body bigint, _seq bigint, _hash bytea, _size bigint, _codec bigint, _data bytea',
+  '_body bigint, _seq bigint, _hash bytea, _size bigint, _codec bigint, _data bytea, _file bigint, _stored bigint',
   `DECLARE _part bigint;
 BEGIN
   IF EXISTS (SELECT 1 FROM body WHERE num = _body) THEN RETURN; END IF;
   UPDATE part SET refs = refs + 1 WHERE hash = _hash RETURNING num INTO _part;
   IF NOT FOUND THEN
+    IF _data IS NULL THEN
+      RAISE EXCEPTION USING ERRCODE = '${refusedState}', DETAIL = 'StorageUnavailable',
+        MESSAGE = 'An attachment was removed a moment ago, try again';
+    END IF;
     INSERT INTO part (num, hash, refs, size, codec, file, stored, data)
-      VALUES ((SELECT coalesce(max(num), 0) + 1 FROM part), _hash, 1, _size, _codec, 0, length(_data), _data)
+      VALUES ((SELECT coalesce(max(num), 0) + 1 FROM part), _hash, 1, _size, _codec, _file, _stored, _data)
       RETURNING num INTO _part;
   END IF;
   INSERT INTO body_part (body, seq, part) VALUES (_body, _seq, _part);
@@ -140,20 +146,29 @@ END`,
 /** Parts come before the row, which says that all of them are there. What lies in a scratch file becomes a row, too. */
 function tellBody(sql: Sql, row: BodyRow): void {
   for (const [seq, part] of row.parts.entries()) {
-    const { codec, data } = packedPart(part)
-    sql(addPlace.call).run(row.num, seq, part.hash, part.size, codec, data)
+    const { codec, data, file, stored } = toldPart(part)
+    sql(addPlace.call).run(row.num, seq, part.hash, part.size, codec, data, file, stored)
   }
   const { codec, data } = pack(row.skeleton)
   sql(addRow.call).run(row.num, row.size, codec, row.recipe, Buffer.from(data))
 }
 
-function packedPart({ codec, data, file }: PartRow): { codec: number; data: Uint8Array } {
+function toldPart(part: PartRow): Pick<StoredPart, 'codec' | 'data' | 'file' | 'stored'> {
+  const { object, codec, stored } = part
+  if (object !== undefined) {
+    return { codec: codec ?? codecChunks, data: object === 'known' ? null : Buffer.from(part.data), file: 1, stored }
+  }
+  const packed = packedPart(part)
+  return { ...packed, file: 0, stored: packed.data.length }
+}
+
+function packedPart({ codec, data, file }: PartRow): { codec: number; data: Buffer } {
   if (codec === null) {
     const packed = pack(data)
     // What was packed is good until the next is.
     return { codec: packed.codec, data: Buffer.from(packed.data) }
   }
-  return { codec, data: file === null ? data : Buffer.concat([data, readFileSync(file)]) }
+  return { codec, data: file === null ? Buffer.from(data) : Buffer.concat([data, readFileSync(file)]) }
 }
 
 /** Stores a body, or counts one more reference to it where an earlier unit has stored it. */

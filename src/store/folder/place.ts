@@ -1,4 +1,6 @@
-// Where things lie in the data directory. Nothing else builds such a path.
+// Where things lie: paths in the data directory, the address of a database that is elsewhere, and that of a store for large parts.
+//
+// Nothing else builds such a path. What threads are given to find all of it is `placeOf`.
 
 import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
@@ -6,17 +8,30 @@ import { join, resolve } from 'node:path'
 /** Everything but the cache and large parts. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'teal.db')
 
-/** A data directory, and the address of its database where that is not in it: '' otherwise. */
+/** A data directory, and the address of its database where that is not in it: '' otherwise; and of large parts of bodies beside that. */
 export interface Place {
   readonly dataDir: string
   readonly store: { readonly url: string }
+  readonly bodies?: ObjectsPlace
+}
+
+/** An S3-compatible store: s3://bucket/prefix, or https://host/bucket/prefix; '' for none. */
+export interface ObjectsPlace {
+  readonly url: string
+  readonly region: string
+  readonly accessKey: string
+  readonly secretKey: string
 }
 
 /** One with everything in it. */
 export const localPlace = (dataDir: string): Place => ({ dataDir, store: { url: '' } })
 
 /** What a thread is given of a configuration to find both. */
-export const placeOf = ({ dataDir, store: { url } }: Place): Place => ({ dataDir, store: { url } })
+export const placeOf = ({ dataDir, store: { url }, bodies }: Place): Place => ({
+  dataDir,
+  store: { url },
+  ...(bodies !== undefined && { bodies }),
+})
 
 /** The database: a file, or an address. */
 export const databaseOf = ({ dataDir, store }: Place): string => store.url || databaseFile(dataDir)

@@ -91,12 +91,17 @@ const sealedWith = {
   },
 } as const
 
-/** @throws Fault DataMissing where the database names files of bodies and the folder for them has none */
-export async function requireFiles(read: Reader, dataDir: string): Promise<void> {
-  if (hasBodyFiles(dataDir)) return
+/** @throws Fault DataMissing where the database names files of bodies and the folder for them has none, or objects of nowhere */
+export async function requireFiles(read: Reader, { dataDir, store, bodies }: Place): Promise<void> {
+  if (bodies !== undefined && bodies.url !== '') return
+  if (store.url === '' && hasBodyFiles(dataDir)) return
   const found = await read.one<{ n: number }>('SELECT count(*) AS n FROM part WHERE file = 1')
   const n = found?.n ?? 0
   if (n === 0) return
+  if (store.url !== '') {
+    const text = `The database names ${n} objects of a store, but bodies.url is not set. Nothing was started.`
+    throw new Fault('DataMissing', { text })
+  }
   throw new Fault('DataMissing', {
     text:
       `${blobsDir(dataDir)} holds no files, but the database names ${n}: is a disk not mounted? ` +

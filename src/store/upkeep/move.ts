@@ -14,7 +14,7 @@ import { type AnyTable, columnsOf, type Filling, keyOf, type StoredRow } from '.
 type Source = Pick<Reader, 'arrays'>
 
 /** What a row of a table becomes on its way; itself as a rule. */
-export type Change = (table: string, row: StoredRow) => StoredRow
+export type Change = (table: string, row: StoredRow) => StoredRow | Promise<StoredRow>
 
 const unchanged: Change = (_, row) => row
 
@@ -58,7 +58,7 @@ async function* pieces(table: AnyTable, from: Source, change: Change, after?: St
     let piece: StoredRow[] = []
     let bytes = 0
     for (const row of read) {
-      const changed = change(table.name, row)
+      const changed = await change(table.name, row)
       piece.push(changed)
       for (const value of changed) bytes += typeof value === 'string' || value instanceof Uint8Array ? value.length : 8
       if (bytes < limits.postgres.copyBytes) continue
@@ -90,12 +90,21 @@ async function partsAtOnce(from: Source, rest: string, after: StoredRow | undefi
   return full < 0 ? limits.postgres.copyRows : full + 1
 }
 
-/** Where rows differ between the two, at most `most` places, as sentences. What waits to be indexed is passed over. */
-export async function differences(a: Source, b: Source, change = unchanged, most = 20): Promise<string[]> {
+/**
+ * Where rows differ between the two, at most `most` places, as sentences. What waits to be indexed is passed over.
+ *
+ * @param changes what rows of each become before they are compared
+ */
+export async function differences(
+  a: Source,
+  b: Source,
+  [ofA, ofB]: readonly [Change, Change] = [unchanged, unchanged],
+  most = 20,
+): Promise<string[]> {
   const found: string[] = []
   for (const table of definedTables().values()) {
     if (table.name === 'search_doc') continue
-    const [left, right] = [rowsOf(table, a, change), rowsOf(table, b, change)]
+    const [left, right] = [rowsOf(table, a, ofA), rowsOf(table, b, ofB)]
     for (;;) {
       const [one, other] = await Promise.all([left.next(), right.next()])
       if (one.done === true && other.done === true) break

@@ -4,8 +4,11 @@
 // A part of the store adds its rules when it is loaded (check.ts): here all of them are, whoever asks.
 
 import { checkBodies } from '../bodies/check.ts'
+import { BodyFiles } from '../bodies/files.ts'
+import { openObjects } from '../bodies/objects/parts.ts'
 import type { Reader } from '../engine/reader.ts'
 import { sqliteFailure } from '../engine/sqlite/handle.ts'
+import type { Place } from '../folder/place.ts'
 import { type KeysConfigured, missingKeys } from '../folder/presence.ts'
 import { checkStore } from './check.ts'
 import './clear-urls.ts'
@@ -44,7 +47,7 @@ import '../events/subscriptions.ts'
 /** What is wrong with the store of a data directory, or of a backup, as sentences. @param hashes reads every byte */
 export async function verifyStore(
   read: Reader,
-  dataDir: string,
+  place: Omit<Place, 'store'>,
   hashes: boolean,
   configured: KeysConfigured = { totp: false },
 ): Promise<string[]> {
@@ -59,9 +62,15 @@ export async function verifyStore(
     }
   }
   await stage('rows', async () => void found.push(...(await checkStore(read))))
-  await stage('keys', async () => void found.push(...(await missingKeys(read, dataDir, configured))))
+  await stage('keys', async () => void found.push(...(await missingKeys(read, place.dataDir, configured))))
   await stage('bodies', async () => {
-    for await (const one of checkBodies(read, dataDir, { hashes, strays: false })) found.push(one)
+    const objects = openObjects(place)
+    const files = new BodyFiles(place.dataDir, objects)
+    try {
+      for await (const one of checkBodies(read, files, { hashes, strays: false })) found.push(one)
+    } finally {
+      await objects?.close()
+    }
   })
   return found
 }

@@ -188,7 +188,7 @@ async function sent({ journal, sink }: Truth): Promise<void> {
 async function verified({ world, journal }: Truth): Promise<void> {
   const read = openDatabase(world.url)
   try {
-    const check = () => verifyStore(read, `${world.folder}/a`, true)
+    const check = () => verifyStore(read, { dataDir: `${world.folder}/a` }, true)
     // What runs in the background ends first.
     await expect.poll(check, { timeout: 20_000, interval: 1000 }).toEqual([])
   } catch (error) {

@@ -22,6 +22,7 @@ import { makeMetrics } from '#lib/metrics.ts'
 import type { MimePart } from '#mail/mime/mime.ts'
 import { Bodies, type Received } from '#store/bodies/bodies.ts'
 import { checkBodies } from '#store/bodies/check.ts'
+import { BodyFiles } from '#store/bodies/files.ts'
 import type { Body } from '#store/bodies/read.ts'
 import { bodyAdd, bodyRelease, bodyRetain, partSuspect, reapFiles } from '#store/bodies/writes.ts'
 import { metaPut } from '#store/engine/meta.ts'
@@ -73,7 +74,7 @@ afterEach(async () => {
 
 async function faultsOf(strays = false): Promise<string[]> {
   const faults: string[] = []
-  for await (const fault of checkBodies(read, dir, { hashes: true, strays })) faults.push(fault)
+  for await (const fault of checkBodies(read, new BodyFiles(dir), { hashes: true, strays })) faults.push(fault)
   for (const { says, query } of checkParts.flatMap(part => part.rules ?? [])) {
     for (const row of await read.all<object>(query)) faults.push(`${says}: ${JSON.stringify(row)}`)
   }
@@ -318,7 +319,7 @@ test('what goes while it is checked is no fault, what stays is', async () => {
     other.prepare('UPDATE body SET recipe = ? WHERE num = 1').run(value ?? null)
   setRecipe(undefined)
   const found: string[] = []
-  for await (const fault of checkBodies(read, dir, { hashes: true })) {
+  for await (const fault of checkBodies(read, new BodyFiles(dir), { hashes: true })) {
     if (found.push(fault) === 1) await submit([release(2)])
   }
   expect(found).toEqual(['body 1: its recipe has 0 places, its rows are 1'])
