@@ -620,10 +620,11 @@ export const limits = {
     /**
      * Connections of the main loop and of each thread beside it: those that short reads share (while one of them waits for the
      * disk others go on), those for one read at a time, in pieces or of one picture, and how many of these stay when nobody
-     * uses them. With the one that writes that is 13 and 5 for each thread; an engine takes 100 unless told otherwise.
+     * has used them for `spareMs`. With the one that writes that is 13 and 5 for each thread; an engine takes 100 unless told otherwise.
      */
     home: { shared: 4, alone: 8, spare: 2 },
     thread: { shared: 2, alone: 3, spare: 1 },
+    spareMs: 60 * second,
     /** Who may wait for a connection of his own, and for how long. */
     waitingMax: 2000,
     waitingMs: 20 * second,

@@ -3,7 +3,7 @@
 //
 // What it sees is committed. A fault of the connection is StorageUnavailable, and the next read makes a new one.
 
-import { after } from '#lib/clock.ts'
+import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isHome } from '#lib/process/thread.ts'
@@ -74,8 +74,9 @@ interface Shared {
 class PostgresReader extends AnyReader {
   readonly #settings: PostgresSettings
   readonly #shared: Shared[] = []
-  /** Connections for one at a time that nobody uses now. */
-  readonly #spare: Client[] = []
+  /** Connections for one at a time that nobody uses now, and since when; the oldest first. */
+  readonly #spare: { readonly client: Client; readonly since: number }[] = []
+  #sweep: Timer | undefined
   /** Who waits for one. */
   readonly #waiting: (() => void)[] = []
   #alone = 0
@@ -115,9 +116,13 @@ class PostgresReader extends AnyReader {
 
   snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
     return this.runAlone(async client => {
-      await rowsOf(client, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [] })
+      // What is asked first goes in behind it; whether there was a picture is known before anything of it is given.
+      const begun = rowsOf(client, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', values: [] })
+      begun.catch(() => {})
       const value = await task(new Picture(client))
-      await rowsOf(client, { text: 'COMMIT', values: [] })
+      await begun
+      // Nothing was written: whoever has the connection next stands in line behind it.
+      rowsOf(client, { text: 'COMMIT', values: [] }).catch(() => {})
       return value
     })
   }
@@ -125,7 +130,8 @@ class PostgresReader extends AnyReader {
   close(): void {
     this.#closed = true
     for (const { client } of this.#shared.splice(0)) void client.then(one => one.end()).catch(() => {})
-    for (const client of this.#spare.splice(0)) void client.end().catch(() => {})
+    for (const { client } of this.#spare.splice(0)) void client.end().catch(() => {})
+    this.#sweep?.cancel()
     for (const wake of this.#waiting.splice(0)) wake()
   }
 
@@ -167,7 +173,7 @@ class PostgresReader extends AnyReader {
     this.#mustBeOpen()
     this.#alone += 1
     const spare = this.#spare.pop()
-    if (spare !== undefined) return spare
+    if (spare !== undefined) return spare.client
     try {
       const client: Client = await connect(this.#settings, { readOnly: true, onEnd: () => this.#lose(() => client) })
       return client
@@ -195,17 +201,35 @@ class PostgresReader extends AnyReader {
   /** One that ended while nobody used it. */
   #lose(client: () => Client): void {
     if (this.#spare.length === 0) return
-    const at = this.#spare.indexOf(client())
+    const lost = client()
+    const at = this.#spare.findIndex(spare => spare.client === lost)
     if (at >= 0) this.#spare.splice(at, 1)
   }
 
   #give(client: Client | undefined): void {
     this.#alone -= 1
     if (client !== undefined) {
-      if (this.#closed || this.#spare.length >= most.spare) void client.end().catch(() => {})
-      else this.#spare.push(client)
+      if (this.#closed) void client.end().catch(() => {})
+      else this.#keep(client)
     }
     this.#waiting.shift()?.()
+  }
+
+  /** A new connection costs the server as much as some fifty reads: those of a busy minute stay. */
+  #keep(client: Client): void {
+    this.#spare.push({ client, since: monotonic() })
+    if (this.#spare.length > most.spare) this.#sweep ??= after(limits.postgres.spareMs, () => this.#endSpare())
+  }
+
+  #endSpare(): void {
+    this.#sweep = undefined
+    const old = monotonic() - limits.postgres.spareMs
+    while (this.#spare.length > most.spare && (this.#spare[0]?.since ?? 0) <= old) {
+      void this.#spare.shift()?.client.end().catch(() => {})
+    }
+    const [next] = this.#spare
+    if (next === undefined || this.#spare.length <= most.spare) return
+    this.#sweep = after(next.since - old, () => this.#endSpare())
   }
 
   #mustBeOpen(): void {

@@ -27,6 +27,26 @@ export interface SessionOptions {
   readonly onEnd?: () => void
 }
 
+/**
+ * Not what the database says, which may be anything. Texts of the store go from key to key by the indexes that stand beside
+ * them, whatever the engine has counted of its tables; and a plan is made once, not for each value.
+ */
+const planning = {
+  standard_conforming_strings: 'on',
+  jit: 'off',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  random_page_cost: 1.1,
+  plan_cache_mode: 'force_generic_plan',
+}
+
+function settingsText(settings: Readonly<Record<string, string | number | boolean>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
 /** A connection. @throws Fault StorageUnavailable */
 export async function connect(settings: PostgresSettings, options: SessionOptions = {}): Promise<Client> {
   const statementMs = settings.statementMs ?? limits.postgres.statementMs
@@ -38,8 +58,7 @@ export async function connect(settings: PostgresSettings, options: SessionOption
     connectionTimeoutMillis: limits.postgres.connectMs,
     statement_timeout: statementMs,
     ...(statementMs > 0 && { query_timeout: statementMs + limits.postgres.answerMs }),
-    // Not what the database says, which may be anything.
-    options: `-c standard_conforming_strings=on -c jit=off -c default_transaction_read_only=${options.readOnly ?? false}`,
+    options: settingsText({ ...planning, default_transaction_read_only: options.readOnly ?? false }),
     ...(options.pipelined === true && { pipeline: true }),
   } as ConstructorParameters<Postgres['Client']>[0])
   let ended = false
