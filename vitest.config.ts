@@ -87,9 +87,9 @@ const onFile =
 
 const onBoth = filesOf(
   file =>
-    !/^test\/(?:interop|browser|executable|package)\//.test(file) &&
+    !/^test\/(?:interop|browser|executable|package|cluster)\//.test(file) &&
     !onFile.test(file) &&
-    /\buseTeal\b/.test(readFileSync(file, 'utf8')),
+    /\b(?:useTeal|startOnEngine)\b|from '\.\/(?:searched|world)\.ts'/.test(readFileSync(file, 'utf8')),
 )
 
 function filesOf(isOne: (file: string) => boolean): string[] {

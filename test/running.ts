@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
 import type { ConfigPart } from '#config'
 import { sleep } from '#lib/clock.ts'
-import { startTeal, type Teal } from '#service'
+import { type ServiceOptions, startTeal, type Teal } from '#service'
 
 export interface Running {
   readonly teal: Teal
@@ -66,6 +66,17 @@ export function useTeal(options: ConfigPart = {}): Running {
     await store?.end()
   })
   return accessTo(running)
+}
+
+/** Starts a service that the calling file manages itself, with the engine that the run says; its database goes with it. */
+export async function startOnEngine(options: ConfigPart = {}, how: ServiceOptions = { strict: true }): Promise<Teal> {
+  const store = await withStore(options)
+  const teal = await startTeal(store.options, how)
+  const close = async () => {
+    await teal.close()
+    await store.end()
+  }
+  return { ...teal, close }
 }
 
 /** The same calls against a service that is managed otherwise. */

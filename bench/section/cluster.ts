@@ -17,7 +17,7 @@ import { installed } from '../peer/install.ts'
 import type { Plan } from '../plan.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from '../service.ts'
-import { idle } from './delivery.ts'
+import { restful } from './delivery.ts'
 
 const users = 64
 const rounds = 3
@@ -131,7 +131,8 @@ async function measure(piece: Piece, sides: readonly Side[], database: Cluster, 
   const sums = sides.map(() => ({ done: 0, seconds: 0, own: 0, engine: 0, p99: [] as number[] }))
   for (let round = 0; round <= rounds; round++) {
     for (const [index, side] of sides.entries()) {
-      await idle(sides.flatMap(({ services }) => services.map(({ pid }) => pid)))
+      // What was delivered is indexed in the background, by the services and the database.
+      await restful(() => sides.reduce((sum, one) => sum + used(one, database).own, used(side, database).engine))
       const before = used(side, database)
       const started = monotonic()
       const results = await Promise.all(

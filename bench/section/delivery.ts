@@ -142,8 +142,12 @@ async function compareLoad(plan: Plan, load: Load, { service, single, dovecot }:
 }
 
 /** Waits until these processes do next to nothing: what one of them still indexes would be taken from the next to run. */
-export async function idle(pids: readonly number[]): Promise<void> {
-  const used = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+export function idle(pids: readonly number[]): Promise<void> {
+  return restful(() => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0))
+}
+
+/** Waits until the processor time that `used` says grows hardly. */
+export async function restful(used: () => number): Promise<void> {
   for (let waited = 0; waited < idleMsMax; waited += lookMs) {
     const before = used()
     await sleep(lookMs)
@@ -152,7 +156,7 @@ export async function idle(pids: readonly number[]): Promise<void> {
 }
 
 const lookMs = 500
-const idleMsMax = 30_000
+const idleMsMax = 60_000
 
 interface Bounds {
   /** The service itself with a transaction for each message. */

@@ -10,10 +10,10 @@ import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem } from '#mail/crypt/dkim.ts'
 import { readResults } from '#mail/header/auth-results.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, deliver } from '../dialogue.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo } from '../running.ts'
+import { accessTo, startOnEngine } from '../running.ts'
 
 const key = generateKeyPairSync('ed25519').privateKey
 const privateKey = privatePem(key)
@@ -25,7 +25,7 @@ const service = accessTo(() => teal)
 beforeAll(async () => {
   dns = await startNameServer()
   const smtp = { unjudged: [], arcSealers: ['sealer.test'], dnsServers: [dns.address] }
-  teal = await startTeal({ smtp }, { strict: true })
+  teal = await startOnEngine({ smtp }, { strict: true })
   anna = await service.user('anna')
   for (const domain of ['bank.test', 'sealer.test', 'xn--bnk-qla.test']) putKey(domain)
   dns.texts.set('evil.test', ['v=spf1 ip4:127.0.0.1 -all'])

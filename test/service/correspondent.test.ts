@@ -1,10 +1,10 @@
 // Who has points in his favour for being known: whom the account wrote to or took out of Junk, and never he who only wrote.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, stuffed } from '../dialogue.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 let dns: NameServer
 let teal: Teal
@@ -13,7 +13,7 @@ const service = accessTo(() => teal)
 
 beforeAll(async () => {
   dns = await startNameServer()
-  teal = await startTeal(
+  teal = await startOnEngine(
     {
       hostname: 'mx.example.com',
       smtp: { dnsServers: [dns.address], unjudged: [] },

@@ -4,10 +4,10 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { type Sink, startSink } from '../jobs/mail-sink.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 let dns: NameServer
 let sink: Sink
@@ -18,7 +18,7 @@ let anna = ''
 beforeAll(async () => {
   dns = await startNameServer()
   sink = await startSink()
-  teal = await startTeal(
+  teal = await startOnEngine(
     {
       outbound: { relay: sink.url },
       network: { allowPrivate: ['127.0.0.0/8'] },

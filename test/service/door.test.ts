@@ -5,10 +5,10 @@ import { advanceClock } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { Standings } from '#mail/spam/standing.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, stuffed } from '../dialogue.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 let dns: NameServer
 let teal: Teal
@@ -17,7 +17,7 @@ const service = accessTo(() => teal)
 
 beforeAll(async () => {
   dns = await startNameServer()
-  teal = await startTeal(
+  teal = await startOnEngine(
     {
       hostname: 'mx.example.com',
       mail: { classificationHeaders: true },

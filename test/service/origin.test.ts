@@ -9,13 +9,13 @@ import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { verifyMessage } from '#mail/origin/verification.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { Client } from '../imap/client.ts'
 import { openSubscriber, until } from '../jobs/outbox.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
 import { Wire } from '../net/wire.ts'
-import { accessTo, type Running } from '../running.ts'
+import { accessTo, type Running, startOnEngine } from '../running.ts'
 
 const key = generateKeyPairSync('ed25519').privateKey
 let dns: NameServer
@@ -25,12 +25,12 @@ const at = (name: keyof typeof running): Running => accessTo(() => running[name]
 beforeAll(async () => {
   dns = await startNameServer()
   const smtp = { unjudged: [], arcSealers: ['sealer.test'], forwarders: ['list.test'], dnsServers: [dns.address] }
-  running.noting = await startTeal(
+  running.noting = await startOnEngine(
     { smtp: { ...smtp, dmarc: 'note' }, network: { allowPrivate: ['127.0.0.0/8'] } },
     { strict: true },
   )
-  running.heeding = await startTeal({ smtp }, { strict: true })
-  running.off = await startTeal(
+  running.heeding = await startOnEngine({ smtp }, { strict: true })
+  running.off = await startOnEngine(
     { smtp: { authenticate: false, unjudged: [], dnsServers: [dns.address] } },
     { strict: true },
   )
@@ -335,7 +335,7 @@ describe('what follows', () => {
   })
 
   test('the house itself and its networks are no strangers, without being asked', async () => {
-    const teal = await startTeal({ smtp: { dnsServers: [dns.address] } }, { strict: true })
+    const teal = await startOnEngine({ smtp: { dnsServers: [dns.address] } }, { strict: true })
     const service = accessTo(() => teal)
     await service.user('anna')
     const asked = dns.asked.length

@@ -14,13 +14,13 @@ import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { type DmarcDetail, dmarcReport } from '#mail/made/dmarc-report.ts'
 import { Outward } from '#net/outward/outward.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { reportAdd, reportSubjects } from '#store/sending/report.ts'
 import { Dialogue, deliver } from '../dialogue.ts'
 import { type Sink, type SinkMessage, startSink } from '../jobs/mail-sink.ts'
 import { type Authority, openAuthority } from '../net/authority.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 let teal: Teal
 let dns: NameServer
@@ -51,7 +51,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => https.listen(0, '127.0.0.1', () => resolve()))
   const smtp = { unjudged: [], dnsServers: [dns.address] }
-  teal = await startTeal(
+  teal = await startOnEngine(
     {
       smtp,
       mail: { defaultDomain: 'ours.test' },
@@ -223,7 +223,7 @@ test('where a domain wants it over HTTPS it is posted, and tried again until it 
   }))
   const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], resolve: async () => ['127.0.0.1'] })
   // The service's own loop would take them, too.
-  const held = await startTeal({ reports: { tls: false, dmarc: false } })
+  const held = await startOnEngine({ reports: { tls: false, dmarc: false } })
   await held.core.jobWriter.write(reportAdd, { rows, rowsMax: 10 })
   const options = {
     read: held.core.read,
@@ -256,7 +256,7 @@ test('where a domain wants it over HTTPS it is posted, and tried again until it 
 })
 
 test('what strangers make to be counted has its bounds', async () => {
-  const held = await startTeal({ reports: { tls: false, dmarc: false } })
+  const held = await startOnEngine({ reports: { tls: false, dmarc: false } })
   const counts = new ReportCounts(held.core.system, held.core.log)
   const { rowsMax, domainsMax, detailLengthMax } = limits.report
   for (let n = 0; n < rowsMax + 50; n++) counts.add('dmarc', 'one.test', { n })

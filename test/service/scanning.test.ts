@@ -4,9 +4,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { teachRspamd } from '#net/outward/rspamd.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
-import { accessTo, type Running } from '../running.ts'
+import { accessTo, type Running, startOnEngine } from '../running.ts'
 
 /** A listener that collects what comes and answers once it is complete. */
 async function fake(answer: (text: Buffer, socket: Socket) => boolean): Promise<Server> {
@@ -93,7 +93,7 @@ beforeAll(async () => {
     clamd: `127.0.0.1:${portOf(clamd)}`,
     relays: ['127.0.0.0/8'],
   }
-  teal = await startTeal({ spam }, { strict: true })
+  teal = await startOnEngine({ spam }, { strict: true })
   service = accessTo(() => teal)
   await service.user('anna')
 })

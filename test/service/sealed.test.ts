@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { verifyMessage } from '#mail/origin/verification.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, stuffed } from '../dialogue.ts'
 import { type Sink, startSink } from '../jobs/mail-sink.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo } from '../running.ts'
+import { accessTo, startOnEngine } from '../running.ts'
 
 const key = generateKeyPairSync('ed25519').privateKey
 let dns: NameServer
@@ -20,7 +20,7 @@ const service = accessTo(() => teal)
 beforeAll(async () => {
   dns = await startNameServer()
   sink = await startSink()
-  teal = await startTeal(
+  teal = await startOnEngine(
     {
       hostname: 'mx.example.com',
       outbound: { relay: sink.url },

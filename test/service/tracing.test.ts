@@ -3,9 +3,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTeal } from '#service'
 import { deliver, openLmtp } from '../dialogue.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 interface Seen {
   readonly headers: Record<string, unknown>
@@ -55,7 +54,7 @@ const threads = Number(process.env.TEAL_TEST_THREADS ?? 0)
 
 test('calls and messages come to the collector, and nothing secret with them', async () => {
   const tracing = { endpoint, authorization: 'Bearer of-the-collector' }
-  const teal = await startTeal({ threads, tracing, auth: { cleartext: 'always' } }, { strict: true })
+  const teal = await startOnEngine({ threads, tracing, auth: { cleartext: 'always' } }, { strict: true })
   const service = accessTo(() => teal)
   const traceId = '0af7651916cd43dd8448eb211c80319c'
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`
@@ -114,7 +113,7 @@ test('calls and messages come to the collector, and nothing secret with them', a
 
 test('a collector that never answers keeps nobody waiting, and what it does not take is counted', async () => {
   answer = 'silence'
-  const teal = await startTeal({ threads, tracing: { endpoint } }, { strict: true })
+  const teal = await startOnEngine({ threads, tracing: { endpoint } }, { strict: true })
   const service = accessTo(() => teal)
   for (let at = 0; at < 600; at++) await service.call('GET', '/healthz', undefined, null)
   expect((await service.call('GET', '/health')).status).toBe(200)
@@ -126,7 +125,7 @@ test('a collector that never answers keeps nobody waiting, and what it does not 
 })
 
 test('a collector that is not there', async () => {
-  const teal = await startTeal({ threads, tracing: { endpoint: 'http://127.0.0.1:9/v1/traces' } }, { strict: true })
+  const teal = await startOnEngine({ threads, tracing: { endpoint: 'http://127.0.0.1:9/v1/traces' } }, { strict: true })
   const service = accessTo(() => teal)
   for (let at = 0; at < 600; at++) await service.call('GET', '/healthz', undefined, null)
   const dropped = async () => {

@@ -7,10 +7,10 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
-import { startTeal, type Teal } from '#service'
+import type { Teal } from '#service'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
-import { accessTo, type Body } from '../running.ts'
+import { accessTo, type Body, startOnEngine } from '../running.ts'
 
 const key = generateKeyPairSync('ed25519').privateKey
 let dns: NameServer
@@ -23,8 +23,8 @@ beforeAll(async () => {
   dns.texts.set(name, [value])
   const smtp = { dnsServers: [dns.address], unjudged: [], greylist: false }
   const auth = { cleartext: 'always' } as const
-  running.usual = await startTeal({ smtp, auth, dkim: { automatic: false } }, { strict: true })
-  running.relayed = await startTeal({ smtp, spam: { relays: ['127.0.0.0/8'] } }, { strict: true })
+  running.usual = await startOnEngine({ smtp, auth, dkim: { automatic: false } }, { strict: true })
+  running.relayed = await startOnEngine({ smtp, spam: { relays: ['127.0.0.0/8'] } }, { strict: true })
   for (const service of ['usual', 'relayed'] as const) await at(service).user('anna')
 })
 afterAll(async () => {
