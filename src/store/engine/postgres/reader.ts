@@ -225,7 +225,10 @@ class PostgresReader extends AnyReader {
     this.#sweep = undefined
     const old = monotonic() - limits.postgres.spareMs
     while (this.#spare.length > most.spare && (this.#spare[0]?.since ?? 0) <= old) {
-      void this.#spare.shift()?.client.end().catch(() => {})
+      void this.#spare
+        .shift()
+        ?.client.end()
+        .catch(() => {})
     }
     const [next] = this.#spare
     if (next === undefined || this.#spare.length <= most.spare) return
