@@ -194,11 +194,11 @@ export default defineConfig({
         test: {
           name: 'executable',
           include: ['test/executable/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 180_000,
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
         },
       },
-      { test: { name: 'package', include: ['test/package/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 300_000 } },
+      { test: { name: 'package', include: ['test/package/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 600_000 } },
       {
         test: {
           name: 'browser',

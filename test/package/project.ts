@@ -26,7 +26,7 @@ export function run(
   const kept = Object.entries(process.env).filter(([name]) => !/^(NODE_|TEAL|VITEST|JEST|TEST)/.test(name))
   const env = { ...Object.fromEntries(kept), ...more }
   return new Promise(resolve => {
-    execFile(program, words, { cwd, env, timeout: 120_000, maxBuffer: 2 ** 24 }, (error, out, err) => {
+    execFile(program, words, { cwd, env, timeout: 240_000, maxBuffer: 2 ** 24 }, (error, out, err) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1
       resolve({ code, out: `${out}${err}` })
     })
