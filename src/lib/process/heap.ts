@@ -47,33 +47,50 @@ export function keepWarm(): void {
 
 /** Bytes of the young part of a heap, both halves of it, beyond which it does not grow; the engine's own choice is 32 MiB. */
 const youngBytes = 8 * 1024 * 1024
-let bounded = false
+/** Two looks for garbage in so short a time: there is work. */
+const busyMs = 1000
+/** From the smallest it takes two. */
+const growthsMax = 8
 
 /**
- * Bounds the young part of this thread's heap, and so the longest halt of collecting it: what lives there is copied in one go, up to
- * 30 ms of work where it may be as large as the engine lets it (bench/NOTES.md, Nobody in another's way). The engine takes
- * a bound on its command line alone, but asks each time by how much to grow. It asks for all threads: see `withYoungRoom`.
+ * Bounds the young part of the heaps of this process, and so the longest halt of collecting one: what lives there is copied in one
+ * go, up to 30 ms of work where it may be as large as the engine lets it (bench/NOTES.md, Nobody in another's way). The
+ * engine takes a bound on its command line alone. Left to grow by itself it would be told to stop too late, several collections
+ * after somebody saw that; so none grows by itself. Threads that start from now on have from the start what they may have, and
+ * this one lets its own grow when there is work: one that rests is small after all its garbage was collected.
  */
 export function boundYoung(): void {
   // Another engine may not know it, and says so on its error output.
   if (!process.versions.v8.startsWith('12.')) return
-  bounded = true
-  let grows = true
-  const look = () => {
-    const small = youngSize() < youngBytes
-    if (small === grows) return
-    grows = small
-    setFlagsFromString(`--semi-space-growth-factor=${small ? 2 : 1}`)
-  }
-  new PerformanceObserver(look).observe({ entryTypes: ['gc'] })
+  setFlagsFromString(`--min-semi-space-size=${youngBytes / 2 / 1024 / 1024}`)
+  // A start makes much garbage before anybody hears of it.
+  growYoung()
+  let last = Number.NEGATIVE_INFINITY
+  const observer = new PerformanceObserver(list => {
+    for (const { startTime } of list.getEntries()) {
+      const busy = startTime - last < busyMs
+      last = startTime
+      if (busy && youngSize() < youngBytes) growYoung()
+    }
+  })
+  observer.observe({ entryTypes: ['gc'] })
 }
 
-/** Threads that start until the returned function is called begin with what they would have to grow to: for those that have much to do. */
-export function withYoungRoom(): () => void {
-  if (!bounded) return () => {}
-  setFlagsFromString(`--min-semi-space-size=${youngBytes / 2 / 1024 / 1024}`)
-  return () => setFlagsFromString('--min-semi-space-size=0')
+/** Lets the engine have it as large as wanted, by showing it that much of it lives. */
+function growYoung(): void {
+  for (let growths = 0, size = youngSize(); growths < growthsMax && size < youngBytes; growths++, size = youngSize()) {
+    setFlagsFromString(`--semi-space-growth-factor=${Math.max(2, Math.floor(youngBytes / 2 / size))}`)
+    const living: unknown[] = []
+    for (let made = 0; made < 4 * size && youngSize() === size; made += pieceBytes) {
+      const piece = new Array(pieceBytes / 8).fill(0)
+      if (made < size) living.push(piece)
+    }
+  }
+  setFlagsFromString('--semi-space-growth-factor=1')
 }
+
+/** An array that is copied as fast as memory is: below what is large for the engine. */
+const pieceBytes = 16 * 1024
 
 function youngSize(): number {
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0

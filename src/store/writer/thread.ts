@@ -3,7 +3,6 @@
 
 import { threadFile } from '#lib/build-info.ts'
 import { isPassing } from '#lib/lasting.ts'
-import { withYoungRoom } from '#lib/process/heap.ts'
 import { lodge, type OwnedThread } from '#lib/process/lodging.ts'
 import type { Answer } from '#lib/process/task.ts'
 import { Thread } from '#lib/process/thread.ts'
@@ -42,9 +41,7 @@ export function startWriterThread(file: string, mayBeNew: boolean, node?: number
   const onReply = (id: number, answer: Answer) => listener?.(id, answer)
   const form = { file: threadFile(isAddress(file) ? 'postgres-writer' : 'writer'), given, lasting: true, onReply }
   // What is thrown away waits for no disk, so all of it can be written by one.
-  const begun = withYoungRoom()
   const thread = given.passing ? lodge(form) : new Thread(form)
-  thread.up.then(begun, begun)
   return {
     thread,
     ready: thread.up as Promise<Opened>,
