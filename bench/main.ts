@@ -5,7 +5,7 @@
 // folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
 // `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
 // section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps what isolation.ts and webmail.ts fill, and
-// `--threads` is what services of isolation.ts, mixes.ts and trust.ts are started with.
+// `--profile` where isolation.ts has a profile written by which it names what was long; `--threads` is what services of isolation.ts, mixes.ts and trust.ts are started with.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -74,6 +74,7 @@ const { values, positionals } = parseArgs({
     attacks: { type: 'string' },
     mixes: { type: 'string' },
     ground: { type: 'string' },
+    profile: { type: 'string' },
     threads: { type: 'string' },
   },
 })
@@ -88,7 +89,7 @@ const base = values.quick ? quickPlan : fullPlan
 const plan = {
   ...{ ...base, peers: values.peers, corpus: values.corpus },
   ...{ attacked: Number(values.messages ?? base.attacked), attacks: values.attacks?.split(',') },
-  ...{ mixes: values.mixes?.split(','), ground: values.ground, threads: values.threads },
+  ...{ mixes: values.mixes?.split(','), ground: values.ground, threads: values.threads, profile: values.profile },
 }
 const rows: Row[] = []
 let broken = false

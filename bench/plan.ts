@@ -23,6 +23,8 @@ export interface Plan {
   readonly attacks?: readonly string[] | undefined
   /** Where the folder that is attacked stays for the next run. */
   readonly ground?: string | undefined
+  /** Where a profile of the attacked service is written, by which rows name what its longest work was. */
+  readonly profile?: string | undefined
   /** `threads` of the service where a section does not choose; its default where absent. */
   readonly threads?: string | undefined
   /** Names of the mixes of IMAP sessions that are tried; all where absent. */

@@ -23,8 +23,16 @@ export interface LoopDelay {
   readonly p50: number
   readonly p99: number
   readonly worst: number
-  /** Processor time of the main thread in one go, the 100 longest since the last call; empty where the system does not tell, or nobody asked for it. */
-  readonly work: readonly number[]
+  /** What the main thread worked in one go, the 100 longest since the last call; empty where the system does not tell, or nobody asked for it. */
+  readonly work: readonly Piece[]
+}
+
+export interface Piece {
+  /** Processor time. */
+  readonly ms: number
+  /** Microseconds of the system's steady clock. */
+  readonly from: number
+  readonly to: number
 }
 
 export interface Probed extends LoopDelay {
@@ -44,18 +52,24 @@ function worked(): number | undefined {
   }
 }
 
-const keepLongest = (times: readonly number[]) => times.toSorted((one, other) => other - one).slice(0, longestMax)
+const keepLongest = (pieces: readonly Piece[]) =>
+  pieces.toSorted((one, other) => other.ms - one.ms).slice(0, longestMax)
+
+const steadyNow = () => Number(process.hrtime.bigint() / 1000n)
 
 if (isMainThread && process.send !== undefined) {
   const delays = monitorEventLoopDelay({ resolution })
-  let longest: number[] = []
+  let longest: Piece[] = []
   let before: number | undefined
+  let from = steadyNow()
   const sample = () => {
     const now = worked()
     if (now === undefined || before === undefined) return
+    const to = steadyNow()
     // Sorted once it is twice as long as what is kept.
-    if (now - before > resolution) longest.push(now - before)
+    if (now - before > resolution) longest.push({ ms: now - before, from, to })
     before = now
+    from = to
     if (longest.length >= 2 * longestMax) longest = keepLongest(longest)
   }
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution)

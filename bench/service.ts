@@ -49,15 +49,17 @@ const handicapFiles = { single: './single.ts', slow: './slow.ts' } as const
 
 /**
  * Starts the service over `dataDir`, which may hold what an earlier one wrote. `env` adds to its settings, `handicaps` make it
- * slower: `single` every write a transaction of its own, `slow` each sync slow.
+ * slower: `single` every write a transaction of its own, `slow` each sync slow. `options` are the engine's.
  */
 export async function startService(
   dataDir: string,
   env: Readonly<Record<string, string>> = {},
   handicaps: readonly (keyof typeof handicapFiles)[] = [],
+  options: readonly string[] = [],
 ): Promise<Service> {
   const before = ['./probe.ts', ...handicaps.map(name => handicapFiles[name])]
-  const execArgv = before.flatMap(name => ['--import', fileURLToPath(new URL(name, import.meta.url))])
+  const loaded = before.flatMap(name => ['--import', fileURLToPath(new URL(name, import.meta.url))])
+  const execArgv = [...options, ...loaded]
   const ports = ['API', 'SMTP', 'LMTP', 'SUBMISSION', 'SUBMISSIONS', 'IMAP', 'IMAPS', 'POP3', 'POP3S']
   const free = Object.fromEntries(ports.map(name => [`TEAL_${name}_PORT`, '0']))
   const settings = { TEAL_DATA_DIR: dataDir, TEAL_HOSTNAME: 'bench.test', TEAL_LOG_LEVEL: 'error', ...free, ...env }

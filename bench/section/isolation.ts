@@ -4,8 +4,10 @@
 // known and with one that has to be hashed. Quiet times lie between the attacks, in the same run; all of them together are
 // what an attack is held against. Wished for: p99 at most twice the quiet one, or 20 ms. With two cores the attacker's own
 // process takes part of them, which no service can mend. Everything is indexed before the first measure; with `--ground FOLDER` what
-// was filled stays there for the next run, which works on a copy, so that a large folder is filled once for many short runs.
+// was filled stays there for the next run, which works on a copy, so that a large folder is filled once for many short runs;
+// with `--profile FOLDER` it is said what the longest pieces of work were.
 
+import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadConfig } from '#config'
@@ -22,6 +24,8 @@ import type { Target } from '../load/line.ts'
 import { fixedMessages, stamp } from '../load/messages.ts'
 import { type Deed, type DeedResult, deeds, type OthersJob, type OthersResult, spread } from '../load/others.ts'
 import { type Plan, threadsOf } from '../plan.ts'
+import type { Piece } from '../probe.ts'
+import { profiling, readProfile } from '../profile.ts'
 import type { Row } from '../row.ts'
 import { makeFolder, makeUsers, removeFolder, type Service, startService, type User } from '../service.ts'
 
@@ -33,6 +37,8 @@ const learnedMost = 10_000
 const parts = 1000
 const fetchedTimes = 1899
 const settleMs = 500
+/** Pieces of work of which it is said what they were. */
+const namedPieces = 5
 /** After that a service has dropped what only its start needed, and is as it stays. */
 const settledMs = 6000
 /** A cold login and the rest after it take at least so long. */
@@ -54,7 +60,7 @@ interface Ground {
 interface Outcome {
   readonly others: OthersResult
   readonly attack: AttackResult
-  readonly work: readonly number[]
+  readonly work: readonly Piece[]
 }
 
 /** Goes on for about the given time. */
@@ -105,7 +111,9 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
   try {
     const strangers = Math.ceil(attackMs / coldMs) + Math.ceil(quietMs / coldMs)
     const { attacker, reader, boxes, cold: all } = await ground(plan, dataDir, strangers)
-    const service = await startService(dataDir, threadsOf(plan))
+    const { profile } = plan
+    const options = profile === undefined ? [] : profiling(profile)
+    const service = await startService(dataDir, threadsOf(plan), [], options)
     await sleep(settledMs)
     const cold = all.slice()
     const place = { service, folder, attacker, inbox: boxes.attacker, ms: attackMs, names: cold.map(one => one.name) }
@@ -133,7 +141,7 @@ export async function isolationSection(plan: Plan): Promise<Row[]> {
       await sleep(settleMs)
     }
     await service.stop()
-    return rowsOf(quiet, attacked)
+    return rowsOf(quiet, attacked, profile === undefined ? undefined : readProfile(profile, service.pid))
   } finally {
     removeFolder(folder)
   }
@@ -152,6 +160,8 @@ async function ground(plan: Plan, dataDir: string, strangers: number): Promise<F
     renameSync(`${told}.new`, told)
   }
   cpSync(join(kept, 'data'), dataDir, { recursive: true })
+  // The system would write it to the disk half a minute later, beside what is measured then.
+  execFileSync('sync')
   return JSON.parse(readFileSync(told, 'utf8')) as Filled
 }
 
@@ -171,7 +181,12 @@ async function filled(dataDir: string, messages: number, strangers: number): Pro
   return { attacker, reader, boxes, cold }
 }
 
-function rowsOf(rounds: readonly OthersResult[], attacked: ReadonlyMap<string, Outcome>): Row[] {
+/** @param doing names what was done in a piece of work */
+function rowsOf(
+  rounds: readonly OthersResult[],
+  attacked: ReadonlyMap<string, Outcome>,
+  doing: ((piece: Piece) => string) | undefined,
+): Row[] {
   const rows: Row[] = []
   const quiet = new Map(deeds.map(deed => [deed, together(rounds.map(round => round[deed]))]))
   for (const [name, { others, attack, work }] of attacked) {
@@ -179,11 +194,14 @@ function rowsOf(rounds: readonly OthersResult[], attacked: ReadonlyMap<string, O
     const refusals = attack.refused === 0 ? '' : `, ${attack.refused} refused: ${attack.refusal.replace(/\s+/g, ' ')}`
     rows.push({
       what: `${name}: longest work of the main loop in one go`,
-      figure: work[0] ?? 0,
+      figure: work[0]?.ms ?? 0,
       unit: 'ms',
       wanted: { most: quietEnoughMs },
-      note: `processor time; the tenth longest ${(work[9] ?? 0).toFixed(1)}; attacker: ${attack.done} done${refusals}`,
+      note: `processor time; the tenth longest ${(work[9]?.ms ?? 0).toFixed(1)}; attacker: ${attack.done} done${refusals}`,
     })
+    if (doing === undefined) continue
+    for (const piece of work.slice(0, namedPieces))
+      rows.push({ what: `${name}: a long piece of work`, figure: piece.ms, unit: 'ms', note: doing(piece) })
   }
   return rows
 }
