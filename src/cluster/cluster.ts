@@ -15,8 +15,9 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Side } from '#lib/process/link.ts'
 import type { Challenges } from '#net/tls/challenges.ts'
-import type { Leases, NodeState } from '#store/cluster/leases.ts'
+import type { Leases } from '#store/cluster/leases.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
+import type { NodeState } from '#store/cluster/tables.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -65,6 +66,10 @@ export interface ClusterState {
     readonly shards: number
     /** For how long its leases have run out. */
     readonly silentMs: number
+    /** How long ago they were renewed, by the database's clock. */
+    readonly renewedMs: number
+    /** Notices and questions of this node that it has not confirmed yet. */
+    readonly behind: number
   }[]
 }
 
@@ -161,8 +166,10 @@ export class Cluster implements Elsewhere {
   /** All nodes as this one sees them. */
   get state(): ClusterState {
     const { name: node, nodes, shares } = this.leases
-    const shown = nodes.map(({ num, name, alive, leaving, silentMs }) => {
-      return { name, alive, leaving, shards: shares.get(num) ?? 0, silentMs }
+    const shown = nodes.map(({ num, name, alive, leaving, silentMs, renewedAt, incarnation }) => {
+      const renewedMs = Math.max(0, Math.round(monotonic() - renewedAt))
+      const behind = this.#line.behind(incarnation)
+      return { name, alive, leaving, shards: shares.get(num) ?? 0, silentMs, renewedMs, behind }
     })
     return { node, connected: this.connected, waiting: this.open, nodes: shown }
   }

@@ -43,7 +43,7 @@ type Frame =
   | { readonly ask: readonly number[] }
   | { readonly busy: readonly number[]; readonly unknown: readonly number[] }
   | { readonly word: string; readonly said: unknown; readonly number: number }
-  | { readonly told: number; readonly had: readonly number[] }
+  | { readonly told: number; readonly had: readonly number[]; readonly heard?: number }
 
 /** A call that waits for its answer. */
 interface Open {
@@ -74,8 +74,10 @@ interface Line {
   told: number
   /** When that was last said: what says it may be lost as well. */
   toldAt: number
-  /** Words of theirs. */
+  /** Words of theirs, and how many of them they know to be heard; words that they said they have heard. */
   heard: number
+  heardTold: number
+  confirmed: number
   frames: Buffer[]
   leaving: boolean
   heardAt: number
@@ -120,6 +122,12 @@ export class NodeLine<C extends Calls, W extends Words> {
     let open = 0
     for (const line of this.#lines.values()) open += line.open.size
     return open
+  }
+
+  /** Words that were said to a process and of which it has not said yet that it heard them, and calls that it has not answered. */
+  behind(incarnation: string): number {
+    const line = this.#lines.get(incarnation)
+    return line === undefined ? 0 : line.said - line.confirmed + line.open.size
   }
 
   /** @throws Fault Overloaded, Stopping, TimedOut where `signal` ended, Unanswered where the node is gone, whatever it throws */
@@ -212,7 +220,19 @@ export class NodeLine<C extends Calls, W extends Words> {
         answers: new Map(),
         toldAt: 0,
       },
-      ...{ floor: 0, number: 0, had: [], said: 0, told: 0, heard: 0, frames: [], leaving: false, heardAt: monotonic() },
+      ...{
+        floor: 0,
+        number: 0,
+        had: [],
+        said: 0,
+        told: 0,
+        heard: 0,
+        heardTold: 0,
+        confirmed: 0,
+        frames: [],
+        leaving: false,
+        heardAt: monotonic(),
+      },
     }
     this.#lines.set(peer.incarnation, line)
     return line
@@ -261,6 +281,7 @@ export class NodeLine<C extends Calls, W extends Words> {
       }
     } else if ('told' in frame) {
       for (const call of frame.had) line.answers.delete(call)
+      line.confirmed = Math.max(line.confirmed, frame.heard ?? 0)
       this.#count(line, frame.told, frame.told)
     } else {
       this.#count(line, frame.number - 1, frame.number)
@@ -345,9 +366,11 @@ export class NodeLine<C extends Calls, W extends Words> {
       }
       if (silent.length > 0) this.#post(line, pack({ ask: silent } satisfies Frame))
       const again = line.said > 0 && at - line.toldAt > limits.cluster.toldMs
-      if (line.said > line.told || line.had.length > 0 || again) {
-        this.#post(line, pack({ told: line.said, had: line.had } satisfies Frame))
+      const news = line.said > line.told || line.heard > line.heardTold || line.had.length > 0
+      if (news || again) {
+        this.#post(line, pack({ told: line.said, had: line.had, heard: line.heard } satisfies Frame))
         line.told = line.said
+        line.heardTold = line.heard
         line.toldAt = at
         line.had = []
       }

@@ -8,7 +8,7 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
-import type { Cluster, ClusterOf } from './cluster.ts'
+import type { Cluster, ClusterOf, ClusterState } from './cluster.ts'
 
 /** @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
 export async function joinNodes(
@@ -49,9 +49,13 @@ export async function openCluster(
   })
   closers.add(() => cluster.close())
   listeners.push(() => cluster.kick())
-  metrics.observeEach('cluster_shards', 'Leases that each node has', 'node', async () => {
-    return cluster.state.nodes.map(({ name, shards }): [string, number] => [name, shards])
-  })
+  const ofEach = (name: string, text: string, value: (node: ClusterState['nodes'][number]) => number) =>
+    metrics.observeEach(name, text, 'node', async () => {
+      return cluster.state.nodes.map((node): [string, number] => [node.name, value(node)])
+    })
+  ofEach('cluster_shards', 'Leases that each node has', ({ shards }) => shards)
+  ofEach('cluster_behind', 'Notices and questions of this node that each has not confirmed', ({ behind }) => behind)
+  ofEach('cluster_renewed_seconds', 'Since the leases of each node were renewed', ({ renewedMs }) => renewedMs / 1000)
   metrics.observe('cluster_waiting', 'Calls to other nodes that wait for their answer', () => cluster.open)
   // First of all others get what is here: sessions that end meanwhile find it there.
   closers.add(() => cluster.leave())

@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from
 import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
 import { leaseCount, shardOf } from '#store/cluster/shards.ts'
+import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue } from '../dialogue.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
 import { accessTo } from '../running.ts'
@@ -200,3 +201,29 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     expect(new Set(uids?.split(' ').slice(2)).size).toBe(found.length)
   })
 }
+
+test('how far a node is behind is shown', async () => {
+  const shown = async () => {
+    const { body } = await access.call('GET', '/health')
+    return body.cluster?.nodes.find(({ name }: { name: string }) => name === 'b')
+  }
+  await expect.poll(shown).toMatchObject({ alive: true, behind: 0 })
+  child.kill('SIGSTOP')
+  // What others have to hear of waits for it.
+  const made = access.call('POST', '/users', { username: 'behind', password: 'secret of behind' })
+  await expect.poll(async () => (await shown())?.behind).toBeGreaterThan(0)
+  await expect.poll(async () => (await shown())?.renewedMs).toBeGreaterThan(2500)
+  const metrics = await (await access.raw('GET', '/metrics')).text()
+  expect(metrics).toMatch(/cluster_behind\{node="b"\} [1-9]/)
+  expect(metrics).toMatch(/cluster_renewed_seconds\{node="b"\} [2-9]/)
+  child.kill('SIGCONT')
+  await made
+  await expect.poll(shown).toMatchObject({ alive: true, behind: 0 })
+  const environment = childEnvironment(join(folder, 'a'), {
+    TEAL_STORE_URL: url,
+    TEAL_CLUSTER_NATS: nats.url,
+    TEAL_CLUSTER_NODE: 'a',
+  })
+  const { out } = await runTeal(['cluster', 'status'], environment)
+  expect(out).toMatch(/^b: is there, \d+ shards, renewed \d+\.\d s ago, \d+ notices behind$/m)
+})

@@ -6,7 +6,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 
 export interface Cluster {
@@ -30,21 +30,34 @@ export function urlIn(folder: string, database: string): string {
   return `postgres://teal@localhost/${database}?host=${encodeURIComponent(folder)}`
 }
 
+interface ClusterOptions {
+  readonly durable?: boolean
+  /** Of the server, besides. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** A data directory that is there, below a folder of its own. */
+  readonly data?: string
+}
+
 /** Makes and starts one. */
-export async function startCluster({ durable = false } = {}): Promise<Cluster> {
+export async function startCluster({
+  durable = false,
+  settings: more = {},
+  data: there,
+}: ClusterOptions = {}): Promise<Cluster> {
   const programs = serverPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql)')
-  const folder = mkdtempSync(join(tmpdir(), 'teal-postgres-'))
+  const folder = there === undefined ? mkdtempSync(join(tmpdir(), 'teal-postgres-')) : dirname(there)
   chmodSync(folder, 0o777)
-  const data = join(folder, 'data')
+  const data = there ?? join(folder, 'data')
   const make = ['-D', data, '-U', 'teal', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
-  run(join(programs, 'initdb'), make)
+  if (there === undefined) run(join(programs, 'initdb'), make)
   const settings = {
     listen_addresses: '',
     unix_socket_directories: folder,
     max_connections: '200',
     shared_buffers: '64MB',
     ...(!durable && { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+    ...more,
   }
   const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, args] = asOther(join(programs, 'postgres'), ['-D', data, ...given])
@@ -102,6 +115,11 @@ export async function dropDatabase(url: string): Promise<void> {
 function asOther(program: string, args: readonly string[]): [string, string[]] {
   if (process.getuid?.() !== 0) return [program, [...args]]
   return ['runuser', ['-u', 'nobody', '--', program, ...args]]
+}
+
+/** Runs a program of the server's, as who the server runs as. */
+export function runProgram(name: string, args: readonly string[]): void {
+  run(join(serverPrograms() ?? '', name), args)
 }
 
 function run(program: string, args: readonly string[]): void {

@@ -43,19 +43,30 @@ const status = task({
 interface Nodes {
   readonly node: string
   readonly connected: boolean
-  readonly nodes: readonly { name: string; alive: boolean; leaving: boolean; shards: number; silentMs: number }[]
+  readonly nodes: readonly NodeShown[]
+}
+
+interface NodeShown {
+  readonly name: string
+  readonly alive: boolean
+  readonly leaving: boolean
+  readonly shards: number
+  readonly silentMs: number
+  readonly renewedMs: number
+  readonly behind: number
 }
 
 const clusterStatus = task({
   name: 'status',
-  description: 'Say which nodes there are, and how many shards each has',
+  description: 'Say which nodes there are, how many shards each has, and how far it is behind',
   example: 'teal cluster status',
   async run(to, _words, _options, say) {
     const { cluster } = await to.call<{ cluster?: Nodes }>('GET', '/health')
     if (cluster === undefined) return say({}, 'this service is alone: cluster.node is not set')
-    const lines = cluster.nodes.map(({ name, alive, leaving, shards, silentMs }) => {
+    const lines = cluster.nodes.map(({ name, alive, leaving, shards, silentMs, renewedMs, behind }) => {
       const state = leaving ? 'left' : alive ? 'is there' : `was heard of last ${Math.ceil(silentMs / 1000)} s ago`
-      return `${name}${name === cluster.node ? ' (this one)' : ''}: ${state}, ${shards} shards`
+      const lag = alive ? `, renewed ${(renewedMs / 1000).toFixed(1)} s ago, ${behind} notices behind` : ''
+      return `${name}${name === cluster.node ? ' (this one)' : ''}: ${state}, ${shards} shards${lag}`
     })
     say(
       cluster,

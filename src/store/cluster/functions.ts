@@ -94,7 +94,7 @@ const look = `CREATE FUNCTION pg_temp.teal_look(_seen bigint) RETURNS jsonb LANG
 DECLARE _now bigint := ${clock}; _version bigint; _nodes jsonb; _leases jsonb;
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_object('num', num, 'incarnation', incarnation, 'name', name, 'alive', until >= _now, 'leaving', leaving = 1,
-    'silentMs', greatest(_now - until, 0), 'began', began) ORDER BY name), '[]') INTO _nodes FROM ${nodes};
+    'silentMs', greatest(_now - until, 0), 'leftMs', until - _now) ORDER BY name), '[]') INTO _nodes FROM ${nodes};
   SELECT sum(term) INTO _version FROM ${leases};
   IF _version <> _seen THEN
     SELECT sum(term), jsonb_build_object('node', jsonb_agg(node ORDER BY shard), 'term', jsonb_agg(term ORDER BY shard))

@@ -16,20 +16,8 @@ import { type Client, connect, type PostgresSettings, postgresFault } from '../e
 import { holdDatabase } from '../engine/postgres/writer/hold.ts'
 import { leaseFunctions } from './functions.ts'
 import { leaseCount } from './shards.ts'
-import { nodes } from './tables.ts'
+import { type NodeState, nodes } from './tables.ts'
 import type { Tenancy } from './tenancy.ts'
-
-/** A node as the database has it. */
-export interface NodeState {
-  readonly num: number
-  readonly name: string
-  readonly incarnation: string
-  readonly alive: boolean
-  readonly leaving: boolean
-  /** For how long it has been heard of no more; 0 for one that is alive. */
-  readonly silentMs: number
-  readonly began: number
-}
 
 /** Hears of shards that are no longer here, before those that are new. */
 export interface LeaseListener {
@@ -54,7 +42,7 @@ export interface LeaseOptions {
 
 interface Look {
   readonly version: number
-  readonly nodes: readonly NodeState[]
+  readonly nodes: readonly (Omit<NodeState, 'renewedAt'> & { readonly leftMs: number })[]
   readonly leases: { readonly node: readonly number[]; readonly term: readonly number[] } | null
 }
 
@@ -257,7 +245,10 @@ export class Leases implements Tenancy {
   async #look(client: Client): Promise<void> {
     const { rows } = await client.query<{ seen: string }>('SELECT pg_temp.teal_look($1) AS seen', [this.#seen])
     const { version, nodes: all, leases } = JSON.parse(rows[0]?.seen ?? 'null') as Look
-    this.#nodes = all
+    this.#nodes = all.map(({ leftMs, ...node }) => ({
+      ...node,
+      renewedAt: monotonic() + leftMs - limits.cluster.leaseMs,
+    }))
     if (leases === null) return
     this.#owners = leases.node
     this.#terms = leases.term

@@ -30,3 +30,16 @@ export const leases = table(
   { shard: integer, node: integer, term: integer },
   { key: ['shard'], indexes: { lease_node: { on: ['node'] } }, shared: true },
 )
+
+/** A node as the database has it. */
+export interface NodeState {
+  readonly num: number
+  readonly name: string
+  readonly incarnation: string
+  readonly alive: boolean
+  readonly leaving: boolean
+  /** For how long it has been heard of no more; 0 for one that is alive. */
+  readonly silentMs: number
+  /** When its leases were renewed last, of this node's `monotonic`. */
+  readonly renewedAt: number
+}

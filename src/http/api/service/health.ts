@@ -44,6 +44,10 @@ const nodesShown = Type.Object({
       leaving: Type.Boolean(),
       shards: Type.Integer({ description: 'Leases it has' }),
       silentMs: Type.Integer({ description: 'For how long its leases have run out' }),
+      renewedMs: Type.Integer({ description: 'How long ago they were renewed' }),
+      behind: Type.Integer({
+        description: 'What the node that answers has told and asked it and it has not confirmed',
+      }),
     }),
   ),
 })
