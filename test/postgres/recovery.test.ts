@@ -29,7 +29,6 @@ beforeAll(async () => {
   archive = mkdtempSync(join(tmpdir(), 'teal-archive-'))
   chmodSync(archive, 0o777)
   cluster = await startCluster({
-    durable: true,
     settings: { archive_mode: 'on', archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f` },
   })
   await asked(cluster, 'postgres', 'CREATE DATABASE teal TEMPLATE template0')
@@ -95,7 +94,6 @@ test('a moment between two deliveries comes back, and what is delivered then has
   writeFileSync(join(data, 'recovery.signal'), '')
   recovered = await startCluster({
     data,
-    durable: true,
     settings: {
       archive_mode: 'off',
       restore_command: `cp ${archive}/%f %p`,
