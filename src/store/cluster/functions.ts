@@ -5,13 +5,12 @@
 // a batch of the node that loses the lease is under way: each batch holds its writer's row to its end
 // (../engine/postgres/writer/functions.ts), and so does whoever changes a lease of that writer.
 
+import { engineClock } from '../engine/procedure.ts'
 import { leases, nodes, numberBlocks } from './tables.ts'
 
 /** Of all locks of the database this one, by its number. */
 const balancing = 'pg_advisory_xact_lock(7430414)'
 const tryBalancing = 'pg_try_advisory_xact_lock(7430414)'
-
-const clock = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /** Makes the leases that are not there; gives the node's number. Leases of the process before it with this name begin anew. */
 const join = `CREATE FUNCTION pg_temp.teal_join(_name text, _incarnation text, _span bigint, _leases int)
@@ -27,7 +26,7 @@ BEGIN
   END IF;
   INSERT INTO meta (key, value) VALUES ('cluster', floor(random() * 1e15)) ON CONFLICT DO NOTHING;
   PERFORM 1 FROM writer_call WHERE writer = _num FOR UPDATE;
-  _now := ${clock};
+  _now := ${engineClock};
   UPDATE ${nodes} SET incarnation = _incarnation, until = _now + _span, leaving = 0, began = _now WHERE num = _num;
   UPDATE ${leases} SET term = term + 1 WHERE node = _num;
   RETURN _num;
@@ -37,20 +36,20 @@ END $join$`
 const renew = `CREATE FUNCTION pg_temp.teal_renew(_num bigint, _incarnation text, _span bigint)
 RETURNS boolean LANGUAGE plpgsql AS $renew$
 BEGIN
-  UPDATE ${nodes} SET until = ${clock} + _span WHERE num = _num AND incarnation = _incarnation;
+  UPDATE ${nodes} SET until = ${engineClock} + _span WHERE num = _num AND incarnation = _incarnation;
   RETURN FOUND;
 END $renew$`
 
 /** The node leaves in order: nobody counts on it from now on. */
 const part = `CREATE FUNCTION pg_temp.teal_part(_num bigint, _incarnation text) RETURNS void LANGUAGE sql AS $part$
-  UPDATE ${nodes} SET until = ${clock} - 1 WHERE num = _num AND incarnation = _incarnation $part$`
+  UPDATE ${nodes} SET until = ${engineClock} - 1 WHERE num = _num AND incarnation = _incarnation $part$`
 
 /** Takes of what nobody serves up to a fair share. Gives how many the node has above that. */
 const balance = `CREATE FUNCTION pg_temp.teal_balance(_num bigint, _forget bigint) RETURNS bigint LANGUAGE plpgsql AS $balance$
 DECLARE _now bigint; _dead bigint[]; _live bigint; _fair bigint; _own bigint; _found bigint[];
 BEGIN
   IF NOT ${tryBalancing} THEN RETURN 0; END IF;
-  _now := ${clock};
+  _now := ${engineClock};
   -- A row that is held is being renewed.
   SELECT coalesce(array_agg(num), '{}') INTO _dead
     FROM (SELECT num FROM ${nodes} WHERE until < _now AND num <> _num FOR UPDATE SKIP LOCKED) AS gone;
@@ -76,7 +75,7 @@ DECLARE _now bigint;
 BEGIN
   PERFORM ${balancing};
   PERFORM 1 FROM writer_call WHERE writer = _num FOR UPDATE;
-  _now := ${clock};
+  _now := ${engineClock};
   WITH held AS (
     SELECT n.num, count(l.shard) AS has FROM ${nodes} n LEFT JOIN ${leases} l ON l.node = n.num
     WHERE n.until >= _now AND n.leaving = 0 AND n.num <> _num GROUP BY n.num
@@ -91,7 +90,7 @@ END $over$`
 
 /** Who is there, and all leases where one was given since `_seen`: their terms together grow with each. */
 const look = `CREATE FUNCTION pg_temp.teal_look(_seen bigint) RETURNS jsonb LANGUAGE plpgsql AS $look$
-DECLARE _now bigint := ${clock}; _version bigint; _nodes jsonb; _leases jsonb;
+DECLARE _now bigint := ${engineClock}; _version bigint; _nodes jsonb; _leases jsonb;
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_object('num', num, 'incarnation', incarnation, 'name', name, 'alive', until >= _now, 'leaving', leaving = 1,
     'silentMs', greatest(_now - until, 0), 'leftMs', until - _now) ORDER BY name), '[]') INTO _nodes FROM ${nodes};

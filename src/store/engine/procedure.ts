@@ -19,6 +19,9 @@ export interface Procedure {
   toString(): string
 }
 
+/** The engine's own clock, in milliseconds since 1970: the one that all nodes have in common. */
+export const engineClock = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
 const procedures = new Map<string, Procedure>()
 
 /** Defines one. Those that it calls must be defined before it. */

@@ -4,13 +4,16 @@
 // (test/postgres/writes.test.ts).
 
 import { releaseBody } from '../bodies/writes.ts'
-import { defineProcedure } from '../engine/procedure.ts'
+import { defineProcedure, engineClock } from '../engine/procedure.ts'
 import { closedByNumber, heldByNumber } from './domain-hold.ts'
 
+/** What leaves at once is due now by the engine's clock at the latest: whoever queues it may have one that is ahead. */
 export const addTarget = defineProcedure(
   'outbound_target_add',
   '_message bigint, _seq bigint, _kind text, _value text, _lane text, _due bigint',
-  `BEGIN
+  `DECLARE _queued bigint := (SELECT created FROM outbound WHERE num = _message);
+BEGIN
+  IF _due <= _queued THEN _due := least(_due, ${engineClock}); END IF;
   INSERT INTO outbound_target (message, seq, kind, value, lane, state, attempts, due)
     VALUES (_message, _seq, _kind, _value, _lane, 0, 0, _due + ${heldByNumber}(_message));
 END`,

@@ -8,7 +8,8 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isHome } from '#lib/process/thread.ts'
 import type { Reader } from '../reader.ts'
-import { type Asked, type Client, connect, type PostgresSettings, rowsOf, visitRows } from './session.ts'
+import type { Asked } from './asking.ts'
+import { type Client, connect, type PostgresSettings, rowsOf, visitRows } from './session.ts'
 import { prepared } from './text.ts'
 
 /** Opens nothing yet: a connection is made by the first read that wants it. */
@@ -175,7 +176,10 @@ class PostgresReader extends AnyReader {
     const spare = this.#spare.pop()
     if (spare !== undefined) return spare.client
     try {
-      const client: Client = await connect(this.#settings, { readOnly: true, onEnd: () => this.#lose(() => client) })
+      const client: Client = await connect(this.#settings, {
+        ...{ readOnly: true, pipelined: true },
+        onEnd: () => this.#lose(() => client),
+      })
       return client
     } catch (error) {
       this.#give(undefined)
@@ -243,18 +247,28 @@ class PostgresReader extends AnyReader {
 /** Everything as it was at one moment, on one connection. */
 class Picture extends AnyReader {
   readonly #client: Client
+  /** What is fetched in pieces now: nothing else may be asked for meanwhile. */
+  #pieces: Promise<unknown> | undefined
 
   constructor(client: Client) {
     super()
     this.#client = client
   }
 
-  protected run<T>(task: (client: Client) => Promise<T>): Promise<T> {
-    return task(this.#client)
+  protected async run<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    while (this.#pieces !== undefined) await this.#pieces.catch(() => {})
+    return await task(this.#client)
   }
 
-  protected runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
-    return task(this.#client)
+  protected async runAlone<T>(task: (client: Client) => Promise<T>): Promise<T> {
+    while (this.#pieces !== undefined) await this.#pieces.catch(() => {})
+    const pieces = task(this.#client)
+    this.#pieces = pieces
+    try {
+      return await pieces
+    } finally {
+      this.#pieces = undefined
+    }
   }
 
   snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {

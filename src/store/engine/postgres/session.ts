@@ -6,6 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type Postgres, postgres } from '#lib/process/lazy.ts'
+import { type Asked, asking, type Visit } from './asking.ts'
 import { typeParsers } from './values.ts'
 
 export type Client = InstanceType<Postgres['Client']>
@@ -78,87 +79,22 @@ export async function connect(settings: PostgresSettings, options: SessionOption
 }
 
 /** Rows as objects or, with `array`, as arrays. @throws Fault as `postgresFault` */
-export function rowsOf<Row>(client: Client, query: Asked): Promise<Row[]> {
+export async function rowsOf<Row>(client: Client, query: Asked): Promise<Row[]> {
   const rows: Row[] = []
-  return asked(client, query, row => void rows.push(row as Row)).then(() => rows)
-}
-
-export interface Asked {
-  readonly name?: string
-  readonly text: string
-  readonly values: readonly unknown[]
-  readonly rowMode?: 'array'
-  /** Rows that are fetched at a time; all where absent. */
-  readonly rows?: number
+  await ask(client, query, row => void rows.push(row), false)
+  return rows
 }
 
 /** Rows one after the other, fetched in pieces, until `visit` says true. @throws Fault as `postgresFault` */
-export function visitRows(client: Client, query: Asked, visit: (row: never) => unknown): Promise<void> {
-  return asked(client, { ...query, rows: limits.postgres.pieceRows }, visit)
+export function visitRows(client: Client, query: Asked, visit: Visit): Promise<void> {
+  return ask(client, query, visit, true)
 }
 
-function asked(client: Client, query: Asked, visit: (row: never) => unknown): Promise<void> {
+function ask(client: Client, query: Asked, visit: Visit, inPieces: boolean): Promise<void> {
   return new Promise((resolve, reject) => {
-    portals ??= portalClass()
-    const portal = new portals(query)
-    portal.visit = visit
-    portal.callback = error => (error === null ? resolve() : reject(postgresFault(error) ?? error))
-    client.query(portal as never)
+    const told = (error: unknown) => (error === null ? resolve() : reject(postgresFault(error) ?? error))
+    client.query(asking(query, visit, inPieces, told) as never)
   })
-}
-
-/** What a query of the driver has inside that it does not describe. */
-interface Inside {
-  callback: (error: Error | null) => void
-  handleDataRow(message: { fields: unknown[] }): void
-  handlePortalSuspended(wire: Wire): void
-}
-interface Wire {
-  close(what: { type: 'P'; name: string }): void
-  sync(): void
-}
-
-/** What a query of ours is told. */
-interface Portal extends Inside {
-  visit: (row: never) => unknown
-}
-
-let portals: (new (asked: Asked) => Portal) | undefined
-
-/**
- * A query whose rows are handed on as they come, and which is left when nobody wants more. The driver's own tells listeners of
- * each row as well, which takes more than the row itself.
- */
-function portalClass(): new (asked: Asked) => Portal {
-  return class extends (postgres().Query as unknown as new (asked: Asked) => Inside) {
-    visit: (row: never) => unknown = () => true
-    #left = false
-    #failure: unknown
-
-    override handleDataRow(message: { fields: unknown[] }): void {
-      if (this.#left) return
-      try {
-        const { _result: result } = this as unknown as { _result: { parseRow(fields: unknown[]): never } }
-        this.#left = this.visit(result.parseRow(message.fields)) === true
-      } catch (error) {
-        this.#left = true
-        this.#failure = error
-      }
-    }
-
-    override handlePortalSuspended(wire: Wire): void {
-      if (!this.#left) {
-        super.handlePortalSuspended(wire)
-        return
-      }
-      wire.close({ type: 'P', name: '' })
-      wire.sync()
-    }
-
-    handleReadyForQuery(): void {
-      this.callback((this.#failure as Error | undefined) ?? null)
-    }
-  }
 }
 
 /** States in which the server is not to be had now, by the beginnings of their codes. */
