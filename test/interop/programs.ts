@@ -30,6 +30,7 @@ const debian = {
   fetchmail: 'fetchmail',
   fish: 'fish',
   gcc: 'gcc',
+  haproxy: 'haproxy',
   ip: 'iproute2',
   'ldns-signzone': 'ldnsutils',
   man: 'man-db',
