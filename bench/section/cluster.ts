@@ -20,14 +20,16 @@ import { makeFolder, makeUsers, removeFolder, type Service, startService, type U
 import { restful } from './delivery.ts'
 
 const users = 64
-const rounds = 3
+const rounds = 2
 const messages = 100
 
+/** What is measured: its services run while it is, and nothing else does. */
 interface Side {
   readonly name: string
-  readonly services: readonly Service[]
-  readonly users: readonly User[]
-  readonly page: string
+  readonly start: () => Promise<Service[]>
+  services: readonly Service[]
+  users: readonly User[]
+  page: string
 }
 
 interface Piece {
@@ -82,19 +84,20 @@ export async function clusterSection(plan: Plan): Promise<Row[]> {
   try {
     for (const name of ['alone', 'nodes']) create(database, name)
     const node = (name: string) => startNode(database, nats, name === 'a' ? a : b, name)
+    const nodes = side('two nodes', async () => {
+      const first = await node('a')
+      cpSync(join(a, 'keys'), join(b, 'keys'), { recursive: true })
+      return [first, await node('b')]
+    })
     const sides = [
-      await open('SQLite', [await startService(file, {})]),
-      await open('PostgreSQL', [await startService(alone, { TEAL_STORE_URL: database.url('alone') })]),
+      side('SQLite', async () => [await startService(file, {})]),
+      side('PostgreSQL', async () => [await startService(alone, { TEAL_STORE_URL: database.url('alone') })]),
+      nodes,
     ]
-    const first = await node('a')
-    cpSync(join(a, 'keys'), join(b, 'keys'), { recursive: true })
-    const second = await node('b')
-    const nodes = await open('two nodes', [first, second])
-    const rows: Row[] = []
-    for (const piece of pieces) rows.push(...(await measure(piece, [...sides, nodes], database, plan.ms / 3)))
+    const rows = await measureAll(sides, database, plan.ms / 2)
+    nodes.services = await nodes.start()
     rows.push(...(await takeOver(nodes, plan.ms)))
-    for (const { services } of sides) for (const service of services) await service.stop()
-    await first.stop()
+    await nodes.services[0]?.stop()
     return rows
   } finally {
     await database.stop()
@@ -114,8 +117,15 @@ function startNode(database: Cluster, nats: Nats, folder: string, name: string):
   })
 }
 
-async function open(name: string, services: readonly Service[]): Promise<Side> {
-  const [service] = services as [Service]
+function side(name: string, start: () => Promise<Service[]>): Side {
+  return { name, start, services: [], users: [], page: '' }
+}
+
+/** Starts what is measured; the first time with users and mail. */
+async function open(side: Side): Promise<void> {
+  side.services = await side.start()
+  if (side.users.length > 0) return
+  const [service] = side.services as [Service]
   const all = await makeUsers(service, users)
   const fill = { kind: 'deliver', protocol: 'lmtp', connections: 8, size: 4096, seed: 1 } as const
   const recipients = all.slice(0, 8).map(({ address }) => address)
@@ -124,33 +134,51 @@ async function open(name: string, services: readonly Service[]): Promise<Side> {
     results: { id: string; path: string }[]
   }
   const inbox = results.find(({ path }) => path === 'INBOX')?.id
-  return { name, services, users: all, page: `/users/${all[0]?.id}/mailboxes/${inbox}/messages?limit=50` }
+  side.users = all
+  side.page = `/users/${all[0]?.id}/mailboxes/${inbox}/messages?limit=50`
 }
 
-async function measure(piece: Piece, sides: readonly Side[], database: Cluster, ms: number): Promise<Row[]> {
-  const sums = sides.map(() => ({ done: 0, seconds: 0, own: 0, engine: 0, p99: [] as number[] }))
-  for (let round = 0; round <= rounds; round++) {
+interface Sum {
+  done: number
+  seconds: number
+  own: number
+  engine: number
+  readonly p99: number[]
+}
+
+/** Services that wait beside the measured one cost it half of its rate: each side runs alone, in turn. */
+async function measureAll(sides: readonly Side[], database: Cluster, ms: number): Promise<Row[]> {
+  const sums = pieces.map(() => sides.map((): Sum => ({ done: 0, seconds: 0, own: 0, engine: 0, p99: [] })))
+  for (let round = 0; round < rounds; round++) {
     for (const [index, side] of sides.entries()) {
-      // What was delivered is indexed in the background, by the services and the database.
-      await restful(() => sides.reduce((sum, one) => sum + used(one, database).own, used(side, database).engine))
-      const before = used(side, database)
-      const started = monotonic()
-      const results = await Promise.all(
-        side.services.map((service, at) =>
-          runLoad(piece.job(side, service, side.services.length, ms, round * 10 + at)),
-        ),
-      )
-      const after = used(side, database)
-      const sum = sums[index]
-      // The first round warms up.
-      if (sum === undefined || round === 0) continue
-      sum.done += results.reduce((all, { done }) => all + done, 0)
-      sum.seconds += (monotonic() - started) / 1000
-      sum.own += after.own - before.own
-      sum.engine += after.engine - before.engine
-      sum.p99.push(Math.max(...results.map(({ p99 }) => p99)))
+      await open(side)
+      for (const [at, piece] of pieces.entries()) await measure(piece, side, database, ms, sums[at]?.[index] as Sum)
+      for (const service of side.services.toReversed()) await service.stop()
     }
   }
+  return pieces.flatMap((piece, at) => rowsOf(piece, sides, sums[at] as Sum[]))
+}
+
+async function measure(piece: Piece, side: Side, database: Cluster, ms: number, sum: Sum): Promise<void> {
+  const load = (time: number, seed: number) =>
+    Promise.all(
+      side.services.map((service, at) => runLoad(piece.job(side, service, side.services.length, time, seed + at))),
+    )
+  await load(ms / 2, 1)
+  // What was delivered is indexed in the background, by the services and the database.
+  await restful(() => used(side, database).own + used(side, database).engine)
+  const before = used(side, database)
+  const started = monotonic()
+  const results = await load(ms, 11 + sum.p99.length * 10)
+  const after = used(side, database)
+  sum.done += results.reduce((all, { done }) => all + done, 0)
+  sum.seconds += (monotonic() - started) / 1000
+  sum.own += after.own - before.own
+  sum.engine += after.engine - before.engine
+  sum.p99.push(Math.max(...results.map(({ p99 }) => p99)))
+}
+
+function rowsOf(piece: Piece, sides: readonly Side[], sums: readonly Sum[]): Row[] {
   const [bound] = sums.map(({ done, seconds }) => done / seconds)
   return sums.map(({ done, seconds, own, engine, p99 }, index) => ({
     ...{ what: `${piece.what}: ${sides[index]?.name}`, figure: done / seconds, unit: '/s' },
