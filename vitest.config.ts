@@ -184,7 +184,7 @@ export default defineConfig({
           name: 'interop',
           globalSetup: 'test/built.ts',
           include: ['test/interop/**/*.test.ts'],
-          testTimeout: 600_000,
+          testTimeout: 1_200_000,
           expect: patient,
           // Dozens of programs are installed first where they are missing.
           hookTimeout: 900_000,

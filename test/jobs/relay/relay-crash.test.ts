@@ -65,4 +65,4 @@ test(`what was accepted is sent, whatever is killed when (seed ${seed})`, async 
   expect(await checkStore(read)).toEqual([])
   read.close()
   await sink.close()
-}, 90_000)
+}, 240_000)
