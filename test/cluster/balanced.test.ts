@@ -4,7 +4,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect as connectPlain, createServer } from 'node:net'
+import { connect as connectPlain } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { connect as connectSecure } from 'node:tls'
@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from
 import { startTeal, type Teal } from '#service'
 import { leaseCount } from '#store/cluster/shards.ts'
 import { installed } from '../../bench/peer/install.ts'
+import { freePort } from '../free-port.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
 import { accessTo } from '../running.ts'
 import { type Nats, startNats } from './nats.ts'
@@ -97,15 +98,6 @@ function onLoopback(text: string): string {
       .replace('maxconn 100000', 'maxconn 1000')
   })
   return lines.join('\n')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A session of IMAP by way of HAProxy from an address of loopback: what is said after its commands, and then its end. */

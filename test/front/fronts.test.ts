@@ -1,10 +1,9 @@
 // Sessions on threads of their own: what holds over all of them, and what becomes of them when a thread is gone.
 
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { now, shiftClock } from '#lib/clock.ts'
 import { Dialogue, openLmtp, deliver as send } from '../dialogue.ts'
+import { freePort } from '../free-port.ts'
 import { useTeal } from '../running.ts'
 
 const service = useTeal({ threads: 2, imap: { maxConnections: 4 } })
@@ -30,15 +29,6 @@ async function until(session: Dialogue, start: string): Promise<string[]> {
 }
 
 /** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** An IMAP session that is logged in; the kernel says on which thread. */
 async function session(name: string): Promise<Dialogue> {
   const dialogue = await Dialogue.open(service.at('imap'))

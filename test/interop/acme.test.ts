@@ -6,11 +6,11 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
+import { freePort } from '../free-port.ts'
 import { openAuthority } from '../net/authority.ts'
 import { Wire } from '../net/wire.ts'
 import { accessTo } from '../running.ts'
@@ -111,15 +111,6 @@ function read(path: string): Promise<string> {
     asked.on('error', reject)
     asked.end()
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A name server by which every name is this machine (A), and nothing else is known. */

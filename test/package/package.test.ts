@@ -4,12 +4,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { buildDist, isStale } from '../../deploy/bundle.ts'
+import { freePort } from '../free-port.ts'
 import { bytesOf, Project, type Release, releases, run } from './project.ts'
 import { compilerOptions, samples } from './samples.ts'
 
@@ -306,15 +306,6 @@ function examples(): [name: string, text: string][] {
   const found = [...page.matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)]
   expect(found.length).toBe([...page.matchAll(/^```js$/gm)].length)
   return found.map(([, name = '', text = '']) => [name, text])
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function tarballBytes(): number {
