@@ -5,7 +5,7 @@
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
 
 import { type StdioOptions, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
@@ -43,14 +43,27 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 
 let reports = 0
 
-/** Runs a command with the report of vitest in a file; undefined where there is none. */
-async function reported(command: readonly string[], env: Record<string, string>): Promise<Outcome | undefined> {
+/** Seconds of processor time as the last line of the shell's `times` has them: `1m2.3s 0m4.5s`. */
+function workedSeconds(file: string): number {
+  const line = existsSync(file) ? (readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '') : ''
+  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
+}
+
+/** Runs a command with the report of vitest in a file, and says how long it took; undefined where there is none. */
+async function reported(
+  name: string,
+  command: readonly string[],
+  env: Record<string, string>,
+): Promise<Outcome | undefined> {
   reports += 1
+  const start = performance.now()
   const file = join(results, `${reports}.json`)
   const [program = '', ...args] = [...command, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
   // In a group of its own, so that all of it can be ended.
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit']
-  const child = spawn(program, args, { stdio, detached: true, env: { ...process.env, ...env } })
+  // The shell says how long all worked that it waited for; programs that went into the background are not in it.
+  const timed = ['-c', `"$@"; code=$?; times > '${file}.times'; exit $code`, program, program, ...args]
+  const child = spawn('bash', timed, { stdio, detached: true, env: { ...process.env, ...env } })
   const late = setTimeout(() => {
     say(`${command.join(' ')}: ended after ${suiteMsMax / 60_000} minutes`)
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
@@ -59,6 +72,8 @@ async function reported(command: readonly string[], env: Record<string, string>)
     child.on('error', () => resolve(-1)).on('close', exit => resolve(exit ?? -1))
   })
   clearTimeout(late)
+  const took = (performance.now() - start) / 1000
+  say(`${name}: ${took.toFixed(0)} s, ${workedSeconds(`${file}.times`).toFixed(0)} s of a processor`)
   const outcome = read(file)
   // Something that is no test went wrong: an error nobody caught, a worker that ended, a process that did not.
   if (outcome !== undefined && code !== 0 && outcome.failed === 0) return undefined
@@ -100,9 +115,7 @@ let failed = 0
 const again: { suite: string; files: readonly string[]; failed: number; names: readonly string[] }[] = []
 
 async function run(suite: string): Promise<void> {
-  const start = performance.now()
-  const outcome = await reported(['npm', 'run', suite, '--'], {})
-  say(`${suite}: ${Math.round((performance.now() - start) / 1000)} s`)
+  const outcome = await reported(suite, ['npm', 'run', suite, '--'], {})
   if (outcome === undefined) {
     say(`${suite} broke`)
     failed += 1
@@ -121,7 +134,7 @@ for (const group of process.argv.slice(2)) await Promise.all(group.split('+').ma
 for (const { suite, files, failed: before, names } of again) {
   for (const name of names) say(`failed in ${suite}: ${name}`)
   const { command, env } = alone(scripts[suite] ?? '', files)
-  const outcome = files.length > againMax ? undefined : await reported(command, env)
+  const outcome = files.length > againMax ? undefined : await reported(`${suite}, once more`, command, env)
   if (outcome === undefined || outcome.failed > 0) {
     failed += outcome?.failed ?? before
     for (const name of outcome?.names ?? []) say(`failed again: ${name}`)
