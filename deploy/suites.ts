@@ -46,7 +46,10 @@ let reports = 0
 /** Seconds of processor time as the last line of the shell's `times` has them: `1m2.3s 0m4.5s`. */
 function workedSeconds(file: string): number {
   const line = existsSync(file) ? (readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '') : ''
-  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
+  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
+    0,
+  )
 }
 
 /** Runs a command with the report of vitest in a file, and says how long it took; undefined where there is none. */

@@ -147,8 +147,8 @@ export function idle(pids: readonly number[]): Promise<void> {
 }
 
 /** Waits until the processor time that `used` says grows hardly. */
-export async function restful(used: () => number): Promise<void> {
-  for (let waited = 0; waited < idleMsMax; waited += lookMs) {
+export async function restful(used: () => number, mostMs = idleMsMax): Promise<void> {
+  for (let waited = 0; waited < mostMs; waited += lookMs) {
     const before = used()
     await sleep(lookMs)
     if (used() - before <= lookMs / 10_000) return

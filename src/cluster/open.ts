@@ -4,6 +4,7 @@
 // have what it had before its sessions end.
 
 import type { Config } from '#config'
+import { clockCorrection } from '#lib/clock.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Leases } from '#store/cluster/leases.ts'
@@ -56,6 +57,8 @@ export async function openCluster(
   ofEach('cluster_shards', 'Leases that each node has', ({ shards }) => shards)
   ofEach('cluster_behind', 'Notices and questions of this node that each has not confirmed', ({ behind }) => behind)
   ofEach('cluster_renewed_seconds', 'Since the leases of each node were renewed', ({ renewedMs }) => renewedMs / 1000)
+  const off = 'What is added to the clock of the machine, so that it is that of the database'
+  metrics.observe('cluster_clock_correction_seconds', off, () => clockCorrection() / 1000)
   metrics.observe('cluster_waiting', 'Calls to other nodes that wait for their answer', () => cluster.open)
   // First of all others get what is here: sessions that end meanwhile find it there.
   closers.add(() => cluster.leave())

@@ -6,8 +6,8 @@
 
 import { detach } from './process/background.ts'
 
-/** By how much the wall clock is moved, and by how much it was moved on in all: numbers in memory that the threads of this process share. */
-let shift = new Float64Array(new SharedArrayBuffer(16))
+/** By how much the wall clock is moved, was moved on in all, and is corrected: numbers in memory that the threads of this process share. */
+let shift = new Float64Array(new SharedArrayBuffer(24))
 
 /** What a thread is given to have the same clock as this one. */
 export function clockShift(): Float64Array<SharedArrayBuffer> {
@@ -21,7 +21,27 @@ export function followClock(owned: Float64Array<SharedArrayBuffer>): void {
 
 /** Wall clock, milliseconds since 1970. */
 export function now(): number {
-  return Date.now() + (shift[0] as number)
+  return Date.now() + (shift[0] as number) + (shift[2] as number)
+}
+
+/** What is added to the machine's own clock, milliseconds. */
+export function clockCorrection(): number {
+  return shift[2] as number
+}
+
+/**
+ * From now on the wall clock of this process is that of another machine.
+ *
+ * @param time what that clock said (milliseconds since 1970) when asked; the answer came now
+ * @param tookMs since it was asked
+ * @param mostMs a difference that does not matter, besides what lies in the way of the answer
+ * @returns whether it was off by more, and is corrected now
+ */
+export function correctClock(time: number, tookMs: number, mostMs: number): boolean {
+  const off = time - (Date.now() - tookMs / 2)
+  if (Math.abs(off - clockCorrection()) <= mostMs + tookMs / 2) return false
+  shift[2] = Math.abs(off) <= mostMs ? 0 : Math.round(off)
+  return true
 }
 
 /** Monotonic clock in milliseconds with a fraction, for durations. Not affected by `shiftClock`. */

@@ -648,6 +648,8 @@ export const limits = {
     leaseMs: 6 * second,
     /** How often a node renews its leases and looks after shards that nobody has. */
     beatMs: 1 * second,
+    /** By how much its clock may differ from the database's before it goes by that one. */
+    clockMs: 500,
     /** So long before the end of its leases a node believes in them no more: turns that are under way come to their end. */
     marginMs: 500,
     /** Numbers of each kind that a node takes at once, and when it takes more. */

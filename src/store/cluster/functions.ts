@@ -32,12 +32,12 @@ BEGIN
   RETURN _num;
 END $join$`
 
-/** Whether the node is still this process. */
+/** The time, where the node is still this process. */
 const renew = `CREATE FUNCTION pg_temp.teal_renew(_num bigint, _incarnation text, _span bigint)
-RETURNS boolean LANGUAGE plpgsql AS $renew$
+RETURNS bigint LANGUAGE plpgsql AS $renew$
 BEGIN
   UPDATE ${nodes} SET until = ${engineClock} + _span WHERE num = _num AND incarnation = _incarnation;
-  RETURN FOUND;
+  RETURN CASE WHEN FOUND THEN ${engineClock} END;
 END $renew$`
 
 /** The node leaves in order: nobody counts on it from now on. */

@@ -6,8 +6,7 @@
 // under a lease that is gone the database refuses (../engine/postgres/writer/functions.ts), so a node that slept may be wrong about
 // what it has, but can do nothing with it.
 
-import { after, monotonic, type Timer } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
+import { after, clockCorrection, correctClock, monotonic, type Timer } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -15,6 +14,7 @@ import { migratePostgres } from '../engine/postgres/schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from '../engine/postgres/session.ts'
 import { holdDatabase } from '../engine/postgres/writer/hold.ts'
 import { leaseFunctions } from './functions.ts'
+import { nameLock, waitForName } from './names.ts'
 import { leaseCount } from './shards.ts'
 import { type NodeState, nodes } from './tables.ts'
 import type { Tenancy } from './tenancy.ts'
@@ -298,10 +298,22 @@ export class Leases implements Tenancy {
   }
 
   async #renew(client: Client): Promise<boolean> {
-    const { rows } = await client.query<{ mine: number }>('SELECT pg_temp.teal_renew($1, $2, $3) AS mine', [
+    const at = monotonic()
+    const { rows } = await client.query<{ time: number | null }>('SELECT pg_temp.teal_renew($1, $2, $3) AS time', [
       ...[this.num, this.#incarnation, limits.cluster.leaseMs],
     ])
-    return Boolean(rows[0]?.mine)
+    const time = rows[0]?.time ?? null
+    if (time === null) return false
+    this.#keepTime(Number(time), monotonic() - at)
+    return true
+  }
+
+  /** All nodes go by one clock, for what one of them has written down others do: the database's. */
+  #keepTime(time: number, tookMs: number): void {
+    if (!correctClock(time, tookMs, limits.cluster.clockMs)) return
+    const seconds = Math.round(clockCorrection() / 1000)
+    const text = seconds === 0 ? 'the clock of this machine is right again' : 'the clock of this machine is off'
+    this.#options.log.warn({ correctedBySeconds: seconds }, `${text}: this node goes by the clock of the database`)
   }
 
   #believed(): boolean {
@@ -366,25 +378,7 @@ interface Joined {
   readonly at: number
 }
 
-/** Held by the connection of the process that has a name: who finds it free need not wait for the end of a lease. */
-const nameLock = 'pg_try_advisory_lock(7430415, hashtext($1)) AS free'
-
 async function prepare(client: Client): Promise<void> {
   await client.query(`SET lock_timeout = ${limits.cluster.lockMs}`)
   await client.query(leaseFunctions.join(';\n'))
-}
-
-/** @throws Fault DataDirectoryInUse */
-async function waitForName(client: Client, name: string): Promise<void> {
-  const until = monotonic() + limits.cluster.nameMs
-  for (;;) {
-    const { rows } = await client.query<{ free: number; silent: number | null }>(
-      `SELECT ${nameLock}, (SELECT until < floor(extract(epoch FROM clock_timestamp()) * 1000) FROM ${nodes} WHERE name = $1) AS silent`,
-      [name],
-    )
-    if (rows[0]?.free || rows[0]?.silent) return
-    if (monotonic() > until)
-      throw new Fault('DataDirectoryInUse', { text: `Another node of this service is called ${name}` })
-    await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
-  }
 }

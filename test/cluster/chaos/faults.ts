@@ -39,6 +39,15 @@ async function takenOver(world: World, { name }: ChaosNode): Promise<void> {
   expect(monotonic() - began).toBeLessThan(takeOverMsMax)
 }
 
+/** Resolves when the node adds so many seconds to the clock of its machine. */
+async function goesBy({ up }: ChaosNode, seconds: number): Promise<void> {
+  const added = async () => {
+    const answer = await fetch(`${up?.url}/metrics`, { headers: { 'x-access-token': up?.rootToken ?? '' } })
+    return Number(/^\w*cluster_clock_correction_seconds (\S+)$/m.exec(await answer.text())?.[1])
+  }
+  await expect.poll(added, { timeout: 10_000, interval: 100 }).toBeCloseTo(seconds, -1)
+}
+
 const away = /storage|StorageUnavailable|TimedOut|terminat|ECONN|not to be had/i
 
 export const faults: readonly Fault[] = [
@@ -114,9 +123,12 @@ export const faults: readonly Fault[] = [
     unnoticed: true,
     calm: true,
     async harm({ victim, random }) {
-      victim.shift(random() < 0.5 ? 3_600_000 : -3_600_000)
+      const off = random() < 0.5 ? 3600 : -3600
+      victim.shift(off * 1000)
+      await goesBy(victim, -off)
       await sleep(5000)
       victim.shift(0)
+      await goesBy(victim, 0)
     },
   },
   {

@@ -1,4 +1,4 @@
-// A whole service as a node in a process of its own, for the chaos suite: its log goes to a file, its clock may be moved.
+// A whole service as a node in a process of its own, for the chaos suite: its log goes to a file, its clock may be moved (machine-clock.ts).
 //
 // It is the service as it was built, which is up in a fifth of the time that its sources take.
 
@@ -28,10 +28,6 @@ interface Built {
   startTeal(options: object): Promise<Up & { close(): Promise<void> }>
 }
 
-let shift = 0
-const clock = Date.now
-Date.now = () => clock() + shift
-
 const { startTeal } = (await import(pathToFileURL(resolve('dist/index.js')).href)) as Built
 const teal = await startTeal({
   dataDir: given.dataDir,
@@ -43,7 +39,6 @@ const teal = await startTeal({
   network: { allowPrivate: ['127.0.0.0/8'] },
 })
 process.send?.({ url: teal.url, rootToken: teal.rootToken, listeners: teal.listeners } satisfies Up)
-process.on('message', (told: 'close' | { shift: number }) => {
+process.on('message', told => {
   if (told === 'close') void teal.close().then(() => process.disconnect())
-  else shift = told.shift
 })

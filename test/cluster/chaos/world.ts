@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect } from 'vitest'
 import { type Cluster, startCluster } from '../../postgres/cluster.ts'
@@ -42,7 +43,7 @@ export class ChaosNode {
   async start(): Promise<void> {
     mkdirSync(this.#given.dataDir, { recursive: true })
     const child = fork(resolve('test/cluster/chaos/node.ts'), [JSON.stringify(this.#given)], {
-      execArgv: [],
+      execArgv: ['--import', pathToFileURL(resolve('test/cluster/chaos/machine-clock.ts')).href],
       silent: true,
     })
     child.stderr?.on('data', (chunk: Buffer) => appendFileSync(`${this.#given.log}.err`, chunk))
