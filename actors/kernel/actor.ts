@@ -13,6 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { Queue } from '#lib/queue.ts'
 import { aspDelete } from '#store/accounts/credentials.ts'
 import { userUpdate } from '#store/accounts/users.ts'
+import { answerInsert, keptAnswer } from '#store/cluster/answered.ts'
 import type { Tenancy } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -81,6 +82,8 @@ interface Waiting<State> {
   readonly command: Command<State, never, unknown>
   readonly input: unknown
   readonly signal: AbortSignal
+  /** By which another node asks what came of it. */
+  readonly call: string | undefined
   readonly resolve: (reply: never) => void
   readonly reject: (error: unknown) => void
   tries: number
@@ -153,10 +156,11 @@ export class Actor<State> {
     command: Command<State, Input, Reply>,
     input: Input,
     signal: AbortSignal = never,
+    call?: string,
   ): Promise<Awaited<Reply>> {
     this.#usedAt = now()
     return new Promise((resolve, reject) => {
-      const waiting = { command, input, signal, resolve, reject, tries: 0 } as unknown as Waiting<State>
+      const waiting = { command, input, signal, call, resolve, reject, tries: 0 } as unknown as Waiting<State>
       if (!this.#queue.push(waiting)) return reject(new Fault('Overloaded'))
       if (!this.#running) void this.#work()
     })
@@ -257,6 +261,7 @@ export class Actor<State> {
         return
       }
     }
+    if (waiting.call !== undefined) turn.write(answerInsert, keptAnswer(waiting.call, reply, turn.now))
     this.#inFlight += 1
     const epoch = this.#epoch
     const background = waiting.command.background === true

@@ -159,16 +159,17 @@ export class ActorSystem implements Actors {
     }
   }
 
-  /** For another node: a command of an account that it takes to be here. @throws LostLease where it is not */
+  /** For another node, which gives the call a name: a command of an account that it takes to be here. @throws LostLease where it is not */
   runHere(
     user: string | null,
     command: Command<never, never, unknown>,
     input: unknown,
     signal: AbortSignal,
+    call: string,
   ): Promise<unknown> {
     if (this.#stopping) return Promise.reject(new LostLease(user === null ? leaseOf('directory') : shardOf(user)))
     const actor = (user === null ? this.#directory : this.actor(user)) as Actor<never>
-    return actor.run(command, input as never, signal)
+    return actor.run(command, input as never, signal, call)
   }
 
   /** For handles. */

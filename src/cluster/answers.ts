@@ -29,6 +29,8 @@ interface Answering {
 
 /** What differs by who asks, and what the node keeps itself. */
 interface Asked {
+  /** Before then nothing is written here: numbers are not this node's own yet. */
+  readonly ready: Promise<void>
   readonly following: Following
   readonly counters: SharedCounters
   readonly follow: (user: string) => boolean
@@ -42,14 +44,19 @@ export function answers(of: Answering, asked: Asked): Side<NodeCalls, NodeWords>
   const { leases, system, changes, jobWriter, cache, challenges } = of
   return {
     calls: {
-      run: async ({ user, command, given }, signal) => {
+      run: async ({ user, command, given, call }, signal) => {
         const found = allCommands.get(command)
         if (found === undefined) throw new Error(`there is no command ${command}`)
+        await asked.ready
         return (
-          (await unlessLost(async () => ({ reply: await system.runHere(user, found, given, signal) }))) ?? elsewhere
+          (await unlessLost(async () => ({ reply: await system.runHere(user, found, given, signal, call) }))) ??
+          elsewhere
         )
       },
-      job: async unit => (await unlessLost(() => jobWriter.submitHere(unit).then(() => true))) ?? false,
+      job: async unit => {
+        await asked.ready
+        return (await unlessLost(() => jobWriter.submitHere(unit).then(() => true))) ?? false
+      },
       follow: asked.follow,
       guarded: async ({ user, reason }) => done(asked.following.of(user)?.guarded(reason)),
       review: () => done(system.reviewHere()),

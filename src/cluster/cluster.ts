@@ -9,12 +9,14 @@ import type { Guard } from '#actors/kernel/actor.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { JobUnit, JobWriter } from '#actors/kernel/job-writer.ts'
 import type { ActorSystem, Elsewhere, Guarding } from '#actors/kernel/system.ts'
-import { after, every, monotonic, type Timer } from '#lib/clock.ts'
+import { after, every, monotonic, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Side } from '#lib/process/link.ts'
 import type { Challenges } from '#net/tls/challenges.ts'
+import { answerInsert, keptAnswer } from '#store/cluster/answered.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
 import type { NodeState } from '#store/cluster/tables.ts'
@@ -22,12 +24,14 @@ import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
+import { operation } from '#store/engine/write.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { answers } from './answers.ts'
 import { type Broker, connectBroker } from './broker.ts'
 import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
+import { once } from './once.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
 
@@ -88,6 +92,7 @@ export class Cluster implements Elsewhere {
   #applying = false
   readonly #doubts: Timer
   #doubted = false
+  readonly #opened = Promise.withResolvers<void>()
 
   private constructor(of: ClusterOf, broker: Broker) {
     this.#of = of
@@ -153,6 +158,7 @@ export class Cluster implements Elsewhere {
     system.share(cluster)
     system.everywhere.elsewhere = name => cluster.#all('reload', name)
     of.challenges.share = (token, answer) => cluster.#all('challenge', { token, answer })
+    cluster.#opened.resolve()
     await cluster.#all('joined', null)
     await cluster.#takeCounts()
     return cluster
@@ -225,11 +231,21 @@ export class Cluster implements Elsewhere {
   }
 
   /** @throws LostLease where it is here */
-  async #ask(shard: number, input: NodeCalls['run']['input'], signal: AbortSignal | undefined): Promise<Ran> {
+  async #ask(
+    shard: number,
+    input: Omit<NodeCalls['run']['input'], 'call'>,
+    signal: AbortSignal | undefined,
+  ): Promise<Ran> {
     if (this.leases.termOf(shard) !== undefined) throw new LostLease(shard)
     const peer = this.#ownerOf(shard)
     if (peer === undefined) return { elsewhere: true }
-    const ran = await this.#line.call(peer, 'run', input, { signal })
+    const call = newId()
+    const ran = await once(
+      this.leases,
+      call,
+      { elsewhere: true },
+      this.#line.call(peer, 'run', { ...input, call }, { signal }),
+    )
     if ('elsewhere' in ran) void this.leases.beat()
     return ran
   }
@@ -238,7 +254,11 @@ export class Cluster implements Elsewhere {
   async #writeJob(unit: JobUnit): Promise<void> {
     const shard = leaseOf('queue')
     const peer = this.leases.heldTermOf(shard) === undefined ? this.#ownerOf(shard) : undefined
-    if (peer === undefined || !(await this.#line.call(peer, 'job', unit))) throw new LostLease(shard)
+    if (peer === undefined) throw new LostLease(shard)
+    const call = newId()
+    const operations = [...unit.operations, operation(answerInsert, keptAnswer(call, true, now()))]
+    const done = await once(this.leases, call, false, this.#line.call(peer, 'job', { ...unit, operations }))
+    if (done === false) throw new LostLease(shard)
   }
 
   /** Something may be due: whoever has the queues looks, soon. */
@@ -312,7 +332,7 @@ export class Cluster implements Elsewhere {
 
   #side(peer: Peer): Side<NodeCalls, NodeWords> {
     return answers(this.#of, {
-      ...{ following: this.#following, counters: this.counters },
+      ...{ ready: this.#opened.promise, following: this.#following, counters: this.counters },
       follow: user => this.#follow(peer, user),
       unfollow: user => {
         const theirs = this.#followers.get(peer.incarnation)

@@ -4,7 +4,7 @@
 // A call has a number that its sender never gives again. Whoever carries it out keeps the answer until the sender has it for
 // certain, or cannot ask any more. Where nothing is heard of a call its sender asks: it is under way, or here is the answer once
 // more, or it never came, and is sent again. So a lost message costs a moment, and never a second time of what was done. When
-// the other node is gone nobody can say, and the call fails as Unanswered. What a call was asked to end is ended over there, faults
+// the other node is gone the line cannot say, and the call fails as Unanswered (once.ts knows more). What a call was asked to end is ended over there, faults
 // arrive as the faults they were. Words are counted: whoever missed one hears that he did, and looks for himself.
 
 import { every, monotonic, type Timer } from '#lib/clock.ts'

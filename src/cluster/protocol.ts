@@ -8,8 +8,11 @@ import type { SettingKey } from '#store/folder/settings.ts'
 import type { Strict } from './shared-cache.ts'
 
 export type NodeCalls = {
-  /** Runs a command of an account, of the directory where that is null, which the asked node takes to be there. */
-  run: { input: { user: string | null; command: string; given: unknown }; reply: Ran }
+  /**
+   * Runs a command of an account, of the directory where that is null, which the asked node takes to be there. What comes of it
+   * is kept by the call's name with what it writes (#store/cluster/answered.ts).
+   */
+  run: { input: { user: string | null; command: string; given: unknown; call: string }; reply: Ran }
   /** Answers when the asked node tells of an account from now on; false where it does not have it. */
   follow: { input: string; reply: boolean }
   /** Resolves when every session of the account that is over has been told. */

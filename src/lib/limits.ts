@@ -671,6 +671,11 @@ export const limits = {
     toldMs: 3 * second,
     /** What a call may take that says nothing else: then nobody waits for it any more. */
     callMs: 60 * second,
+    /** How long an answer is kept for who asked (longer than he waits), and the note that nobody does it any more (longer than a node sleeps). */
+    answerMs: 3 * minute,
+    withdrawnMs: 1 * hour,
+    /** A larger answer is not kept: who asked is told to try again. */
+    answerBytesMax: 1 * mib,
     /** How long a command waits for a node that has the account: as long as it takes until somebody has taken it over. */
     homelessMs: 15 * second,
     /** Pause before it looks again who that is. */

@@ -14,11 +14,14 @@ import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue } from '../dialogue.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
 import { accessTo } from '../running.ts'
+import { Wire } from './chaos/proxy.ts'
 import { type Nats, startNats } from './nats.ts'
 import type { Up } from './service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'teal-nodes-'))
 let nats: Nats
+/** Between the second node and NATS. */
+let wire: Wire
 let url: string
 let a: Teal
 let b: Up
@@ -27,6 +30,7 @@ const access = accessTo(() => a)
 
 beforeAll(async () => {
   nats = await startNats()
+  wire = await Wire.open(() => ({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }))
   url = await makeDatabase(inject('postgres'), 'template0')
   mkdirSync(join(folder, 'a'))
   a = await startTeal({ dataDir: join(folder, 'a'), store: { url }, cluster: { nats: nats.url, node: 'a' } })
@@ -35,9 +39,14 @@ beforeAll(async () => {
   cpSync(join(folder, 'a', 'keys'), join(folder, 'b', 'keys'), { recursive: true })
 })
 
-beforeEach(async () => {
-  child = fork(resolve('test/cluster/service.ts'), [join(folder, 'b'), url, nats.url, 'b'], { execArgv: [] })
+async function start(): Promise<void> {
+  const given = [join(folder, 'b'), url, `nats://127.0.0.1:${wire.port}`, 'b']
+  child = fork(resolve('test/cluster/service.ts'), given, { execArgv: [] })
   ;[b] = (await once(child, 'message')) as [Up]
+}
+
+beforeEach(async () => {
+  await start()
   await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount / 2)
 })
 
@@ -52,6 +61,7 @@ afterEach(async () => {
 
 afterAll(async () => {
   await a?.close()
+  await wire?.close()
   await nats.stop()
   rmSync(folder, { recursive: true, force: true })
 })
@@ -176,9 +186,14 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     const user = await userThere()
     const imap = await login(a, user)
     const kept: string[] = []
+    const refused: string[] = []
     let stop = false
     const sender = (async () => {
-      for (let at = 0; !stop; at++) if ((await deliver(a, user, `k${at}`)).startsWith('250')) kept.push(`k${at}`)
+      for (let at = 0; !stop; at++) {
+        const answer = await deliver(a, user, `k${at}`)
+        if (answer.startsWith('250')) kept.push(`k${at}`)
+        else refused.push(answer)
+      }
     })()
     await expect.poll(() => kept.length).toBeGreaterThan(3)
     child.kill(signal)
@@ -195,12 +210,51 @@ for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     await sender
     const found = await subjects(user)
     const wanted = signal === 'SIGSTOP' ? [...kept, 'woken'] : kept
-    expect(found.filter(subject => wanted.includes(subject)).toSorted()).toEqual(wanted.toSorted())
+    expect(refused).toEqual([])
+    expect(found.toSorted()).toEqual(wanted.toSorted())
     expect((await told(imap, 'noop')).some(line => line === `* ${found.length} EXISTS`)).toBe(true)
     const uids = (await told(imap, 'uid search all')).find(line => line.startsWith('* SEARCH'))
     expect(new Set(uids?.split(' ').slice(2)).size).toBe(found.length)
   })
 }
+
+test('a node that is killed and started again at once refuses nothing that is for it, and no number is given twice', async () => {
+  const user = await userThere()
+  const done: string[] = []
+  let stop = false
+  const sender = async (name: string) => {
+    for (let at = 0; !stop; at++) done.push(await deliver(a, user, `${name}${at}`))
+  }
+  const senders = ['x', 'y', 'z'].map(sender)
+  await expect.poll(() => done.length).toBeGreaterThan(5)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await start()
+  const before = done.length
+  await expect.poll(() => done.length).toBeGreaterThan(before + 5)
+  stop = true
+  await Promise.all(senders)
+  expect(done.filter(line => !line.startsWith('250'))).toEqual([])
+  expect(await subjects(user)).toHaveLength(done.length)
+})
+
+test.each([
+  ['has done what it was asked for, and its answer is lost', 'from'],
+  ['was not reached', 'to'],
+] as const)('a command is carried out once where the owner %s, and it is killed', async (_, way) => {
+  const user = await userThere()
+  expect(await deliver(a, user, 'first')).toMatch(/^250/)
+  wire.stall(way)
+  const answer = deliver(a, user, 'second')
+  const call = async () => (await access.call('GET', '/health')).body.cluster?.waiting
+  await expect.poll(call).toBeGreaterThan(0)
+  // Time for the owner to write, where it heard.
+  await sleep(1000)
+  child.kill('SIGKILL')
+  expect(await answer).toMatch(/^250/)
+  wire.cut()
+  expect(await subjects(user)).toEqual(['first', 'second'])
+})
 
 test('how far a node is behind is shown', async () => {
   const shown = async () => {

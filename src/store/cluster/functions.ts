@@ -6,7 +6,7 @@
 // (../engine/postgres/writer/functions.ts), and so does whoever changes a lease of that writer.
 
 import { engineClock } from '../engine/procedure.ts'
-import { leases, nodes, numberBlocks } from './tables.ts'
+import { answers, leases, nodes, numberBlocks } from './tables.ts'
 
 /** Of all locks of the database this one, by its number. */
 const balancing = 'pg_advisory_xact_lock(7430414)'
@@ -45,7 +45,7 @@ const part = `CREATE FUNCTION pg_temp.teal_part(_num bigint, _incarnation text) 
   UPDATE ${nodes} SET until = ${engineClock} - 1 WHERE num = _num AND incarnation = _incarnation $part$`
 
 /** Takes of what nobody serves up to a fair share. Gives how many the node has above that. */
-const balance = `CREATE FUNCTION pg_temp.teal_balance(_num bigint, _forget bigint) RETURNS bigint LANGUAGE plpgsql AS $balance$
+const balance = `CREATE FUNCTION pg_temp.teal_balance(_num bigint, _forget bigint, _answered bigint, _withdrawn bigint) RETURNS bigint LANGUAGE plpgsql AS $balance$
 DECLARE _now bigint; _dead bigint[]; _live bigint; _fair bigint; _own bigint; _found bigint[];
 BEGIN
   IF NOT ${tryBalancing} THEN RETURN 0; END IF;
@@ -66,6 +66,7 @@ BEGIN
   DELETE FROM writer_call WHERE writer IN (SELECT num FROM ${nodes} WHERE until < _now - _forget
     AND num = ANY (_dead) AND num NOT IN (SELECT node FROM ${leases}));
   DELETE FROM ${nodes} WHERE until < _now - _forget AND num = ANY (_dead) AND num NOT IN (SELECT node FROM ${leases});
+  DELETE FROM ${answers} WHERE kept < CASE WHEN reply IS NULL THEN _now - _withdrawn ELSE _now - _answered END;
   RETURN greatest(_own - _fair, 0);
 END $balance$`
 
@@ -109,5 +110,13 @@ const blocks = `CREATE FUNCTION pg_temp.teal_blocks(_least jsonb, _count bigint)
     ON CONFLICT (name) DO UPDATE SET last = greatest(number_block.last, excluded.last - _count) + _count RETURNING name, last
   ) SELECT jsonb_object_agg(name, last - _count + 1) FROM given $blocks$`
 
+/** What came of a call; nobody will carry it out any more where nobody has. */
+const withdraw = `CREATE FUNCTION pg_temp.teal_withdraw(_call text) RETURNS bytea LANGUAGE plpgsql AS $withdraw$
+BEGIN
+  -- Waits for a batch that has done so and is on its way to the disk.
+  INSERT INTO ${answers} (call, reply, kept) VALUES (_call, NULL, ${engineClock}) ON CONFLICT DO NOTHING;
+  RETURN (SELECT reply FROM ${answers} WHERE call = _call);
+END $withdraw$`
+
 /** What a connection is told first. */
-export const leaseFunctions: readonly string[] = [join, renew, part, balance, handOver, look, blocks]
+export const leaseFunctions: readonly string[] = [join, renew, part, balance, handOver, look, blocks, withdraw]

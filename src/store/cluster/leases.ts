@@ -210,6 +210,15 @@ export class Leases implements Tenancy {
     return JSON.parse(rows[0]?.firsts ?? '{}') as Record<string, number>
   }
 
+  /** What came of a call to a node that is gone, as that node kept it; undefined where nothing did, and nothing will. */
+  async withdraw(call: string): Promise<Uint8Array | undefined> {
+    const client = await this.#ready()
+    const { rows } = await client.query<{ reply: Uint8Array | null }>('SELECT pg_temp.teal_withdraw($1) AS reply', [
+      call,
+    ])
+    return rows[0]?.reply ?? undefined
+  }
+
   /** This process of this node. */
   get incarnation(): string {
     return this.#incarnation
@@ -232,8 +241,9 @@ export class Leases implements Tenancy {
   /** Another node's batch may be in the way, for a moment: then it is tried with the next beat. */
   async #balance(client: Client): Promise<number> {
     try {
-      const { rows } = await client.query<{ above: number }>('SELECT pg_temp.teal_balance($1, $2) AS above', [
-        ...[this.num, limits.cluster.forgetMs],
+      const { forgetMs, answerMs, withdrawnMs } = limits.cluster
+      const { rows } = await client.query<{ above: number }>('SELECT pg_temp.teal_balance($1, $2, $3, $4) AS above', [
+        ...[this.num, forgetMs, answerMs, withdrawnMs],
       ])
       return Number(rows[0]?.above ?? 0)
     } catch (error) {

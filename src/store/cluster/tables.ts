@@ -1,6 +1,6 @@
 // Who serves which shard of accounts: nodes, and the leases they hold. Only the database's clock is in these rows.
 
-import { boolean, integer, moment, text } from '../engine/column.ts'
+import { boolean, bytes, integer, moment, nullable, text } from '../engine/column.ts'
 import { table } from '../engine/table.ts'
 
 /** A node: alive until a moment that it pushes out. */
@@ -29,6 +29,16 @@ export const leases = table(
   'lease',
   { shard: integer, node: integer, term: integer },
   { key: ['shard'], indexes: { lease_node: { on: ['node'] } }, shared: true },
+)
+
+/**
+ * What came of what a node did for another one, by the call's name and written with it: where that node is gone nobody else
+ * can say. Without an answer whoever asked had it put down that nobody will do it any more.
+ */
+export const answers = table(
+  'node_answer',
+  { call: text, reply: nullable(bytes), kept: moment },
+  { key: ['call'], indexes: { node_answer_kept: { on: ['kept'] } }, shared: true },
 )
 
 /** A node as the database has it. */

@@ -17,7 +17,7 @@ export class Wire {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #waiting: (() => void)[] = []
-  #stalled = false
+  #stalled: 'both' | 'from' | 'to' | undefined
   /** What each byte takes, in milliseconds. */
   delay = 0
 
@@ -25,8 +25,8 @@ export class Wire {
     this.#server = createServer({ noDelay: true }, near => {
       const far = dial(to())
       far.setNoDelay(true)
-      this.#carry(near, far)
-      this.#carry(far, near)
+      this.#carry(near, far, 'from')
+      this.#carry(far, near, 'to')
     })
   }
 
@@ -40,19 +40,20 @@ export class Wire {
     return (this.#server.address() as AddressInfo).port
   }
 
-  stall(): void {
-    this.#stalled = true
+  /** @param way what the node says, or what is said to it */
+  stall(way: 'both' | 'from' | 'to' = 'both'): void {
+    this.#stalled = way
   }
 
   /** Goes on with all that waited. */
   goOn(): void {
-    this.#stalled = false
+    this.#stalled = undefined
     for (const go of this.#waiting.splice(0)) go()
   }
 
   /** Ends every connection; new ones are carried. */
   cut(): void {
-    this.#stalled = false
+    this.#stalled = undefined
     this.#waiting.length = 0
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -62,20 +63,20 @@ export class Wire {
     await new Promise(done => this.#server.close(done))
   }
 
-  #carry(from: Socket, to: Socket): void {
+  #carry(from: Socket, to: Socket, way: 'from' | 'to'): void {
     this.#sockets.add(from)
     from.on('error', () => {})
     const late: (() => void)[] = []
-    from.on('data', chunk => this.#pass(from, late, () => void to.write(chunk)))
+    from.on('data', chunk => this.#pass(from, way, late, () => void to.write(chunk)))
     from.on('close', () => {
       this.#sockets.delete(from)
-      this.#pass(from, late, () => to.destroySoon())
+      this.#pass(from, way, late, () => to.destroySoon())
     })
   }
 
   /** @param late what is on its way, in its order */
-  #pass(from: Socket, late: (() => void)[], pass: () => void): void {
-    if (this.#stalled) {
+  #pass(from: Socket, way: 'from' | 'to', late: (() => void)[], pass: () => void): void {
+    if (this.#stalled === 'both' || this.#stalled === way) {
       from.pause()
       this.#waiting.push(() => {
         pass()
