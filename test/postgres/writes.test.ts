@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Stored } from '#store/engine/column.ts'
 import type { WrittenUnit } from '#store/engine/postgres/writer/writing.ts'
 import { definedProcedures } from '#store/engine/procedure.ts'
-import { definedTables } from '#store/engine/table.ts'
+import { definedTables, sharedTables } from '#store/engine/table.ts'
 import { definedWrites } from '#store/engine/write.ts'
 import { Both, loadStore } from './both.ts'
 import { makeDatabase } from './cluster.ts'
@@ -134,7 +134,9 @@ describe('on both engines', () => {
   })
 
   test('all of them were tried', () => {
-    expect([...definedWrites().keys()].filter(name => !used.has(name))).toEqual([])
+    // A file has no tables of nodes; theirs are tried with nodes (test/cluster).
+    const onBoth = [...definedWrites().keys()].filter(name => !sharedTables().has(name.slice(0, name.indexOf('.'))))
+    expect(onBoth.filter(name => !used.has(name))).toEqual([])
     expect(definedProcedures().length).toBeGreaterThan(30)
   })
 })
