@@ -6,7 +6,13 @@ export type Entry = readonly [until: number, value: unknown]
 
 /** What the cache needs of a place that keeps it: some of what LMDB has. */
 export interface Tables {
-  readonly root: { readonly flushed: Promise<unknown>; resetReadTxn(): void; close(): Promise<void> }
+  readonly root: {
+    readonly flushed: Promise<unknown>
+    resetReadTxn(): void
+    close(): Promise<void>
+    /** What it does is stored together or not at all. */
+    batch(changes: () => void): Promise<boolean>
+  }
   /** Key -> end and value. */
   readonly entries: Table<string, Entry> & {
     get(key: string): Entry | undefined
@@ -32,7 +38,15 @@ interface Table<Key, Value> {
 export function memoryTables(): Tables {
   const kept = new Map<string, Entry>()
   return {
-    root: { flushed: Promise.resolve(true), resetReadTxn: () => {}, close: async () => {} },
+    root: {
+      flushed: Promise.resolve(true),
+      resetReadTxn: () => {},
+      close: async () => {},
+      async batch(changes) {
+        changes()
+        return true
+      },
+    },
     entries: {
       get: key => kept.get(key),
       put: async (key: string, entry: Entry) => {

@@ -22,7 +22,8 @@ export function requireRoom(dir: string): void {
 export function openTables(dir: string): Tables {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   return guarded(dir, () => {
-    const root = open({ path: dir, maxDbs: 4 })
+    // What the engine puts together by itself has a promise of its own that nobody could hear where the disk fails.
+    const root = open({ path: dir, maxDbs: 4, eventTurnBatching: false })
     const entries: Database<Entry, string> = root.openDB('entries', {})
     const ends: Database<number, [number, string]> = root.openDB('ends', {})
     walk(entries, ends)

@@ -323,16 +323,19 @@ export class Cache implements Counters {
   }
 
   async #put(batch: ReadonlyMap<string, Entry | null>): Promise<void> {
-    const { entries, ends } = this.#tables
+    const { root, entries, ends } = this.#tables
     const done: Promise<boolean>[] = []
     let grown = 0
-    for (const [key, entry] of batch) {
-      const before = entries.get(key)
-      if (before !== undefined && before[0] !== entry?.[0]) done.push(ends.remove([before[0], key]))
-      if (entry !== null) done.push(entries.put(key, entry), ends.put([entry[0], key], 0))
-      else if (before !== undefined) done.push(entries.remove(key))
-      grown += (entry === null ? 0 : 1) - (before === undefined ? 0 : 1)
-    }
+    const all = root.batch(() => {
+      for (const [key, entry] of batch) {
+        const before = entries.get(key)
+        if (before !== undefined && before[0] !== entry?.[0]) done.push(ends.remove([before[0], key]))
+        if (entry !== null) done.push(entries.put(key, entry), ends.put([entry[0], key], 0))
+        else if (before !== undefined) done.push(entries.remove(key))
+        grown += (entry === null ? 0 : 1) - (before === undefined ? 0 : 1)
+      }
+    })
+    done.push(all)
     await settled(done)
     this.#stored += grown
   }
