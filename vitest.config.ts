@@ -50,11 +50,11 @@ const alone = ['test/store/bodies/blobs.test.ts']
 /**
  * Where the run says how many threads sessions live on, files that do not heed it have nothing more to show: they start no service, or one
  * that says so itself. Nor do those where nobody has a session besides filling a store: a removal or a service with subscribers that is
- * killed, a start that finds its data damaged, whose a folder is, web pages that ask the API, the way of a message that the API sent, and
+ * killed, a start that finds its data damaged or another at work, whose a folder is, web pages that ask the API, the way of a message that the API sent, and
  * its signature.
  */
 const silent =
-  /(?:service\/(?:bundled|first|missing|owner|pages|removal-crash|signing|webhooks-crash)|relay\/trace)\.test/
+  /(?:service\/(?:bundled|first|missing|owner|pages|removal-crash|signing|start|webhooks-crash)|relay\/trace)\.test/
 
 const deaf =
   process.env.TEAL_TEST_THREADS === undefined

@@ -19,7 +19,7 @@ export function useWholeFolder(name: string, messages: readonly string[]): { roo
   const whole = join(root, 'whole')
   beforeAll(async () => {
     mkdirSync(whole)
-    const teal = await startTeal({ dataDir: whole })
+    const teal = await startTeal({ dataDir: whole, threads: 0 })
     const running = accessTo(() => teal)
     await running.user('anna')
     const lmtp = await openLmtp(running.at('lmtp'))

@@ -23,6 +23,7 @@ beforeAll(async () => {
   teal = await startTeal(
     {
       dataDir: dir,
+      threads: 0,
       outbound: { relay: sink.url },
       network: { allowPrivate: ['127.0.0.0/8'], dnsServers: [dns.address] },
     },

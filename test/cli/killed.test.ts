@@ -100,7 +100,7 @@ test.each([
 ])('a data directory of a name %s is served, backed up, restored and reached by commands', async (_, name) => {
   const dir = join(root, name)
   await good(['user', 'add', 'anna', '--address', 'anna@example.com', '--generate', '--create'], dir)
-  const teal = await startTeal({ dataDir: dir })
+  const teal = await startTeal({ dataDir: dir, threads: 0 })
   const running = accessTo(() => teal)
   const lmtp = await openLmtp(running.at('lmtp'))
   const noise = randomBytes(1_000_000).toString('base64').replace(/.{76}/g, '$&\r\n')

@@ -54,7 +54,7 @@ function filesOf(dir: string): string[] {
 
 beforeAll(async () => {
   mkdirSync(whole)
-  const teal = await startTeal({ dataDir: whole })
+  const teal = await startTeal({ dataDir: whole, threads: 0 })
   const call = (path: string, body: object) =>
     fetch(teal.url + path, {
       method: 'POST',
@@ -77,7 +77,7 @@ test('a first start that was cut off while it made its database is done by the n
   mkdirSync(dir)
   openForWriting(databaseFile(dir)).close()
   writeFileSync(`${databaseFile(dir)}-wal`, Buffer.alloc(32))
-  const teal = await startTeal({ dataDir: dir })
+  const teal = await startTeal({ dataDir: dir, threads: 0 })
   expect(await teal.check()).toEqual([])
   await teal.close()
 })
@@ -125,7 +125,7 @@ describe('the start is refused, and nothing is changed', () => {
     damage(dir)
     const before = filesOf(dir)
     for (const _try of [1, 2]) {
-      await expect(startTeal({ dataDir: dir })).rejects.toMatchObject({
+      await expect(startTeal({ dataDir: dir, threads: 0 })).rejects.toMatchObject({
         code: 'DataMissing',
         message: expect.stringMatching(text),
       })
@@ -149,7 +149,7 @@ describe('the start is refused, and nothing is changed', () => {
   ])('with a database that %s', async (_, damage) => {
     const dir = copy()
     damage(databaseFile(dir))
-    await expect(startTeal({ dataDir: dir })).rejects.toMatchObject({
+    await expect(startTeal({ dataDir: dir, threads: 0 })).rejects.toMatchObject({
       code: 'StoreDamaged',
       message: expect.stringContaining('is damaged'),
     })
@@ -161,12 +161,12 @@ describe('the start is refused, and nothing is changed', () => {
 test('a database older than the files beside it leaves them, and a year that passes in a moment is one day', async () => {
   const dir = copy()
   const older = readFileSync(databaseFile(dir))
-  const first = await startTeal({ dataDir: dir })
+  const first = await startTeal({ dataDir: dir, threads: 0 })
   expect(await receive(first, large())).toEqual([expect.stringMatching(/^250 /)])
   await first.close()
   writeFileSync(databaseFile(dir), older)
   const files = filesOf(join(dir, 'blobs'))
-  const teal = await startTeal({ dataDir: dir })
+  const teal = await startTeal({ dataDir: dir, threads: 0 })
   const { bodies, read, writer } = teal.core
   const gone: unknown[] = []
   const round = async () => {
@@ -202,7 +202,7 @@ test('a database older than the files beside it leaves them, and a year that pas
 
 test('files that are missing here and there are told, and the service runs', async () => {
   const dir = copy()
-  const first = await startTeal({ dataDir: dir })
+  const first = await startTeal({ dataDir: dir, threads: 0 })
   expect(await receive(first, large())).toEqual([expect.stringMatching(/^250 /)])
   await first.close()
   const [gone = ''] = filesOf(join(dir, 'blobs')).filter(name => name.includes('/'))
@@ -220,7 +220,7 @@ test('bodies may lie on a disk of their own', async () => {
   cpSync(join(dir, 'blobs'), disk, { recursive: true })
   rmSync(join(dir, 'blobs'), { recursive: true })
   symlinkSync(disk, join(dir, 'blobs'))
-  const teal = await startTeal({ dataDir: dir })
+  const teal = await startTeal({ dataDir: dir, threads: 0 })
   expect(await receive(teal, large())).toEqual([expect.stringMatching(/^250 /)])
   expect(await teal.check()).toEqual([])
   await teal.close()
@@ -277,7 +277,7 @@ describe('after a kill, a write-ahead log that', () => {
     const aside = join(root, 'aside.db')
     renameSync(databaseFile(dir), aside)
     for (const name of ['blobs', 'keys', 'root-token']) rmSync(join(dir, name), { recursive: true })
-    await expect(startTeal({ dataDir: dir })).rejects.toMatchObject({ code: 'DataMissing' })
+    await expect(startTeal({ dataDir: dir, threads: 0 })).rejects.toMatchObject({ code: 'DataMissing' })
     renameSync(aside, databaseFile(dir))
     expect(statSync(log(dir)).size).toBeGreaterThan(100_000)
   })

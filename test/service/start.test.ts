@@ -32,16 +32,16 @@ test('run.json names every listener while the service runs; SIGTERM drains, remo
 })
 
 test('the root token is in a file only its owner can read, and stays the same over a restart', async () => {
-  const first = await startTeal({ dataDir: dir })
+  const first = await startTeal({ dataDir: dir, threads: 0 })
   expect(statSync(rootTokenFile(dir)).mode & 0o777).toBe(0o600)
   await first.close()
-  const second = await startTeal({ dataDir: dir })
+  const second = await startTeal({ dataDir: dir, threads: 0 })
   expect(second.rootToken).toBe(first.rootToken)
   await second.close()
 })
 
 test('two services run beside each other in one process', async () => {
-  const [one, two] = await Promise.all([startTeal(), startTeal()])
+  const [one, two] = await Promise.all([startTeal({ threads: 0 }), startTeal({ threads: 0 })])
   expect(one.url).not.toBe(two.url)
   for (const teal of [one, two]) {
     const headers = { 'x-access-token': teal.rootToken }
@@ -51,8 +51,8 @@ test('two services run beside each other in one process', async () => {
 })
 
 test('a data directory serves one service at a time', async () => {
-  const service = await startTeal({ dataDir: dir })
-  await expect(startTeal({ dataDir: dir })).rejects.toMatchObject({ code: 'DataDirectoryInUse' })
+  const service = await startTeal({ dataDir: dir, threads: 0 })
+  await expect(startTeal({ dataDir: dir, threads: 0 })).rejects.toMatchObject({ code: 'DataDirectoryInUse' })
   const other = await runTeal(['serve'], childEnvironment(dir))
   expect(other.code).toBe(1)
   expect(other.err).toContain('Another process is using this data directory')
@@ -78,7 +78,7 @@ test('a program that cannot be loaded to its end says so and ends', async () => 
   const failed = await runTeal(['serve'], childEnvironment(data, { NODE_OPTIONS: hookWithout('lmdb') }))
   expect(failed.code).toBe(1)
   expect(failed.err).toContain('too old a system')
-  const service = await startTeal({ dataDir: data })
+  const service = await startTeal({ dataDir: data, threads: 0 })
   await service.close()
 })
 
@@ -107,7 +107,7 @@ test('what speaks HTTP is told, and is that of Node where the faster one cannot 
 })
 
 test('a token is made from the command line while the service runs, and works at once', async () => {
-  const service = await startTeal({ dataDir: dir })
+  const service = await startTeal({ dataDir: dir, threads: 0 })
   const env = childEnvironment(dir)
   const made = await runTeal(['token', 'create', '--role', 'manager', '--label', 'for tests'], env)
   expect(made).toMatchObject({ code: 0, err: '' })
@@ -145,11 +145,11 @@ test('a data directory that cannot be one is named with the reason', async () =>
 
 test('a database of a newer program is left alone', async () => {
   mkdirSync(dir, { recursive: true })
-  await (await startTeal({ dataDir: dir })).close()
+  await (await startTeal({ dataDir: dir, threads: 0 })).close()
   const handle = openForWriting(databaseFile(dir))
   handle.pragma(`user_version = ${migrations.length + 1}`)
   handle.close()
-  await expect(startTeal({ dataDir: dir })).rejects.toMatchObject({ code: 'DatabaseTooNew' })
+  await expect(startTeal({ dataDir: dir, threads: 0 })).rejects.toMatchObject({ code: 'DatabaseTooNew' })
 })
 
 test('a wrong configuration is told with every problem, and the exit code is 2', async () => {
@@ -161,11 +161,11 @@ test('a wrong configuration is told with every problem, and the exit code is 2',
 })
 
 test('access control can be switched off on loopback only', async () => {
-  const open = await startTeal({ api: { accessControl: { enabled: false } } })
+  const open = await startTeal({ threads: 0, api: { accessControl: { enabled: false } } })
   expect((await fetch(`${open.url}/users`)).status).toBe(200)
   expect((await fetch(`${open.url}/users`, { headers: { 'x-access-token': 'a'.repeat(40) } })).status).toBe(403)
   await open.close()
-  const wide = startTeal({ api: { host: '0.0.0.0', accessControl: { enabled: false } } })
+  const wide = startTeal({ threads: 0, api: { host: '0.0.0.0', accessControl: { enabled: false } } })
   await expect(wide).rejects.toMatchObject({ code: 'ConfigInvalid' })
 })
 

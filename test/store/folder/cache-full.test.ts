@@ -59,10 +59,10 @@ test('a cache that has no folder to lie in lies in memory', async () => {
 
 test('a service without a folder for its cache lets its users in', async () => {
   const dataDir = join(root, 'data')
-  await (await startTeal({ dataDir })).close()
+  await (await startTeal({ dataDir, threads: 0 })).close()
   rmSync(join(dataDir, 'cache'), { recursive: true })
   writeFileSync(join(dataDir, 'cache'), '')
-  const teal = await startTeal({ dataDir })
+  const teal = await startTeal({ dataDir, threads: 0 })
   const call = (path: string, body: object) =>
     fetch(teal.url + path, {
       method: 'POST',

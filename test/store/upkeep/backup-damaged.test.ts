@@ -60,7 +60,7 @@ test('verify names what is wrong with the stored data', async () => {
 
 test('a backup of which a file or a key is not as it was is not restored, and what is whole comes back when asked for', async () => {
   const store = join(root, 'large')
-  const teal = await startTeal({ dataDir: store })
+  const teal = await startTeal({ dataDir: store, threads: 0 })
   const user = { username: 'anna', password: 'a long secret', address: 'anna@example.com' }
   const headers = { 'x-access-token': teal.rootToken, 'content-type': 'application/json' }
   await fetch(`${teal.url}/users`, { method: 'POST', headers, body: JSON.stringify(user) })
@@ -102,7 +102,7 @@ test('a backup of which a file or a key is not as it was is not restored, and wh
   writeFileSync(join(target, 'teal.db-wal'), 'left by a lost database')
   await restoreBackup(backup, target, quiet)
   expect(existsSync(join(target, 'teal.db-wal'))).toBe(false)
-  const restored = await startTeal({ dataDir: target })
+  const restored = await startTeal({ dataDir: target, threads: 0 })
   expect(await restored.check()).toEqual([])
   const [next] = (await restored.core.read.arrays<[number]>('SELECT min(uid_next) FROM tally'))[0] ?? [0]
   expect(next).toBeGreaterThan(uidNext)

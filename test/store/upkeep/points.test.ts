@@ -13,7 +13,7 @@ import { restoreBackup } from '#store/upkeep/backup.ts'
 import { listPoints, takePoint } from '#store/upkeep/points.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
-import { useTeal } from '../../running.ts'
+import { threads, useTeal } from '../../running.ts'
 
 const service = useTeal()
 const root = mkdtempSync(join(tmpdir(), 'teal-points-'))
@@ -97,7 +97,7 @@ test('another under way, a backup of one moment, and things of others are left a
 
 test('the service takes them by itself when they are due, and not before', async () => {
   const folder = join(root, 'itself')
-  const teal = await startTeal({ backup: { folder, every: '1h', keep: 2 } })
+  const teal = await startTeal({ threads, backup: { folder, every: '1h', keep: 2 } })
   const count = async () => (await listPoints(folder)).length
   try {
     await expect.poll(count, { timeout: 20_000 }).toBe(1)

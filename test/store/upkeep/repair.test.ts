@@ -70,7 +70,7 @@ describe('mends', () => {
     expect(repaired.length).toBeGreaterThan(0)
     expect(mended.code).toBe(0)
     expect(await verify(dir)).toMatchObject({ code: 0, out: 'All is well.\n' })
-    const teal = await startTeal({ dataDir: dir })
+    const teal = await startTeal({ dataDir: dir, threads: 0 })
     await accessTo(() => teal).indexed()
     expect(await teal.check()).toEqual([])
     await teal.close()
@@ -149,7 +149,7 @@ describe('names what it cannot mend, and leaves it', () => {
 
 test('a directory that is served is not repaired', async () => {
   const dir = copy()
-  const teal = await startTeal({ dataDir: dir })
+  const teal = await startTeal({ dataDir: dir, threads: 0 })
   const { code, err } = await verify(dir, '--repair')
   expect([code, err]).toEqual([1, 'teal: Another process is using this data directory\n'])
   await teal.close()

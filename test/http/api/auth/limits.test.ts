@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
 import { startTeal, type Teal } from '#service'
-import { accessTo, type Running, useTeal } from '../../../running.ts'
+import { accessTo, type Running, threads, useTeal } from '../../../running.ts'
 
 /** Speaks the range protocol and knows one password. */
 const sha1 = (text: string) => createHash('sha1').update(text).digest('hex').toUpperCase()
@@ -185,7 +185,7 @@ describe('counts', () => {
   })
   const restart = async () => {
     await teal?.close()
-    teal = await startTeal({ dataDir }, { strict: true })
+    teal = await startTeal({ dataDir, threads }, { strict: true })
   }
 
   test('outlast a restart; a lost cache opens the windows and changes nothing else', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
 import { findTask } from '#store/accounts/task.ts'
-import { accessTo, type Body, useTeal } from '../../../running.ts'
+import { accessTo, type Body, threads, useTeal } from '../../../running.ts'
 import { scenarios } from '../../scenario.ts'
 import { type Account, account, mail } from '../mail-world.ts'
 
@@ -17,7 +17,7 @@ let user: Account
 
 beforeAll(async () => {
   user = await account(service, 'bringing')
-  strict = await startTeal({}, { strict: true })
+  strict = await startTeal({ threads }, { strict: true })
 })
 
 afterAll(async () => {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { startTeal } from '#service'
-import { accessTo, useTeal } from '../../../running.ts'
+import { accessTo, threads, useTeal } from '../../../running.ts'
 import { account } from '../mail-world.ts'
 
 const service = useTeal()
@@ -38,7 +38,7 @@ test('a signature goes along with an account that is exported', async () => {
   const user = await account(service, 'moving')
   const [{ id }] = (await user.call('GET', '/addresses')).body.results
   await user.call('PUT', `/addresses/${id}`, { signature: { text: 'From far' } })
-  const other = await startTeal({}, { strict: true })
+  const other = await startTeal({ threads }, { strict: true })
   try {
     const to = accessTo(() => other)
     const tokens = await Promise.all([service, to].map(one => one.teal.core.access.provision('export', 'export')))

@@ -5,7 +5,7 @@ import { limits } from '#lib/limits.ts'
 import { stsRecord } from '#mail/made/sts-policy.ts'
 import { parsePolicy } from '#net/tls/mta-sts.ts'
 import { startTeal } from '#service'
-import { useTeal } from '../../../running.ts'
+import { threads, useTeal } from '../../../running.ts'
 
 const service = useTeal({
   hostname: 'mail.example.com',
@@ -59,7 +59,12 @@ describe('autoconfiguration', () => {
 
 test('other servers learn how to send mail here, where that is told', async () => {
   expect((await service.raw('GET', '/.well-known/mta-sts.txt')).status).toBe(404)
-  const teal = await startTeal({ hostname: 'MX.example.com', smtp: { stsMode: 'enforce' }, dkim: { automatic: false } })
+  const teal = await startTeal({
+    threads,
+    hostname: 'MX.example.com',
+    smtp: { stsMode: 'enforce' },
+    dkim: { automatic: false },
+  })
   try {
     const answer = await fetch(`${teal.url}/.well-known/mta-sts.txt`)
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain\b/)

@@ -9,7 +9,7 @@ import { keyFingerprint } from '#lib/secret/private-key.ts'
 import { startTeal } from '#service'
 import { type Authority, keyOf, newKey, openAuthority } from '../../../net/authority.ts'
 import { Wire } from '../../../net/wire.ts'
-import { accessTo, type Body, useTeal } from '../../../running.ts'
+import { accessTo, type Body, threads, useTeal } from '../../../running.ts'
 
 const running = useTeal({ hostname: 'mx.example.com' })
 const { call, at } = running
@@ -246,7 +246,7 @@ describe('listeners', () => {
 
 test('a restart finds them again, and refuses to start without the key file', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'teal-certs-'))
-  const options = { dataDir, hostname: 'mx.example.com' }
+  const options = { dataDir, threads, hostname: 'mx.example.com' }
   try {
     let teal = await startTeal(options, { strict: true })
     const { key, cert } = await root.issue({ commonName: 'kept', key: newKey() })

@@ -6,7 +6,7 @@ import { Unpackr } from 'msgpackr'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decodeBase32, stepMs, totpCode } from '#lib/secret/totp.ts'
 import { startTeal, type Teal } from '#service'
-import { accessTo, type Body, useTeal } from '../../../running.ts'
+import { accessTo, type Body, threads, useTeal } from '../../../running.ts'
 import { eventually } from '../mail.ts'
 
 const from = useTeal()
@@ -34,7 +34,7 @@ const settings = {
 }
 
 beforeAll(async () => {
-  other = await startTeal({}, { strict: true })
+  other = await startTeal({ threads }, { strict: true })
   user = await from.user('Lea.Ving', settings)
   await ok('POST', `/users/${user}/addresses`, {
     ...{ address: 'Se.Cond@bücher.example', name: 'Second', tags: ['Two'], metaData: { a: 1 } },

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ContainerWriter, kinds, readContainer } from '#lib/process/container.ts'
 import { startTeal, type Teal } from '#service'
 import { Client } from '../../../imap/client.ts'
-import { accessTo, type Body, useTeal } from '../../../running.ts'
+import { accessTo, type Body, threads, useTeal } from '../../../running.ts'
 import { eventually } from '../mail.ts'
 
 const from = useTeal()
@@ -23,7 +23,7 @@ let roleToken = ''
 let otherToken = ''
 
 beforeAll(async () => {
-  other = await startTeal({}, { strict: true })
+  other = await startTeal({ threads }, { strict: true })
   roleToken = (await from.teal.core.access.provision('export', 'export')).token
   otherToken = (await other.core.access.provision('export', 'export')).token
 })
