@@ -5,6 +5,7 @@
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
+import { type LongText, longText, pieceOf } from '#lib/long-text.ts'
 import { Aside } from '#lib/memoize.ts'
 import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
@@ -46,8 +47,8 @@ export async function prepare(received: Received, sequence: Numbers, known?: str
     weight,
     size: received.size,
     outline: {
-      envelope: outlined.envelope,
-      bodystructure: outlined.bodyStructure,
+      envelope: longText(outlined.envelope),
+      bodystructure: longText(outlined.bodyStructure),
       summary: await textOf(
         {
           ...(await summaryOf(received, outlined, dateText)),
@@ -92,17 +93,22 @@ async function inSlices<Result>(steps: Generator<undefined, Result>, pace: Pace)
 const writtenInOneGo = 100
 
 /** As JSON; of many attachments some at a time. */
-async function textOf(stored: { readonly attachments: readonly object[] }, pace: Pace): Promise<string> {
+async function textOf(stored: { readonly attachments: readonly object[] }, pace: Pace): Promise<LongText> {
   const { attachments, ...others } = stored
-  if (attachments.length <= writtenInOneGo) return JSON.stringify(stored)
-  let text = JSON.stringify(others).slice(0, -1)
+  if (attachments.length <= writtenInOneGo) return longText(JSON.stringify(stored))
+  const pieces = [pieceOf(`${JSON.stringify(others).slice(0, -1)},"attachments":`)]
   for (let at = 0; at < attachments.length; at += writtenInOneGo) {
     if (pace.spent) await pace.turn()
-    const some = JSON.stringify(attachments.slice(at, at + writtenInOneGo)).slice(1, -1)
-    text += at === 0 ? `,"attachments":[${some}` : `,${some}`
+    const some = pieceOf(JSON.stringify(attachments.slice(at, at + writtenInOneGo)))
+    // In place of the bracket.
+    if (at > 0) some[0] = comma
+    pieces.push(some.subarray(0, -1))
   }
-  return `${text}]}`
+  pieces.push(pieceOf(']}'))
+  return pieces
 }
+
+const comma = 0x2c
 
 /** Hashes of the ids a message refers to, nearest first. */
 export function refersOf({ messageId, inReplyTo, references }: Summary): number[] {

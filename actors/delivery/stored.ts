@@ -6,6 +6,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { wholeText } from '#lib/long-text.ts'
 import { FilterMail } from '#mail/filter/filter.ts'
 import { Header } from '#mail/header/header.ts'
 import type { ReadRange } from '#mail/mime/decode.ts'
@@ -57,7 +58,7 @@ export async function arriveStored(
   stored: { readonly body: number; readonly prefix: string; readonly from: string; readonly score?: number },
 ): Promise<Arriving> {
   const prepared = await prepareStored(read, stored.body)
-  const detail = JSON.parse(prepared.outline.detail) as StoredDetail
+  const detail = JSON.parse(wholeText(prepared.outline.detail)) as StoredDetail
   const body = await bodies.open(stored.body)
   const block = await body.read(0, detail.headerSize)
   const header = new Header(Buffer.concat([Buffer.from(stored.prefix), block]), detail.texts[0]?.charset)
@@ -73,7 +74,9 @@ export function arriveReceived(
   { from, score }: { readonly from: string; readonly score?: number },
 ): Arriving {
   const read = () => {
-    return readable(JSON.parse(prepared.outline.detail) as StoredDetail, (start, end) => received.read(start, end))
+    return readable(JSON.parse(wholeText(prepared.outline.detail)) as StoredDetail, (start, end) =>
+      received.read(start, end),
+    )
   }
   return arriving(prepared, received.root.header, { prefix: '', from, ...(score !== undefined && { score }) }, read)
 }

@@ -6,6 +6,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { type LongText, wholeText } from '#lib/long-text.ts'
 import { remember } from '#lib/memoize.ts'
 import { mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
@@ -13,7 +14,7 @@ import { type BodyRow, bodyAdd } from '#store/bodies/writes.ts'
 import { messageAppend } from '#store/mailboxes/audits.ts'
 import { countersAdd, type Mailbox, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
 import { type MessageMeta, threadSummaries } from '#store/mailboxes/messages.ts'
-import { headerInsert, outlineInsert, summaryOf } from '#store/mailboxes/outlines.ts'
+import { headerInsert, outlineInsert, outlineWeight, summaryOf } from '#store/mailboxes/outlines.ts'
 import { referenceInsert } from '#store/mailboxes/references.ts'
 import {
   inbox,
@@ -37,10 +38,10 @@ export interface Prepared {
   /** Bytes of the body. */
   readonly size: number
   readonly outline: {
-    readonly envelope: string
-    readonly bodystructure: string
-    readonly summary: string
-    readonly detail: string
+    readonly envelope: LongText
+    readonly bodystructure: LongText
+    readonly summary: LongText
+    readonly detail: LongText
   }
   /** Header lines that lists are made of (mail/header/pick.ts). */
   readonly header: string | null
@@ -115,7 +116,7 @@ export const appendMessage: UserCommand<Append, Appended> = {
 }
 
 function received(user: string, { prepared, meta }: Append, { mailbox, uid, size }: Appended) {
-  const { from: senders, subject } = summaryOf(prepared.outline.summary)
+  const { from: senders, subject } = summaryOf(wholeText(prepared.outline.summary))
   const from = mailboxes(senders)[0]?.address ?? meta.from ?? ''
   return { user, mailbox, message: uid, size, from, subject }
 }
@@ -171,7 +172,7 @@ function insert(
   learnKeywords(turn, mailbox, keywords)
   const expires = input.expires ?? (mailbox.retention > 0 ? turn.now + mailbox.retention : null)
   turn.write(bodyAdd, prepared.row, prepared.weight)
-  turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+  turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, outlineWeight(prepared.outline))
   if (prepared.header !== null) turn.write(headerInsert, { body: prepared.body, lines: prepared.header })
   turn.write(messageAppend, {
     mailbox: mailbox.num,

@@ -21,7 +21,7 @@ import {
   messageMeta,
   rangeMessages,
 } from '#store/mailboxes/messages.ts'
-import { headerInsert, outlineInsert } from '#store/mailboxes/outlines.ts'
+import { headerInsert, outlineInsert, outlineWeight } from '#store/mailboxes/outlines.ts'
 import { nextModseq, quotaOf, requireMailbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import { asSpelled, learnKeywords, type Prepared } from './append.ts'
 import { shelve } from './archive.ts'
@@ -326,7 +326,7 @@ function place(
     const prepared = sealed?.get(uid)
     if (prepared === undefined) continue
     turn.write(bodyAdd, prepared.row, prepared.weight)
-    turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+    turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, outlineWeight(prepared.outline))
     if (prepared.header !== null) turn.write(headerInsert, { body: prepared.body, lines: prepared.header })
   }
   const modseq = nextModseq(turn, storage)

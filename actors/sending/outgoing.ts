@@ -12,7 +12,7 @@ import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation, type Write } from '#store/engine/write.ts'
-import { outlineInsert } from '#store/mailboxes/outlines.ts'
+import { outlineInsert, outlineWeight } from '#store/mailboxes/outlines.ts'
 import {
   countCancelled,
   findOutbound,
@@ -76,7 +76,7 @@ export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
   const { prepared, prefix = '', from, user, origin, options = {}, sendTime } = outgoing
   const num = turn.sequence.next('outbound')
   turn.write(bodyAdd, prepared.row, prepared.weight)
-  turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, 500)
+  turn.write(outlineInsert, { body: prepared.body, ...prepared.outline }, outlineWeight(prepared.outline))
   turn.write(
     outboundInsert,
     {

@@ -6,6 +6,7 @@
 
 import { newId } from '#lib/id.ts'
 import type { Log } from '#lib/log.ts'
+import { someMatches, wholeText } from '#lib/long-text.ts'
 import { domainToAscii, mailboxes, splitAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
@@ -85,10 +86,10 @@ export async function noteReport(
   results: readonly object[],
 ): Promise<void> {
   // Most have none, which is known without reading all that is known of them: of a thousand files that is milliseconds.
-  if (count === 0 || !mayHold.test(outline.summary)) return
+  if (count === 0 || !someMatches(outline.summary, mayHold)) return
   const taken = recipients.filter((_, at) => !('refused' in (results[at] ?? {})))
   if (taken.length === 0) return
-  const files = (JSON.parse(outline.summary) as StoredSummary).attachments.filter(mayBeReport)
+  const files = (JSON.parse(wholeText(outline.summary)) as StoredSummary).attachments.filter(mayBeReport)
   if (files.length === 0) return
   const kept = taken.some(({ address }) => /^postmaster(?:\+|$)/i.test(splitAddress(address).local))
   if (!kept && !files.some(({ filename }) => called.test(filename))) return

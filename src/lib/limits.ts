@@ -54,6 +54,8 @@ export const limits = {
     batchBytesMax: 8 * mib,
     /** Bytes that do not wait for what else the loop brings: the thread begins with them. */
     leaveBytes: 16 * kib,
+    /** Characters of a text that crosses as bytes: shorter ones are copied faster than their bytes are made. */
+    longTextMin: 16 * kib,
     /** Where commits take so long, a small one waits for those who are back soon: this is small. */
     slowSyncMs: 2,
     companyBytesMax: 64 * kib,
@@ -252,8 +254,10 @@ export const limits = {
     /** Largest page of a list (wire-details 1). */
     pageSizeMax: 250,
     pageSize: 20,
-    /** Characters of stored text in the rows of one page of messages; what goes past it is for the next page. */
-    pageLengthMax: 512 * kib,
+    /** Bytes of stored text in the rows of one page of messages; what goes past it is for the next page. */
+    pageBytesMax: 512 * kib,
+    /** The stored text of a row that has more is read by itself: that takes as long as a dozen rows. */
+    rowBytesMin: 8 * kib,
     /** Rows with more of it are printed in slices. */
     slicedLengthMin: 64 * kib,
     /** Text of a cursor. */

@@ -12,7 +12,16 @@ import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { checkParts } from '../upkeep/check.ts'
-import { type MessageBoundary, type MessageMeta, type Outlined, type SomeRows, SomeRowsTaken } from './messages.ts'
+import {
+  type Measured,
+  type MeasuredText,
+  type MessageBoundary,
+  type MessageMeta,
+  type Outlined,
+  type SomeRows,
+  SomeRowsTaken,
+} from './messages.ts'
+import { measuredSummary } from './outlines.ts'
 
 const archive = table(
   'archive',
@@ -50,9 +59,9 @@ table('archive_tally', { user: integer, total: integer }, { key: ['user'] })
 
 type Row = RowOf<typeof archive>
 
-export interface Archived extends Pick<Row, 'mailboxId' | 'path' | 'archived' | 'expires'> {
+export interface Archived<Message = Outlined> extends Pick<Row, 'mailboxId' | 'path' | 'archived' | 'expires'> {
   /** As it was; `mailbox` is the number of the folder it lay in, `uid` its number there. */
-  readonly message: Outlined
+  readonly message: Message
 }
 
 const insertion = archive.insertion
@@ -125,12 +134,14 @@ export const archiveForget = defineWrite<{ user: number }>('archive.forget', (sq
   sql('DELETE FROM archive_tally WHERE "user" = ?').run(user)
 })
 
-const select = `SELECT ${archive.listOf('a')}, o.summary FROM archive a JOIN outline o ON o.body = a.body`
+const joined = 'FROM archive a JOIN outline o ON o.body = a.body'
+const select = `SELECT ${archive.listOf('a')}, o.summary ${joined}`
+const measured = `SELECT ${archive.listOf('a')}, ${measuredSummary} ${joined}`
 
 /** Those of these archived messages of an account that are there, in the order of their numbers. */
 export async function findArchived(read: Reader, user: number, nums: readonly number[]): Promise<Archived[]> {
   const text = `${select} WHERE a.num IN ${among()} AND a."user" = ? ORDER BY a.num`
-  return (await read.all<{ summary: string }>(text, JSON.stringify(nums), user)).map(decode)
+  return (await read.all<{ summary: string }>(text, JSON.stringify(nums), user)).map(row => decode(row))
 }
 
 /** A page of an account's archive by internal date; a boundary's `uid` is the archived message's number. */
@@ -140,13 +151,13 @@ export async function pageArchive(
   falling: boolean,
   boundary: MessageBoundary | null,
   count: number,
-): Promise<SomeRows<Archived>> {
+): Promise<SomeRows<Archived<Measured>>> {
   const edge = boundary ?? (falling ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = falling ? 'DESC' : 'ASC'
-  const text = `${select} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
+  const text = `${measured} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
-  const some = new SomeRowsTaken(decode)
-  await read.each<{ summary: string }>(row => !some.take(row), text, user, edge.idate, edge.uid, count)
+  const some = new SomeRowsTaken(({ bytes: _, ...row }: MeasuredText) => decode<Measured>(row))
+  await read.each<MeasuredText>(row => !some.take(row), text, user, edge.idate, edge.uid, count)
   return some.taken
 }
 
@@ -190,10 +201,10 @@ export async function expiredArchive(
   )
 }
 
-function decode(stored: Record<string, unknown> & { summary: string }): Archived {
+function decode<Row extends Measured = Outlined>(stored: Pick<Row, 'summary'>): Archived<Row> {
   const { summary } = stored
-  const { mailboxId, path, archived, expires, ...rest } = archive.decode(stored)
-  const message = { ...rest, modseq: 0, expires: null, summary }
+  const { mailboxId, path, archived, expires, ...rest } = archive.decode({ ...stored })
+  const message = { ...rest, modseq: 0, expires: null, summary } as Measured as Row
   return { message, mailboxId, path, archived, expires }
 }
 

@@ -4,6 +4,7 @@
 // Short reads by index, but where a function says that it scans.
 
 import { limits } from '#lib/limits.ts'
+import type { Slices } from '#lib/pace.ts'
 import { boolean, integer, json, moment, nullable, type Stored, span, text, words } from '../engine/column.ts'
 import { among, flagAt, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -11,6 +12,7 @@ import type { Sql } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { searchWait } from '../search/docs.ts'
+import { measuredSummary, readSummaryText } from './outlines.ts'
 
 /** What is known about a message besides its bytes; JSON in `message.meta`. */
 export interface MessageMeta {
@@ -189,6 +191,7 @@ export const messageExpunge = defineWrite<Readonly<RowOf<typeof expunged>>, Stor
 )
 
 const outlined = `SELECT ${messages.listOf('m', own)}, o.summary FROM message m JOIN outline o ON o.body = m.body`
+const measured = `SELECT ${messages.listOf('m', own)}, ${measuredSummary} FROM message m JOIN outline o ON o.body = m.body`
 
 /** One message of a folder. */
 export async function findMessage(read: Reader, mailbox: number, uid: number): Promise<Outlined | undefined> {
@@ -235,15 +238,15 @@ export async function pageMessages(
   boundary: MessageBoundary | null,
   direction: 'forward' | 'back',
   count: number,
-): Promise<SomeRows<Outlined>> {
+): Promise<SomeRows<Measured>> {
   const down = falling === (direction === 'forward')
   const edge = boundary ?? (down ? { idate: 9e15, uid: 9e15 } : { idate: -9e15, uid: 0 })
   const order = down ? 'DESC' : 'ASC'
   const only = unseen ? 'AND m.flags & 1 = 0' : ''
-  const text = `${outlined} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only}
+  const text = `${measured} WHERE m.mailbox = ? AND (m.idate, m.uid) ${down ? '<' : '>'} (?, ?) ${only}
      ORDER BY m.idate ${order}, m.uid ${order} LIMIT ?`
-  const some = new SomeRowsTaken(decode)
-  await read.each<{ summary: string }>(row => !some.take(row), text, mailbox, edge.idate, edge.uid, count)
+  const some = new SomeRowsTaken(decodeMeasured)
+  await read.each<MeasuredText>(row => !some.take(row), text, mailbox, edge.idate, edge.uid, count)
   return some.taken
 }
 
@@ -255,19 +258,19 @@ export interface SomeRows<Row> {
 
 /** As many rows as their stored text allows, one at least: a message may have a thousand attachments to be told of. */
 export class SomeRowsTaken<Row> {
-  readonly #decode: (row: { summary: string }) => Row
+  readonly #decode: (row: MeasuredText) => Row
   readonly #rows: Row[] = []
-  #length = 0
+  #bytes = 0
   #more = false
 
-  constructor(decode: (row: { summary: string }) => Row) {
+  constructor(decode: (row: MeasuredText) => Row) {
     this.#decode = decode
   }
 
   /** Takes the next row where there is room for it. */
-  take(row: { summary: string }): boolean {
-    this.#length += row.summary.length
-    this.#more = this.#rows.length > 0 && this.#length > limits.http.pageLengthMax
+  take(row: MeasuredText): boolean {
+    this.#bytes += row.bytes
+    this.#more = this.#rows.length > 0 && this.#bytes > limits.http.pageBytesMax
     if (!this.#more) this.#rows.push(this.#decode(row))
     return !this.#more
   }
@@ -277,13 +280,36 @@ export class SomeRowsTaken<Row> {
   }
 }
 
+/** What is read first of a summary: how long it is, and all of a short one. */
+export interface MeasuredText {
+  readonly bytes: number
+  readonly summary: string | null
+}
+
+/** A message whose summary may still have to be read (`withSummaries`). */
+export type Measured = Omit<Outlined, 'summary'> & { readonly summary: string | null }
+
+/**
+ * The same messages with the summaries that are long, each of which takes a millisecond or two to read: others have their turn in
+ * between. A summary is that of a body and never changes; a message whose body went meanwhile is left out.
+ */
+export async function withSummaries(read: Reader, rows: readonly Measured[], slices: Slices): Promise<Outlined[]> {
+  const whole: Outlined[] = []
+  for (const row of rows) {
+    if (row.summary === null && slices.spent) await slices.turn()
+    const summary = row.summary ?? (await readSummaryText(read, row.body))
+    if (summary !== undefined) whole.push({ ...row, summary })
+  }
+  return whole
+}
+
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
-export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<SomeRows<Outlined>> {
-  const some = new SomeRowsTaken(decode)
+export async function findByNumbers(read: Reader, user: number, nums: readonly number[]): Promise<SomeRows<Measured>> {
+  const some = new SomeRowsTaken(decodeMeasured)
   for (let at = 0; at < nums.length; at += numbersAtOnce) {
     const asked = nums.slice(at, at + numbersAtOnce)
-    const text = `${outlined} WHERE m.num IN ${among()} AND m."user" = ?`
-    const rows = await read.all<{ num: number; summary: string }>(text, JSON.stringify(asked), user)
+    const text = `${measured} WHERE m.num IN ${among()} AND m."user" = ?`
+    const rows = await read.all<MeasuredText & { num: number }>(text, JSON.stringify(asked), user)
     const byNumber = new Map(rows.map(row => [row.num, row]))
     for (const num of asked) {
       const row = byNumber.get(num)
@@ -293,8 +319,8 @@ export async function findByNumbers(read: Reader, user: number, nums: readonly n
   return some.taken
 }
 
-/** Messages looked up in one statement: their texts are all read before the first is counted. */
-const numbersAtOnce = 5
+/** Messages looked up in one statement: their short texts are all read before the first is counted. */
+const numbersAtOnce = 50
 
 /** Messages of a folder that are not encrypted and lack some flags, in uid order. */
 export async function plainBodies(
@@ -335,16 +361,20 @@ export async function rowAt(read: Reader, { mailbox, falling, unseen, row }: Row
 
 /** Messages of a folder by their uids, in the order of `uids`. */
 export async function messagesOf(read: Reader, mailbox: number, uids: readonly number[]): Promise<SomeRows<Outlined>> {
-  const text = `${outlined} WHERE m.mailbox = ? AND m.uid IN ${among()}`
-  const rows = await read.all<{ uid: number; summary: string }>(text, mailbox, JSON.stringify(uids))
+  const text = `${measured} WHERE m.mailbox = ? AND m.uid IN ${among()}`
+  const rows = await read.all<MeasuredText & { uid: number }>(text, mailbox, JSON.stringify(uids))
   const byUid = new Map(rows.map(row => [row.uid, row]))
-  const some = new SomeRowsTaken(decode)
+  const some = new SomeRowsTaken(decodeMeasured)
   for (const uid of uids) {
     const row = byUid.get(uid)
     if (row !== undefined && !some.take(row)) break
   }
-  return some.taken
+  const { rows: taken, more } = some.taken
+  return { rows: await withSummaries(read, taken, unhurried), more }
 }
+
+/** For who works on a thread of his own. */
+const unhurried: Slices = { spent: false, turn: () => Promise.resolve() }
 
 /** Drafts of an account in some threads, with the id each answers; at most a thousand. */
 export async function threadDrafts(
@@ -391,4 +421,8 @@ export async function threadSummaries(
 
 function decode(stored: Record<string, unknown>): Outlined {
   return messages.decode(stored, own) as unknown as Outlined
+}
+
+function decodeMeasured({ bytes: _, ...stored }: MeasuredText): Measured {
+  return messages.decode(stored as Record<string, unknown>, own) as unknown as Measured
 }

@@ -2,11 +2,14 @@
 // finding one part or text of one message needs. Both are JSON; ENVELOPE and BODYSTRUCTURE are text beside them. The
 // table, its reads and its write.
 
+import { limits } from '#lib/limits.ts'
+import { type LongText, weightOf, wholeText } from '#lib/long-text.ts'
 import { madeMessageId } from '#mail/header/message-id.ts'
 import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/mime/outline.ts'
 import { integer, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
 import { table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
 
 export interface StoredSummary extends Summary {
   /** The Date field as written. */
@@ -55,7 +58,44 @@ export const outlines = table(
   { key: ['body'] },
 )
 
-export const outlineInsert = outlines.defineInsert('insert', { ifNew: true })
+/** A row as it is handed to its write. */
+export interface OutlineRow {
+  readonly body: number
+  readonly envelope: LongText
+  readonly bodystructure: LongText
+  readonly summary: LongText
+  readonly detail: LongText
+}
+
+type OutlineForm = readonly [body: number, ...texts: LongText[]]
+
+const insertion = `${outlines.insertion} ON CONFLICT DO NOTHING`
+/** The same with texts as bytes. */
+const byteInsertion = insertion.replace(', ?, ?, ?, ?', ', CAST(? AS TEXT)'.repeat(4))
+
+export const outlineInsert = defineWrite<OutlineRow, OutlineForm>(
+  'outline.insert',
+  (sql, form) => {
+    const [body, ...texts] = form
+    if (piecesOf(form).length === 0) return void sql(insertion).run(form)
+    const whole = texts.map(text => (typeof text === 'string' ? Buffer.from(text) : Buffer.concat(text)))
+    sql(byteInsertion).run(body, ...whole)
+  },
+  {
+    encode: ({ body, envelope, bodystructure, summary, detail }) => [body, envelope, bodystructure, summary, detail],
+    values: piecesOf,
+    told: (sql, [body, ...texts]) => void sql(insertion).run(body, ...texts.map(wholeText)),
+  },
+)
+
+function piecesOf([, ...texts]: OutlineForm): Uint8Array[] {
+  return texts.flatMap(text => (typeof text === 'string' ? [] : text))
+}
+
+/** What crosses to the writer for a row, about. */
+export function outlineWeight({ envelope, bodystructure, summary, detail }: Omit<OutlineRow, 'body'>): number {
+  return 100 + [envelope, bodystructure, summary, detail].reduce((sum, text) => sum + weightOf(text), 0)
+}
 
 /** Header lines that lists are made of (mail/header/pick.ts), of bodies whose are short. */
 export const headers = table('header', { body: integer, lines: text }, { key: ['body'] })
@@ -80,9 +120,18 @@ export async function readDetail(read: Reader, body: number): Promise<StoredDeta
 
 /** The summary of a body. */
 export async function readSummary(read: Reader, body: number): Promise<StoredSummary | undefined> {
-  const row = await read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body)
-  return row === undefined ? undefined : summaryOf(row.summary)
+  const text = await readSummaryText(read, body)
+  return text === undefined ? undefined : summaryOf(text)
 }
+
+/** The same as it is stored. */
+export async function readSummaryText(read: Reader, body: number): Promise<string | undefined> {
+  return (await read.one<{ summary: string }>('SELECT summary FROM outline WHERE body = ?', body))?.summary
+}
+
+/** For a SELECT: how long the summary of `o` is, which the engine knows without reading it, and all of a short one. */
+export const measuredSummary = `octet_length(o.summary) AS bytes,
+  CASE WHEN octet_length(o.summary) < ${limits.http.rowBytesMin} THEN o.summary END AS summary`
 
 /** The Message-ID by which a message is shown: never empty, for rows from before one was made on arrival as well. */
 export function shownMessageId({ messageId }: Pick<StoredSummary, 'messageId'>, body: number): string {

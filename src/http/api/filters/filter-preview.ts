@@ -13,7 +13,13 @@ import { combine, type FilterRule } from '#mail/filter/filter.ts'
 import type { User } from '#store/accounts/users.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
 import { findMailbox } from '#store/mailboxes/mailboxes.ts'
-import { type MessageBoundary, type Outlined, pageMessages } from '#store/mailboxes/messages.ts'
+import {
+  type MessageBoundary,
+  type Outlined,
+  pageMessages,
+  type SomeRows,
+  withSummaries,
+} from '#store/mailboxes/messages.ts'
 import { listFilters } from '#store/rules/filter.ts'
 import { encodeCursor } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -73,9 +79,11 @@ export function previewEndpoints({ system, rules, bodies }: FilterDeps): Endpoin
       const pace = new Pace()
       pace.turnKey = user.id
       const results: Static<typeof matchShape>[] = []
-      for await (const message of walk.messages(rows =>
-        pageMessages(read, page(mailbox.num), rows, 'forward', batchRows),
-      )) {
+      const fetch = async (from: MessageBoundary | null) => {
+        const { rows, more } = await pageMessages(read, page(mailbox.num), from, 'forward', batchRows)
+        return { rows: await withSummaries(read, rows, pace), more: more || rows.length === batchRows }
+      }
+      for await (const message of walk.messages(fetch)) {
         signal.throwIfAborted()
         if (pace.spent) await pace.turn()
         const found = await tried({ user, address, wanted, message })
@@ -146,10 +154,10 @@ class Walk {
     return encodeCursor([this.#at.idate, this.#at.uid], 1)
   }
 
-  async *messages(fetch: (from: MessageBoundary | null) => ReturnType<typeof pageMessages>): AsyncGenerator<Outlined> {
+  async *messages(fetch: (from: MessageBoundary | null) => Promise<SomeRows<Outlined>>): AsyncGenerator<Outlined> {
     for (;;) {
       const { rows, more } = await fetch(this.#at)
-      const whole = rows.length < batchRows && !more
+      const whole = !more
       for (const [index, message] of rows.entries()) {
         this.#at = { idate: message.idate, uid: message.uid }
         this.examined += 1

@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { burstPace } from '#lib/pace.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import type { Outlined } from '#store/mailboxes/messages.ts'
+import { type Measured, withSummaries } from '#store/mailboxes/messages.ts'
 import { longLists } from '../../front/chunks.ts'
 import { amount, anyPage, bool, field } from '../../schema.ts'
 import { listedMessage, type listedShape } from './message-view.ts'
@@ -33,23 +33,24 @@ export const listingFields = {
 
 export const skipField = amount({ min: 0, max: 2 ** 31, description: 'Rows before the page; not with a cursor' })
 
-/** Rows of an account as they are shown. @param mailboxOf id of the folder a row lies in */
+/** Rows of an account as they are shown, without those that went meanwhile. @param mailboxOf id of the folder a row lies in */
 export async function showListed(
   sources: { readonly read: Reader; readonly bodies: Bodies },
   user: number,
-  rows: readonly Outlined[],
-  mailboxOf: (row: Outlined) => string,
+  rows: readonly Measured[],
+  mailboxOf: (row: Measured) => string,
   wishes: ListingWishes & { readonly metaData: boolean },
 ): Promise<Static<typeof listedShape>[]> {
   const shown: Static<typeof listedShape>[] = []
   const pace = burstPace(String(user))
-  for (const row of await listed(sources, user, rows, wishes)) {
+  const whole = await withSummaries(sources.read, rows, pace)
+  for (const row of await listed(sources, user, whole, wishes)) {
     // Long header fields take milliseconds each.
     if (pace.spent) await pace.turn()
     shown.push(listedMessage(row, mailboxOf(row.message), wishes.metaData))
   }
   // Messages may have hundreds of attachments.
-  const length = rows.reduce((sum, { summary }) => sum + summary.length, 0)
+  const length = whole.reduce((sum, { summary }) => sum + summary.length, 0)
   if (length > limits.http.slicedLengthMin) longLists.set(shown, true)
   return shown
 }

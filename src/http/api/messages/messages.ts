@@ -113,8 +113,9 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
         },
       )
       const results = await showListed(sources, mailbox.user, rows, () => mailbox.id, { ...input, collapse })
-      for (const [at, row] of results.entries()) {
-        const one = conversations.get(rows[at]?.thread ?? 0)
+      const threads = new Map(conversations.size === 0 ? [] : rows.map(({ uid, thread }) => [uid, thread]))
+      for (const row of results) {
+        const one = conversations.get(threads.get(row.id) ?? 0)
         if (one !== undefined) row.conversation = shownConversation(one)
       }
       return { ...cursors, total, specialUse: mailbox.specialUse, results }

@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { criterion, parseQuery, parseWords } from '#mail/query/language.ts'
 import { both, either, type Query } from '#mail/query/query.ts'
 import { findMailbox, listMailboxes } from '#store/mailboxes/mailboxes.ts'
-import { findByNumbers, type Outlined } from '#store/mailboxes/messages.ts'
+import { findByNumbers, type Measured } from '#store/mailboxes/messages.ts'
 import { paged } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import {
@@ -135,7 +135,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       const collapse = input.collapseThreads
       let total = 0
       let complete = true
-      const found = new Map<number, Outlined>()
+      const found = new Map<number, Measured>()
       const { rows, ...cursors } = await paged(input, {
         key: ['number', 'number'],
         async fetch(boundary, direction, count) {
