@@ -5,7 +5,7 @@
 
 import { Command } from 'commander'
 import { version } from '#lib/build-info.ts'
-import { Fault } from '#lib/fault.ts'
+import { Fault, reasonOf } from '#lib/fault.ts'
 import { harmless } from '#lib/journal/harmless.ts'
 import { engineFault } from '#store/engine/sqlite/handle.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './command/backup.ts'
@@ -14,6 +14,7 @@ import { dkimCommand } from './command/dkim.ts'
 import { dnsCommand } from './command/dns.ts'
 import { doctorCommand } from './command/doctor.ts'
 import { moveCommand } from './command/move.ts'
+import { renumberCommand } from './command/renumber.ts'
 import { reportsCommand } from './command/reports.ts'
 import { serveCommand } from './command/serve.ts'
 import { setupCommand } from './command/setup.ts'
@@ -48,6 +49,7 @@ export function commandLine(): Command {
       backupCommand(),
       restoreCommand(),
       verifyCommand(),
+      renumberCommand(),
       moveCommand(),
       doctorCommand(),
       dnsCommand(),
@@ -87,7 +89,10 @@ export async function run(): Promise<void> {
 
 /** What is said of an error: one sentence, with the place where it is a mistake of ours. */
 function told(error: unknown): string {
-  if (error instanceof Fault) return error.message
+  if (error instanceof Fault) {
+    const reason = error.code === 'StorageUnavailable' ? reasonOf(error) : ''
+    return reason === '' ? error.message : `${error.message}: ${reason}`
+  }
   const { message = String(error), stack, syscall, code } = error as NodeJS.ErrnoException
   const engine = engineFault(error, 'The database')
   if (engine !== undefined) return engine.message

@@ -19,12 +19,18 @@ export interface Broker {
   close(): Promise<void>
 }
 
-/** @param url nats://user:password@host:port, several with commas between them @throws Fault Unreachable */
-export async function connectBroker(url: string, name: string, log: Log): Promise<Broker> {
+/** Where it is: nats://user:password@host:port, several with commas between them; `ca` is a file of certificates, '' for the public ones. */
+export interface BrokerPlace {
+  readonly nats: string
+  readonly ca: string
+}
+
+/** @throws Fault StorageUnavailable */
+export async function connectBroker(place: BrokerPlace, name: string, log: Log): Promise<Broker> {
   let connection: NatsConnection
   try {
     connection = await connect({
-      ...optionsOf(url),
+      ...optionsOf(place),
       name: `teal ${name}`,
       timeout: limits.cluster.connectMs,
       reconnectTimeWait: limits.cluster.againMs,
@@ -72,14 +78,14 @@ export async function connectBroker(url: string, name: string, log: Log): Promis
 }
 
 /** Who we are stands in the address; the client wants it apart. */
-function optionsOf(url: string) {
-  const [first = '', ...others] = url.split(',').map(one => new URL(one))
+function optionsOf({ nats, ca }: BrokerPlace) {
+  const [first = '', ...others] = nats.split(',').map(one => new URL(one))
   const { username, password, protocol } = first as URL
   const servers = [first as URL, ...others].map(one => `${one.hostname}:${one.port || 4222}`)
   const user = decodeURIComponent(username)
   return {
     servers,
     ...(password !== '' ? { user, pass: decodeURIComponent(password) } : user !== '' && { token: user }),
-    ...(protocol === 'tls:' && { tls: {} }),
+    ...((protocol === 'tls:' || ca !== '') && { tls: ca === '' ? {} : { caFile: ca } }),
   }
 }

@@ -28,7 +28,7 @@ import { operation } from '#store/engine/write.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { answers } from './answers.ts'
-import { type Broker, connectBroker } from './broker.ts'
+import { type Broker, type BrokerPlace, connectBroker } from './broker.ts'
 import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
 import { once } from './once.ts'
@@ -36,7 +36,8 @@ import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
 
 export interface ClusterOf {
-  readonly url: string
+  /** Where NATS is. */
+  readonly place: BrokerPlace
   readonly leases: Leases
   readonly system: ActorSystem
   /** What of the rows that this node keeps in memory was changed. */
@@ -131,7 +132,7 @@ export class Cluster implements Elsewhere {
   /** @throws Fault StorageUnavailable where there is no line to other nodes */
   static async open(of: ClusterOf): Promise<Cluster> {
     const { leases, system, changes, sequence, settings, log } = of
-    const broker = await connectBroker(of.url, leases.name, log)
+    const broker = await connectBroker(of.place, leases.name, log)
     const cluster = new Cluster(of, broker)
     await cluster.#line.listen()
     // What is given out from now on is given to this node alone.

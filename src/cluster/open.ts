@@ -37,13 +37,13 @@ interface Around {
 
 export async function openCluster(
   leases: Leases | undefined,
-  parts: Omit<ClusterOf, 'url' | 'leases' | 'changes' | 'onCommit'>,
+  parts: Omit<ClusterOf, 'place' | 'leases' | 'changes' | 'onCommit'>,
   { config, writer, listeners, metrics, closers }: Around,
 ): Promise<Cluster | undefined> {
   if (leases === undefined) return undefined
   const { Cluster: opened } = await import('./cluster.ts')
   const cluster = await opened.open({
-    ...{ ...parts, url: config.cluster.nats, leases, changes: writer.changes },
+    ...{ ...parts, place: config.cluster, leases, changes: writer.changes },
     onCommit: announce => {
       writer.announce = announce
     },

@@ -62,6 +62,7 @@ export const keys = {
     region: words('us-east-1', 'Region of that store, as it wants calls signed'),
     accessKey: secret(1, 'Name of the key that may get, put, delete and list there'),
     secretKey: secret(1, 'That key'),
+    ca: path('', 'Certificates in PEM to trust for that store instead of the public ones'),
     keepDays: count(
       14,
       1,
@@ -77,6 +78,10 @@ export const keys = {
     nats: secret(
       1,
       'NATS servers that carry what nodes ask and tell each other, such as nats://user:password@nats.example.com; several with commas',
+    ),
+    ca: path(
+      '',
+      'Certificates in PEM to trust for those servers instead of the public ones; they are asked over TLS then',
     ),
   },
   hostname: hostname(ownHostname, false, 'Name of this machine in greetings, trace headers and certificates'),

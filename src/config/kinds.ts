@@ -174,6 +174,9 @@ export function url(initial: string, schemes: readonly string[], text: string): 
   return { ...key('URL', initial, text, read), show: value => literal(maskUrl(value)) }
 }
 
+/** How a connection to PostgreSQL is encrypted, in the words of its own programs; those that would go on without are none. */
+const sslModes = ['disable', 'require', 'verify-ca', 'verify-full']
+
 /** Address of a PostgreSQL database; empty means unset. The password in it is masked when shown, and stands nowhere else in it. */
 export function database(text: string): Key<string> {
   const { read, ...form } = url('', ['postgres', 'postgresql'], text)
@@ -185,7 +188,12 @@ export function database(text: string): Key<string> {
       const { pathname, searchParams } = new URL(result.value)
       if (pathname.length < 2) return { reason: 'must name a database, as in postgres://user:password@host/database' }
       const secret = [...searchParams.keys()].find(name => /pass|secret/i.test(name))
-      return secret === undefined ? result : { reason: `must have its password before the host, not as '${secret}'` }
+      if (secret !== undefined) return { reason: `must have its password before the host, not as '${secret}'` }
+      const mode = searchParams.get('sslmode') ?? 'disable'
+      if (!sslModes.includes(mode)) return { reason: `must have as sslmode one of ${sslModes.join(', ')}` }
+      if (mode === 'verify-ca' && !searchParams.has('sslrootcert'))
+        return { reason: 'must name a file of certificates as sslrootcert beside sslmode=verify-ca' }
+      return result
     },
   }
 }

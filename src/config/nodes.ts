@@ -16,5 +16,16 @@ export function checkNodes({ store, cluster, bodies }: Sharing, refuse: (name: s
   if (node && !store.url) refuse('cluster.node', 'needs a database that nodes can share: store.url')
   if (node && !nats) refuse('cluster.nats', 'is needed beside cluster.node')
   if (nats && !node) refuse('cluster.node', 'is needed beside cluster.nats')
+  if (nats && !nats.split(',').every(isNats))
+    refuse(
+      'cluster.nats',
+      'must be addresses such as nats://user:password@host or tls://token@host, several with commas',
+    )
   if (node && !/^[\w.-]{1,63}$/.test(node)) refuse('cluster.node', 'must be 1 to 63 letters, digits, dots and hyphens')
+}
+
+function isNats(address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol, hostname } = new URL(address)
+  return /^(?:nats|tls):$/.test(protocol) && hostname !== ''
 }

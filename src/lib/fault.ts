@@ -288,6 +288,15 @@ export class Fault extends Error {
   }
 }
 
+/** What is behind a refusal, in the words of who knows: for who runs the service, never for strangers. '' where nothing is known. */
+export function reasonOf({ cause }: { readonly cause?: unknown }): string {
+  if (!(cause instanceof Error)) return ''
+  const { message, code = '' } = cause as NodeJS.ErrnoException
+  // Of a name with several addresses each was tried.
+  if (cause instanceof AggregateError) return cause.errors.map(error => (error as Error).message).join(', ')
+  return message || code || reasonOf(cause)
+}
+
 /** One bad field as a validation fault. */
 export function invalid(field: string, reason: string): Fault {
   const text = `"${field.replaceAll(',', '.')}" ${reason}`

@@ -103,7 +103,7 @@ class End {
   }
 
   static async open(num: number): Promise<End> {
-    const end = new End(num, await connectBroker(nats.url, `test ${num}`, makeLog('silent')))
+    const end = new End(num, await connectBroker({ nats: nats.url, ca: '' }, `test ${num}`, makeLog('silent')))
     closing.push(() => end.broker.close())
     await end.line.listen()
     closing.push(() => end.line.close())

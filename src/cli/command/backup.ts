@@ -104,16 +104,21 @@ export function restoreCommand(): Command {
     .description('Bring a backup back into an empty data directory')
     .argument('<folder>', 'where the backup lies')
     .option('--damaged', 'bring back what is whole of a damaged backup, and name what is not')
+    .option(
+      '--same',
+      'nothing was changed after the backup (the service was stopped before): clients go on with what they have instead of reading all folders anew',
+    )
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       '\nExample:\n  teal restore /var/backups/teal --data-dir /var/lib/teal && teal verify --data-dir /var/lib/teal',
     )
-    .action(async (folder: string, options: Options & { damaged?: boolean }) => {
+    .action(async (folder: string, options: Options & { damaged?: boolean; same?: boolean }) => {
       const config = configFrom(options)
       const { dataDir } = config
       requireFile(config)
-      const note = await restoreBackup(folder, dataDir, said(options), options.damaged === true)
+      const how = { lenient: options.damaged === true, same: options.same === true }
+      const note = await restoreBackup(folder, dataDir, said(options), how)
       print(options.json, { dataDir, ...note }, `${dataDir}: as it was on ${note.created}`)
       for (const one of note.damaged) process.stderr.write(`damaged: ${one}\n`)
       if (note.damaged.length > 0) process.exitCode = 3

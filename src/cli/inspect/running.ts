@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
 import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
+import { reasonOf } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { greeting, shownCertificate } from '#net/outward/probe.ts'
 import { openObjects } from '#store/bodies/objects/parts.ts'
@@ -120,9 +121,9 @@ export async function lookAtDatabase(config: Pick<Config, 'store'>): Promise<Fin
   try {
     await read.prove()
     return good('database', `The database at ${shownAddress(url)} answers.`)
-  } catch {
+  } catch (error) {
     const advice = 'See whether it runs, and whether it lets the user of store.url in.'
-    return wrong('database', `The database at ${shownAddress(url)} does not answer.`, { advice })
+    return wrong('database', `The database at ${shownAddress(url)} does not answer${why(error)}.`, { advice })
   } finally {
     read.close()
   }
@@ -137,12 +138,16 @@ export async function lookAtObjects(config: Pick<Config, 'bodies'>): Promise<Fin
     await objects.all().next()
     return good('objects', `The store at ${url} answers.`)
   } catch (error) {
-    const why = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
     const advice = 'See whether it runs, and whether the key of bodies may list the bucket, get, put and delete.'
-    return wrong('objects', `The store at ${url} does not answer as it should${why}.`, { advice })
+    return wrong('objects', `The store at ${url} does not answer as it should${why(error)}.`, { advice })
   } finally {
     await objects.close()
   }
+}
+
+function why(error: unknown): string {
+  const reason = error instanceof Error ? reasonOf(error) : ''
+  return reason === '' ? '' : ` (${reason})`
 }
 
 /** Backups of a database behind an address are taken there. */

@@ -4,7 +4,7 @@
 // A fault crosses as data, since an error loses its class on the way; anything else that a task throws is our own mistake and
 // crosses as the error it is.
 
-import { Fault, type FaultCode } from '../fault.ts'
+import { Fault, type FaultCode, reasonOf } from '../fault.ts'
 import type { NativeGate } from './native.ts'
 
 /** What a thread is started with. */
@@ -33,22 +33,33 @@ export type Reply = { readonly id: number } & Answer
 
 export type Answer =
   | { readonly value: unknown }
-  | { readonly code: FaultCode; readonly text: string; readonly details?: Readonly<Record<string, string>> }
+  | {
+      readonly code: FaultCode
+      readonly text: string
+      readonly details?: Readonly<Record<string, string>>
+      /** What was behind it. */
+      readonly reason?: string
+    }
   | { readonly error: unknown }
 
 /** What a task ended with, as it crosses. */
 export function refusal(error: unknown): Answer {
   if (!(error instanceof Fault)) return { error }
-  const answer = { code: error.code, text: error.message }
-  return error.details === undefined ? answer : { ...answer, details: error.details }
+  const { code, message: text, details } = error
+  const reason = reasonOf(error)
+  return { code, text, ...(details !== undefined && { details }), ...(reason !== '' && { reason }) }
 }
 
 /** The value of an answer. @throws Fault the one that the task ended with, or the mistake */
 export function settled(answer: Answer): unknown {
   if ('value' in answer) return answer.value
   if ('error' in answer) throw answer.error
-  const { code, text, details } = answer
-  throw new Fault(code, details === undefined ? { text } : { text, details })
+  const { code, text, details, reason } = answer
+  throw new Fault(code, {
+    text,
+    ...(details !== undefined && { details }),
+    ...(reason !== undefined && { cause: new Error(reason) }),
+  })
 }
 
 /** What is handed to a task that shares its thread (serve.ts `sharing`). */

@@ -21,6 +21,8 @@ export interface ObjectsPlace {
   readonly region: string
   readonly accessKey: string
   readonly secretKey: string
+  /** A file of certificates to trust for it; '' for the public ones. */
+  readonly ca?: string
 }
 
 /** One with everything in it. */

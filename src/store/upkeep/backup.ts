@@ -10,15 +10,17 @@ import { createReadStream, existsSync, statSync } from 'node:fs'
 import { chmod, copyFile, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '#lib/build-info.ts'
+import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
 import { checkFiles } from '../bodies/check.ts'
-import { copyDatabase, foldLog, lock, openForWriting } from '../engine/sqlite/handle.ts'
+import { copyDatabase, lock } from '../engine/sqlite/handle.ts'
 import { openReader } from '../engine/sqlite/reader.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
 import { Files, namedFiles, Pace, syncFile } from './backup-files.ts'
+import { renumberFile } from './renumber.ts'
 
 interface BackupNote {
   readonly version: string
@@ -106,18 +108,24 @@ export interface Restored extends BackupNote {
   readonly damaged: readonly string[]
 }
 
+export interface RestoreOptions {
+  /** Brings what is whole of a damaged backup. */
+  readonly lenient?: boolean
+  /** Nothing came after the backup: folders keep their UIDVALIDITY. */
+  readonly same?: boolean
+}
+
 /**
  * Brings a backup back as a data directory, which must not hold any data yet. Every byte is checked against its hash before
  * anything is written.
  *
- * @param lenient brings what is whole of a damaged backup
  * @throws Fault BackupInvalid, DataDirectoryInUse
  */
 export async function restoreBackup(
   folder: string,
   dataDir: string,
   say: Progress,
-  lenient = false,
+  { lenient = false, same = false }: RestoreOptions = {},
 ): Promise<Restored> {
   const note = await readNote(folder)
   const from = join(folder, note.database)
@@ -142,7 +150,7 @@ export async function restoreBackup(
     say(`${names.size} files`)
     await files.add(names)
     await files.sync()
-    await placeDatabase(from, dataDir)
+    await placeDatabase(from, dataDir, same)
     for (const path of await readdir(dataDir, { recursive: true })) giveToOwner(join(dataDir, path), dataDir)
     return { ...note, damaged }
   } finally {
@@ -156,13 +164,13 @@ function requireNoData(dataDir: string): void {
 }
 
 /** The database comes last: a restore that broke off leaves a directory without one, and may be run again. */
-async function placeDatabase(from: string, dataDir: string): Promise<void> {
+async function placeDatabase(from: string, dataDir: string, same: boolean): Promise<void> {
   const file = databaseFile(dataDir)
   const fresh = `${file}.new`
   await rm(fresh, { force: true })
   await copyFile(from, fresh)
   await chmod(fresh, 0o600)
-  goPast(fresh)
+  renumberFile(fresh, now(), same)
   await syncFile(fresh)
   // A log that a lost database left would be taken for one of this.
   for (const end of ['-wal', '-shm']) {
@@ -171,25 +179,6 @@ async function placeDatabase(from: string, dataDir: string): Promise<void> {
   await rename(fresh, file)
   await syncFile(dataDir)
 }
-
-/**
- * Numbers that were given out after the backup was taken must not be given out again for other messages, nor changes under
- * numbers that clients have seen (RFC 9051 2.3.1.1, RFC 7162 3.1.2.1): the next ones come from far above.
- */
-function goPast(file: string): void {
-  const handle = openForWriting(file)
-  try {
-    handle.exec(
-      `UPDATE tally SET uid_next = uid_next + ${restoreGap}; UPDATE usage SET modseq = modseq + ${restoreGap}`,
-    )
-    foldLog(handle)
-  } finally {
-    handle.close()
-  }
-}
-
-/** More than a folder gets between two backups; 4,000 restores use up the uids of a folder. */
-const restoreGap = 1_000_000
 
 /** Files that the database names and that are not as they were stored, as sentences. */
 async function damagedFiles(database: string, folder: string): Promise<string[]> {

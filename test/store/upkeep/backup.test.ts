@@ -3,12 +3,14 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTeal, type Teal } from '#service'
 import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
-import { useTeal } from '../../running.ts'
+import { Client } from '../../imap/client.ts'
+import { accessTo, useTeal } from '../../running.ts'
 
 const service = useTeal()
 const root = mkdtempSync(join(tmpdir(), 'teal-backup-'))
@@ -85,4 +87,49 @@ test('every part of the store that has rules has them checked', () => {
   expect(parts.length).toBeGreaterThan(0)
   for (const name of parts)
     expect(checked).toContain(`'${name.replace(/^(?!upkeep\/)/, '../').replace('upkeep/', './')}'`)
+})
+
+describe('an older backup that is brought back', () => {
+  /** Letters of a folder by their uids, as a client sees them. */
+  async function seen(teal: Teal): Promise<{ validity: number; letters: string[] }> {
+    const client = await Client.login(accessTo(() => teal).at('imap'), 'again')
+    const validity = Number(/UIDVALIDITY (\d+)/.exec((await client.ok('SELECT INBOX')).join('\n'))?.[1])
+    const lines = await client.ok('UID FETCH 1:* (UID BODY.PEEK[HEADER.FIELDS (SUBJECT)])')
+    client.close()
+    const letters = lines.map(line => `${/UID (\d+)/.exec(line)?.[1]} ${/Subject: (\w+)/.exec(line)?.[1]}`)
+    return { validity, letters }
+  }
+
+  async function receive(teal: Teal, subject: string): Promise<void> {
+    const lmtp = await openLmtp(accessTo(() => teal).at('lmtp'))
+    await deliver(lmtp, 'a@example.org', ['again@example.com'], Buffer.from(`Subject: ${subject}\r\n\r\n.\r\n`))
+    lmtp.close()
+  }
+
+  test.each([
+    ['gives no number that was seen to other mail', false],
+    ['leaves clients what they have where nothing came after it', true],
+  ])('%s', async (_, same) => {
+    const [data, folder, back] = ['data', 'backup', 'back'].map(name => join(root, `${name} ${same}`)) as [
+      string,
+      string,
+      string,
+    ]
+    const before = await startTeal({ dataDir: data })
+    await accessTo(() => before).user('again')
+    await receive(before, 'one')
+    await takeBackup(data, folder, new Date(0), quiet)
+    if (!same) await receive(before, 'lost')
+    const { validity } = await seen(before)
+    await before.close()
+    await restoreBackup(folder, back, quiet, { same })
+    const after = await startTeal({ dataDir: back })
+    await receive(after, 'other')
+    const found = await seen(after)
+    expect(found.letters).toEqual(['1 one', expect.stringMatching(/^1\d{6} other$/)])
+    if (same) expect(found.validity).toBe(validity)
+    else expect(found.validity).toBeGreaterThan(validity)
+    expect(await after.check()).toEqual([])
+    await after.close()
+  })
 })

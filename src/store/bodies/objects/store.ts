@@ -4,6 +4,7 @@
 // What is not to be had now, for whatever reason, is StorageUnavailable after a few tries, never an answer; only a store that
 // knows the bucket and not the name says that something is missing. Keys are shown to nobody, in no text and no log.
 
+import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { monotonic, now, sleep } from '#lib/clock.ts'
@@ -47,6 +48,8 @@ export class ObjectStore {
   /** Of the bucket, with what all names begin with: it ends in a slash. */
   readonly #bucket: string
   readonly #prefix: string
+  /** A file of certificates; '' for the public ones. */
+  readonly #ca: string
   #pool: Pool | undefined
   #waiting = 0
 
@@ -56,6 +59,7 @@ export class ObjectStore {
     this.#origin = origin
     this.#bucket = bucket
     this.#prefix = prefix
+    this.#ca = place.ca ?? ''
   }
 
   /** @throws Fault StorageUnavailable, Overloaded */
@@ -192,7 +196,7 @@ export class ObjectStore {
   #connections(): Pool {
     this.#pool ??= new (undici().Pool)(this.#origin, {
       connections: limits.objects.connections,
-      connect: { timeout: limits.objects.connectMs },
+      connect: { timeout: limits.objects.connectMs, ...(this.#ca !== '' && { ca: readFileSync(this.#ca, 'utf8') }) },
     })
     return this.#pool
   }

@@ -4,11 +4,13 @@
 
 import { Fault } from '#lib/fault.ts'
 import { columnsOf, type Filling, keyOf, type StoredRow } from '../../upkeep/filling.ts'
+import { inWords } from '../dialect.ts'
 import { definedTables } from '../table.ts'
 import { shownAddress } from './address.ts'
 import { migratePostgres } from './schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from './session.ts'
 import { bound } from './values.ts'
+import { postgresWords } from './words.ts'
 import { holdDatabase } from './writer/hold.ts'
 
 /** @throws Fault NotPermitted where it holds rows of a service, DataDirectoryInUse where one has it, StorageUnavailable */
@@ -48,7 +50,7 @@ export async function fillPostgres(settings: PostgresSettings): Promise<Filling>
 }
 
 /** Keeps services away from a database that is read to its end. @throws Fault DataDirectoryInUse, StorageUnavailable */
-export async function holdPostgres(settings: PostgresSettings): Promise<{ end(): Promise<void> }> {
+export async function holdPostgres(settings: PostgresSettings): Promise<Client> {
   const client = await connect(settings)
   try {
     await holdDatabase(client, settings)
@@ -57,6 +59,18 @@ export async function holdPostgres(settings: PostgresSettings): Promise<{ end():
   } catch (error) {
     await client.end().catch(() => {})
     throw postgresFault(error) ?? error
+  }
+}
+
+/** Statements with neutral words, all or none, while nobody has the database. @throws Fault as `holdPostgres` */
+export async function changePostgres(settings: PostgresSettings, texts: readonly string[]): Promise<void> {
+  const hold = await holdPostgres({ ...settings, statementMs: 0 })
+  try {
+    await hold.query(`BEGIN; ${texts.map(text => inWords(text, postgresWords)).join('; ')}; COMMIT`)
+  } catch (error) {
+    throw postgresFault(error) ?? error
+  } finally {
+    await hold.end()
   }
 }
 

@@ -57,17 +57,53 @@ function schemaText(): string {
 
 /** What the database has to be asked, and told. */
 interface Session {
-  query(text: string): Promise<{ rows: readonly { readonly there?: unknown; readonly version?: unknown }[] }>
+  query(text: string): Promise<{ rows: readonly Partial<Record<'there' | 'version' | Trait, unknown>>[] }>
 }
+
+type Trait = keyof typeof unfit
+
+/** What a database may be like that it cannot hold this: what is asked, and what is said where it is so. */
+const unfit = {
+  standby: {
+    ask: 'pg_is_in_recovery()',
+    text: 'The database is a copy that can only be read (a standby): name the server that it is copied from in store.url',
+  },
+  old: {
+    ask: "current_setting('server_version_num')::int < 150000",
+    text: 'The server is older than PostgreSQL 15, which is the oldest that will do',
+  },
+  encoded: {
+    ask: "current_setting('server_encoding') <> 'UTF8'",
+    text: "The database holds other text than UTF-8: make it anew (CREATE DATABASE teal OWNER teal ENCODING 'UTF8' TEMPLATE template0)",
+  },
+  bare: {
+    ask: "NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')",
+    text: 'The server was built without ICU, which letters are compared with',
+  },
+} as const
+
+/** @throws Fault NotPermitted */
+async function requireFit(session: Session): Promise<void> {
+  const asked = Object.entries(unfit).map(([name, { ask }]) => `${ask} AS ${name}`)
+  const { rows } = await session.query(`SELECT ${asked.join(', ')}`)
+  for (const [name, { text }] of Object.entries(unfit)) {
+    if (rows[0]?.[name as Trait]) throw new Fault('NotPermitted', { text })
+  }
+}
+
+/** Of PostgreSQL: the user may not do that. */
+const notAllowed = '42501'
 
 /**
  * Brings the database up to this program's schema.
  *
  * @param moving whether rows may be on their way into it
  * @returns whether there was none
- * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be, or not all of it has come yet
+ * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be, or not all of it has come yet,
+ *   NotPermitted where it will not do
  */
 export async function migratePostgres(session: Session, mayBeNew = true, moving = false): Promise<boolean> {
+  await requireFit(session)
   await session.query('BEGIN')
   try {
     // Of several that come at once one makes the tables.
@@ -77,7 +113,9 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
     return made
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {})
-    throw error
+    if ((error as { code?: string }).code !== notAllowed) throw error
+    const text = `The user of store.url may not make tables in the database (${(error as Error).message}): it has to be its owner`
+    throw new Fault('NotPermitted', { text, cause: error })
   }
 }
 

@@ -42,26 +42,17 @@ const planning = {
   plan_cache_mode: 'force_generic_plan',
 }
 
+/** As statements: a pooler in between takes no such settings at the start of a connection, or leaves them out. */
 function settingsText(settings: Readonly<Record<string, string | number | boolean>>): string {
   return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ')
+    .map(([name, value]) => `SET ${name} = ${value}`)
+    .join(';')
 }
 
 /** A connection. @throws Fault StorageUnavailable */
 export async function connect(settings: PostgresSettings, options: SessionOptions = {}): Promise<Client> {
   const statementMs = settings.statementMs ?? limits.postgres.statementMs
-  const client = new (postgres().Client)({
-    connectionString: settings.url,
-    application_name: 'teal',
-    types: typeParsers as never,
-    keepAlive: true,
-    connectionTimeoutMillis: limits.postgres.connectMs,
-    statement_timeout: statementMs,
-    ...(statementMs > 0 && { query_timeout: statementMs + limits.postgres.answerMs }),
-    options: settingsText({ ...planning, default_transaction_read_only: options.readOnly ?? false }),
-    ...(options.pipelined === true && { pipeline: true }),
-  } as ConstructorParameters<Postgres['Client']>[0])
+  const client = clientOf(settings, statementMs, options)
   let ended = false
   const end = () => {
     if (!ended) options.onEnd?.()
@@ -72,10 +63,40 @@ export async function connect(settings: PostgresSettings, options: SessionOption
   client.on('end', end)
   try {
     await client.connect()
-  } catch (error) {
-    throw postgresFault(error) ?? error
+    const readOnly = options.readOnly ?? false
+    const all = { ...planning, statement_timeout: statementMs, default_transaction_read_only: readOnly }
+    await client.query(settingsText(all))
+  } catch (cause) {
+    client.end().catch(() => {})
+    // Whatever it is, a certificate that has ended or a name that leads nowhere: the database is not to be had.
+    throw new Fault('StorageUnavailable', { cause })
   }
   return client
+}
+
+/** @throws Fault StorageUnavailable where a file that the address names cannot be read */
+function clientOf({ url }: PostgresSettings, statementMs: number, { pipelined }: SessionOptions): Client {
+  try {
+    return new (postgres().Client)({
+      connectionString: asLibpq(url),
+      application_name: 'teal',
+      types: typeParsers as never,
+      keepAlive: true,
+      connectionTimeoutMillis: limits.postgres.connectMs,
+      ...(statementMs > 0 && { query_timeout: statementMs + limits.postgres.answerMs }),
+      ...(pipelined === true && { pipeline: true }),
+    } as ConstructorParameters<Postgres['Client']>[0])
+  } catch (cause) {
+    throw new Fault('StorageUnavailable', { cause })
+  }
+}
+
+/** `sslmode` means what it does to PostgreSQL's own programs: the driver takes `require` for `verify-full`, and warns of it. */
+function asLibpq(address: string): string {
+  const url = new URL(address)
+  const mode = url.searchParams.get('sslmode')
+  if (mode === null) return address
+  return `${address}${address.includes('?') ? '&' : '?'}uselibpqcompat=true`
 }
 
 /** Rows as objects or, with `array`, as arrays. @throws Fault as `postgresFault` */

@@ -5,7 +5,7 @@ import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { shownAddress } from '../address.ts'
-import type { Client, PostgresSettings } from '../session.ts'
+import { type Client, connect, type PostgresSettings } from '../session.ts'
 
 /** Of all locks of the database this one, by its number. */
 const number = 7_430_413
@@ -26,13 +26,15 @@ export interface Hold {
  * Nobody else writes while this connection is there, but for nodes beside nodes.
  *
  * @returns the process behind this one
- * @throws Fault DataDirectoryInUse
+ * @throws Fault DataDirectoryInUse, NotPermitted where a pooler is in between that does not leave sessions as they are
  */
 export async function holdDatabase(
   client: Client,
-  { url }: PostgresSettings,
+  settings: PostgresSettings,
   { before = 0, shared = false }: Hold = {},
 ): Promise<number> {
+  const { url } = settings
+  await requireSession(client, settings)
   const lock = shared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock'
   const until = monotonic() + limits.postgres.holdMs
   for (;;) {
@@ -50,4 +52,30 @@ export async function holdDatabase(
     }
     await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
   }
+}
+
+/**
+ * What lasts for a session is lost, or somebody else's, where a pooler gives each transaction whichever connection is free. A pooler tells
+ * its clients another number than the server has; whether it keeps sessions, a second connection beside it finds out.
+ */
+async function requireSession(client: Client, settings: PostgresSettings): Promise<void> {
+  const self = await backendOf(client)
+  if (self === (client as { processID?: number }).processID) return
+  const other = await connect(settings)
+  try {
+    await other.query('BEGIN')
+    const taken = await backendOf(other)
+    if (taken !== self && (await backendOf(client)) === self) return
+  } finally {
+    await other.end().catch(() => {})
+  }
+  const text =
+    `A pooler is between here and the database at ${shownAddress(settings.url)} that does not leave sessions as they are ` +
+    '(PgBouncer: pool_mode = session), or name the database itself in store.url'
+  throw new Fault('NotPermitted', { text })
+}
+
+async function backendOf(client: Client): Promise<number> {
+  const { rows } = await client.query<{ self: number }>('SELECT pg_backend_pid() AS self')
+  return rows[0]?.self ?? 0
 }
