@@ -5,12 +5,12 @@
 
 import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
-import { type LongText, longText, pieceOf } from '#lib/long-text.ts'
 import { Aside } from '#lib/memoize.ts'
 import { arrivalPace, type Pace } from '#lib/pace.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody, hashShort } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
+import { type LongText, longText, pieceOf } from '#mail/text/long-text.ts'
 import { intro, readPlain } from '#mail/text/text.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Numbers } from '#store/engine/sequence.ts'

@@ -6,10 +6,10 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { wholeText } from '#lib/long-text.ts'
 import { FilterMail } from '#mail/filter/filter.ts'
 import { Header } from '#mail/header/header.ts'
 import type { ReadRange } from '#mail/mime/decode.ts'
+import { wholeText } from '#mail/text/long-text.ts'
 import { readParts, readSaid } from '#mail/text/said.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'

@@ -6,10 +6,10 @@
 
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { type LongText, wholeText } from '#lib/long-text.ts'
 import { remember } from '#lib/memoize.ts'
 import { mailboxes } from '#mail/address/address.ts'
 import { flag } from '#mail/flags.ts'
+import { type LongText, wholeText } from '#mail/text/long-text.ts'
 import { type BodyRow, bodyAdd } from '#store/bodies/writes.ts'
 import { messageAppend } from '#store/mailboxes/audits.ts'
 import { countersAdd, type Mailbox, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'

@@ -6,11 +6,11 @@
 
 import { newId } from '#lib/id.ts'
 import type { Log } from '#lib/log.ts'
-import { someMatches, wholeText } from '#lib/long-text.ts'
 import { domainToAscii, mailboxes, splitAddress } from '#mail/address/address.ts'
 import { parseAddresses } from '#mail/address/address-list.ts'
 import type { Header } from '#mail/header/header.ts'
 import { isAligned } from '#mail/origin/verification.ts'
+import { someMatches, wholeText } from '#mail/text/long-text.ts'
 import { taskInsert } from '#store/accounts/task.ts'
 import type { StoredSummary } from '#store/mailboxes/outlines.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'

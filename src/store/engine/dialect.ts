@@ -24,6 +24,11 @@ export function flagAt(column: string, path: string): string {
   return word('flagAt', column, path)
 }
 
+/** The text that these bytes are, in UTF-8. */
+export function textOf(bytes: string): string {
+  return word('textOf', bytes)
+}
+
 /** The greatest of several values; null where one of them is. */
 export function greatest(...values: readonly string[]): string {
   return word('greatest', ...values)
@@ -107,6 +112,7 @@ type WordName =
   | 'listRows'
   | 'positionOf'
   | 'sumOf'
+  | 'textOf'
   | 'textRows'
   | 'whole'
 

@@ -11,16 +11,9 @@ import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
+import { type MeasuredText, type SomeRows, SomeRowsTaken } from '../search/pages.ts'
 import { checkParts } from '../upkeep/check.ts'
-import {
-  type Measured,
-  type MeasuredText,
-  type MessageBoundary,
-  type MessageMeta,
-  type Outlined,
-  type SomeRows,
-  SomeRowsTaken,
-} from './messages.ts'
+import type { Measured, MessageBoundary, MessageMeta, Outlined } from './messages.ts'
 import { measuredSummary } from './outlines.ts'
 
 const archive = table(

@@ -3,8 +3,6 @@
 //
 // Short reads by index, but where a function says that it scans.
 
-import { limits } from '#lib/limits.ts'
-import type { Slices } from '#lib/pace.ts'
 import { boolean, integer, json, moment, nullable, type Stored, span, text, words } from '../engine/column.ts'
 import { among, flagAt, jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -12,7 +10,8 @@ import type { Sql } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { searchWait } from '../search/docs.ts'
-import { measuredSummary, readSummaryText } from './outlines.ts'
+import { type MeasuredText, type SomeRows, SomeRowsTaken, unhurried, withSummaries } from '../search/pages.ts'
+import { measuredSummary } from './outlines.ts'
 
 /** What is known about a message besides its bytes; JSON in `message.meta`. */
 export interface MessageMeta {
@@ -190,6 +189,9 @@ export const messageExpunge = defineWrite<Readonly<RowOf<typeof expunged>>, Stor
   { encode: row => expunged.values(row) },
 )
 
+/** One whose summary may still have to be read (`withSummaries`). */
+export type Measured = Omit<Outlined, 'summary'> & { readonly summary: string | null }
+
 const outlined = `SELECT ${messages.listOf('m', own)}, o.summary FROM message m JOIN outline o ON o.body = m.body`
 const measured = `SELECT ${messages.listOf('m', own)}, ${measuredSummary} FROM message m JOIN outline o ON o.body = m.body`
 
@@ -248,59 +250,6 @@ export async function pageMessages(
   const some = new SomeRowsTaken(decodeMeasured)
   await read.each<MeasuredText>(row => !some.take(row), text, mailbox, edge.idate, edge.uid, count)
   return some.taken
-}
-
-/** The first rows of a page, and whether it has others that are left to the next one. */
-export interface SomeRows<Row> {
-  readonly rows: Row[]
-  readonly more: boolean
-}
-
-/** As many rows as their stored text allows, one at least: a message may have a thousand attachments to be told of. */
-export class SomeRowsTaken<Row> {
-  readonly #decode: (row: MeasuredText) => Row
-  readonly #rows: Row[] = []
-  #bytes = 0
-  #more = false
-
-  constructor(decode: (row: MeasuredText) => Row) {
-    this.#decode = decode
-  }
-
-  /** Takes the next row where there is room for it. */
-  take(row: MeasuredText): boolean {
-    this.#bytes += row.bytes
-    this.#more = this.#rows.length > 0 && this.#bytes > limits.http.pageBytesMax
-    if (!this.#more) this.#rows.push(this.#decode(row))
-    return !this.#more
-  }
-
-  get taken(): SomeRows<Row> {
-    return { rows: this.#rows, more: this.#more }
-  }
-}
-
-/** What is read first of a summary: how long it is, and all of a short one. */
-export interface MeasuredText {
-  readonly bytes: number
-  readonly summary: string | null
-}
-
-/** A message whose summary may still have to be read (`withSummaries`). */
-export type Measured = Omit<Outlined, 'summary'> & { readonly summary: string | null }
-
-/**
- * The same messages with the summaries that are long, each of which takes a millisecond or two to read: others have their turn in
- * between. A summary is that of a body and never changes; a message whose body went meanwhile is left out.
- */
-export async function withSummaries(read: Reader, rows: readonly Measured[], slices: Slices): Promise<Outlined[]> {
-  const whole: Outlined[] = []
-  for (const row of rows) {
-    if (row.summary === null && slices.spent) await slices.turn()
-    const summary = row.summary ?? (await readSummaryText(read, row.body))
-    if (summary !== undefined) whole.push({ ...row, summary })
-  }
-  return whole
 }
 
 /** Messages of an account by their numbers, in the order of `nums`; those that are gone are left out. */
@@ -372,9 +321,6 @@ export async function messagesOf(read: Reader, mailbox: number, uids: readonly n
   const { rows: taken, more } = some.taken
   return { rows: await withSummaries(read, taken, unhurried), more }
 }
-
-/** For who works on a thread of his own. */
-const unhurried: Slices = { spent: false, turn: () => Promise.resolve() }
 
 /** Drafts of an account in some threads, with the id each answers; at most a thousand. */
 export async function threadDrafts(

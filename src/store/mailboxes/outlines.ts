@@ -3,10 +3,11 @@
 // table, its reads and its write.
 
 import { limits } from '#lib/limits.ts'
-import { type LongText, weightOf, wholeText } from '#lib/long-text.ts'
 import { madeMessageId } from '#mail/header/message-id.ts'
 import type { AttachmentInfo, Outline, Summary, TextPart } from '#mail/mime/outline.ts'
+import { type LongText, weightOf, wholeText } from '#mail/text/long-text.ts'
 import { integer, text } from '../engine/column.ts'
+import { textOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
@@ -71,7 +72,7 @@ type OutlineForm = readonly [body: number, ...texts: LongText[]]
 
 const insertion = `${outlines.insertion} ON CONFLICT DO NOTHING`
 /** The same with texts as bytes. */
-const byteInsertion = insertion.replace(', ?, ?, ?, ?', ', CAST(? AS TEXT)'.repeat(4))
+const byteInsertion = insertion.replace(', ?, ?, ?, ?', `, ${textOf('?')}`.repeat(4))
 
 export const outlineInsert = defineWrite<OutlineRow, OutlineForm>(
   'outline.insert',

@@ -9,13 +9,8 @@ import { flag } from '#mail/flags.ts'
 import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { folderCounters } from '../mailboxes/listing.ts'
-import {
-  type MessageBoundary,
-  type MessagePage,
-  messagesOf,
-  type Outlined,
-  type SomeRows,
-} from '../mailboxes/messages.ts'
+import { type MessageBoundary, type MessagePage, messagesOf, type Outlined } from '../mailboxes/messages.ts'
+import type { SomeRows } from './pages.ts'
 
 export interface ConversationTask extends MessagePage {
   /** Rows after (`forward`) or before the row at this place; null: from the row of the number `skip`. */

@@ -13,14 +13,9 @@ import { combine, type FilterRule } from '#mail/filter/filter.ts'
 import type { User } from '#store/accounts/users.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
 import { findMailbox } from '#store/mailboxes/mailboxes.ts'
-import {
-  type MessageBoundary,
-  type Outlined,
-  pageMessages,
-  type SomeRows,
-  withSummaries,
-} from '#store/mailboxes/messages.ts'
+import { type MessageBoundary, type Outlined, pageMessages } from '#store/mailboxes/messages.ts'
 import { listFilters } from '#store/rules/filter.ts'
+import { type SomeRows, withSummaries } from '#store/search/pages.ts'
 import { encodeCursor } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { mailboxId, object, optional, paging, text, userId } from '../../schema.ts'

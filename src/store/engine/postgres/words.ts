@@ -19,6 +19,7 @@ export const postgresWords: Words = {
   listRows: (source, path) => (path === undefined ? `list_rows(${source})` : `list_rows(${source}, '${path}')`),
   positionOf: (whole, part) => `strpos(${whole}, ${part})`,
   sumOf: condition => `sum((${condition})::int)`,
+  textOf: bytes => `convert_from(${bytes}, 'UTF8')`,
   textRows: (index, expression, user) =>
     index === 'search'
       ? `SELECT body FROM search_text WHERE grams @> ${expression}!grams::bigint[] AND "user" = ${user}`

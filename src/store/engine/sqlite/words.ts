@@ -17,6 +17,7 @@ export const sqliteWords: Words = {
   listRows: (source, path) => (path === undefined ? `json_each(${source})` : `json_each(${source}, '$.${path}')`),
   positionOf: (whole, part) => `instr(${whole}, ${part})`,
   sumOf: condition => `sum(${condition})`,
+  textOf: bytes => `CAST(${bytes} AS TEXT)`,
   textRows: (index, expression, user, same) =>
     `SELECT rowid & 4294967295 FROM ${index} WHERE ${index} MATCH ${expression} AND rowid BETWEEN (${user} << 32) AND (${same} << 32) | 4294967295`,
   whole: value => `CAST(${value} AS INTEGER)`,

@@ -1,5 +1,6 @@
 // Who writes to a database: one session at a time, or nodes that share it among themselves, by a lock that ends with its
-// connection. A lone service and nodes keep each other out.
+// connection. A lone service and nodes keep each other out. Where a pooler gives a connection to another session between two
+// transactions the lock means nothing: such a one is refused.
 
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'

@@ -4,7 +4,7 @@
 // one go, in memory that nobody has touched before: some milliseconds for what is known of a message of a thousand parts
 // (bench/NOTES.md, Nobody in another's way). Bytes lie outside of the heap, so no look for garbage copies them either.
 
-import { limits } from './limits.ts'
+import { limits } from '#lib/limits.ts'
 
 /** A text, or its UTF-8 in pieces, none of which ends within a character. */
 export type LongText = string | readonly Uint8Array[]

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { longText, pieceOf, someMatches, weightOf, wholeText } from '#lib/long-text.ts'
+import { longText, pieceOf, someMatches, weightOf, wholeText } from '#mail/text/long-text.ts'
 
 test('a short text stays a text, a long one is bytes, and both are read as they were', () => {
   for (const letter of ['a', 'é', '€', '😀']) {
