@@ -178,6 +178,16 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
   ],
   [
     one(of('message.insert', 'message', 4, { num: 4, uid: 4, mailbox: 1, user: 1, body: 2 })),
+    one(of('outline.insert', 'outline', 3, { body: 3 })),
+    // Long texts come as bytes, in pieces; one that is there stays.
+    one(
+      of('outline.insert', 'outline', 4, {
+        body: 4,
+        summary: [bytes('ä \u{1f600}'), bytes('"')],
+        detail: [bytes('ß')],
+      }),
+    ),
+    one(of('outline.insert', 'outline', 5, { body: 4, envelope: [bytes('other')] })),
     one(of('message.expunge', 'expunged', 4, { mailbox: 1, uid: 4 })),
   ],
   [
