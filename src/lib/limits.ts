@@ -121,6 +121,8 @@ export const limits = {
     putsMax: 4,
     /** An answer in words: a thousand names of 200 characters, in XML. */
     listBytesMax: 4 * mib,
+    /** Characters that are shown of what it says of a refusal. */
+    saidMax: 200,
     /** Those that are younger are left alone whether a row names them or not: longer than any delivery takes, and than clocks differ. */
     youngMs: 24 * hour,
     /** Looked at together, where only their sizes are asked for. */

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -30,6 +31,12 @@ interface Trouble {
   slow?: number
   /** Each call of these methods is answered with this status and code. */
   refuse?: { readonly methods: readonly string[]; readonly status: number; readonly code: string }
+  /** Calls of these methods are taken and never answered. */
+  hangs?: readonly string[]
+  /** Each call is sent elsewhere. */
+  redirect?: string
+  /** Other bytes are given than were asked for, as long as they are. */
+  shifted?: boolean
   /** The connection ends in the middle of what is sent (GET), or taken (PUT). */
   dies?: 'GET' | 'PUT'
   /** Told when an object is there, before whoever brought it is. */
@@ -54,15 +61,15 @@ export interface S3 {
   close(): Promise<void>
 }
 
-/** @param page names in a list */
-export async function startS3(page = 3): Promise<S3> {
+/** @param page names in a list @param tls certificate and key, in PEM, where it speaks TLS */
+export async function startS3(page = 3, tls?: { readonly cert: Buffer; readonly key: Buffer }): Promise<S3> {
   const folder = mkdtempSync(join(tmpdir(), 'teal-s3-'))
   const sockets = new Set<Socket>()
   let server: Server
   let port = 0
   const s3: S3 = {
     get url() {
-      return `http://127.0.0.1:${port}/${bucket}`
+      return `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/${bucket}`
     },
     calls: [],
     trouble: {},
@@ -89,9 +96,10 @@ export async function startS3(page = 3): Promise<S3> {
       await new Promise(done => server.close(done))
     },
     async up() {
-      server = createServer((request, answer) => {
+      const served = (request: IncomingMessage, answer: ServerResponse) => {
         void serve({ folder, page, s3 }, request, answer).catch(() => request.socket.destroy())
-      })
+      }
+      server = tls === undefined ? createServer(served) : createSecureServer(tls, served)
       server.on('connection', socket => {
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
@@ -117,7 +125,7 @@ interface Store {
 async function serve(store: Store, request: IncomingMessage, answer: ServerResponse): Promise<void> {
   const { s3, folder } = store
   const { method = '' } = request
-  const { slow = 0, refuse, dies, onPut } = s3.trouble
+  const { slow = 0, refuse, dies, onPut, hangs, redirect, shifted = false } = s3.trouble
   s3.calls.push(method)
   if (slow > 0) await sleep(slow)
   if (dies === 'PUT' && method === 'PUT') {
@@ -125,6 +133,8 @@ async function serve(store: Store, request: IncomingMessage, answer: ServerRespo
     return
   }
   const body = await bytesOf(request)
+  if (hangs?.includes(method)) return
+  if (redirect !== undefined) return void answer.writeHead(307, { location: redirect }).end()
   if (refuse?.methods.includes(method)) return refused(answer, method, refuse.status, refuse.code)
   const wrong = wrongSignature(request, body)
   if (wrong !== undefined) return refused(answer, method, 403, wrong)
@@ -148,22 +158,27 @@ async function serve(store: Store, request: IncomingMessage, answer: ServerRespo
     return
   }
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return refused(answer, method, 404, 'NoSuchKey')
-  give(readFileSync(file), request, answer, dies === 'GET')
+  give(readFileSync(file), request, answer, { dies: dies === 'GET', shift: shifted ? 1 : 0 })
 }
 
 function give(
   bytes: Buffer,
   { method, headers, socket }: IncomingMessage,
   answer: ServerResponse,
-  dies: boolean,
+  { dies, shift }: { readonly dies: boolean; readonly shift: number },
 ): void {
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? []
-  const part = from === undefined ? bytes : bytes.subarray(Number(from), Number(to) + 1)
+  const part = from === undefined ? bytes : bytes.subarray(Number(from) + shift, Number(to) + 1 + shift)
   if (part.length === 0) {
     refused(answer, method ?? '', 416, 'InvalidRange')
     return
   }
-  answer.writeHead(from === undefined ? 200 : 206, { 'content-length': part.length })
+  answer.writeHead(from === undefined ? 200 : 206, {
+    'content-length': part.length,
+    ...(from !== undefined && {
+      'content-range': `bytes ${Number(from) + shift}-${Number(to) + shift}/${bytes.length}`,
+    }),
+  })
   if (method === 'HEAD') answer.end()
   else if (dies) answer.write(part.subarray(0, part.length >> 1), () => socket.destroy())
   else answer.end(part)
@@ -189,7 +204,11 @@ function list({ s3, page, folder }: Store, query: URLSearchParams, answer: Serve
 
 function refused(answer: ServerResponse, method: string, status: number, code: string): void {
   answer.writeHead(status, { 'content-type': 'application/xml' })
-  answer.end(method === 'HEAD' ? '' : `<?xml version="1.0"?><Error><Code>${code}</Code><Message>no</Message></Error>`)
+  answer.end(
+    method === 'HEAD'
+      ? ''
+      : `<?xml version="1.0"?><Error><Code>${code}</Code><Message>no, said the store</Message></Error>`,
+  )
 }
 
 /** The code of what is wrong; undefined where the call is signed with the key, with all that must be. */

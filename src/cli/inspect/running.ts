@@ -135,8 +135,8 @@ export async function lookAtObjects(config: Pick<Config, 'bodies'>): Promise<Fin
   if (objects === undefined) return undefined
   const { url } = config.bodies
   try {
-    await objects.all().next()
-    return good('objects', `The store at ${url} answers.`)
+    await objects.prove()
+    return good('objects', `The store at ${url} takes, gives, lists and removes.`)
   } catch (error) {
     const advice = 'See whether it runs, and whether the key of bodies may list the bucket, get, put and delete.'
     return wrong('objects', `The store at ${url} does not answer as it should${why(error)}.`, { advice })

@@ -99,6 +99,8 @@ export interface PartRow {
   readonly file: string | null
   /** Bytes of that file. */
   readonly stored: number
+  /** SHA-256 of that file, hexadecimal, where it goes to a store. */
+  readonly packed?: string
   /** The pieces are in the store that is beside the database: under the name in `data`, or under that of a row which must be there. */
   readonly object?: 'new' | 'known'
 }

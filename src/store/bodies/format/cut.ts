@@ -5,7 +5,7 @@
 // fit there becomes parts of its own, so nothing a stranger sends makes a row large. Parts longer than a chunk are
 // hashed, packed and written chunk by chunk, with the packing on the thread pool.
 
-import { createHash, hash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
@@ -181,6 +181,8 @@ class Packer {
   readonly #scratch: string[]
   readonly #inlineBytesMax: number
   readonly #hash = createHash('sha256')
+  /** Of what is stored: a store wants to be told before the bytes come. */
+  readonly #packed: Hash | null
   readonly #pieces: { length: number; raw: boolean }[] = []
   readonly #chunk = Buffer.allocUnsafeSlow(limits.body.chunkBytes)
   #filled = 0
@@ -194,6 +196,7 @@ class Packer {
     this.#files = files
     this.#inlineBytesMax = inlineBytesMax
     this.#scratch = scratch
+    this.#packed = files.objects === undefined ? null : createHash('sha256')
   }
 
   async write(block: Buffer): Promise<void> {
@@ -216,6 +219,7 @@ class Packer {
       data: own(this.#path === null ? Buffer.concat([table, ...this.#held]) : table),
       file: this.#path,
       stored: this.#path === null ? 0 : this.#stored,
+      ...(this.#path !== null && this.#packed !== null && { packed: this.#packed.digest('hex') }),
     }
   }
 
@@ -230,6 +234,7 @@ class Packer {
     this.#size += chunk.length
     const { data, raw } = await packChunk(chunk)
     this.#pieces.push({ length: data.length, raw })
+    this.#packed?.update(data)
     this.#stored += data.length
     this.#filled = 0
     if (this.#path === null && this.#stored <= this.#inlineBytesMax) {

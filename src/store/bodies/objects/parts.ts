@@ -5,7 +5,6 @@
 // after its row went is another object. It is in the store before the unit that names it is made, so a crash leaves an object that
 // nobody names and never a row without its object; strays.ts looks for the former.
 
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
@@ -20,6 +19,11 @@ import { ObjectStore } from './store.ts'
 const idBytes = 12
 
 const namePattern = /^[0-9a-f]{2}\/[0-9a-f]{62}-[0-9a-f]{24}$/
+
+/** Names whose rows are asked for together. */
+const askedAtOnce = 250
+
+const namingText = `SELECT hash, data FROM part WHERE hash IN (${Array.from({ length: askedAtOnce }, () => '?').join(', ')}) AND file = 1`
 
 /** The store that a configuration names, with connections of its own; they are made when they are wanted. */
 export function openObjects({ bodies }: Pick<Place, 'bodies'>): ObjectStore | undefined {
@@ -40,10 +44,14 @@ export function named(table: Uint8Array): Buffer {
 /** Names among these of old objects that no row has. */
 export async function unnamed(read: Reader, names: readonly string[]): Promise<string[]> {
   const found: string[] = []
-  for (const name of names) {
-    const hash = Buffer.from(name.slice(0, 2) + name.slice(3, 65), 'hex')
-    const row = await read.one<{ data: Buffer }>('SELECT data FROM part WHERE hash = ? AND file = 1', hash)
-    if (row === undefined || objectName(hash, row.data) !== name) found.push(name)
+  for (let at = 0; at < names.length; at += askedAtOnce) {
+    const some = names.slice(at, at + askedAtOnce)
+    const hashes = some.map(name => Buffer.from(name.slice(0, 2) + name.slice(3, 65), 'hex'))
+    // One text for all: the places that are left over ask for the last once more.
+    const filled = Array.from({ length: askedAtOnce }, (_, place) => hashes[place] ?? hashes.at(-1))
+    const rows = await read.all<{ hash: Buffer; data: Buffer }>(namingText, ...(filled as Buffer[]))
+    const known = new Set(rows.map(({ hash, data }) => objectName(hash, data)))
+    found.push(...some.filter(name => !known.has(name)))
   }
   return found
 }
@@ -75,15 +83,14 @@ export async function putParts(objects: ObjectStore, read: Reader, parts: readon
 }
 
 async function putPart(objects: ObjectStore, read: Reader, part: PartRow): Promise<PartRow> {
-  const { hash, data: table, file, stored } = part
+  const { packed = '', ...rest } = part
+  const { hash, data: table, file, stored } = rest
   const known = await read.one('SELECT 1 FROM part WHERE hash = ?', hash)
-  if (known !== undefined || file === null) return { ...part, file: null, object: 'known' }
-  const digest = createHash('sha256')
-  for await (const chunk of createReadStream(file, { highWaterMark: limits.body.chunkBytes })) digest.update(chunk)
+  if (known !== undefined || file === null) return { ...rest, file: null, object: 'known' }
   const data = named(table)
   const open = () => createReadStream(file, { highWaterMark: limits.body.chunkBytes })
-  await objects.put(objectName(hash, data), { size: stored, hash: digest.digest('hex'), open })
-  return { ...part, data, file: null, object: 'new' }
+  await objects.put(objectName(hash, data), { size: stored, hash: packed, open })
+  return { ...rest, data, file: null, object: 'new' }
 }
 
 /** The pieces of a part, as they are read: a little at first, more at once for who reads on. */

@@ -4,11 +4,13 @@
 // What is not to be had now, for whatever reason, is StorageUnavailable after a few tries, never an answer; only a store that
 // knows the bucket and not the name says that something is missing. Keys are shown to nobody, in no text and no log.
 
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { monotonic, now, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { undici } from '#lib/process/lazy.ts'
 import type { ObjectsPlace } from '../../folder/place.ts'
@@ -35,8 +37,8 @@ class Refusal extends Error {
   readonly status: number
   readonly code: string
 
-  constructor({ method }: Call, status: number, code: string) {
-    super(`the store of bodies.url answered a ${method} with ${status} ${code}`)
+  constructor({ method }: Call, status: number, code: string, text: string) {
+    super(`the store of bodies.url answered a ${method} with ${[status, code, text].filter(Boolean).join(' ')}`)
     this.status = status
     this.code = code
   }
@@ -76,11 +78,15 @@ export class ObjectStore {
     const call = { method: 'GET', url: this.#urlOf(name), headers } as const
     return this.#unlessMissing(call, one =>
       this.#asked(one, async answer => {
-        // A store that does not know ranges would send all of it.
-        if (answer.statusCode !== 206 || Number(answer.headers['content-length']) !== length) {
+        // A store that does not know ranges would send all of it, one that counts otherwise another.
+        const range = String(answer.headers['content-range'] ?? `bytes ${start}-`)
+        const right = range.startsWith(`bytes ${start}-`) && Number(answer.headers['content-length']) === length
+        if (answer.statusCode !== 206 || !right) {
           throw new Error(`the store of bodies.url gave other bytes than were asked for (${answer.statusCode})`)
         }
-        return Buffer.from(await answer.body.arrayBuffer())
+        const bytes = Buffer.from(await answer.body.arrayBuffer())
+        if (bytes.length !== length) throw new Error('the store of bodies.url cut its answer short')
+        return bytes
       }),
     )
   }
@@ -98,6 +104,20 @@ export class ObjectStore {
   /** One that is not there is passed over. @throws Fault StorageUnavailable, Overloaded */
   async remove(name: string): Promise<void> {
     await this.#unlessMissing({ method: 'DELETE', url: this.#urlOf(name) }, call => this.#asked(call, drained))
+  }
+
+  /** That it does all that is asked of it: takes a small value, gives it, lists and removes it. @throws Fault StorageUnavailable, Overloaded */
+  async prove(): Promise<void> {
+    const name = `probe-${newId()}`
+    const bytes = Buffer.from(name)
+    await this.put(name, { size: bytes.length, hash: hash('sha256', bytes, 'hex'), open: () => bytes })
+    const found = await this.read(name, 0, bytes.length)
+    await this.all().next()
+    await this.remove(name)
+    if (found?.equals(bytes) === true) return
+    throw new Fault('StorageUnavailable', {
+      cause: new Error('the store of bodies.url does not give what was put there'),
+    })
   }
 
   /** All values, some hundred at a time. @throws Fault StorageUnavailable, Overloaded */
@@ -190,7 +210,8 @@ export class ObjectStore {
       signal: AbortSignal.timeout(callMs),
     })
     if (answer.statusCode >= 200 && answer.statusCode < 300) return await take(answer)
-    throw new Refusal(call, answer.statusCode, textOf(await limitedText(answer), 'Code'))
+    const text = await limitedText(answer)
+    throw new Refusal(call, answer.statusCode, textOf(text, 'Code'), saidOf(textOf(text, 'Message'), answer))
   }
 
   #connections(): Pool {
@@ -219,6 +240,12 @@ function addressOf({ url, region }: ObjectsPlace): { origin: string; bucket: str
   const prefix = prefixOf(names)
   if (host.includes('.')) return { origin: `https://${amazon}`, bucket: `/${host}/`, prefix }
   return { origin: `https://${host}.${amazon}`, bucket: '/', prefix }
+}
+
+/** What a store says of its refusal, such as which region is right; and where it would have been asked instead, which is not followed. */
+function saidOf(message: string, { headers: { location } }: Dispatcher.ResponseData): string {
+  const said = message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, limits.objects.saidMax)
+  return [said === '' ? '' : `(${said})`, location === undefined ? '' : `(it is at ${location})`].join(' ').trim()
 }
 
 async function drained(answer: Dispatcher.ResponseData): Promise<void> {

@@ -1,6 +1,7 @@
 // Who writes to a database: one session at a time, or nodes that share it among themselves, by a lock that ends with its
-// connection. A lone service and nodes keep each other out. Where a pooler gives a connection to another session between two
-// transactions the lock means nothing: such a one is refused.
+// connection. A lone service and nodes keep each other out.
+//
+// So a session has to be one: a pooler that gives each transaction another connection is refused.
 
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
