@@ -5,10 +5,10 @@
 // code.
 
 import { existsSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { yieldToOthers } from '#lib/process/polite.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
@@ -53,7 +53,7 @@ export function backupCommand(): Command {
       const { dataDir } = config
       requireFile(config)
       requireData(config)
-      setPriority(polite)
+      yieldToOthers(polite)
       const result = await takeBackup(dataDir, folder, new Date(now()), said(options), existsSync(runFile(dataDir)))
       const { files, added, removed } = result
       print(options.json, result, `${folder}: the database and ${files} files (${added} new, ${removed} removed)`)
@@ -88,7 +88,7 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
   const { dataDir } = config
   requireFile(config)
   requireData(config)
-  setPriority(polite)
+  yieldToOthers(polite)
   const how = { at: new Date(now()), keep, gently: existsSync(runFile(dataDir)), say: said(options) }
   const result = await takePoint(dataDir, folder, how)
   const { point, files, added, dropped } = result
@@ -151,7 +151,7 @@ async function verify(options: VerifyOptions): Promise<void> {
   const { dataDir, auth } = config
   const hashes = options.quick !== true
   const configured = { totp: auth.totpSecret !== '' }
-  setPriority(polite)
+  yieldToOthers(polite)
   if (backup !== undefined) {
     if (options.repair === true)
       throw new Fault('NotPermitted', { text: 'A backup is not changed: restore it, and repair that' })

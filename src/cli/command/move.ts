@@ -2,10 +2,10 @@
 //
 // It can be broken off and run again, and is over when every row of both was compared. What is left stays as it was.
 
-import { setPriority } from 'node:os'
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
+import { yieldToOthers } from '#lib/process/polite.ts'
 import { BodyFiles } from '#store/bodies/files.ts'
 import { inFile, inObject, inRow, type Laying } from '#store/bodies/lying.ts'
 import { openObjects } from '#store/bodies/objects/parts.ts'
@@ -58,7 +58,7 @@ async function move(options: MoveOptions): Promise<void> {
     })
   }
   if (options.to !== undefined) requireData(localPlace(dataDir))
-  setPriority(polite)
+  yieldToOthers(polite)
   makeFolder(dataDir)
   const release = lock(lockFile(dataDir))
   try {
