@@ -30,6 +30,8 @@ export async function startChromium(kind: Kind): Promise<Browser> {
     args: [
       ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+      // Windows share what draws them where they may: starting one for each takes time.
+      '--renderer-process-limit=1',
     ],
   })
 }
