@@ -43,6 +43,7 @@ import { readTemplates } from '#store/accounts/templates.ts'
 import { Bodies } from '#store/bodies/bodies.ts'
 import { Strays, type StraysOptions } from '#store/bodies/strays.ts'
 import { type Duty, dutyOf } from '#store/cluster/duty.ts'
+import { requireSameKeys } from '#store/cluster/same-keys.ts'
 import type { Singleton } from '#store/cluster/shards.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -240,6 +241,7 @@ async function openStore(config: Config, log: Log, lock: DirectoryLock, { metric
   closers.add(() => read.close())
   const made = writer.opened.made || leases?.made === true
   await requireWhole(config, log, { opened: { ...writer.opened, made } }, read)
+  if (leases !== undefined) await requireSameKeys(leases, config.dataDir, keyFilesOf(config))
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
   return { leases, writer, read }
 }
@@ -349,6 +351,12 @@ function forwardKeysOf({ dataDir, hostname, forward, mail }: Config): ForwardKey
     loopSecret: loadKey(dataDir, 'loop', forward.loopSecret),
     hostname,
   }
+}
+
+/** Keys that lie in files of the data directory. */
+function keyFilesOf({ auth, forward }: Config): string[] {
+  const configured = { seal: '', totp: auth.totpSecret, srs: forward.srsSecret, loop: forward.loopSecret }
+  return Object.entries(configured).flatMap(([name, secret]) => (secret === '' ? [name] : []))
 }
 
 /** The key file is random, so one salt will do for all that is sealed with it. */

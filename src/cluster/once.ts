@@ -1,7 +1,7 @@
 // What came of a call whose node is gone: it wrote that down with all else (#store/cluster/answered.ts), or nothing of it was done and
 // nobody does it any more.
 
-import { readAnswer } from '#store/cluster/answered.ts'
+import { readAnswer, withdraw } from '#store/cluster/answered.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import { Unanswered } from './line.ts'
 
@@ -20,7 +20,7 @@ export async function once<Answer>(
     return await asked
   } catch (error) {
     if (!(error instanceof Unanswered)) throw error
-    const kept = await leases.withdraw(call).catch(() => {
+    const kept = await withdraw(leases, call).catch(() => {
       throw error
     })
     if (kept === undefined) return nothing

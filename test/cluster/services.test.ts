@@ -3,7 +3,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
@@ -254,6 +254,20 @@ test.each([
   expect(await answer).toMatch(/^250/)
   wire.cut()
   expect(await subjects(user)).toEqual(['first', 'second'])
+})
+
+test('a node with other keys is refused, makes none, and starts with those of the others', async () => {
+  const dataDir = join(folder, 'c')
+  mkdirSync(dataDir)
+  const options = { dataDir, store: { url }, cluster: { nats: nats.url, node: 'c' } }
+  await expect(startTeal(options)).rejects.toThrow(/^The key .*seal\b.* is missing\b/)
+  expect(existsSync(join(dataDir, 'keys'))).toBe(false)
+  cpSync(join(folder, 'a', 'keys'), join(dataDir, 'keys'), { recursive: true })
+  writeFileSync(join(dataDir, 'keys', 'loop'), `${'0a'.repeat(32)}\n`, { mode: 0o600 })
+  await expect(startTeal(options)).rejects.toThrow(/^The key loop of the other nodes is another one here/)
+  cpSync(join(folder, 'a', 'keys'), join(dataDir, 'keys'), { recursive: true })
+  const c = await startTeal(options)
+  await c.close()
 })
 
 test('how far a node is behind is shown', async () => {

@@ -203,20 +203,16 @@ export class Leases implements Tenancy {
 
   /** As of Sequence. */
   async blocks(least: Readonly<Record<string, number>>, count: number): Promise<Readonly<Record<string, number>>> {
-    const client = await this.#ready()
-    const { rows } = await client.query<{ firsts: string }>('SELECT pg_temp.teal_blocks($1, $2) AS firsts', [
-      ...[JSON.stringify(least), count],
-    ])
-    return JSON.parse(rows[0]?.firsts ?? '{}') as Record<string, number>
+    const text = 'SELECT pg_temp.teal_blocks($1, $2) AS firsts'
+    const row = await this.first<{ firsts: string }>(text, JSON.stringify(least), count)
+    return JSON.parse(row?.firsts ?? '{}') as Record<string, number>
   }
 
-  /** What came of a call to a node that is gone, as that node kept it; undefined where nothing did, and nothing will. */
-  async withdraw(call: string): Promise<Uint8Array | undefined> {
+  /** The first row of a statement, on the connection of the leases. @throws Fault StorageUnavailable, or what PostgreSQL says */
+  async first<Row>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
     const client = await this.#ready()
-    const { rows } = await client.query<{ reply: Uint8Array | null }>('SELECT pg_temp.teal_withdraw($1) AS reply', [
-      call,
-    ])
-    return rows[0]?.reply ?? undefined
+    const { rows } = await client.query(text, [...values])
+    return rows[0] as Row | undefined
   }
 
   /** This process of this node. */

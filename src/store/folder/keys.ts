@@ -2,7 +2,7 @@
 // alone. What they protect (sealed seeds, rewritten senders) cannot be read or checked without them, so they belong into
 // every backup and are never made anew while a file is there.
 
-import { chmodSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { randomHex } from '#lib/id.ts'
@@ -22,6 +22,11 @@ export function loadKey(dataDir: string, name: string, configured: string): stri
     throw new Fault('ConfigInvalid', { text: `${file} holds no key: bring it back from a backup` })
   }
   return text
+}
+
+/** Whether there is a file of it. */
+export function hasKey(dataDir: string, name: string): boolean {
+  return existsSync(keyFile(dataDir, name))
 }
 
 function read(file: string): string | undefined {
