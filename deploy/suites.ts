@@ -1,5 +1,5 @@
-// Runs the suites of package.json, as .ci/run does, and counts: the last line is "N passed, N failed". Two run at a time, since much of each
-// is waiting; who is done takes the next, so that what takes long is named first.
+// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed". What waits much
+// runs beside what works: in `one,next+other` two go one after the other, and a third at the same time.
 //
 // A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
@@ -31,13 +31,11 @@ interface Outcome {
   readonly names: readonly string[]
 }
 
-const sideBySide = 2
-
 /** More than that is no matter of a busy machine. */
 const againMax = 8
 
-/** What a suite may take: twice what the longest does on two cores with another beside it. What has not ended by then is ended, with all that it started. */
-const suiteMsMax = 30 * 60_000
+/** What a suite may take: twice what the longest does on two busy cores with another beside it. What has not ended by then is ended, with all that it started. */
+const suiteMsMax = 45 * 60_000
 
 const scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts
 const results = mkdtempSync(join(tmpdir(), 'suites-'))
@@ -130,13 +128,11 @@ async function run(suite: string): Promise<void> {
   if (outcome.failed > 0) again.push({ suite, ...outcome })
 }
 
-const waiting = process.argv.slice(2)
-
-async function runNext(): Promise<void> {
-  for (let suite = waiting.shift(); suite !== undefined; suite = waiting.shift()) await run(suite)
+async function runInOrder(suites: readonly string[]): Promise<void> {
+  for (const suite of suites) await run(suite)
 }
 
-await Promise.all(Array.from({ length: sideBySide }, runNext))
+for (const group of process.argv.slice(2)) await Promise.all(group.split('+').map(side => runInOrder(side.split(','))))
 
 for (const { suite, files, failed: before, names } of again) {
   for (const name of names) say(`failed in ${suite}: ${name}`)
