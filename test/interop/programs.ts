@@ -37,6 +37,7 @@ const debian = {
   mbsync: 'isync',
   mutt: 'mutt',
   'nats-server': 'nats-server',
+  pgbouncer: 'pgbouncer',
   nsd: 'nsd',
   offlineimap: 'offlineimap3',
   openssl: 'openssl',

@@ -100,11 +100,17 @@ test('every text that the service asked has the same answer', async () => {
     // What a file alone has, and what a point of time decides.
     if (/PRAGMA/.test(question.text)) continue
     const [one, two] = await Promise.allSettled([rowsFor(lite, question), rowsFor(other, question)])
-    const same = one.status === 'fulfilled' && two.status === 'fulfilled' && isSame(one.value, two.value)
+    const same = one.status === 'fulfilled' && two.status === 'fulfilled' && isSame(shown(one.value), shown(two.value))
     if (!same) wrong.push({ ...question, one, two })
   }
   expect(wrong).toEqual([])
 })
+
+/** Without what a text takes where it is stored, which is each engine's own (a NUL is written out where none may be). */
+function shown(rows: readonly unknown[]): unknown[] {
+  const bare = (row: unknown) => ({ ...(row as object), bytes: typeof (row as { bytes?: unknown }).bytes })
+  return rows.map(row => (Array.isArray(row) ? row : bare(row)))
+}
 
 function isSame(one: unknown, two: unknown): boolean {
   try {
