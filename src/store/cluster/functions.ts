@@ -66,7 +66,7 @@ BEGIN
   DELETE FROM writer_call WHERE writer IN (SELECT num FROM ${nodes} WHERE until < _now - _forget
     AND num = ANY (_dead) AND num NOT IN (SELECT node FROM ${leases}));
   DELETE FROM ${nodes} WHERE until < _now - _forget AND num = ANY (_dead) AND num NOT IN (SELECT node FROM ${leases});
-  DELETE FROM ${answers} WHERE kept < CASE WHEN reply IS NULL THEN _now - _withdrawn ELSE _now - _answered END;
+  DELETE FROM ${answers} WHERE kept < _now - _answered AND (reply IS NOT NULL OR kept < _now - _withdrawn);
   RETURN greatest(_own - _fair, 0);
 END $balance$`
 

@@ -130,11 +130,20 @@ async function bringUp(session: Session, mayBeNew: boolean, moving: boolean): Pr
     const version = Number(found.rows[0]?.version)
     if (version > migrations.length) throw new Fault('DatabaseTooNew')
     if (version < migrations.length) throw new Error(`there are no steps yet from schema ${version}`)
+    await makeShared(session)
     return false
   }
   if (!mayBeNew) throw new Fault('DataMissing')
   await session.query(schemaText())
   return true
+}
+
+/** Tables of nodes are of no step, for a file has none: they begin empty where they are missing. */
+async function makeShared(session: Session): Promise<void> {
+  for (const table of sharedTables().values()) {
+    const { rows } = await session.query(`SELECT to_regclass('${table.name}') IS NOT NULL AS there`)
+    if (!rows[0]?.there) await session.query([tableText(table), ...indexTexts(table)].join(';'))
+  }
 }
 
 function tableText(table: Table): string {
