@@ -13,7 +13,7 @@ import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import { Welcome } from '#actors/admin/welcome.ts'
 import { Access } from '#actors/auth/access.ts'
 import { type Credentials, openCredentials } from '#actors/auth/credentials.ts'
-import { SessionPlaces } from '#actors/auth/session-places.ts'
+import { type Places, SessionPlaces } from '#actors/auth/session-places.ts'
 import { AddressBook } from '#actors/delivery/address-book.ts'
 import type { ForwardKeys } from '#actors/delivery/forward.ts'
 import type { LocalDelivery } from '#actors/delivery/local-delivery.ts'
@@ -91,7 +91,7 @@ export interface Core {
   /** What one node at a time does; absent where there are no others. */
   readonly duty: (name: Singleton) => Duty | undefined
   /** Sessions of each account. */
-  readonly places: SessionPlaces
+  readonly places: Places
   /** Which messages no IMAP session was told of. */
   readonly recency: Recency
   readonly traffic: Traffic
@@ -208,7 +208,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const forwardKeys = forwardKeysOf(config)
   const addressBook = new AddressBook(writer)
   closers.add(() => addressBook.close())
-  const counters = cluster?.counters ?? cache
+  const { counters, places } = cluster ?? { counters: cache, places: new SessionPlaces() }
   const { rules, delivery } = openDelivery({
     ...{ config, log, system, sequence, settings, bodies, read, reads, pools, addressBook },
     ...{ throttle: counters, keys: forwardKeys, changes: writer.changes },
@@ -217,9 +217,9 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   return {
     ...{ config, log, journal, tracer, metrics, writer, read, sequence, settings, bodies, system, access },
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
-    ...{ places: new SessionPlaces(), recency: new Recency(), traffic: new CountedTraffic(cache), seal },
+    ...{ recency: new Recency(), traffic: new CountedTraffic(cache), seal },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
-    ...{ close: () => closers.run(), jobWriter, cluster, counters, duty },
+    ...{ close: () => closers.run(), jobWriter, cluster, counters, places, duty },
     importer: new Importer({ system, bodies, sequence }),
   }
 }

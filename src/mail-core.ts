@@ -5,7 +5,7 @@
 
 import type { Authentication } from '#actors/auth/authentication.ts'
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { SessionPlaces } from '#actors/auth/session-places.ts'
+import type { Places } from '#actors/auth/session-places.ts'
 import { LocalDelivery } from '#actors/delivery/local-delivery.ts'
 import { Rules } from '#actors/delivery/rules.ts'
 import type { Actors } from '#actors/kernel/system.ts'
@@ -93,7 +93,7 @@ export interface MailCore {
     }
     readonly grants: Pick<Grants, 'hold'>
   }
-  readonly places: Pick<SessionPlaces, 'enter' | 'left'>
+  readonly places: Pick<Places, 'enter' | 'left'>
   readonly recency: Marks
   readonly traffic: Traffic
 }

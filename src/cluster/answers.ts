@@ -14,8 +14,10 @@ import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Changes } from '#store/engine/watched.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { Following } from './following.ts'
+import type { Peer } from './line.ts'
 import type { NodeCalls, NodeWords } from './protocol.ts'
 import type { SharedCounters } from './shared-cache.ts'
+import type { SharedPlaces } from './shared-places.ts'
 
 interface Answering {
   readonly leases: Leases
@@ -29,10 +31,12 @@ interface Answering {
 
 /** What differs by who asks, and what the node keeps itself. */
 interface Asked {
+  readonly peer: Peer
   /** Before then nothing is written here: numbers are not this node's own yet. */
   readonly ready: Promise<void>
   readonly following: Following
   readonly counters: SharedCounters
+  readonly places: SharedPlaces
   readonly follow: (user: string) => boolean
   readonly unfollow: (user: string) => void
   /** Another node tells of nothing any more. */
@@ -61,6 +65,9 @@ export function answers(of: Answering, asked: Asked): Side<NodeCalls, NodeWords>
       guarded: async ({ user, reason }) => done(asked.following.of(user)?.guarded(reason)),
       review: () => done(system.reviewHere()),
       count: async strict => ({ result: await asked.counters.carryOut(strict) }),
+      enter: entering => asked.places.entering(asked.peer, entering),
+      sessions: taken => asked.places.told(asked.peer, taken),
+      sessionsOf: user => asked.places.counted(user),
       counts: after => cache.counts(after, limits.cluster.countsPageMax),
       reload: name => done(system.everywhere.reload(name)),
       challenge: ({ token, answer }) => {

@@ -29,11 +29,13 @@ import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { answers } from './answers.ts'
 import { type Broker, type BrokerPlace, connectBroker } from './broker.ts'
+import { Followers } from './followers.ts'
 import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
 import { once } from './once.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
+import { SharedPlaces } from './shared-places.ts'
 
 export interface ClusterOf {
   /** Where NATS is. */
@@ -84,11 +86,11 @@ export class Cluster implements Elsewhere {
   readonly #broker: Broker
   readonly #line: NodeLine<NodeCalls, NodeWords>
   readonly #following: Following
+  readonly #followers: Followers
   readonly counters: SharedCounters
+  readonly places: SharedPlaces
   readonly #rereads: Timer
   #kicking: Timer | undefined
-  /** Process of another node -> account -> how it is told no more. */
-  readonly #followers = new Map<string, Map<string, () => void>>()
   /** A setting that another node told is not told again. */
   #applying = false
   readonly #doubts: Timer
@@ -122,6 +124,15 @@ export class Cluster implements Elsewhere {
         for (const peer of this.#peers) this.#line.tell(peer, 'counted', told)
       },
     })
+    const ms = limits.cluster.countMs
+    this.places = new SharedPlaces({
+      leases: of.leases,
+      ownerOf: shard => (of.leases.heldTermOf(shard) === undefined ? this.#ownerOf(shard) : undefined),
+      enter: (peer, entering) => this.#line.call(peer, 'enter', entering, { ms }),
+      tell: (peer, taken) => this.#line.call(peer, 'sessions', taken, { ms }),
+      ask: (peer, user) => this.#line.call(peer, 'sessionsOf', user, { ms }),
+    })
+    this.#followers = new Followers(of.system)
     this.#following = new Following({
       read: of.read,
       turnOf: shard => of.leases.turnOf(shard),
@@ -226,7 +237,8 @@ export class Cluster implements Elsewhere {
     this.#rereads.cancel()
     this.#kicking?.cancel()
     this.#following.close()
-    for (const all of this.#followers.values()) for (const undo of all.values()) undo()
+    this.#followers.close()
+    this.places.close()
     await this.#line.close()
     await this.#broker.close()
   }
@@ -333,13 +345,10 @@ export class Cluster implements Elsewhere {
 
   #side(peer: Peer): Side<NodeCalls, NodeWords> {
     return answers(this.#of, {
-      ...{ ready: this.#opened.promise, following: this.#following, counters: this.counters },
+      ...{ peer, ready: this.#opened.promise, following: this.#following },
+      ...{ counters: this.counters, places: this.places },
       follow: user => this.#follow(peer, user),
-      unfollow: user => {
-        const theirs = this.#followers.get(peer.incarnation)
-        theirs?.get(user)?.()
-        theirs?.delete(user)
-      },
+      unfollow: user => this.#followers.remove(peer, user),
       forgot: () => this.#missed(peer),
       applySetting: async ({ key, value }) => {
         this.#applying = true
@@ -353,28 +362,24 @@ export class Cluster implements Elsewhere {
   /** Another node hears of an account that is here. */
   #follow(peer: Peer, user: string): boolean {
     if (this.leases.termOf(shardOf(user)) === undefined) return false
-    const actor = this.#of.system.actor(user)
-    const unwatch = actor.watch(change => this.#line.tell(peer, 'changed', { user, change }))
-    const unguard = actor.guard(async reason => {
-      await this.#line.call(peer, 'guarded', { user, reason }, { ms: limits.cluster.heardMs }).catch(() => {})
-    })
-    const theirs = this.#followers.get(peer.incarnation) ?? new Map<string, () => void>()
-    this.#followers.set(peer.incarnation, theirs)
-    theirs.get(user)?.()
-    theirs.set(user, () => {
-      unwatch()
-      unguard()
+    this.#followers.add(peer, user, {
+      changed: change => this.#line.tell(peer, 'changed', { user, change }),
+      guarded: async reason => {
+        await this.#line.call(peer, 'guarded', { user, reason }, { ms: limits.cluster.heardMs }).catch(() => {})
+      },
     })
     return true
   }
 
   /** Words of a node were lost: what it has may have changed. */
   #missed(peer: Peer): void {
+    this.places.forgotten(peer)
     this.#following.missed(({ user }) => this.leases.ownerOf(shardOf(user)) === peer.num)
   }
 
   #moved(): void {
     this.#leaveTheGone()
+    this.places.moved()
     this.#following.moved()
   }
 
@@ -387,12 +392,9 @@ export class Cluster implements Elsewhere {
       const answers = node?.leaving === true && node.silentMs < limits.cluster.leaseMs
       if (!replaced && (node.alive || answers)) continue
       this.#line.gone(peer, replaced)
-      const theirs = this.#followers.get(peer.incarnation)
-      if (theirs === undefined) continue
-      for (const undo of theirs.values()) undo()
-      this.#followers.delete(peer.incarnation)
+      const knew = [this.places.gone(peer), this.#followers.gone(peer)].includes(true)
       // One that slept, or was without the database, comes back and believes that it is still told.
-      if (!replaced) this.#line.tell(peer, 'forgot', null)
+      if (knew && !replaced) this.#line.tell(peer, 'forgot', null)
     }
   }
 }

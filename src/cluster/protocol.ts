@@ -1,4 +1,7 @@
-// What nodes ask and tell each other. Everything is data, as between threads (src/front/protocol.ts).
+// What nodes ask and tell each other, by name: what goes there and what comes back.
+//
+// Everything is data, as between threads (src/front/protocol.ts). Nodes of two versions may speak with each other while they are restarted one after
+// the other: a call that the other one does not know fails, and nothing is done.
 
 import type { Change } from '#actors/kernel/change.ts'
 import type { JobUnit } from '#actors/kernel/job-writer.ts'
@@ -27,6 +30,12 @@ export type NodeCalls = {
   job: { input: JobUnit; reply: boolean }
   /** Spends, draws or marks what is counted at the asked node. */
   count: { input: Strict; reply: { readonly result: unknown } }
+  /** A session of an account begins, which the asked node takes to be there; false where that is one too many. */
+  enter: { input: Entering; reply: boolean }
+  /** How many sessions of accounts the one that tells has; answers which of them are not there. */
+  sessions: { input: readonly Taken[]; reply: readonly string[] }
+  /** How many sessions an account has, as far as the asked node knows. */
+  sessionsOf: { input: string; reply: number }
   /** A page of what the asked node has counted, from behind a key on. */
   counts: { input: string; reply: readonly CountedEntry[] }
   /** Resolves when what is kept of such rows was read again. */
@@ -36,6 +45,18 @@ export type NodeCalls = {
   /** A setting has this value now; null: its default. */
   setting: { input: { key: SettingKey; value: number | boolean | string | null }; reply: null }
 }
+
+/** A session begins: how many of its account the one that asks has with it, and how many there may be. */
+export interface Entering {
+  readonly user: string
+  readonly taken: number
+  /** Larger for what is told later. */
+  readonly number: number
+  readonly max: number
+}
+
+/** How many sessions of an account a node has, with a number that is larger for what is told later. */
+export type Taken = readonly [user: string, taken: number, number: number]
 
 /** What a command came to; or the account is not there, and nothing was done. */
 export type Ran = { readonly reply: unknown } | { readonly elsewhere: true }

@@ -5,7 +5,7 @@
 
 import type { Access } from '#actors/auth/access.ts'
 import type { Authentication } from '#actors/auth/authentication.ts'
-import type { SessionPlaces } from '#actors/auth/session-places.ts'
+import type { Places } from '#actors/auth/session-places.ts'
 import { directoryCrossings, userCrossings } from '#actors/crossings.ts'
 import type { AddressBook } from '#actors/delivery/address-book.ts'
 import type { Command } from '#actors/kernel/actor.ts'
@@ -28,7 +28,7 @@ import type { FrontCalls, FrontWords, HomeCalls, HomeWords } from './protocol.ts
 export interface HomeOf {
   readonly system: ActorSystem
   readonly authentication: Pick<Authentication, 'authenticate'>
-  readonly places: SessionPlaces
+  readonly places: Places
   readonly recency: Recency
   readonly pools: Pools
   readonly counters: Counters

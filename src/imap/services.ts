@@ -3,7 +3,7 @@
 // Sessions have no actor, reader or pool among it: mail is asked for through the store they get at login (mail-store.ts).
 
 import type { Grant, Grants } from '#actors/auth/grant.ts'
-import type { SessionPlaces } from '#actors/auth/session-places.ts'
+import type { Places } from '#actors/auth/session-places.ts'
 import type { Actors, UserHandle } from '#actors/kernel/system.ts'
 import type { copyMessages, moveMessages, Transfer, Transferred } from '#actors/mailbox/message.ts'
 import type { Marks } from '#actors/mailbox/recency.ts'
@@ -50,7 +50,7 @@ export interface ImapDependencies {
   readonly settings: Settings
   readonly transfers: Traffic
   /** Sessions of each account, counted over all listeners and threads. */
-  readonly places: Pick<SessionPlaces, 'enter' | 'left'>
+  readonly places: Pick<Places, 'enter' | 'left'>
   readonly recency: Marks
   /** A message as it is to be stored for an account that wants its mail encrypted; the same one where that cannot be. */
   readonly seal: (user: User, received: Received) => Promise<Received>

@@ -13,7 +13,7 @@ import { leaseCount, shardOf } from '#store/cluster/shards.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue } from '../dialogue.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
-import { accessTo } from '../running.ts'
+import { accessTo, type Body } from '../running.ts'
 import { Wire } from './chaos/proxy.ts'
 import { type Nats, startNats } from './nats.ts'
 import type { Up } from './service.ts'
@@ -270,6 +270,81 @@ test('a node with other keys is refused, makes none, and starts with those of th
   await c.close()
 })
 
+/** A session of IMAP; undefined where its account has too many. */
+async function session(at: Pick<Up, 'listeners'>, { name }: User): Promise<Dialogue | undefined> {
+  const imap = await Dialogue.open(at.listeners.imap as never)
+  await imap.line()
+  imap.send(`x login ${name} "secret of ${name}"\r\n`)
+  const line = await imap.line()
+  if (line.startsWith('x OK')) return imap
+  expect(line).toMatch(/^x NO \[LIMIT\]/)
+  return undefined
+}
+
+async function limited(most: number): Promise<User> {
+  const user = await userThere()
+  const { status } = await access.call('PUT', `/users/${user.id}`, { imapMaxConnections: most })
+  expect(status).toBe(200)
+  return user
+}
+
+/** Sessions of an account as each node says. */
+async function taken({ id }: User): Promise<number[]> {
+  const used = async (url: string, token: string) => {
+    const answer = await fetch(`${url}/users/${id}`, { headers: { 'X-Access-Token': token } })
+    return ((await answer.json()) as Body).limits.imapMaxConnections.used
+  }
+  return [await used(a.url, a.rootToken), await used(b.url, b.rootToken)]
+}
+
+test('an account has no more sessions than it may at all nodes together, wherever they begin at once', async () => {
+  const user = await limited(3)
+  const tried = await Promise.all([a, b, a, b, a, b, a, b].map(at => session(at, user)))
+  const had = tried.filter(imap => imap !== undefined)
+  expect(had).toHaveLength(3)
+  await expect.poll(() => taken(user)).toEqual([3, 3])
+  await told(had[0] as Dialogue, 'logout')
+  await expect.poll(() => taken(user)).toEqual([2, 2])
+  expect(await session(a, user)).toBeDefined()
+  expect(await session(b, user)).toBeUndefined()
+  expect(await session(a, user)).toBeUndefined()
+})
+
+test('sessions of a node that is killed count no more, and those that stay count where the account goes', async () => {
+  const user = await limited(3)
+  await session(a, user)
+  await session(b, user)
+  await session(b, user)
+  expect(await session(a, user)).toBeUndefined()
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await expect.poll(async () => (await session(a, user)) !== undefined).toBe(true)
+  await start()
+  const owner = () => a.core.cluster?.leases.ownerOf(shardOf(user.id))
+  await expect.poll(owner).not.toBe(a.core.cluster?.leases.num)
+  await expect.poll(() => taken(user)).toEqual([2, 2])
+  expect(await session(b, user)).toBeDefined()
+  expect(await session(b, user)).toBeUndefined()
+  expect(await session(a, user)).toBeUndefined()
+})
+
+test('a node that slept counts its sessions again where they are counted', async () => {
+  const user = await limited(2)
+  const moved = await userThere()
+  const imap = await session(a, user)
+  child.kill('SIGSTOP')
+  await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount)
+  expect(await session(a, user)).toBeDefined()
+  expect(await session(a, user)).toBeUndefined()
+  child.kill('SIGCONT')
+  await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount / 2)
+  expect(await deliver(b, moved, 'after')).toMatch(/^250/)
+  await expect.poll(() => taken(user)).toEqual([2, 2])
+  expect(await session(b, user)).toBeUndefined()
+  await told(imap as Dialogue, 'logout')
+  await expect.poll(async () => (await session(b, user)) !== undefined).toBe(true)
+})
+
 test('how far a node is behind is shown', async () => {
   const shown = async () => {
     const { body } = await access.call('GET', '/health')
@@ -279,11 +354,11 @@ test('how far a node is behind is shown', async () => {
   child.kill('SIGSTOP')
   // What others have to hear of waits for it.
   const made = access.call('POST', '/users', { username: 'behind', password: 'secret of behind' })
-  await expect.poll(async () => (await shown())?.behind).toBeGreaterThan(0)
+  const metrics = async () => (await access.raw('GET', '/metrics')).text()
+  await expect.poll(metrics).toMatch(/cluster_behind\{node="b"\} [1-9]/)
+  await expect.poll(metrics).toMatch(/cluster_renewed_seconds\{node="b"\} [2-9]/)
+  // What it writes to see whether that works waits for the node as well.
   await expect.poll(async () => (await shown())?.renewedMs).toBeGreaterThan(2500)
-  const metrics = await (await access.raw('GET', '/metrics')).text()
-  expect(metrics).toMatch(/cluster_behind\{node="b"\} [1-9]/)
-  expect(metrics).toMatch(/cluster_renewed_seconds\{node="b"\} [2-9]/)
   child.kill('SIGCONT')
   await made
   await expect.poll(shown).toMatchObject({ alive: true, behind: 0 })

@@ -56,7 +56,7 @@ export interface UserDeps {
   /** Lets the token that made a change live on although all others of its account end. */
   renewToken(token: string, authVersion: number): Promise<void>
   /** IMAP sessions an account has open. */
-  imapConnections(user: string): number
+  imapConnections(user: string): number | Promise<number>
 }
 
 /** Where work goes that outlives its call. */
@@ -223,7 +223,7 @@ export function userEndpoints(deps: UserDeps) {
       const known = {
         storage,
         filters: await countFilters(read, user.num),
-        imapConnections: deps.imapConnections(user.id),
+        imapConnections: await deps.imapConnections(user.id),
       }
       const trouble = { ...(await targetFailures(read, user.id)), ...(await heldBack(read, user.id)) }
       return { ...shown(user, known, settings, deps.counters), ...trouble }

@@ -24,7 +24,7 @@ export interface SessionDeps {
   /** Ends a token, by its hash. */
   readonly revoke: (hash: string) => Promise<void>
   /** Sessions of mail programs that an account has now. */
-  readonly connections: (user: string) => number
+  readonly connections: (user: string) => number | Promise<number>
 }
 
 const sessionId = id({ description: 'Id of the session' })
@@ -87,7 +87,7 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
         expires: expires === null ? null : iso(expires),
         current: hash === own,
       }))
-      return { ...cursors, connections: connections(user.id), results }
+      return { ...cursors, connections: await connections(user.id), results }
     },
   })
 
