@@ -7,8 +7,12 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { createMailbox } from '#actors/mailbox/mailbox.ts'
 import { sleep } from '#lib/clock.ts'
+import { newId } from '#lib/id.ts'
 import { startTeal, type Teal } from '#service'
+import { withdraw } from '#store/cluster/answered.ts'
+import type { Leases } from '#store/cluster/leases.ts'
 import { leaseCount, shardOf } from '#store/cluster/shards.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue } from '../dialogue.ts'
@@ -74,13 +78,15 @@ interface User {
 let made = 0
 
 /** An account that is at node b. */
-async function userThere(): Promise<User> {
+const userThere = () => userAt('b')
+
+async function userAt(node: 'a' | 'b'): Promise<User> {
   for (;;) {
     made += 1
     const name = `u${made}`
     const id = await access.user(name)
     const owner = a.core.cluster?.leases.ownerOf(shardOf(id))
-    if (owner !== a.core.cluster?.leases.num) return { name, id }
+    if ((owner === a.core.cluster?.leases.num) === (node === 'a')) return { name, id }
   }
 }
 
@@ -254,6 +260,24 @@ test.each([
   expect(await answer).toMatch(/^250/)
   wire.cut()
   expect(await subjects(user)).toEqual(['first', 'second'])
+})
+
+test('who carries out a call too late is told so, and nothing of it is done', async () => {
+  const { id } = await userAt('a')
+  const { cluster, system } = a.core
+  const make = (call: string, path: string) => {
+    const folder = { path, hidden: false, retention: 0, encrypt: false, subscribed: true }
+    return system.runHere(id, createMailbox as never, folder, new AbortController().signal, call)
+  }
+  const call = newId()
+  // Whoever asked has put down that nobody will do it any more.
+  expect(await withdraw(cluster?.leases as Leases, call)).toBeUndefined()
+  await expect(make(call, 'Late')).rejects.toMatchObject({ code: 'TimedOut' })
+  await make(newId(), 'Soon')
+  const { body } = await access.call('GET', `/users/${id}/mailboxes`)
+  const paths = body.results.map(({ path }: { path: string }) => path)
+  expect(paths).toContain('Soon')
+  expect(paths).not.toContain('Late')
 })
 
 test('a node with other keys is refused, makes none, and starts with those of the others', async () => {

@@ -33,12 +33,12 @@ export const leases = table(
 
 /**
  * What came of what a node did for another one, by the call's name and written with it: where that node is gone nobody else
- * can say. Without an answer whoever asked had it put down that nobody will do it any more.
+ * can say. Without an answer whoever asked had it put down that nobody will do it any more: who does it all the same was too slow.
  */
 export const answers = table(
   'node_answer',
   { call: text, reply: nullable(bytes), kept: moment },
-  { key: ['call'], indexes: { node_answer_kept: { on: ['kept'] } }, shared: true },
+  { key: ['call'], conflict: 'TimedOut', indexes: { node_answer_kept: { on: ['kept'] } }, shared: true },
 )
 
 /** A node as the database has it. */

@@ -76,6 +76,8 @@ interface Index<Key> {
 export interface Shape<Key> {
   /** What names a row. */
   readonly key: readonly Key[]
+  /** What is said to who writes a second row under the same key. */
+  readonly conflict?: FaultCode
   /** Rows lie in the order of their key; without it they lie in the order in which they came. */
   readonly clustered?: boolean
   /** Columns of the key or of unique indexes that may be longer than what every engine takes into an index, some 2,700 bytes. */
@@ -94,13 +96,27 @@ type Derived = 'domain'
 const defined = new Map<string, Table<Columns>>()
 const shared = new Map<string, Table<Columns>>()
 
-/** The fault of the caller who broke a unique index, which is named by its columns: `mailbox.user, mailbox.path`. */
+/** The fault of the caller who broke a key or a unique index, which is named by its columns: `mailbox.user, mailbox.path`. */
 export function conflictOf(columns: string): FaultCode | undefined {
   const [name = ''] = columns.split('.')
-  const found = defined.get(name)
-  return Object.values(found?.shape.indexes ?? {}).find(({ on, conflict }) => {
-    return conflict !== undefined && on.map(key => `${name}.${found?.columnOf(key)}`).join(', ') === columns
-  })?.conflict
+  const found = findTable(name)
+  if (found === undefined) return undefined
+  const { key, conflict: taken, indexes = {} } = found.shape
+  const all: Pick<Index<string>, 'on' | 'conflict'>[] = [
+    { on: key, ...(taken && { conflict: taken }) },
+    ...Object.values(indexes),
+  ]
+  return all.find(({ on, conflict }) => conflict !== undefined && namesOf(found, on) === columns)?.conflict
+}
+
+/** Columns in the words in which an engine says that a rule was broken: `mailbox.user, mailbox.path`. */
+export function namesOf(table: Table<Columns>, columns: readonly string[]): string {
+  return columns.map(key => `${table.name}.${table.columnOf(key)}`).join(', ')
+}
+
+/** A table of either kind. */
+export function findTable(name: string): Table<Columns> | undefined {
+  return defined.get(name) ?? shared.get(name)
 }
 
 /** Every table that both engines have, by name. */
@@ -310,7 +326,7 @@ function valuesOf(forms: readonly Form[], row: Readonly<Record<string, unknown>>
 
 /** Defines a table: its columns by property, in the order in which they are stored. */
 export function table<C extends Columns>(name: string, columns: C, shape: Shape<keyof C & string>): Table<C> {
-  if (defined.has(name) || shared.has(name)) throw new Error(`two tables are called ${name}`)
+  if (findTable(name) !== undefined) throw new Error(`two tables are called ${name}`)
   const made = new Table(name, columns, shape)
   const tables = shape.shared === true ? shared : defined
   tables.set(name, made as unknown as Table<Columns>)

@@ -1,6 +1,7 @@
 // The tables in PostgreSQL, from their definitions: all of them must have been defined (imported) before.
 //
-// A database that is there says which migration it is at, in the numbers of ../schema.ts. Text is compared byte by byte
+// A database that is there says which migration it is at, in the numbers of ../schema.ts, and goes through those it lacks
+// (steps.ts). Text is compared byte by byte
 // whatever the database says; what the engine works out itself, and the functions texts use, stand here.
 
 import { Fault } from '#lib/fault.ts'
@@ -9,6 +10,7 @@ import { migrations } from '../schema.ts'
 import { definedTables, sharedTables } from '../table.ts'
 import '../../cluster/tables.ts'
 import { indexed } from './indexed.ts'
+import { bringUp } from './steps.ts'
 import { postgresWords } from './words.ts'
 import { writerTable } from './writer/functions.ts'
 
@@ -57,7 +59,9 @@ function schemaText(): string {
 
 /** What the database has to be asked, and told. */
 interface Session {
-  query(text: string): Promise<{ rows: readonly Partial<Record<'there' | 'version' | Trait, unknown>>[] }>
+  query(what: string | { readonly text: string; readonly query_timeout: number }): Promise<{
+    rows: readonly Partial<Record<'there' | 'version' | Trait, unknown>>[]
+  }>
 }
 
 type Trait = keyof typeof unfit
@@ -100,7 +104,7 @@ const notAllowed = '42501'
  * @param moving whether rows may be on their way into it
  * @returns whether there was none
  * @throws Fault DatabaseTooNew when a later program wrote it, DataMissing where it is empty and must not be, or not all of it has come yet,
- *   NotPermitted where it will not do
+ *   NotPermitted where it will not do, DataDirectoryInUse where it has to be changed and somebody works with it
  */
 export async function migratePostgres(session: Session, mayBeNew = true, moving = false): Promise<boolean> {
   await requireFit(session)
@@ -108,7 +112,7 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
   try {
     // Of several that come at once one makes the tables.
     await session.query('SELECT pg_advisory_xact_lock(7430412)')
-    const made = await bringUp(session, mayBeNew, moving)
+    const made = await haveTables(session, mayBeNew, moving)
     await session.query('COMMIT')
     return made
   } catch (error) {
@@ -119,7 +123,7 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
   }
 }
 
-async function bringUp(session: Session, mayBeNew: boolean, moving: boolean): Promise<boolean> {
+async function haveTables(session: Session, mayBeNew: boolean, moving: boolean): Promise<boolean> {
   const { rows } = await session.query(`SELECT to_regclass('schema_version') IS NOT NULL AS there`)
   const { rows: notes } = await session.query(`SELECT to_regclass('moving') IS NOT NULL AS there`)
   if (notes[0]?.there && !moving) {
@@ -127,9 +131,7 @@ async function bringUp(session: Session, mayBeNew: boolean, moving: boolean): Pr
   }
   if (rows[0]?.there) {
     const found = await session.query('SELECT version FROM schema_version')
-    const version = Number(found.rows[0]?.version)
-    if (version > migrations.length) throw new Fault('DatabaseTooNew')
-    if (version < migrations.length) throw new Error(`there are no steps yet from schema ${version}`)
+    await bringUp(session, Number(found.rows[0]?.version))
     await makeShared(session)
     return false
   }

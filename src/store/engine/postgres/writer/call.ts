@@ -5,7 +5,7 @@
 
 import type { FaultCode } from '#lib/fault.ts'
 import type { WriterReply } from '../../../writer/writer.ts'
-import { definedTables } from '../../table.ts'
+import { findTable, namesOf } from '../../table.ts'
 import { refusedState } from '../../write.ts'
 import type { Prepared } from '../text.ts'
 import { fenced } from './functions.ts'
@@ -91,7 +91,7 @@ export function failureOf({
 
 /** Columns of a unique index, or of the key: `mailbox.user, mailbox.path`. */
 function columnsOf(name: string, constraint: string): string {
-  const table = definedTables().get(name)
-  const on = table?.shape.indexes?.[constraint]?.on ?? table?.shape.key ?? []
-  return on.map(key => `${name}.${table?.columnOf(key)}`).join(', ')
+  const table = findTable(name)
+  if (table === undefined) return name
+  return namesOf(table, table.shape.indexes?.[constraint]?.on ?? table.shape.key)
 }

@@ -12,10 +12,14 @@ import { type Client, connect, type PostgresSettings } from '../session.ts'
 /** Of all locks of the database this one, by its number. */
 const number = 7_430_413
 
-/** Which process of the server has it; it is ended where it is the one named. */
-const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_terminate_backend(l.pid) END AS ended
-  FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+const holders = `FROM pg_locks l JOIN pg_database d ON d.oid = l.database
   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = ${number}`
+
+/** Which process of the server has it; it is ended where it is the one named. */
+const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_terminate_backend(l.pid) END AS ended ${holders}`
+
+/** Whether somebody else has it, alone or with others, as a condition. */
+export const heldByOthers = `EXISTS (SELECT ${holders} AND l.pid <> pg_backend_pid())`
 
 export interface Hold {
   /** The process of the server behind a connection that was lost and may have it still; 0 for none. */
