@@ -42,7 +42,9 @@ test('a removal that is killed again and again takes everything and counts it ri
     const before = await left()
     const service = await startChild(dir, env)
     // However fast the machine is: some of it went, and not yet all.
-    for (let waited = 0; (await left()) === before && waited < 10_000; waited += 2) await sleep(2)
+    await check(async read => {
+      for (let waited = 0; (await leftIn(read)) === before && waited < 10_000; waited += 2) await sleep(2)
+    })
     await sleep((kills * 37) % 30)
     await service.end('SIGKILL')
     kills += 1
@@ -104,8 +106,10 @@ async function state(task: string): Promise<string | undefined> {
 }
 
 /** Messages that are still there. */
-async function left(): Promise<number> {
-  return (await check(async read => (await read.one<{ n: number }>('SELECT count(*) AS n FROM message'))?.n)) ?? 0
+const left = (): Promise<number> => check(leftIn)
+
+async function leftIn(read: Reader): Promise<number> {
+  return (await read.one<{ n: number }>('SELECT count(*) AS n FROM message'))?.n ?? 0
 }
 
 async function check<T>(look: (read: Reader) => Promise<T>): Promise<T> {
