@@ -3,6 +3,7 @@
 //
 // The disk is a small file system in memory (disk.ts); a file that is removed again makes the room.
 
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -30,6 +31,8 @@ let disk = ''
 let seen = ''
 let filler = ''
 const source = join(root, 'source')
+/** A directory with an account, for copies. */
+const whole = join(root, 'whole')
 const messages = 60
 const messageBytes = 100_000
 let number = 0
@@ -47,6 +50,8 @@ beforeAll(async () => {
     mbox += `From a@example.org Mon Jan  1 10:00:00 2024\n${text}\n`
   }
   writeFileSync(join(source, 'mbox'), mbox)
+  const words = ['user', 'add', 'alice', '--address', 'alice@example.com', '--generate', '--create']
+  await good(childEnvironment(whole), ...words)
 })
 
 afterEach(() => {
@@ -80,11 +85,11 @@ function makeRoom(): void {
   rmSync(filler)
 }
 
-/** A directory of its own with an account. */
-async function directory(where: string): Promise<Record<string, string>> {
-  const env = childEnvironment(join(where, `data${++number}`))
-  await good(env, 'user', 'add', 'alice', '--address', 'alice@example.com', '--generate', '--create')
-  return env
+/** A directory of its own with an account, on the disk or beside it. */
+function directory(on: 'disk' | 'root'): Record<string, string> {
+  const name = `data${++number}`
+  execFileSync('cp', ['-a', whole, join(on === 'disk' ? seen : root, name)])
+  return childEnvironment(join(on === 'disk' ? disk : root, name))
 }
 
 async function good(env: Record<string, string>, ...words: string[]): Promise<string> {
@@ -106,7 +111,7 @@ async function inboxOf(env: Record<string, string>): Promise<number> {
 }
 
 test.each(['maildir', 'mbox'])('import-%s', async kind => {
-  const env = await directory(disk)
+  const env = directory('disk')
   fill(3_000_000)
   await refused(env, `import-${kind}`, `alice:${join(source, kind)}`)
   makeRoom()
@@ -120,7 +125,7 @@ test.each(['maildir', 'mbox'])('import-%s', async kind => {
 })
 
 test('export', async () => {
-  const env = await directory(root)
+  const env = directory('root')
   const folder = join(seen, 'exports')
   mkdirSync(folder)
   const file = join(disk, 'exports/accounts.teal')
@@ -134,7 +139,7 @@ test('export', async () => {
 })
 
 test('import', async () => {
-  const from = await directory(root)
+  const from = directory('root')
   const file = join(source, 'accounts.teal')
   await good(from, 'export', file)
   const env = childEnvironment(join(disk, 'data'))
@@ -148,7 +153,7 @@ test('import', async () => {
 })
 
 test('backup, and restore', async () => {
-  const env = await directory(root)
+  const env = directory('root')
   const folder = join(disk, 'backup')
   await good(env, 'backup', folder)
   const names = () => readdirSync(join(seen, 'backup')).sort()

@@ -1,6 +1,7 @@
 // Parts of a data directory that are gone, empty, cut or older than the rest: what can be told is told at the start, and
 // nothing is removed that may be somebody's mail.
 
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   cpSync,
@@ -228,9 +229,19 @@ test('bodies may lie on a disk of their own', async () => {
 })
 
 describe('after a kill, a write-ahead log that', () => {
-  const killed = async (): Promise<string> => {
-    const dir = copy()
-    const service = await startChild(dir)
+  const dead = join(root, 'dead')
+
+  /** A copy of what a service left that was killed. */
+  const killed = (): string => {
+    const dir = join(root, `copy${++number}`)
+    // With the rights that its files have.
+    execFileSync('cp', ['-a', dead, dir])
+    return dir
+  }
+
+  beforeAll(async () => {
+    cpSync(whole, dead, { recursive: true })
+    const service = await startChild(dead)
     const lmtp = await openLmtp(service.listeners.lmtp as { host: string; port: number })
     for (let at = 0; at < 20; at++) {
       const [reply] = await deliver(
@@ -243,8 +254,7 @@ describe('after a kill, a write-ahead log that', () => {
     }
     lmtp.close()
     await service.end('SIGKILL')
-    return dir
-  }
+  })
   const log = (dir: string) => `${databaseFile(dir)}-wal`
 
   test.each<[string, (dir: string) => void, RegExp | null]>([
@@ -263,7 +273,7 @@ describe('after a kill, a write-ahead log that', () => {
       /teal\.db-wal is damaged in its middle: the \d+ changes/,
     ],
   ])('%s', async (_, damage, text) => {
-    const dir = await killed()
+    const dir = killed()
     expect(statSync(log(dir)).size).toBeGreaterThan(100_000)
     damage(dir)
     const service = await startChild(dir)
@@ -273,7 +283,7 @@ describe('after a kill, a write-ahead log that', () => {
   })
 
   test('is there without its database is kept', async () => {
-    const dir = await killed()
+    const dir = killed()
     const aside = join(root, 'aside.db')
     renameSync(databaseFile(dir), aside)
     for (const name of ['blobs', 'keys', 'root-token']) rmSync(join(dir, name), { recursive: true })
