@@ -78,6 +78,30 @@ test('a batch whose answer was lost is known to be on disk', async () => {
   expect(await facts()).toEqual(['first', 'fourth', 'second', 'third'])
 })
 
+test('a write that was broken off while it was made ready is never mistaken for another one', async () => {
+  const { writing } = await Writing.open({ url }, true)
+  const other = new pg.Client(url)
+  await other.connect()
+  await other.query(`CREATE TABLE trouble (says text);
+    CREATE FUNCTION full_disk() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF EXISTS (SELECT FROM trouble WHERE current_query() LIKE says) THEN RAISE EXCEPTION 'full' USING ERRCODE = '53100'; END IF;
+    END $$;
+    CREATE EVENT TRIGGER full_disk ON ddl_command_start WHEN TAG IN ('CREATE FUNCTION') EXECUTE FUNCTION full_disk()`)
+  await writing.commit([fact('first')])
+  const steps = { 'CREATE OR REPLACE FUNCTION pg_temp.teal_step%': 'gone', 'SELECT pg_temp.teal_define%': 'left' }
+  for (const [says, key] of Object.entries(steps)) {
+    const write = unit([[key === 'gone' ? 'meta.delete' : 'signing_key.delete', ['first']]])
+    await other.query('INSERT INTO trouble VALUES ($1)', [says])
+    expect(await writing.commit([write])).toMatchObject({ broken: expect.stringContaining('full') as string })
+    await other.query('DELETE FROM trouble')
+    expect(await writing.commit([write])).toMatchObject({ broken: null, failures: [] })
+    expect(await writing.commit([fact(key)])).toMatchObject({ broken: null, failures: [] })
+  }
+  await other.end()
+  await writing.close()
+  expect(await facts()).toEqual(['gone', 'left'])
+})
+
 test('a connection that the server ends is made again, and every answer is true', async () => {
   const { writing } = await Writing.open({ url }, true)
   const other = new pg.Client(url)

@@ -109,12 +109,13 @@ export function setUp(procedures: readonly Procedure[], words: (text: string) =>
 export function dispatch(names: readonly string[]): string {
   return `CREATE OR REPLACE FUNCTION pg_temp.teal_step(_s int, _v jsonb, _b bytea) RETURNS int LANGUAGE plpgsql AS $step$
 BEGIN
+IF _s < 0 OR _s >= ${names.length} THEN RAISE EXCEPTION 'no statement has the number %', _s; END IF;
 ${branch(names, 0)}
 END $step$`
 }
 
 function branch(names: readonly string[], from: number): string {
-  if (names.length === 0) return `RAISE EXCEPTION 'no statement has the number %', _s;`
+  if (names.length === 0) return ''
   if (names.length === 1) return `RETURN pg_temp.${names[0]}(_v, _b);`
   const half = names.length >> 1
   return `IF _s < ${from + half} THEN ${branch(names.slice(0, half), from)}

@@ -238,9 +238,19 @@ export class Writing {
     client.end().catch(() => {})
   }
 
-  /** Makes functions for statements that have none in this session. */
+  /** Makes functions for statements that have none in this session, which ends where that is broken off. */
   async #define(steps: readonly Prepared[]): Promise<void> {
     const client = this.#client ?? (await this.#begin())
+    try {
+      await this.#make(client, steps)
+    } catch (error) {
+      // Nobody knows which of them the session has now, and a number may be that of another statement.
+      this.#drop(client)
+      throw error
+    }
+  }
+
+  async #make(client: Client, steps: readonly Prepared[]): Promise<void> {
     const missing = new Map<string, string>()
     for (const { name, text } of steps) {
       if (!this.#numbers.has(name) && !this.#refused.has(name)) missing.set(name, text)
