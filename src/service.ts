@@ -177,7 +177,7 @@ async function deliverEvents(core: Core, closers: Closers): Promise<void> {
   if (!config.webhooks.enabled) return
   const { hostname } = config
   const timeoutMs = config.webhooks.timeout
-  const delivery = await startWebhooks({ read, writer, handle, outward, log, metrics, timeoutMs, hostname, version })
+  const delivery = startWebhooks({ read, writer, handle, outward, log, metrics, timeoutMs, hostname, version })
   closers.add(() => delivery.close())
   core.onEvents(delivery.kick)
 }
@@ -188,7 +188,7 @@ async function sendMail(core: Core, closers: Closers, way: string): Promise<void
   const counts = countSessions(core, closers)
   const { config, read, jobWriter, sequence, settings, bodies, delivery, outward, log, dkim, webhooks, forwardKeys } =
     core
-  const relay = await startRelay({
+  const relay = startRelay({
     ...{ read, writer: jobWriter, sequence, settings, bodies, delivery, outward, log, version },
     secrets: core.system.secrets,
     hostname: config.hostname,

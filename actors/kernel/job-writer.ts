@@ -28,6 +28,8 @@ export interface JobUnit {
   readonly bytes: number
   /** Nobody waits for it: it goes after those somebody waits for. */
   readonly background?: boolean
+  /** Made from rows as they were while the queues were here under this term (Duty): refused once they are not. */
+  readonly under?: number | undefined
 }
 
 /** Whose work the queues are, where nodes share them. */
@@ -65,18 +67,19 @@ export class JobWriter {
     return this.#writer.pending
   }
 
-  /** Queues a unit; resolves when it is on disk. @throws as the writer's */
+  /** Queues a unit; resolves when it is on disk. @throws as the writer's, LostLease where it is `under` a term that is over */
   submit(unit: JobUnit): Promise<void> {
     for (const [name] of unit.operations) assert(queues.has(tableOf(name)), `${name} is not for a job to write`)
     if (this.#shared === undefined) return this.#writer.submit({ ...unit, partition: 0, epoch: 0 })
-    return this.#wherever(unit, this.#shared.tenancy)
+    return unit.under === undefined ? this.#wherever(unit, this.#shared.tenancy) : this.submitHere(unit)
   }
 
   /** For another node, which takes the queues to be here. @throws LostLease where they are not */
   submitHere(unit: JobUnit): Promise<void> {
     const term = this.#shared?.tenancy.heldTermOf(shard)
-    if (term === undefined) return Promise.reject(new LostLease(shard))
-    return this.#writer.submit({ ...unit, partition: 0, epoch: 0, lease: [shard, term] })
+    const { under = term, ...told } = unit
+    if (term === undefined || term !== under) return Promise.reject(new LostLease(shard))
+    return this.#writer.submit({ ...told, partition: 0, epoch: 0, lease: [shard, term] })
   }
 
   async #wherever(unit: JobUnit, tenancy: Tenancy): Promise<void> {
@@ -92,9 +95,9 @@ export class JobWriter {
     }
   }
 
-  /** One small write. @throws as the writer's */
-  write<Row>(write: Write<Row>, row: Row): Promise<void> {
-    return this.submit({ operations: [operation(write, row)], bytes: 64 })
+  /** One small write. @throws as `submit` */
+  write<Row>(write: Write<Row>, row: Row, under?: number): Promise<void> {
+    return this.submit({ operations: [operation(write, row)], bytes: 64, under })
   }
 }
 

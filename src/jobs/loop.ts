@@ -13,14 +13,24 @@ import type { Metrics } from '#lib/metrics.ts'
 import type { Duty } from '#store/cluster/duty.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 
+/** The how many-th time that a node has the work; undefined where it is always this one's. */
+export type Term = number | undefined
+
 export interface Work<Item> {
   /** For the log. */
   readonly name: string
   /**
+   * Called before the first claim, and where nodes share the work before the first one after another node may have done
+   * it: nothing that was begun here goes on, and what is remembered of rows may be untrue.
+   */
+  begin?(under: Term): Promise<void>
+  /**
    * Takes at most `room` items that are due at `at` (milliseconds since 1970); their attempt and their next time are on
    * disk when this resolves. No items: nothing is due. It is not called again before it has settled.
+   *
+   * @param under what is written because of rows that are read here says so: once another node may have changed them it is refused
    */
-  claim(room: number, at: number): Promise<readonly Item[]>
+  claim(room: number, at: number, under: Term): Promise<readonly Item[]>
   /** Works on one item and sees to it that the result is recorded. `signal` ends when the service cannot wait longer. */
   run(item: Item, signal: AbortSignal): Promise<void>
   /** When the next item is due; null where only a kick can bring one. Asked after a claim that took nothing. */
@@ -52,6 +62,8 @@ export class Loop<Item> {
   #again = false
   #closing = false
   #failing = false
+  /** Under which it has begun. */
+  #begun: { readonly under: Term } | undefined
   #timer: Timer | undefined
   #idle: (() => void)[] = []
   readonly #deaf = onAdvance(() => this.kick())
@@ -96,12 +108,24 @@ export class Loop<Item> {
 
   /** Another node is to have the work: what is in flight has some time, and is cut off before that node begins. */
   async #leave(): Promise<void> {
+    await this.#cutOff(() => this.#quiet())
+  }
+
+  async #cutOff(quiet: () => Promise<void>): Promise<void> {
     const late = after(limits.cluster.cutOffMs, () => {
       this.#stop.abort(new Error('another node does the work'))
       this.#stop = new AbortController()
     })
-    await this.#quiet()
+    await quiet()
     late.cancel()
+  }
+
+  /** What was begun before another node had the work ends first: then nobody is at what looks begun. */
+  async #begin(under: Term): Promise<void> {
+    if (this.#begun !== undefined && this.#begun.under === under) return
+    if (this.#begun !== undefined) await this.#cutOff(() => this.#landed())
+    await this.#work.begin?.(under)
+    this.#begun = { under }
   }
 
   async #turn(): Promise<void> {
@@ -110,9 +134,13 @@ export class Loop<Item> {
     try {
       while (this.#again && !this.#closing) {
         this.#again = false
+        const { duty } = this.#options
+        const under = duty?.term
+        if (duty !== undefined && under === undefined) break
+        await this.#begin(under)
         const room = this.#options.inFlightMax - this.#inFlight
-        if (room === 0 || this.#options.duty?.isMine === false) break
-        const items = await this.#work.claim(room, now())
+        if (room === 0) break
+        const items = await this.#work.claim(room, now(), under)
         for (const item of items) void this.#run(item)
         if (items.length > 0) this.#again = true
       }
@@ -146,7 +174,7 @@ export class Loop<Item> {
     } finally {
       this.#inFlight -= 1
       this.#busy?.set(this.#inFlight)
-      if (this.#inFlight === 0 && !this.#claiming) this.#release()
+      if (this.#inFlight === 0) this.#release()
       if (!this.#failing) this.kick()
     }
   }
@@ -164,6 +192,10 @@ export class Loop<Item> {
 
   async #quiet(): Promise<void> {
     while (this.#claiming || this.#inFlight > 0) await new Promise<void>(resolve => this.#idle.push(resolve))
+  }
+
+  async #landed(): Promise<void> {
+    while (this.#inFlight > 0) await new Promise<void>(resolve => this.#idle.push(resolve))
   }
 
   #release(): void {

@@ -103,7 +103,8 @@ test('a claim that fails is made again; a job that throws stops nothing', async 
   let failures = 1
   const flaky: Work<Job> = {
     ...work,
-    claim: (room, at) => (failures-- > 0 ? Promise.reject(new Error('no storage')) : work.claim(room, at)),
+    claim: (room, at, under) =>
+      failures-- > 0 ? Promise.reject(new Error('no storage')) : work.claim(room, at, under),
   }
   const loop = new Loop(flaky, { inFlightMax: 1, log })
   loop.kick()

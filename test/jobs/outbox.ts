@@ -10,7 +10,7 @@ import type { DirectoryState } from '#actors/admin/directory.ts'
 import { Subscriptions, WebhookHandle } from '#actors/admin/webhook.ts'
 import type { Command } from '#actors/kernel/actor.ts'
 import type { EventName, Events } from '#actors/kernel/events.ts'
-import { JobWriter } from '#actors/kernel/job-writer.ts'
+import { JobWriter, type SharedQueues } from '#actors/kernel/job-writer.ts'
 import { ActorSystem } from '#actors/kernel/system.ts'
 import { startWebhooks, type Webhooks } from '#jobs/webhooks/webhooks.ts'
 import { now, sleep } from '#lib/clock.ts'
@@ -47,6 +47,8 @@ export interface OutboxOptions {
   readonly timeoutMs?: number
   readonly outward?: Partial<OutwardOptions>
   readonly delivering?: boolean
+  /** Whose the queues are, where nodes share them. */
+  readonly shared?: SharedQueues
 }
 
 const emitAll: Command<DirectoryState, [EventName, object][], void> = {
@@ -83,7 +85,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
   const handle = new WebhookHandle(system.directory, subscriptions, seal)
   const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], ...options.outward })
   const timeoutMs = options.timeoutMs ?? 5000
-  const jobWriter = new JobWriter(writer)
+  const jobWriter = new JobWriter(writer, options.shared)
   const form = {
     read,
     writer: jobWriter,
@@ -95,7 +97,7 @@ export async function openOutbox(options: OutboxOptions = {}): Promise<Outbox> {
     hostname: 'mx.example.com',
     version: '0',
   }
-  const webhooks = await startWebhooks(form)
+  const webhooks = startWebhooks(form)
   kick = webhooks.kick
   return {
     dir,

@@ -33,7 +33,7 @@ test('a delivery, two sessions and a queued message are seen', async () => {
   expect(await value('command_seconds_count{service="pop3"}')).toBe(1)
 
   expect(await value('pool_task_seconds_count{pool="password"}')).toBeGreaterThan(0)
-  expect(await value('writer_pending')).toBe(0)
+  await expect.poll(() => value('writer_pending')).toBe(0)
   expect(await value('cache_entries')).toBeGreaterThanOrEqual(0)
   const { results } = (await service.call('GET', `/users/${user}/mailboxes`)).body
   await service.raw('GET', `/users/${user}/mailboxes/${results[0].id}/messages/1/message.eml`)

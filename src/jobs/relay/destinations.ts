@@ -25,6 +25,7 @@ import {
   nextOfDestination,
   nextTargetDue,
 } from '#store/sending/outbound-waiting.ts'
+import type { Term } from '../loop.ts'
 import { retryWaits } from '../returned/waits.ts'
 
 /** Targets of one message that go out in one transaction. */
@@ -88,7 +89,7 @@ export class Destinations {
   }
 
   /** At most `room` transactions whose destinations have room, claimed. */
-  async claim(room: number, at: number): Promise<RelayItem[]> {
+  async claim(room: number, at: number, under: Term): Promise<RelayItem[]> {
     const picked = new Map<string, { message: number; destination: string }>()
     const taken = new Map<string, number>()
     this.#blocked = false
@@ -97,7 +98,7 @@ export class Destinations {
     else await this.#anywhere(room, at, picked, taken)
     if (picked.size === 0) return []
     const items = await this.#gather([...picked.values()], at)
-    return this.#take(items, at)
+    return this.#take(items, at, under)
   }
 
   async #anywhere(
@@ -278,14 +279,14 @@ export class Destinations {
   }
 
   /** Puts the attempts on disk and leaves out what was cancelled meanwhile. */
-  async #take(items: readonly RelayItem[], at: number): Promise<RelayItem[]> {
+  async #take(items: readonly RelayItem[], at: number, under: Term): Promise<RelayItem[]> {
     const { read, writer, settings } = this.#options
     const waits = retryWaits(settings.get('const:sender:defer_times'))
     const claims = items.map(({ message, targets }) => {
       const wait = waits[Math.min(targets[0]?.attempts ?? 0, waits.length - 1)] ?? limits.outbound.restMs
       return { message: message.num, seqs: targets.map(({ seq }) => seq), due: at + wait }
     })
-    await writer.write(outboundClaim, { claims, at })
+    await writer.write(outboundClaim, { claims, at }, under)
     const claimed: RelayItem[] = []
     for (const { message, targets, destination } of items) {
       const seqs = new Set(targets.map(({ seq }) => seq))

@@ -114,14 +114,8 @@ export interface Relay {
 }
 
 /** Starts sending, with what an earlier process left behind. */
-export async function startRelay(options: RelayOptions): Promise<Relay> {
-  const { writer, log } = options
-  const recover = () => writer.write(outboundRecover, { due: now() })
-  if (writer.duty?.isMine !== false) await recover()
+export function startRelay(options: RelayOptions): Relay {
   const relay = new Sender(options)
-  // What a node that is gone had begun; while another one sends it is that one's.
-  const failed = (error: unknown) => log.warn({ error }, 'what another node had begun to send waits for its time')
-  writer.duty?.onGain(() => void recover().then(() => relay.kick(), failed))
   relay.kick()
   return relay
 }
@@ -161,7 +155,9 @@ class Sender implements Relay {
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
-        claim: (room, at) => this.#destinations.claim(room, at),
+        // What a process or a node that is gone had begun.
+        begin: under => writer.write(outboundRecover, { due: now() }, under),
+        claim: (room, at, under) => this.#destinations.claim(room, at, under),
         run: (item, signal) => traceAttempts(options.tracer, item.message, () => this.#run(item, signal)),
         next: () => this.#destinations.next(),
       },

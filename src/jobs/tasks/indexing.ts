@@ -25,7 +25,7 @@ export function indexingLoop({ read, writer, reads, log, metrics }: IndexingOpti
   return new Loop<readonly WaitingDoc[]>(
     {
       name: 'indexing',
-      async claim() {
+      async claim(_room, _at, under) {
         const docs = await waitingDocs(read, limits.search.indexDocs)
         if (docs.length === 0) return []
         const texts = await reads.texts(docs.map(doc => doc.body))
@@ -34,7 +34,7 @@ export function indexingLoop({ read, writer, reads, log, metrics }: IndexingOpti
           const started = monotonic()
           const bytes = group.reduce((sum, row) => sum + row.text.length * 2 + 50, 0)
           const operations: Operation[] = [operation(searchAdd, { docs: group })]
-          await writer.submit({ operations, bytes, background: true })
+          await writer.submit({ operations, bytes, background: true, under })
           await giveWay(writer, monotonic() - started)
         }
         return [docs]

@@ -46,7 +46,7 @@ export function learningLoop({ read, writer, pool, teach, log, metrics }: Learni
   const loop = new Loop<number>(
     {
       name: 'spam',
-      async claim() {
+      async claim(_room, _at, under) {
         const user = idle ? undefined : await waitingAccount(read, last)
         if (user === undefined) return []
         last = user
@@ -58,7 +58,8 @@ export function learningLoop({ read, writer, pool, teach, log, metrics }: Learni
         if (teach !== undefined) await tell(pool === undefined ? marks : learned.rows, teach, log)
         inHand = learned.rows.length + learned.gone.length
         try {
-          await writer.submit({ operations: [operation(spamLearned, learned)], bytes, background: true })
+          const operations = [operation(spamLearned, learned)]
+          await writer.submit({ operations, bytes, background: true, under })
         } finally {
           inHand = 0
         }

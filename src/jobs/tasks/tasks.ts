@@ -27,7 +27,7 @@ import {
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
-import { Loop, type LoopMetrics, persist } from '../loop.ts'
+import { Loop, type LoopMetrics, persist, type Term } from '../loop.ts'
 
 export type TaskResult = Readonly<Record<string, unknown>>
 
@@ -77,7 +77,9 @@ export class Tasks {
     this.#loop = new Loop<Task>(
       {
         name: 'tasks',
-        claim: (room, at) => this.#claim(room, at),
+        // What was being worked on when a process or a node ended is due at once: nobody else can be at it.
+        begin: under => writer.write(taskRelease, { at: now() }, under),
+        claim: (room, at, under) => this.#claim(room, at, under),
         run: (task, signal) => this.#run(task, signal),
         next: () => nextTaskDue(read),
       },
@@ -94,10 +96,7 @@ export class Tasks {
 
   /** Starts work, with what an earlier run left behind. */
   start(): void {
-    this.#writer
-      .write(taskRelease, { at: now() })
-      .catch(error => this.#log.warn({ error }, 'tasks that broke off wait for their lease'))
-      .finally(() => this.#loop.kick())
+    this.#loop.kick()
   }
 
   /** A task may be due: after a unit with `taskInsert` was committed. */
@@ -150,7 +149,7 @@ export class Tasks {
     await this.#loop.close()
   }
 
-  async #claim(room: number, at: number): Promise<Task[]> {
+  async #claim(room: number, at: number, under: Term): Promise<Task[]> {
     const tasks: Task[] = []
     for (const task of await dueTasks(this.#read, at, limits.task.aheadMax)) {
       if (tasks.length === room) break
@@ -161,7 +160,7 @@ export class Tasks {
     if (tasks.length === 0) return []
     try {
       const ids = tasks.map(task => task.id)
-      await this.#writer.write(taskClaim, { ids, due: at + limits.task.leaseMs, at })
+      await this.#writer.write(taskClaim, { ids, due: at + limits.task.leaseMs, at }, under)
     } catch (error) {
       for (const task of tasks) this.#busy.delete(partitionOf(task))
       throw error

@@ -12,6 +12,7 @@ import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
+import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import {
@@ -25,7 +26,7 @@ import {
   triedDeliveries,
 } from '#store/events/deliveries.ts'
 import type { Subscription } from '#store/events/subscriptions.ts'
-import { Loop, persist } from '../loop.ts'
+import { Loop, persist, type Term } from '../loop.ts'
 import type { Caller, Outcome, Post } from './call.ts'
 import { Outbox, type Pending, type Run } from './outbox.ts'
 
@@ -49,6 +50,8 @@ export class Deliveries {
   readonly #stop = new AbortController()
   /** Subscriptions whose endpoint wants no more, until they are gone from the rows. */
   readonly #ended = new Set<string>()
+  /** Under which what is remembered was read. */
+  #under: Term
   #running = 0
   #turn = 0
   #closing = false
@@ -62,6 +65,7 @@ export class Deliveries {
     this.#loop = new Loop<Run>(
       {
         name: 'deliveries',
+        begin: under => this.#begin(under),
         claim: (_room, at) => this.#claim(at),
         run: (run, signal) => this.#run(run, signal),
         next: () => this.#next(),
@@ -80,12 +84,8 @@ export class Deliveries {
   }
 
   /** Takes up what is in the rows; call once before anything else. */
-  async start(): Promise<void> {
+  start(): void {
     this.refresh()
-    for (const outbox of this.#outboxes.values()) {
-      outbox.add(await triedDeliveries(this.#options.read, outbox.num, limits.webhook.aheadMax), false)
-    }
-    this.#loop.kick()
   }
 
   /** Something may have become due. */
@@ -122,6 +122,17 @@ export class Deliveries {
     await this.#recording
   }
 
+  /** Forgets what it knew of rows: another process or node may have gone on with them, and left some behind. */
+  async #begin(under: Term): Promise<void> {
+    await this.#recording
+    this.#under = under
+    this.#outboxes.clear()
+    this.refresh()
+    for (const outbox of this.#outboxes.values()) {
+      outbox.add(await triedDeliveries(this.#options.read, outbox.num, limits.webhook.aheadMax), false)
+    }
+  }
+
   async #claim(at: number): Promise<readonly Run[]> {
     const runs: Run[] = []
     const outboxes = [...this.#outboxes.values()]
@@ -136,7 +147,7 @@ export class Deliveries {
     if (runs.length === 0) return []
     const rows = runs.flatMap(run => run.deliveries).map(claimRow(at))
     try {
-      await this.#submit([operation(deliveryClaim, { at, rows })], rows.length)
+      await this.#submit([operation(deliveryClaim, { at, rows })], rows.length, this.#under)
     } catch (error) {
       for (const run of runs) this.#putBack(run, run.deliveries)
       throw error
@@ -277,7 +288,7 @@ export class Deliveries {
       const results = this.#results
       this.#results = emptyResults()
       const rows = results.done.length + results.failed.length + results.released.length
-      const write = () => this.#submit([operation(deliverySettle, results)], rows)
+      const write = () => this.#settle(results, rows)
       try {
         await persist(write, this.#stop.signal)
       } catch (error) {
@@ -293,13 +304,23 @@ export class Deliveries {
     this.#recording = undefined
   }
 
+  /** Where another node has gone on with the rows it learns what arrived, so as not to send it again; the rest is its own to say. */
+  async #settle(results: SettleRow, rows: number): Promise<void> {
+    try {
+      await this.#submit([operation(deliverySettle, results)], rows, this.#under)
+    } catch (error) {
+      if (!(error instanceof LostLease)) throw error
+      await this.#submit([operation(deliverySettle, { ...emptyResults(), done: results.done })], rows)
+    }
+  }
+
   /** Rows that are untried again may lie before the place where their outbox reads. */
   #reread(outbox: Outbox, released: SettleRow['released']): void {
     if (released.some(([event]) => event <= outbox.place[0])) outbox.rescan()
   }
 
-  #submit(operations: Operation[], rows: number): Promise<void> {
-    return this.#options.writer.submit({ operations, bytes: rows * rowBytes, background: true })
+  #submit(operations: Operation[], rows: number, under?: number): Promise<void> {
+    return this.#options.writer.submit({ operations, bytes: rows * rowBytes, background: true, under })
   }
 
   #putBack(run: Run, deliveries: readonly Pending[]): void {

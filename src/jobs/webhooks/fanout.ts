@@ -39,7 +39,7 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
   return new Loop<Batch>(
     {
       name: 'fan-out',
-      async claim() {
+      async claim(_room, _at, under) {
         const events = await waitingEvents(read, limits.webhook.fanoutEventsMax)
         if (events.length === 0) return []
         const batch = match(subscriptions, events)
@@ -48,6 +48,7 @@ export function fanoutLoop(options: FanoutOptions): Loop<Batch> {
           operations: [operation(eventFanout, batch.row)],
           bytes: batch.bytes,
           background: true,
+          under,
         })
         return [batch]
       },

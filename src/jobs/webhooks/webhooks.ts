@@ -49,7 +49,7 @@ export interface Webhooks {
 }
 
 /** Starts the delivery of events; what an earlier run left behind goes on. */
-export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
+export function startWebhooks(options: WebhooksOptions): Webhooks {
   const { read, writer, handle, outward, log, metrics, timeoutMs, hostname, version, ca } = options
   const trust = ca === undefined ? {} : { ca }
   const http = new HttpCaller({ outward, timeoutMs, userAgent: `Teal/${version}`, ...trust })
@@ -63,7 +63,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     deliveries.refresh()
     sweep.restart()
   })
-  await deliveries.start()
+  deliveries.start()
   fanout.kick()
   sweep.restart()
   const report = watchHealth(options, deliveries)

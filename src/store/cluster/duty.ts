@@ -8,6 +8,8 @@ import { leaseOf, type Singleton } from './shards.ts'
 
 export interface Duty {
   readonly isMine: boolean
+  /** The how many-th time that a node has it, where it is this one and may begin something; undefined elsewhere. */
+  readonly term: number | undefined
   /** Called when it becomes this node's. */
   onGain(begin: () => void): void
   /** Before it is handed over; nothing new begins any more. */
@@ -19,6 +21,9 @@ export function dutyOf(leases: Leases, name: Singleton): Duty {
   return {
     get isMine() {
       return leases.termOf(shard) !== undefined
+    },
+    get term() {
+      return leases.termOf(shard)
     },
     onGain: begin => {
       leases.listen({ gained: shards => (shards.includes(shard) ? begin() : undefined) })

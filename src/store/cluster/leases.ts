@@ -227,9 +227,10 @@ export class Leases implements Tenancy {
     // It had not run out meanwhile, so nobody took anything: whatever the rest of the beat waits for.
     if (this.#believed()) this.#renewed(at)
     const above = await this.#balance(client)
-    await this.#look(client)
+    const begin = await this.#look(client)
     // Where it had, only now: what it had before may be somebody else's by now.
     this.#renewed(at)
+    begin()
     if (above > 0) await this.#handOver([...this.#held.keys()].slice(-above))
     this.#failing = false
   }
@@ -248,14 +249,15 @@ export class Leases implements Tenancy {
     }
   }
 
-  async #look(client: Client): Promise<void> {
+  /** @returns what tells those who listen of what is new here, once this node may believe in it */
+  async #look(client: Client): Promise<() => void> {
     const { rows } = await client.query<{ seen: string }>('SELECT pg_temp.teal_look($1) AS seen', [this.#seen])
     const { version, nodes: all, leases } = JSON.parse(rows[0]?.seen ?? 'null') as Look
     this.#nodes = all.map(({ leftMs, ...node }) => ({
       ...node,
       renewedAt: monotonic() + leftMs - limits.cluster.leaseMs,
     }))
-    if (leases === null) return
+    if (leases === null) return () => {}
     this.#owners = leases.node
     this.#terms = leases.term
     const held = new Map<number, number>()
@@ -272,8 +274,10 @@ export class Leases implements Tenancy {
     if (gained.length > 0) for (const { prepare: wait } of this.#listeners) await wait?.()
     this.#held = held
     this.#seen = version
-    if (gained.length > 0) for (const { gained: hear } of this.#listeners) hear?.(gained)
-    for (const { moved } of this.#listeners) moved?.()
+    return () => {
+      if (gained.length > 0) for (const { gained: hear } of this.#listeners) hear?.(gained)
+      for (const { moved } of this.#listeners) moved?.()
+    }
   }
 
   async #handOver(shards: readonly number[]): Promise<void> {
@@ -284,7 +288,8 @@ export class Leases implements Tenancy {
       await this.#believeUntil(ending)
       const client = await this.#ready()
       await client.query('SELECT pg_temp.teal_hand_over($1, $2)', [this.num, shards])
-      await this.#look(client)
+      const begin = await this.#look(client)
+      begin()
     } finally {
       // What could not be handed over is served on.
       for (const shard of shards) this.#released.delete(shard)

@@ -56,7 +56,7 @@ async function open(): Promise<void> {
   // The host that proves itself is at .2, one that does not at .1; both at one port.
   const resolve = async (host: string) => [host.startsWith('mx.') ? '127.0.0.2' : '127.0.0.1']
   const { read, jobWriter: writer, sequence, settings, bodies, delivery, log, metrics } = core
-  relay = await startRelay({
+  relay = startRelay({
     ...{ read, writer, sequence, settings, bodies, delivery, log, metrics, away: true },
     ...{
       hostname: 'our.test',

@@ -56,7 +56,7 @@ beforeAll(async () => {
     mailboxes: [{ path: 'INBOX', specialUse: null, retention: 0 }],
   })
   const { read, jobWriter: writer, sequence, settings, bodies, delivery, outward, log } = core
-  relay = await startRelay({
+  relay = startRelay({
     away: true,
     ...{ read, writer, sequence, settings, bodies, delivery, outward, log, resolveMx },
     ...{
