@@ -21,7 +21,8 @@ declare module 'vitest' {
 export async function setup({ provide }: Provided): Promise<() => Promise<void>> {
   if (serverPrograms() === undefined) installed('pg_createcluster', ['postgresql'])
   installed('nats-server', ['nats-server'])
-  const cluster = await startCluster()
+  // On tables that hold next to nothing two processes more for a plan are all that it costs; other clusters of tests have them.
+  const cluster = await startCluster({ settings: { max_parallel_workers_per_gather: '0' } })
   // Whatever defines a table has to be there.
   for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))
   const root = new pg.Client(cluster.url('postgres'))
