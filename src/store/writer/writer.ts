@@ -59,6 +59,8 @@ export interface WriterReply {
   readonly commitMs: number
   /** Watched tables that it may have changed. */
   readonly changed?: readonly Watched[]
+  /** Units that may have changed one, as far as that is known; else it may have been each of them. */
+  readonly changing?: readonly number[]
 }
 
 /** A unit refused because an earlier one of its partition failed; whoever made it may make it anew. */
@@ -110,10 +112,12 @@ export class Writer {
   #settled = 0
   /** What was changed, for who keeps what he read. */
   readonly changes = new Changes()
-  /** Told of tables that a batch may have changed, and waited for before anybody is answered: other nodes keep what they read, too. */
+  /** Told of tables that a batch may have changed, and waited for before who changed them is answered: other nodes keep what they read, too. */
   announce: ((changed: readonly Watched[]) => Promise<void>) | undefined
-  /** Answers wait for those before them. */
-  #announcing: Promise<void> | undefined
+  /** Partition -> its last answer that waits, and those after it with it: a node that hangs holds up nobody else. */
+  readonly #announcing = new Map<number, Promise<unknown>>()
+  /** Keys of answers that belong to no partition. */
+  #unordered = 0
   #failure: Fault | undefined
   #closing = false
   /** There is no thread any more. */
@@ -206,7 +210,7 @@ export class Writer {
   /** Sends what waits, then ends the thread. */
   async close(): Promise<void> {
     this.#closing = true
-    while (this.pending > 0 || this.#announcing !== undefined)
+    while (this.pending > 0 || this.#announcing.size > 0)
       await new Promise(resolve => after(1, () => resolve(undefined)))
     await this.#thread.close()
   }
@@ -298,26 +302,36 @@ export class Writer {
     }
     this.#send()
     const { changed = [] } = reply
-    if (this.#announcing === undefined && (this.announce === undefined || changed.length === 0)) {
-      this.#answer(units, reply)
-      return
-    }
-    const before = this.#announcing ?? Promise.resolve()
-    const told = changed.length === 0 ? undefined : this.announce?.(changed)
-    const announcing = Promise.allSettled([before, told]).then(() => {
-      this.#answer(units, reply)
-      if (this.#announcing === announcing) this.#announcing = undefined
-    })
-    this.#announcing = announcing
+    this.#answer(units, reply, changed.length === 0 ? undefined : this.announce?.(changed))
   }
 
-  #answer(units: readonly Waiting[], { failures }: WriterReply): void {
+  /** @param told when everybody who has to hear of its changes has */
+  #answer(units: readonly Waiting[], { failures, changing }: WriterReply, told: Promise<void> | undefined): void {
     const failed = new Map(failures.map(failure => [failure.unit, failure]))
     units.forEach((waiting, index) => {
       const failure = failed.size === 0 ? undefined : failed.get(index)
-      if (failure === undefined) waiting.resolve()
-      else waiting.reject(this.#failureOf(failure, waiting.unit))
+      const answer = () => {
+        if (failure === undefined) waiting.resolve()
+        else waiting.reject(this.#failureOf(failure, waiting.unit))
+      }
+      if (told === undefined && this.#announcing.size === 0) answer()
+      else this.#answerAfter(changing?.includes(index) === false ? undefined : told, waiting.unit.partition, answer)
     })
+  }
+
+  /** Answers of an account keep their order. */
+  #answerAfter(told: Promise<void> | undefined, partition: number, answer: () => void): void {
+    const before = partition === 0 ? undefined : this.#announcing.get(partition)
+    if (told === undefined && before === undefined) {
+      answer()
+      return
+    }
+    const key = partition === 0 ? --this.#unordered : partition
+    const after = Promise.allSettled([before, told]).then(() => {
+      answer()
+      if (this.#announcing.get(key) === after) this.#announcing.delete(key)
+    })
+    this.#announcing.set(key, after)
   }
 
   #failureOf(failure: WriterReply['failures'][number], { lease }: Unit): Error {

@@ -84,6 +84,7 @@ export class Writing {
     const failures: WriterReply['failures'] = []
     const told: { unit: number; told: ToldUnit }[] = []
     const changed = new Set<Watched>()
+    const changing: number[] = []
     const began = monotonic()
     try {
       for (const [unit, written] of units.entries()) {
@@ -97,7 +98,9 @@ export class Writing {
         if (wrong !== undefined) failures.push(this.#refusal(unit, units[unit], this.#refused.get(wrong.name) ?? ''))
         return wrong === undefined
       })
-      for (const { told: one } of left) for (const { text } of one.steps) noteChange(text, changed)
+      for (const { unit, told: one } of left) {
+        if (one.steps.filter(({ text }) => noteChange(text, changed)).length > 0) changing.push(unit)
+      }
       const found = await this.#carryOut(left.map(one => one.told))
       for (const failure of found) {
         const { unit = 0 } = left[failure.unit] ?? {}
@@ -110,7 +113,7 @@ export class Writing {
     }
     const commitMs = monotonic() - began
     const reply = { failures: failures.sort((one, other) => one.unit - other.unit), broken: null, commitMs }
-    return changed.size === 0 ? reply : { ...reply, changed: [...changed] }
+    return changed.size === 0 ? reply : { ...reply, changed: [...changed], changing }
   }
 
   async close(): Promise<void> {
@@ -292,7 +295,8 @@ function isRule(error: unknown): boolean {
   return wasAnswered(error) && code !== takenOver && !/^(?:08|25|40|53|55|57|58|F0|XX)/.test(code)
 }
 
-function noteChange(text: string, changed: Set<Watched>): void {
+/** Whether the statement changes a watched table. */
+function noteChange(text: string, changed: Set<Watched>): boolean {
   let tables = known.get(text)
   if (tables === undefined) {
     const called = definedProcedures().find(({ name }) => text.includes(`pg_temp.${name}(`))
@@ -302,6 +306,7 @@ function noteChange(text: string, changed: Set<Watched>): void {
     known.set(text, tables)
   }
   for (const table of tables) changed.add(table)
+  return tables.length > 0
 }
 
 const known = new Map<string, readonly Watched[]>()
