@@ -11,6 +11,11 @@ export function print(json: boolean | undefined, value: unknown, text: string): 
   process.stdout.write(`${json === true ? harmlessInJson(JSON.stringify(value)) : harmless(text)}\n`)
 }
 
+/** How far it is, for people on a terminal, in place of what was said before. */
+export function said({ json }: { readonly json?: boolean }, text: string): void {
+  if (json !== true && process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${text}`)
+}
+
 /** How often progress is shown, milliseconds: on a terminal in place, elsewhere as lines. */
 const barMs = 100
 const lineMs = 5000

@@ -9,12 +9,13 @@ import { Fault, reasonOf } from '#lib/fault.ts'
 import { harmless } from '#lib/journal/harmless.ts'
 import { engineFault } from '#store/engine/sqlite/handle.ts'
 import { backupCommand, restoreCommand, verifyCommand } from './command/backup.ts'
+import { bodiesCommand } from './command/database/bodies.ts'
+import { moveCommand } from './command/database/move.ts'
+import { renumberCommand } from './command/database/renumber.ts'
 import { devCommand } from './command/dev.ts'
 import { dkimCommand } from './command/dkim.ts'
 import { dnsCommand } from './command/dns.ts'
 import { doctorCommand } from './command/doctor.ts'
-import { moveCommand } from './command/move.ts'
-import { renumberCommand } from './command/renumber.ts'
 import { reportsCommand } from './command/reports.ts'
 import { serveCommand } from './command/serve.ts'
 import { setupCommand } from './command/setup.ts'
@@ -51,6 +52,7 @@ export function commandLine(): Command {
       verifyCommand(),
       renumberCommand(),
       moveCommand(),
+      bodiesCommand(),
       doctorCommand(),
       dnsCommand(),
       dkimCommand(),

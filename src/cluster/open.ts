@@ -13,13 +13,13 @@ import type { Cluster, ClusterOf, ClusterState } from './cluster.ts'
 
 /** @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
 export async function joinNodes(
-  { cluster: { node }, store }: Config,
+  { cluster: { node }, store, bodies }: Config,
   log: Log,
   { mayBeNew }: { readonly mayBeNew: boolean },
 ): Promise<Leases | undefined> {
   if (node === '') return undefined
   const { Leases: joined } = await import('#store/cluster/leases.ts')
-  return await joined.join({ settings: { url: store.url }, name: node, log, mayBeNew })
+  return await joined.join({ settings: { url: store.url }, name: node, bodies: bodies.url, log, mayBeNew })
 }
 
 /** What of the service takes part, besides what is asked of it. */

@@ -127,6 +127,8 @@ export const limits = {
     youngMs: 24 * hour,
     /** Looked at together, where only their sizes are asked for. */
     checkedMax: 16,
+    /** Numbers of rows that are looked through together for those to be carried: far less than a statement may take. */
+    lookedAtMax: 10_000,
   },
   log: {
     /** The last lines, which are kept in memory: some hours of a small service, and their characters. */

@@ -1,19 +1,24 @@
-// What two nodes do as one service: limits and failed logins are counted once, queues are worked on by one of them, and what is
-// changed at one holds at the other.
+// What two nodes do as one service: limits and failed logins are counted once, queues are worked on by one of them, what is changed at
+// one holds at the other, and large mail in their bucket is read at both wherever it came.
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { generateSync } from 'otplib'
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest'
+import { advanceClock, shiftClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { startTeal, type Teal } from '#service'
 import { leaseCount, leaseOf, shardOf } from '#store/cluster/shards.ts'
+import { deliver, openLmtp } from '../dialogue.ts'
 import { type Sink, startSink } from '../jobs/mail-sink.ts'
 import { openSubscriber, type Subscriber } from '../jobs/outbox.ts'
+import { bodiesAt, carry } from '../postgres/carry.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
+import { type S3, startS3 } from '../postgres/s3.ts'
 import { accessTo } from '../running.ts'
 import { type Nats, startNats } from './nats.ts'
 import type { Up } from './service.ts'
@@ -22,6 +27,8 @@ const folder = mkdtempSync(join(tmpdir(), 'teal-together-'))
 let nats: Nats
 let sink: Sink
 let subscriber: Subscriber
+let s3: S3
+let url: string
 let a: Teal
 let b: Up
 let child: ChildProcess
@@ -32,8 +39,12 @@ beforeAll(async () => {
   nats = await startNats()
   sink = await startSink()
   subscriber = await openSubscriber()
-  const url = await makeDatabase(inject('postgres'), 'template0')
-  const more = { outbound: { relay: sink.url }, network: { allowPrivate: ['127.0.0.0/8'] } }
+  s3 = await startS3()
+  url = await makeDatabase(inject('postgres'), 'template0')
+  const more = {
+    ...{ outbound: { relay: sink.url }, network: { allowPrivate: ['127.0.0.0/8'] } },
+    bodies: bodiesAt(s3.url),
+  }
   for (const node of nodes) mkdirSync(join(folder, node))
   a = await startTeal({ ...more, dataDir: join(folder, 'a'), store: { url }, cluster: { nats: nats.url, node: 'a' } })
   cpSync(join(folder, 'a', 'keys'), join(folder, 'b', 'keys'), { recursive: true })
@@ -49,12 +60,13 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
+  shiftClock(0)
   if (child.connected) {
     child.send('close')
     await once(child, 'exit')
   }
   await a?.close()
-  await Promise.all([sink.close(), subscriber.close(), nats.stop()])
+  await Promise.all([sink.close(), subscriber.close(), nats.stop(), s3.close()])
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -167,6 +179,62 @@ test('a setting that is changed at one node holds at the other', async () => {
   expect((await access.a.call('GET', '/settings/const:max:recipients')).body.value).toBe(77)
 })
 
+/** Large mail: whose, and what was sent. */
+const large: { readonly id: string; readonly text: string }[] = []
+
+async function readLarge(...at: readonly ('a' | 'b')[]): Promise<void> {
+  for (const node of at) {
+    for (const { id, text } of large) {
+      const mailboxes = await access[node].call('GET', `/users/${id}/mailboxes`)
+      const inbox = mailboxes.body.results.find(({ path }: { path: string }) => path === 'INBOX')
+      const source = await access[node].raw('GET', `/users/${id}/mailboxes/${inbox.id}/messages/1/message.eml`)
+      expect((await source.text()).endsWith(text)).toBe(true)
+    }
+  }
+}
+
+/** Rows of large parts: of those in the database, and in the bucket. */
+const places = async (): Promise<number[]> => [
+  (await a.core.read.all(`SELECT num FROM part WHERE file = 0 AND stored > ${limits.body.inlineBytesMax}`)).length,
+  (await a.core.read.all('SELECT num FROM part WHERE file = 1')).length,
+]
+
+test('large mail that came at one node is read at the other, while it is carried from the bucket and back, too', async () => {
+  for (const [at, { name, id }] of (await users()).entries()) {
+    const bytes = randomBytes(1_500_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+    const text = `Subject: large\r\nMIME-Version: 1.0\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n${bytes}\r\n`
+    const lmtp = await openLmtp(access[nodes[at] as 'a'].at('lmtp'))
+    const [reply] = await deliver(lmtp, 'x@example.org', [`${name}@example.com`], Buffer.from(text))
+    lmtp.close()
+    expect(reply).toMatch(/^250/)
+    large.push({ id, text })
+  }
+  expect(await places()).toEqual([0, 2])
+  await readLarge(...nodes)
+  for (const [node, to, there] of [
+    ['b', 'database', [2, 0]],
+    ['a', 'bucket', [0, 2]],
+  ] as const) {
+    const reading = readLarge(...nodes)
+    expect(await carry(to, { dataDir: join(folder, node), url, bodies: s3.url })).toBe(0)
+    await reading
+    expect(await places()).toEqual(there)
+    await readLarge(...nodes)
+  }
+})
+
+test('objects that no row names any more are removed by one of the nodes', async () => {
+  expect(s3.names()).toHaveLength(4)
+  // So that two that look would both have seen them before one was gone.
+  s3.trouble = { slow: 50 }
+  advanceClock(limits.body.strayRoundMs)
+  child.send(limits.body.strayRoundMs)
+  await expect.poll(() => s3.names()).toHaveLength(2)
+  s3.trouble = {}
+  await readLarge(...nodes)
+  expect(s3.calls.filter(method => method === 'DELETE')).toHaveLength(2)
+})
+
 test('the queues go on at the other node when the one that works on them stops', async () => {
   const queue = () => a.core.cluster?.leases.ownerOf(leaseOf('queue'))
   const before = sink.messages.length
@@ -176,4 +244,8 @@ test('the queues go on at the other node when the one that works on them stops',
   await expect.poll(queue).toBe(a.core.cluster?.leases.num)
   expect((await access.a.call('POST', `/users/${user?.id}/submit`, letter(['on@example.org'], 'on'))).status).toBe(200)
   await sink.received(before + 1)
+})
+
+test('a node that has ended is not needed for what came at it', async () => {
+  await readLarge('a')
 })

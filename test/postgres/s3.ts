@@ -18,7 +18,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { sleep } from '#lib/clock.ts'
+import { now, sleep } from '#lib/clock.ts'
 
 export const accessKey = 'AKIDTEST'
 export const secretKey = 'a+secret/of=tests'
@@ -219,7 +219,7 @@ function wrongSignature({ method, url = '', headers }: IncomingMessage, body: Bu
   const moment = String(headers['x-amz-date'])
   const [, y, mo, d, h, mi, s] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(moment) ?? []
   if (key !== accessKey || where !== region || `${y}${mo}${d}` !== day) return 'InvalidAccessKeyId'
-  const skew = Math.abs(Date.now() - Date.UTC(Number(y), Number(mo) - 1, Number(d), Number(h), Number(mi), Number(s)))
+  const skew = Math.abs(now() - Date.UTC(Number(y), Number(mo) - 1, Number(d), Number(h), Number(mi), Number(s)))
   if (skew > 15 * 60_000) return 'RequestTimeTooSkewed'
   const list = names.split(';')
   const must = ['host', ...Object.keys(headers).filter(name => name.startsWith('x-amz-'))]

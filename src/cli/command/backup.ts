@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { yieldToOthers } from '#lib/process/polite.ts'
+import { polite, yieldToOthers } from '#lib/process/polite.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
@@ -20,14 +20,11 @@ import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
-import { print } from '../print.ts'
+import { print, said } from '../print.ts'
 
 interface Options extends ConfigOptions {
   readonly json?: boolean
 }
-
-/** Politeness of a process whose work can wait. */
-const polite = 19
 
 export function backupCommand(): Command {
   return withConfig(new Command('backup'))
@@ -54,7 +51,13 @@ export function backupCommand(): Command {
       requireFile(config)
       requireData(config)
       yieldToOthers(polite)
-      const result = await takeBackup(dataDir, folder, new Date(now()), said(options), existsSync(runFile(dataDir)))
+      const result = await takeBackup(
+        dataDir,
+        folder,
+        new Date(now()),
+        text => said(options, text),
+        existsSync(runFile(dataDir)),
+      )
       const { files, added, removed } = result
       print(options.json, result, `${folder}: the database and ${files} files (${added} new, ${removed} removed)`)
     })
@@ -89,7 +92,12 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
   requireFile(config)
   requireData(config)
   yieldToOthers(polite)
-  const how = { at: new Date(now()), keep, gently: existsSync(runFile(dataDir)), say: said(options) }
+  const how = {
+    at: new Date(now()),
+    keep,
+    gently: existsSync(runFile(dataDir)),
+    say: (text: string) => said(options, text),
+  }
   const result = await takePoint(dataDir, folder, how)
   const { point, files, added, dropped } = result
   print(
@@ -118,7 +126,7 @@ export function restoreCommand(): Command {
       const { dataDir } = config
       requireFile(config)
       const how = { lenient: options.damaged === true, same: options.same === true }
-      const note = await restoreBackup(folder, dataDir, said(options), how)
+      const note = await restoreBackup(folder, dataDir, text => said(options, text), how)
       print(options.json, { dataDir, ...note }, `${dataDir}: as it was on ${note.created}`)
       for (const one of note.damaged) process.stderr.write(`damaged: ${one}\n`)
       if (note.damaged.length > 0) process.exitCode = 3
@@ -255,10 +263,4 @@ function isHeld(dataDir: string): boolean {
   } catch {
     return true
   }
-}
-
-/** Progress for people on a terminal. */
-function said(options: Options): (text: string) => void {
-  if (options.json === true || process.stderr.isTTY !== true) return () => {}
-  return text => process.stderr.write(`\r\x1b[K${text}`)
 }

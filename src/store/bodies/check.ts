@@ -2,7 +2,8 @@
 //
 // The counting rules join the store's own check (check.ts); what needs unpacking and the file system is `checkBodies`,
 // which `teal verify` runs in full. It repairs nothing. While the service runs, a row may go between two looks, with what
-// belongs to it: a fault counts only when its row is still there after it was found, since rows of bodies never change.
+// belongs to it: a fault counts only when its row is still there after it was found, since rows of bodies never change (but for
+// where a large part lies, whose object stays for days).
 
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,7 @@
 // Where large parts lie: in files beside a database file; in rows of one behind an address, or in objects beside it.
 //
-// Here one becomes another, while nobody serves either. What was made is on disk, or in the store, when the row is given.
+// Here one becomes another, for `teal move` and `teal bodies`. What was made is on disk, or in the store, when the row is given, which
+// is for who asked to put where it belongs.
 
 import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -32,7 +33,14 @@ export function inRow(row: Stored[], files: BodyFiles): Stored[] | Promise<Store
 async function fromObject(row: Stored[], objects: ObjectStore): Promise<Stored[]> {
   const [hash, named, size, stored] = [at.hash, at.data, at.size, at.stored].map(place => row[place])
   const name = objectName(hash as Uint8Array, named as Uint8Array)
-  const pieces = await objects.read(name, 0, stored as number)
+  const pieces = await objects.read(name, 0, stored as number).catch(async error => {
+    const size = await objects.sizeOf(name)
+    if (size === undefined || size === stored) throw error
+    throw new Fault('StoreDamaged', {
+      text: `The object ${name} has ${size} bytes where ${stored} were stored`,
+      cause: error,
+    })
+  })
   if (pieces === undefined) throw new Fault('StoreDamaged', { text: `The object ${name} is not there` })
   const { bytes } = new ChunkTable(named as Buffer, size as number)
   const data = Buffer.concat([(named as Buffer).subarray(0, bytes), pieces])

@@ -1,9 +1,9 @@
 // Reading a part of bodies: whole, a range, a stream, piece by piece where it is large.
 //
 // Its pieces lie behind the table in its row, in a file, or in an object of a store. One piece is held at a time, of an object
-// some that follow each other.
+// some that follow each other. Where they are carried from the row to an object or back meanwhile (objects/carry.ts), its row
+// is read again.
 
-import assert from 'node:assert'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -12,19 +12,24 @@ import type { Reader } from '../engine/reader.ts'
 import { type BodyFiles, fileName } from './files.ts'
 import { ChunkTable, codecChunks, DamagedBody, type Piece, unpack, unpackPiece } from './format/codec.ts'
 import { ObjectPieces, objectName } from './objects/parts.ts'
-import type { StoredPart } from './writes.ts'
+import { parts, type StoredPart } from './writes.ts'
 
 /** What is asked of its row. */
 export const partColumns = ['num', 'hash', 'size', 'codec', 'file', 'stored'] as const
 
 export type PartColumns = Pick<StoredPart, (typeof partColumns)[number]>
 
+/** Its pieces are not where they were when its row was read. */
+class Moved extends Error {}
+
+const rowText = `SELECT ${parts.listOf(undefined, partColumns)} FROM part WHERE num = ? AND hash = ?`
+
 /** A part as it was found when the body was opened. */
 export class Part {
   readonly size: number
   readonly #read: Reader
   readonly #files: BodyFiles
-  readonly #row: PartColumns
+  #row: PartColumns
 
   constructor(read: Reader, files: BodyFiles, row: PartColumns) {
     this.size = row.size
@@ -33,16 +38,26 @@ export class Part {
     this.#row = row
   }
 
+  /** Where it was found last. */
+  get row(): PartColumns {
+    return this.#row
+  }
+
   /** Whether its pieces are behind the table in the row, and too much to be read for one of them. */
   get isLong(): boolean {
     const { codec, file, stored } = this.#row
     return file === 0 && codec === codecChunks && stored > limits.body.inlineBytesMax
   }
 
-  /** The whole value; only for parts that are no file. */
-  async value(): Promise<Buffer> {
+  /** The whole value; only for parts that were no file. */
+  value(): Promise<Buffer> {
+    const own = this.#own()
+    return own.whereItIs(() => own.#value())
+  }
+
+  async #value(): Promise<Buffer> {
     const { codec, size, file } = this.#row
-    assert.equal(file, 0)
+    if (file === 1) return await this.open().whole()
     const data = await this.#bytes('data')
     if (codec !== codecChunks) return unpack(codec, data, size)
     const table = new ChunkTable(data, size)
@@ -64,8 +79,43 @@ export class Part {
     }
   }
 
+  /**
+   * Does it again where the pieces were carried elsewhere meanwhile. An object that they were in stays there for days, but may be gone
+   * since, and its row name another.
+   */
+  async whereItIs<Value>(task: () => Promise<Value>): Promise<Value> {
+    for (let again = false; ; ) {
+      try {
+        return await task()
+      } catch (error) {
+        const moved = error instanceof Moved
+        if (!moved && (again || !this.#isGone(error))) throw error
+        again ||= !moved
+      }
+      const row = await this.#read.one<PartColumns>(rowText, this.#row.num, this.#row.hash)
+      if (row === undefined) throw new Fault('MessageNotFound')
+      this.#row = row
+    }
+  }
+
+  /** Whether it is said of an object that it is not there. */
+  #isGone(error: unknown): boolean {
+    const isObject = this.#row.file === 1 && this.#files.objects !== undefined
+    return isObject && error instanceof Fault && error.code === 'MessageNotFound'
+  }
+
+  /** For one who goes through it: what another finds on the way changes nothing here. */
+  #own(): Part {
+    return new Part(this.#read, this.#files, this.#row)
+  }
+
   /** See Body.prove. */
-  async prove(proven: Set<string>): Promise<void> {
+  prove(proven: Set<string>): Promise<void> {
+    const own = this.#own()
+    return own.whereItIs(() => own.#prove(proven))
+  }
+
+  async #prove(proven: Set<string>): Promise<void> {
     const data = await this.data()
     const { codec, hash, size } = this.#row
     const file = await this.pieces(data)
@@ -91,7 +141,7 @@ export class Part {
   }
 
   open(): Cursor {
-    return new Cursor(this, this.#row.codec)
+    return new Cursor(this.#own(), this.#row.codec)
   }
 
   /** What the row holds; of a long one its table. */
@@ -106,10 +156,11 @@ export class Part {
 
   /** Numbers of parts are used again, so the hash is asked for too. */
   async #bytes(which: string, ...values: number[]): Promise<Buffer> {
-    const { num, hash } = this.#row
-    const text = `SELECT ${which} AS data FROM part WHERE num = ? AND hash = ?`
-    const row = await this.#read.one<{ data: Buffer }>(text, ...values, num, hash)
+    const { num, hash, file } = this.#row
+    const text = `SELECT ${which} AS data, file FROM part WHERE num = ? AND hash = ?`
+    const row = await this.#read.one<{ data: Buffer; file: number }>(text, ...values, num, hash)
     if (row === undefined) throw new Fault('MessageNotFound')
+    if (row.file !== file) throw new Moved()
     return row.data
   }
 
@@ -144,6 +195,8 @@ export class Cursor {
   readonly #chunked: boolean
   #table: ChunkTable | null = null
   #data: Buffer | null = null
+  /** As of when the table was read. */
+  #row: PartColumns | null = null
   #file: FileHandle | ObjectPieces | null = null
   #last: { start: number; value: Buffer } | null = null
   #into: Buffer = nothing
@@ -165,6 +218,15 @@ export class Cursor {
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
   }
 
+  /** All of it. */
+  async whole(): Promise<Buffer> {
+    try {
+      return await this.read(0, this.#part.size)
+    } finally {
+      await this.close()
+    }
+  }
+
   async close(): Promise<void> {
     await this.#file?.close()
     this.#file = null
@@ -173,7 +235,17 @@ export class Cursor {
   async #pieceAt(at: number): Promise<{ start: number; value: Buffer }> {
     const last = this.#last
     if (last !== null && at >= last.start && at < last.start + last.value.length) return last
+    return await this.#part.whereItIs(() => this.#pieceThere(at))
+  }
+
+  async #pieceThere(at: number): Promise<{ start: number; value: Buffer }> {
+    // Of another moment, where its pieces were elsewhere.
+    if (this.#data !== null && this.#part.row !== this.#row) {
+      await this.close()
+      this.#data = null
+    }
     if (this.#data === null) {
+      this.#row = this.#part.row
       this.#data = await this.#part.data()
       if (this.#chunked) this.#table = new ChunkTable(this.#data, this.#part.size)
       this.#file = await this.#part.pieces(this.#data)

@@ -35,6 +35,8 @@ export interface LeaseOptions {
   readonly settings: PostgresSettings
   /** One at a time has it. */
   readonly name: string
+  /** Address of the store that large parts may be in; '' for none. */
+  readonly bodies?: string
   readonly log: Log
   /** Whether tables may be made where there are none. */
   readonly mayBeNew?: boolean
@@ -93,7 +95,7 @@ export class Leases implements Tenancy {
     const client = await connect(options.settings)
     try {
       const made = await migratePostgres(client as never, options.mayBeNew ?? true)
-      await holdDatabase(client, options.settings, { shared: true })
+      await holdDatabase(client, options.settings, { shared: true, bodies: options.bodies ?? '' })
       await prepare(client)
       await waitForName(client, options.name)
       const at = monotonic()
@@ -361,7 +363,7 @@ export class Leases implements Tenancy {
     if (this.#client !== undefined) return this.#client
     const client = await connect(this.#options.settings)
     try {
-      await holdDatabase(client, this.#options.settings, { shared: true })
+      await holdDatabase(client, this.#options.settings, { shared: true, bodies: this.#options.bodies ?? '' })
       await prepare(client)
       await client.query(`SELECT ${nameLock}`, [this.name])
     } catch (error) {

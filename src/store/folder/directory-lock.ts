@@ -33,7 +33,8 @@ export function lockDirectory(place: Place & { readonly cluster?: { readonly nod
     const isNew = mayBeNew(place)
     requireAccess(dataDir)
     const alone = !place.cluster?.node
-    return { thread: alone ? startWriterThread(databaseOf(place), isNew) : undefined, mayBeNew: isNew, notes, release }
+    const thread = alone ? startWriterThread(databaseOf(place), isNew, { bodies: place.bodies?.url ?? '' }) : undefined
+    return { thread, mayBeNew: isNew, notes, release }
   } catch (error) {
     release()
     throw error

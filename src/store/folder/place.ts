@@ -25,6 +25,9 @@ export interface ObjectsPlace {
   readonly ca?: string
 }
 
+/** Whether large parts may be in a store beside the database. */
+export const hasObjects = ({ bodies }: Pick<Place, 'bodies'>): boolean => bodies !== undefined && bodies.url !== ''
+
 /** One with everything in it. */
 export const localPlace = (dataDir: string): Place => ({ dataDir, store: { url: '' } })
 

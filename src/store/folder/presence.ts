@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { jsonAt } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
-import { blobsDir, databaseFile, keyFile, keysDir, type Place, rootTokenFile } from './place.ts'
+import { blobsDir, databaseFile, hasObjects, keyFile, keysDir, type Place, rootTokenFile } from './place.ts'
 
 /**
  * Whether the directory may be that of a new service: no database, and nothing else that one leaves behind. What is behind an
@@ -92,8 +92,9 @@ const sealedWith = {
 } as const
 
 /** @throws Fault DataMissing where the database names files of bodies and the folder for them has none, or objects of nowhere */
-export async function requireFiles(read: Reader, { dataDir, store, bodies }: Place): Promise<void> {
-  if (bodies !== undefined && bodies.url !== '') return
+export async function requireFiles(read: Reader, place: Place): Promise<void> {
+  const { dataDir, store } = place
+  if (hasObjects(place)) return
   if (store.url === '' && hasBodyFiles(dataDir)) return
   const found = await read.one<{ n: number }>('SELECT count(*) AS n FROM part WHERE file = 1')
   const n = found?.n ?? 0

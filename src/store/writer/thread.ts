@@ -33,11 +33,16 @@ export interface WriterThreadData {
   readonly passing: boolean
   /** The number of the node, where several share the database. */
   readonly node?: number
+  /** Address of the store that large parts may be in; '' for none. */
+  readonly bodies?: string
 }
 
-export function startWriterThread(file: string, mayBeNew: boolean, node?: number): WriterThread {
+/** What is told of a database behind an address. */
+type BehindAddress = Pick<WriterThreadData, 'node' | 'bodies'>
+
+export function startWriterThread(file: string, mayBeNew: boolean, behind: BehindAddress = {}): WriterThread {
   let listener: ((id: number, answer: Answer) => void) | undefined
-  const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file), ...(node !== undefined && { node }) }
+  const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file), ...behind }
   const onReply = (id: number, answer: Answer) => listener?.(id, answer)
   const form = { file: threadFile(isAddress(file) ? 'postgres-writer' : 'writer'), given, lasting: true, onReply }
   // What is thrown away waits for no disk, so all of it can be written by one.

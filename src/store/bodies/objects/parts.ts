@@ -10,7 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '../../engine/reader.ts'
-import type { Place } from '../../folder/place.ts'
+import { hasObjects, type ObjectsPlace, type Place } from '../../folder/place.ts'
 import { DamagedBody } from '../format/codec.ts'
 import type { PartRow } from '../writes.ts'
 import { ObjectStore } from './store.ts'
@@ -26,8 +26,8 @@ const askedAtOnce = 250
 const namingText = `SELECT hash, data FROM part WHERE hash IN (${Array.from({ length: askedAtOnce }, () => '?').join(', ')}) AND file = 1`
 
 /** The store that a configuration names, with connections of its own; they are made when they are wanted. */
-export function openObjects({ bodies }: Pick<Place, 'bodies'>): ObjectStore | undefined {
-  return bodies === undefined || bodies.url === '' ? undefined : new ObjectStore(bodies)
+export function openObjects(place: Pick<Place, 'bodies'>): ObjectStore | undefined {
+  return hasObjects(place) ? new ObjectStore(place.bodies as ObjectsPlace) : undefined
 }
 
 /** The name of a part's object. */

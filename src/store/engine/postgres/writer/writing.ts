@@ -39,12 +39,15 @@ export interface WritingOptions {
   readonly passing?: boolean
   /** The number of the node that writes. */
   readonly node?: number
+  /** Address of the store that large parts may be in; '' for none. */
+  readonly bodies?: string
 }
 
 export class Writing {
   readonly #settings: PostgresSettings
   readonly #passing: boolean
   readonly #writer: number
+  readonly #bodies: string
   /** Who took the database over from it may not lose it to it again. */
   readonly #owner = newId()
   #client: Client | undefined
@@ -59,10 +62,11 @@ export class Writing {
   /** Partition -> the epoch whose state a failure has made worthless. */
   readonly #stale = new Map<number, number>()
 
-  private constructor(settings: PostgresSettings, { passing = false, node = alone }: WritingOptions) {
+  private constructor(settings: PostgresSettings, { passing = false, node = alone, bodies = '' }: WritingOptions) {
     this.#settings = settings
     this.#passing = passing
     this.#writer = node
+    this.#bodies = bodies
   }
 
   /** @throws Fault StorageUnavailable, DatabaseTooNew, DataMissing, DataDirectoryInUse where another service has the database */
@@ -209,6 +213,7 @@ export class Writing {
       this.#backend = await holdDatabase(client, this.#settings, {
         before: this.#backend,
         shared: this.#writer !== alone,
+        bodies: this.#bodies,
       })
       await first(client)
       await client.query(setUp(definedProcedures(), inText).join(';\n'))

@@ -5,7 +5,7 @@
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
-import { yieldToOthers } from '#lib/process/polite.ts'
+import { polite, yieldToOthers } from '#lib/process/polite.ts'
 import { BodyFiles } from '#store/bodies/files.ts'
 import { inFile, inObject, inRow, type Laying } from '#store/bodies/lying.ts'
 import { openObjects } from '#store/bodies/objects/parts.ts'
@@ -21,9 +21,9 @@ import { type Change, differences, moveRows } from '#store/upkeep/move.ts'
 // Every table has to be known.
 import '#store/upkeep/verify.ts'
 import '#store/writer/writes.ts'
-import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
-import { requireData } from '../place.ts'
-import { print } from '../print.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../../options.ts'
+import { requireData } from '../../place.ts'
+import { print, said } from '../../print.ts'
 
 interface MoveOptions extends ConfigOptions {
   readonly to?: string | true
@@ -75,9 +75,6 @@ async function move(options: MoveOptions): Promise<void> {
     release()
   }
 }
-
-/** Politeness of a process whose work can wait. */
-const polite = 19
 
 async function moveTo(place: Place, options: MoveOptions): Promise<number> {
   const { dataDir, store } = place
@@ -164,9 +161,4 @@ async function moved({ from, to, there, left, right, change, options }: Moving):
   await to.close()
   said(options, '')
   return rows
-}
-
-/** Progress for people on a terminal. */
-function said({ json }: MoveOptions, text: string): void {
-  if (json !== true && process.stderr.isTTY === true) process.stderr.write(`\r\x1b[K${text}`)
 }

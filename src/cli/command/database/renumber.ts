@@ -9,9 +9,9 @@ import { databaseFile, lockFile } from '#store/folder/place.ts'
 import { renumberFile, renumbering } from '#store/upkeep/renumber.ts'
 // Every table has to be known.
 import '#store/writer/writes.ts'
-import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
-import { requireData } from '../place.ts'
-import { print } from '../print.ts'
+import { type ConfigOptions, configFrom, withConfig } from '../../options.ts'
+import { requireData } from '../../place.ts'
+import { print } from '../../print.ts'
 
 interface Options extends ConfigOptions {
   readonly json?: boolean
