@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
+import { openWhole } from '#store/engine/open.ts'
 import { openPostgresReader } from '#store/engine/postgres/reader.ts'
 import { type Client, connect } from '#store/engine/postgres/session.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -25,6 +26,18 @@ afterAll(async () => {
 })
 
 const counting = 'SELECT i FROM generate_series(1, 5000) AS i'
+
+test('who goes through all of a database has as long as that takes, and the plans of the server', async () => {
+  const whole = openWhole(url)
+  const set = (name: string) => `SELECT current_setting('${name}') AS set`
+  const settings = ['statement_timeout', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'plan_cache_mode']
+  const found = async (from: Reader) =>
+    await Promise.all(settings.map(async name => (await from.one<{ set: string }>(set(name)))?.set))
+  const plain = await found(whole)
+  expect(plain).toEqual(['0', 'on', 'on', 'on', 'auto'])
+  expect((await found(read)).filter((one, at) => one === plain[at])).toEqual([])
+  whole.close()
+})
 
 describe('rows one after the other', () => {
   test('come all of them, in order, however many', async () => {

@@ -9,7 +9,7 @@ import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { polite, yieldToOthers } from '#lib/process/polite.ts'
-import { openDatabase } from '#store/engine/open.ts'
+import { openWhole } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
@@ -240,7 +240,7 @@ async function problems(
   hashes: boolean,
   configured: { totp: boolean },
 ): Promise<string[]> {
-  const read = openDatabase(file)
+  const read = openWhole(file)
   try {
     return await verifyStore(read, place, hashes, configured)
   } catch (error) {

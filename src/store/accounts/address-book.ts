@@ -119,7 +119,7 @@ checkParts.push({
   rules: [
     {
       says: 'every entry of an address register has its account',
-      query: 'SELECT id FROM register WHERE "user" NOT IN (SELECT num FROM "user")',
+      query: 'SELECT id FROM register AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")',
     },
   ],
 })

@@ -129,7 +129,7 @@ checkParts.push({
   rules: [
     {
       says: 'every contact has its account',
-      query: 'SELECT id FROM contact WHERE "user" NOT IN (SELECT num FROM "user")',
+      query: 'SELECT id FROM contact AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")',
     },
   ],
 })

@@ -197,7 +197,7 @@ checkParts.push({
     },
     {
       says: 'every use of an application password has the password',
-      query: 'SELECT asp FROM asp_use WHERE asp NOT IN (SELECT id FROM asp)',
+      query: 'SELECT asp FROM asp_use AS o WHERE NOT EXISTS (SELECT 1 FROM asp AS i WHERE i.id = o.asp)',
     },
     {
       says: 'the second factors of an account name webauthn exactly where it has a security key',

@@ -56,7 +56,7 @@ checkParts.push({
   rules: [
     {
       says: 'what was moved in lies in a folder that is there',
-      query: 'SELECT mailbox FROM imported WHERE mailbox NOT IN (SELECT num FROM mailbox)',
+      query: 'SELECT mailbox FROM imported AS o WHERE NOT EXISTS (SELECT 1 FROM mailbox AS i WHERE i.num = o.mailbox)',
     },
   ],
 })

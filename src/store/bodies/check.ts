@@ -29,11 +29,11 @@ checkParts.push({
     },
     {
       says: 'every place in a body has its part',
-      query: `SELECT body || ':' || seq FROM body_part WHERE part NOT IN (SELECT num FROM part)`,
+      query: `SELECT body || ':' || seq FROM body_part AS o WHERE NOT EXISTS (SELECT 1 FROM part AS i WHERE i.num = o.part)`,
     },
     {
       says: 'every place belongs to a body',
-      query: `SELECT body || ':' || seq FROM body_part WHERE body NOT IN (SELECT num FROM body)`,
+      query: `SELECT body || ':' || seq FROM body_part AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)`,
     },
   ],
 })

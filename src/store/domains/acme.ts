@@ -104,7 +104,8 @@ checkParts.push({
     },
     {
       says: 'what is known of fetching a certificate belongs to a certificate',
-      query: 'SELECT certificate FROM acme_order WHERE certificate NOT IN (SELECT id FROM certificate)',
+      query:
+        'SELECT certificate FROM acme_order AS o WHERE NOT EXISTS (SELECT 1 FROM certificate AS i WHERE i.id = o.certificate)',
     },
     {
       says: 'an order under way has its server, its address and a sealed key, or none of them',

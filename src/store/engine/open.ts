@@ -9,3 +9,8 @@ import { openReader } from './sqlite/reader.ts'
 export function openDatabase(database: string): Reader {
   return isAddress(database) ? openPostgresReader({ url: database }) : openReader(database)
 }
+
+/** For who goes through all of it, which takes what it takes. */
+export function openWhole(database: string): Reader {
+  return isAddress(database) ? openPostgresReader({ url: database, statementMs: 0, whole: true }) : openReader(database)
+}

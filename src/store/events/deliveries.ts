@@ -362,7 +362,7 @@ checkParts.push({
   rules: [
     {
       says: 'every delivery has its payload',
-      query: `SELECT event || ':' || n FROM delivery WHERE event NOT IN (SELECT event FROM payload)`,
+      query: `SELECT event || ':' || n FROM delivery AS o WHERE NOT EXISTS (SELECT 1 FROM payload AS i WHERE i.event = o.event)`,
     },
     {
       says: 'every payload has a delivery',

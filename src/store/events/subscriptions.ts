@@ -100,8 +100,8 @@ checkParts.push({
   rules: [
     {
       says: 'every subscription has its endpoint, and every endpoint a subscription',
-      query: `SELECT id FROM webhook WHERE endpoint NOT IN (SELECT num FROM endpoint)
-        UNION ALL SELECT num || '' FROM endpoint WHERE num NOT IN (SELECT endpoint FROM webhook)`,
+      query: `SELECT id FROM webhook AS o WHERE NOT EXISTS (SELECT 1 FROM endpoint AS i WHERE i.num = o.endpoint)
+        UNION ALL SELECT num || '' FROM endpoint AS o WHERE NOT EXISTS (SELECT 1 FROM webhook AS i WHERE i.endpoint = o.num)`,
     },
   ],
 })

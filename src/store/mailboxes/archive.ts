@@ -212,7 +212,7 @@ checkParts.push({
     {
       says: 'the counter of an archive equals its rows',
       query: `SELECT "user" FROM archive_tally t WHERE total <> (SELECT count(*) FROM archive a WHERE a."user" = t."user")
-        UNION ALL SELECT "user" FROM archive WHERE "user" NOT IN (SELECT "user" FROM archive_tally)`,
+        UNION ALL SELECT "user" FROM archive AS o WHERE NOT EXISTS (SELECT 1 FROM archive_tally AS i WHERE i."user" = o."user")`,
     },
     {
       says: 'a message is not in a mailbox and in the archive',

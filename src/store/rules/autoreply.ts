@@ -41,7 +41,7 @@ checkParts.push({
   rules: [
     {
       says: 'every autoreply has its account',
-      query: 'SELECT id FROM autoreply WHERE "user" NOT IN (SELECT num FROM "user")',
+      query: 'SELECT id FROM autoreply AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")',
     },
   ],
 })

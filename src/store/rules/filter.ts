@@ -115,7 +115,7 @@ checkParts.push({
   rules: [
     {
       says: 'every filter has its account',
-      query: 'SELECT id FROM filter WHERE "user" NOT IN (SELECT num FROM "user")',
+      query: 'SELECT id FROM filter AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")',
     },
   ],
 })

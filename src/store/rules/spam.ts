@@ -290,7 +290,7 @@ checkParts.push({
   rules: [
     {
       says: 'every mark of spam and every model has its account',
-      query: `SELECT "user" FROM spam_mark WHERE "user" NOT IN (SELECT num FROM "user")
+      query: `SELECT "user" FROM spam_mark AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")
         UNION SELECT "user" FROM spam_model WHERE "user" <> 0 AND "user" NOT IN (SELECT num FROM "user")`,
     },
     {

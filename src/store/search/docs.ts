@@ -145,7 +145,7 @@ checkParts.push({
     },
     {
       says: 'what is indexed or waits has its body',
-      query: 'SELECT body FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
+      query: 'SELECT body FROM search_doc AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)',
     },
     {
       says: 'the index has a row for each body that is marked as indexed, and no other',

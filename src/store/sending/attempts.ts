@@ -40,7 +40,8 @@ checkParts.push({
   rules: [
     {
       says: 'every attempt belongs to a queued message',
-      query: 'SELECT message FROM outbound_attempt WHERE message NOT IN (SELECT num FROM outbound)',
+      query:
+        'SELECT message FROM outbound_attempt AS o WHERE NOT EXISTS (SELECT 1 FROM outbound AS i WHERE i.num = o.message)',
     },
   ],
 })

@@ -45,7 +45,8 @@ checkParts.push({
   rules: [
     {
       says: 'what was reported is of a queued message',
-      query: 'SELECT message FROM outbound_bounce WHERE message NOT IN (SELECT num FROM outbound)',
+      query:
+        'SELECT message FROM outbound_bounce AS o WHERE NOT EXISTS (SELECT 1 FROM outbound AS i WHERE i.num = o.message)',
     },
   ],
 })

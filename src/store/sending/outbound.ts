@@ -393,7 +393,8 @@ checkParts.push({
     },
     {
       says: 'every target belongs to a queued message',
-      query: 'SELECT message FROM outbound_target WHERE message NOT IN (SELECT num FROM outbound)',
+      query:
+        'SELECT message FROM outbound_target AS o WHERE NOT EXISTS (SELECT 1 FROM outbound AS i WHERE i.num = o.message)',
     },
   ],
 })

@@ -54,14 +54,17 @@ const rules: readonly Rule[] = [
         ON m.mailbox = t.mailbox
       WHERE t.total <> coalesce(m.total, 0) OR t.unseen <> coalesce(m.unseen, 0) OR t.size <> coalesce(m.size, 0)`,
   },
-  { says: 'every mailbox has counters', query: 'SELECT num FROM mailbox WHERE num NOT IN (SELECT mailbox FROM tally)' },
+  {
+    says: 'every mailbox has counters',
+    query: 'SELECT num FROM mailbox AS o WHERE NOT EXISTS (SELECT 1 FROM tally AS i WHERE i.mailbox = o.num)',
+  },
   {
     says: 'every counter has its mailbox',
-    query: 'SELECT mailbox FROM tally WHERE mailbox NOT IN (SELECT num FROM mailbox)',
+    query: 'SELECT mailbox FROM tally AS o WHERE NOT EXISTS (SELECT 1 FROM mailbox AS i WHERE i.num = o.mailbox)',
   },
   {
     says: 'every mailbox has its account',
-    query: 'SELECT num FROM mailbox WHERE "user" NOT IN (SELECT num FROM "user")',
+    query: 'SELECT num FROM mailbox AS o WHERE NOT EXISTS (SELECT 1 FROM "user" AS i WHERE i.num = o."user")',
   },
   {
     says: 'every message lies in a mailbox of its own account',
@@ -78,7 +81,7 @@ const rules: readonly Rule[] = [
   },
   {
     says: 'every account has a change number',
-    query: 'SELECT id FROM "user" WHERE num NOT IN (SELECT "user" FROM usage)',
+    query: 'SELECT id FROM "user" AS o WHERE NOT EXISTS (SELECT 1 FROM usage AS i WHERE i."user" = o.num)',
   },
   {
     says: 'every account has an INBOX',
@@ -95,9 +98,9 @@ const rules: readonly Rule[] = [
   },
   {
     says: 'the body of every message has an outline, and every outline and header its body',
-    query: `SELECT body FROM message WHERE body NOT IN (SELECT body FROM outline)
-      UNION ALL SELECT body FROM outline WHERE body NOT IN (SELECT num FROM body)
-      UNION ALL SELECT body FROM header WHERE body NOT IN (SELECT num FROM body)`,
+    query: `SELECT body FROM message AS o WHERE NOT EXISTS (SELECT 1 FROM outline AS i WHERE i.body = o.body)
+      UNION ALL SELECT body FROM outline AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)
+      UNION ALL SELECT body FROM header AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)`,
   },
 ]
 

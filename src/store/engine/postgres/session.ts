@@ -17,6 +17,8 @@ export interface PostgresSettings {
   readonly url: string
   /** What a statement may take; none where 0. */
   readonly statementMs?: number
+  /** Whole tables are gone through: the server plans as it finds best. */
+  readonly whole?: boolean
 }
 
 export interface SessionOptions {
@@ -28,13 +30,15 @@ export interface SessionOptions {
   readonly onEnd?: () => void
 }
 
+/** Not what the database says, which may be anything. */
+const plain = { standard_conforming_strings: 'on', jit: 'off' }
+
 /**
- * Not what the database says, which may be anything. Texts of the store go from key to key by the indexes that stand beside
+ * Texts of the store go from key to key by the indexes that stand beside
  * them, whatever the engine has counted of its tables; and a plan is made once, not for each value.
  */
-const planning = {
-  standard_conforming_strings: 'on',
-  jit: 'off',
+const alongKeys = {
+  ...plain,
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
@@ -64,6 +68,7 @@ export async function connect(settings: PostgresSettings, options: SessionOption
   try {
     await client.connect()
     const readOnly = options.readOnly ?? false
+    const planning = settings.whole === true ? plain : alongKeys
     const all = { ...planning, statement_timeout: statementMs, default_transaction_read_only: readOnly }
     await client.query(settingsText(all))
   } catch (cause) {
