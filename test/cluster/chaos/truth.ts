@@ -2,7 +2,7 @@
 // consistency checker says.
 
 import { expect } from 'vitest'
-import { openDatabase } from '#store/engine/open.ts'
+import { openWhole } from '#store/engine/open.ts'
 import { verifyStore } from '#store/upkeep/verify.ts'
 import type { Sink } from '../../jobs/mail-sink.ts'
 import type { Subscriber } from '../../jobs/outbox.ts'
@@ -186,7 +186,7 @@ async function sent({ journal, sink }: Truth): Promise<void> {
 }
 
 async function verified({ world, journal }: Truth): Promise<void> {
-  const read = openDatabase(world.url)
+  const read = openWhole(world.url)
   try {
     const check = () => verifyStore(read, { dataDir: `${world.folder}/a` }, true)
     // What runs in the background ends first.
