@@ -42,6 +42,8 @@ const alongKeys = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  // To it a scan that is off costs so much that two processes more, started for one statement, would be worth it.
+  max_parallel_workers_per_gather: 0,
   random_page_cost: 1.1,
   plan_cache_mode: 'force_generic_plan',
 }
