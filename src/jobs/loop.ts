@@ -79,6 +79,8 @@ export class Loop<Item> {
     this.#busy?.set(0)
     options.duty?.onGain(() => this.kick())
     options.duty?.onLeave(() => this.#leave())
+    // What this node went on with when it was thought dead is done by another one by now.
+    options.duty?.onLose(() => void this.#cutOff(() => this.#landed()))
   }
 
   get inFlight(): number {

@@ -14,6 +14,8 @@ export interface Duty {
   onGain(begin: () => void): void
   /** Before it is handed over; nothing new begins any more. */
   onLeave(end: () => Promise<void>): void
+  /** When it is gone, handed over or not: whoever has it may have begun. */
+  onLose(end: () => void): void
 }
 
 export function dutyOf(leases: Leases, name: Singleton): Duty {
@@ -27,6 +29,9 @@ export function dutyOf(leases: Leases, name: Singleton): Duty {
     },
     onGain: begin => {
       leases.listen({ gained: shards => (shards.includes(shard) ? begin() : undefined) })
+    },
+    onLose: end => {
+      leases.listen({ lost: shards => (shards.includes(shard) ? end() : undefined) })
     },
     onLeave: end => {
       leases.listen({ release: async shards => (shards.includes(shard) ? await end() : undefined) })

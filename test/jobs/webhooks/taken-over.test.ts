@@ -13,6 +13,7 @@ import { openOutbox, openSubscriber, until } from '../outbox.ts'
 function queues(): SharedQueues & { have(term: number | undefined): void } {
   let term: number | undefined = 1
   const gained: (() => void)[] = []
+  const lost: (() => void)[] = []
   return {
     tenancy: {
       termOf: () => term,
@@ -28,9 +29,11 @@ function queues(): SharedQueues & { have(term: number | undefined): void } {
       },
       onGain: begin => void gained.push(begin),
       onLeave() {},
+      onLose: end => void lost.push(end),
     },
     have(next) {
       term = next
+      if (next === undefined) for (const end of lost) end()
       if (next !== undefined) for (const begin of gained) begin()
     },
   }
