@@ -31,8 +31,12 @@ export function useResource<T>(ask: ((signal: AbortSignal) => Promise<T>) | null
   const running = useRef<AbortController | null>(null)
   const asking = useRef(ask)
   asking.current = ask
+  // Whoever asks again may have seen an older question: it is the one of now that is asked.
+  const question = useRef(key)
+  question.current = key
   const load = useCallback(async () => {
     if (asking.current === null) return
+    const key = question.current
     running.current?.abort()
     const control = new AbortController()
     running.current = control
@@ -47,12 +51,15 @@ export function useResource<T>(ask: ((signal: AbortSignal) => Promise<T>) | null
     } catch (error) {
       if (!control.signal.aborted) setState({ key, error, isLoading: false })
     }
-  }, [key])
+  }, [])
   useEffect(() => {
     void load()
     return () => running.current?.abort()
-  }, [load])
+  }, [key])
   const shown = state.key === key ? state : { isLoading: true }
   const { data, error, isLoading } = shown as typeof state
-  return { data, error, isLoading, reload: load, show: fresh => setState({ key, data: fresh, isLoading: false }) }
+  const show = (fresh: T) => {
+    if (question.current === key) setState({ key, data: fresh, isLoading: false })
+  }
+  return { data, error, isLoading, reload: load, show }
 }

@@ -87,6 +87,29 @@ test('a setting is found, changed, and put back', async () => {
   await row.getByText('default').waitFor()
 })
 
+test('a list that is asked for by other words while a change is on its way is shown', async () => {
+  const page = await asRoot('/app/service/settings')
+  const row = page.getByRole('row').filter({ hasText: 'const:max:filters' })
+  await row.getByRole('button', { name: 'Change const:max:filters' }).click()
+  const asked = page.waitForResponse(/configuration\?filter=/)
+  await page.route(/settings.const/, async route => {
+    await asked
+    await route.continue()
+  })
+  await page.getByRole('dialog').getByLabel('In force').fill('13')
+  await page.keyboard.press('Enter')
+  // The dialog is above it: as if the words had been written just before.
+  await page.evaluate(`{
+    const input = document.querySelector('input[type=search]')
+    input.value = 'max:filters'
+    input.dispatchEvent(new Event('input', { bubbles: true }))
+  }`)
+  await row.getByText('changed here').waitFor()
+  await row.getByRole('button', { name: 'Change const:max:filters' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Back to the default' }).click()
+  await row.getByText('default').waitFor()
+})
+
 test('a webhook is made, and what it did not take is sent again', async () => {
   const page = await asRoot('/app/service/webhooks')
   await page.getByRole('button', { name: 'Add a webhook' }).click()

@@ -57,6 +57,7 @@ test('files that are too large are named, the others go along, and nothing is se
   }`)
   await page.getByText('huge.bin: This is too large.').waitFor()
   await writer(page).getByRole('button', { name: 'Remove small.txt' }).waitFor()
+  await writer(page).getByRole('progressbar').waitFor({ state: 'detached' })
   let go = () => {}
   const held = new Promise<void>(resolve => {
     go = resolve
