@@ -644,6 +644,8 @@ export const limits = {
     connectMs: 10 * second,
     /** How long a service waits for one before it to leave the database: its connection may be known as lost a little later. */
     holdMs: 3 * second,
+    /** Times that a batch of which another node's undid one is tried again. */
+    deadlocksMax: 5,
     /** Pause before a lost writing connection is made again. */
     againMs: 200,
     /** What a statement may take, and how much longer the server may be silent before its connection is given up. */

@@ -102,6 +102,29 @@ test('a write that was broken off while it was made ready is never mistaken for 
   expect(await facts()).toEqual(['gone', 'left'])
 })
 
+test('a batch that waits for another writer, as that one does for it, is written after it', async () => {
+  const { writing } = await Writing.open({ url }, true)
+  await writing.commit([fact('one'), fact('two')])
+  const other = new pg.Client(url)
+  await other.connect()
+  const put = (key: string) => other.query('UPDATE meta SET value = 2 WHERE key = $1', [key])
+  await other.query('BEGIN')
+  await put('two')
+  const written = writing.commit([fact('one', 3), fact('two', 3)])
+  const watch = new pg.Client(url)
+  await watch.connect()
+  const waits = async () => (await watch.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount
+  await expect.poll(waits).toBeGreaterThan(0)
+  await put('one')
+  await other.query('COMMIT')
+  expect(await written).toMatchObject({ broken: null, failures: [] })
+  const { rows } = await watch.query("SELECT value FROM meta WHERE key IN ('one', 'two')")
+  expect(rows.map(({ value }) => Number(value))).toEqual([3, 3])
+  await other.end()
+  await watch.end()
+  await writing.close()
+})
+
 test('a connection that the server ends is made again, and every answer is true', async () => {
   const { writing } = await Writing.open({ url }, true)
   const other = new pg.Client(url)

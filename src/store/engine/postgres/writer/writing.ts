@@ -153,6 +153,18 @@ export class Writing {
   async #carryOut(units: readonly ToldUnit[]): Promise<readonly EngineFailure[]> {
     if (units.length === 0) return []
     const batch = encodeBatch(units, name => this.#numbers.get(name) ?? -1)
+    for (let deadlocks = 0; ; deadlocks++) {
+      try {
+        return await this.#askAll(batch)
+      } catch (error) {
+        // It and another node waited for each other, and it was the one that was undone.
+        const again = (error as { code?: string }).code === '40P01' && deadlocks < limits.postgres.deadlocksMax
+        if (!again) throw error
+      }
+    }
+  }
+
+  async #askAll(batch: EncodedBatch): Promise<readonly EngineFailure[]> {
     try {
       return await this.#ask(batch, false)
     } catch (error) {
