@@ -10,7 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import type { Duty } from '#store/cluster/duty.ts'
+import { type Duty, isElsewhere } from '#store/cluster/duty.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 
 /** The how many-th time that a node has the work; undefined where it is always this one's. */
@@ -90,7 +90,7 @@ export class Loop<Item> {
   /** Something may be due now. Cheap, and may be called any number of times. */
   kick(): void {
     // Whoever's it is hears when it becomes ours; a hand-over that failed is found a little later.
-    if (this.#options.duty?.isMine === false) {
+    if (isElsewhere(this.#options.duty)) {
       this.#wake(limits.loop.pollMs)
       return
     }
@@ -137,9 +137,10 @@ export class Loop<Item> {
       while (this.#again && !this.#closing) {
         this.#again = false
         const { duty } = this.#options
+        if (isElsewhere(duty)) break
         const under = duty?.term
-        if (duty !== undefined && under === undefined) break
         await this.#begin(under)
+        if (this.#closing) break
         const room = this.#options.inFlightMax - this.#inFlight
         if (room === 0) break
         const items = await this.#work.claim(room, now(), under)

@@ -48,13 +48,14 @@ export class Deliveries {
   /** Origin -> runs in flight. */
   readonly #origins = new Map<string, number>()
   readonly #stop = new AbortController()
+  /** Ends with the first word of a stop, before anything is cut off. */
+  readonly #leaving = new AbortController()
   /** Subscriptions whose endpoint wants no more, until they are gone from the rows. */
   readonly #ended = new Set<string>()
   /** Under which what is remembered was read. */
   #under: Term
   #running = 0
   #turn = 0
-  #closing = false
   #results: SettleRow = emptyResults()
   #recording: Promise<void> | undefined
 
@@ -116,7 +117,7 @@ export class Deliveries {
 
   /** Ends: nothing new starts, what is in flight ends or is cut off, every result is on disk. */
   async close(): Promise<void> {
-    this.#closing = true
+    this.#leaving.abort()
     await this.#loop.close()
     this.#stop.abort()
     await this.#recording
@@ -124,13 +125,23 @@ export class Deliveries {
 
   /** Forgets what it knew of rows: another process or node may have gone on with them, and left some behind. */
   async #begin(under: Term): Promise<void> {
-    await this.#recording
+    await this.#recorded()
+    if (this.#leaving.signal.aborted) return
     this.#under = under
     this.#outboxes.clear()
     this.refresh()
     for (const outbox of this.#outboxes.values()) {
       outbox.add(await triedDeliveries(this.#options.read, outbox.num, limits.webhook.aheadMax), false)
     }
+  }
+
+  /** What was found out before is written, under the turn in which it was; a stop has no time for a database that is away. */
+  async #recorded(): Promise<void> {
+    const { signal } = this.#leaving
+    await Promise.race([
+      this.#recording,
+      new Promise(resolve => signal.addEventListener('abort', resolve, { once: true })),
+    ])
   }
 
   async #claim(at: number): Promise<readonly Run[]> {
@@ -184,7 +195,7 @@ export class Deliveries {
     try {
       for (; index < run.deliveries.length && failed.length === 0; index++) {
         const pending = run.deliveries[index]
-        const leave = run.outbox.paused || this.#closing
+        const leave = run.outbox.paused || this.#leaving.signal.aborted
         if (pending === undefined || (leave && index > 0)) break
         if (!(await this.#deliver(run, pending, signal))) failed.push(pending)
       }

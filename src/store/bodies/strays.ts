@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs'
 import { breathe, every, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import type { Duty } from '../cluster/duty.ts'
+import { type Duty, isElsewhere } from '../cluster/duty.ts'
 import { integer, text } from '../engine/column.ts'
 import { bitOf } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
@@ -94,7 +94,7 @@ export class Strays {
   /** A disk that is full, or cannot be read, must not end the process. */
   async #look(): Promise<void> {
     const { bodies, duty } = this.#options
-    if (this.#closed || (bodies.objects !== undefined && duty?.isMine === false)) return
+    if (this.#closed || (bodies.objects !== undefined && isElsewhere(duty))) return
     try {
       if (bodies.objects === undefined) {
         await this.#lookForFiles()
@@ -131,7 +131,7 @@ export class Strays {
       found += orphans.length
       if (orphans.length > 0) await write(strayNote, { names: orphans, day })
       // What this node has seen so far is noted; whoever goes on begins anew.
-      if (this.#closed || duty?.isMine === false) return
+      if (this.#closed || isElsewhere(duty)) return
     }
     if (found === 0 && (await read.one('SELECT 1 FROM stray LIMIT 1')) === undefined) return
     await write(strayForget, { day })

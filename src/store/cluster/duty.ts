@@ -7,7 +7,6 @@ import type { Leases } from './leases.ts'
 import { leaseOf, type Singleton } from './shards.ts'
 
 export interface Duty {
-  readonly isMine: boolean
   /** The how many-th time that a node has it, where it is this one and may begin something; undefined elsewhere. */
   readonly term: number | undefined
   /** Called when it becomes this node's. */
@@ -21,9 +20,6 @@ export interface Duty {
 export function dutyOf(leases: Leases, name: Singleton): Duty {
   const shard = leaseOf(name)
   return {
-    get isMine() {
-      return leases.termOf(shard) !== undefined
-    },
     get term() {
       return leases.termOf(shard)
     },
@@ -37,4 +33,9 @@ export function dutyOf(leases: Leases, name: Singleton): Duty {
       leases.listen({ release: async shards => (shards.includes(shard) ? await end() : undefined) })
     },
   }
+}
+
+/** Whether another node does the work. */
+export function isElsewhere(duty: Duty | undefined): boolean {
+  return duty !== undefined && duty.term === undefined
 }

@@ -21,9 +21,6 @@ function queues(): SharedQueues & { have(term: number | undefined): void } {
       holds: (_shard, asked) => term === asked,
     },
     duty: {
-      get isMine() {
-        return term !== undefined
-      },
       get term() {
         return term
       },
@@ -39,9 +36,9 @@ function queues(): SharedQueues & { have(term: number | undefined): void } {
   }
 }
 
-async function opened() {
+async function opened(timeoutMs = 5000) {
   const shared = queues()
-  const outbox = await openOutbox({ shared })
+  const outbox = await openOutbox({ shared, timeoutMs })
   const subscriber = await openSubscriber()
   onTestFinished(async () => {
     await outbox.close()
@@ -93,6 +90,32 @@ test('a call that outlasts the turn of its node spoils nothing in the next', asy
   for (const answer of answers) answer()
   await until('it is told', async () => (await left()) === 0)
   expect(await outbox.check()).toEqual([])
+})
+
+test('what is on its way when the turn is over is cut off, since another one makes that call by then', async () => {
+  const { shared, outbox, subscriber, left } = await opened(120_000)
+  let broken = 0
+  subscriber.behave((_call, _response, socket) => socket.once('close', () => broken++))
+  await outbox.emit(made('slow'))
+  await until('it is called', () => subscriber.calls.length === 1)
+  shared.have(undefined)
+  await until('it is cut off', () => broken === 1)
+  expect(await left()).toBe(1)
+  expect(await outbox.check()).toEqual([])
+})
+
+test('a stop waits for no result of the turn before that cannot be written', async () => {
+  const { shared, outbox, subscriber } = await opened()
+  const answers: (() => void)[] = []
+  subscriber.behave((_call, response) => answers.push(() => response.writeHead(200).end()))
+  await outbox.emit(made('slow'))
+  await until('it is called', () => answers.length === 1)
+  await outbox.writer.close()
+  for (const answer of answers) answer()
+  await until('it has answered', () => subscriber.taken.length === 1)
+  shared.have(undefined)
+  shared.have(3)
+  await outbox.webhooks.close()
 })
 
 test('what was read under a turn that is over is not written', async () => {
